@@ -1,0 +1,2 @@
+//! The hutch program.
+fn main() {}

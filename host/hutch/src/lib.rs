@@ -1,0 +1,1 @@
+//! The library embedders use: open a package, run it, keep its state.

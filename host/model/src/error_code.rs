@@ -1,0 +1,100 @@
+//! The host's error codes: one table of string, exit status, meaning and fix. Codes are contracts and are never renamed
+//! (rule E8); a golden test holds the table.
+
+macro_rules! codes {
+    ($($variant:ident $text:literal $status:literal $meaning:literal $fix:literal;)*) => {
+        /// What went wrong, as a word that programs can rely on.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum ErrorCode { $(#[doc = $meaning] $variant,)* }
+
+        impl ErrorCode {
+            /// All codes, in the order of their exit statuses.
+            pub const ALL: &'static [ErrorCode] = &[$(ErrorCode::$variant),*];
+
+            /// The code as printed: `FUEL_LIMIT`.
+            pub const fn text(self) -> &'static str { match self { $(ErrorCode::$variant => $text),* } }
+
+            /// The exit status of a command that ends with this code.
+            pub const fn exit_status(self) -> u8 { match self { $(ErrorCode::$variant => $status),* } }
+
+            /// What the code means.
+            pub const fn meaning(self) -> &'static str { match self { $(ErrorCode::$variant => $meaning),* } }
+
+            /// What to do about it.
+            pub const fn fix(self) -> &'static str { match self { $(ErrorCode::$variant => $fix),* } }
+        }
+    };
+}
+
+codes! {
+    Usage "USAGE" 2 "the command line is not of the form that --help states" "correct the arguments";
+    StdinTerminal "STDIN_TERMINAL" 2 "standard input is a terminal, and hutch never waits for one" "pipe the data, or use --stdin-file or --stdin-text";
+    StdinLimit "STDIN_LIMIT" 2 "standard input is longer than stdin_bytes" "send less, or raise --limit stdin_bytes";
+    ArgumentLimit "ARGUMENT_LIMIT" 2 "arguments and environment are longer than argument_bytes" "send less, or pass the data on standard input";
+    ArgumentRefused "ARGUMENT_REFUSED" 2 "an argument looks like a secret, a sensitive path, a path traversal, shell syntax or holds control characters" "change the argument; free text is judged less strictly with --guard text";
+    PackageInvalid "PACKAGE_INVALID" 2 "the package breaks the rules of its format" "run hutch check on the package and mend what it lists";
+    EntryUnsupported "ENTRY_UNSUPPORTED" 2 "entry.command does not name a WebAssembly component" "only wasm: payloads are run; use a runtime for native commands";
+    ComponentInvalid "COMPONENT_INVALID" 2 "the payload is not a WebAssembly component that this host can run" "rebuild it for wasm32-wasip2";
+    ComponentLimit "COMPONENT_LIMIT" 2 "the component is larger or has more parts than a component may have" "make it smaller, or raise --limit component_bytes";
+    PermissionDenied "PERMISSION_DENIED" 11 "the operator did not grant what was asked for, or the system refused access" "grant it, or ask for less";
+    PackageNotFound "PACKAGE_NOT_FOUND" 20 "there is no package at this path" "name the folder that holds APP.md";
+    NotFound "NOT_FOUND" 20 "there is no such thing" "list what there is, and name one of those";
+    ConfirmationRequired "CONFIRMATION_REQUIRED" 30 "the package says that this command needs an explicit confirmation" "ask the user, then run it again with --yes before the package";
+    Conflict "CONFLICT" 30 "the state has changed since this command read it" "read the state again and repeat, or use --retry";
+    InstanceBusy "INSTANCE_BUSY" 30 "another process kept the state locked for too long" "wait for it to end, then repeat";
+    WallTimeLimit "WALL_TIME_LIMIT" 40 "the guest ran longer than wall_time_ms" "give it less work, or raise --limit wall_time_ms";
+    CompileTimeLimit "COMPILE_TIME_LIMIT" 40 "the component took longer to compile than compile_time_ms" "make it smaller, or raise --limit compile_time_ms";
+    FuelLimit "FUEL_LIMIT" 41 "the guest used all its fuel" "give it less work, or raise --limit fuel";
+    MemoryLimit "MEMORY_LIMIT" 42 "the guest was refused memory beyond memory_bytes" "give it less work, or raise --limit memory_bytes";
+    TableLimit "TABLE_LIMIT" 42 "the guest was refused table elements beyond table_elements" "raise --limit table_elements";
+    InstanceLimit "INSTANCE_LIMIT" 42 "the component has more instances, memories or tables than instances" "raise --limit instances";
+    StackLimit "STACK_LIMIT" 42 "the guest's calls went deeper than stack_bytes" "give it less deeply nested work, or raise --limit stack_bytes";
+    HandleLimit "HANDLE_LIMIT" 42 "the guest held more handles than handles" "close what is not used, or raise --limit handles";
+    HostCallLimit "HOST_CALL_LIMIT" 42 "one call carried more than host_call_bytes between guest and host" "pass less at once, or raise --limit host_call_bytes";
+    StdoutLimit "STDOUT_LIMIT" 43 "the guest wrote more than stdout_bytes to standard output" "ask for less output, or raise --limit stdout_bytes";
+    StderrLimit "STDERR_LIMIT" 43 "the guest wrote more than stderr_bytes to standard error" "ask for less output, or raise --limit stderr_bytes";
+    StateBytesLimit "STATE_BYTES_LIMIT" 44 "the guest was refused space beyond state_bytes" "remove something, or raise --limit state_bytes";
+    StateFilesLimit "STATE_FILES_LIMIT" 44 "the guest was refused files beyond state_files" "remove something, or raise --limit state_files";
+    FileBytesLimit "FILE_BYTES_LIMIT" 44 "the guest was refused a file longer than file_bytes" "split the file, or raise --limit file_bytes";
+    GuestTrapped "GUEST_TRAPPED" 45 "the guest stopped on an instruction it may not carry out" "report it to the package's author with the trap's name";
+    ContractViolation "CONTRACT_VIOLATION" 46 "the guest exited with 0 but did not print exactly one JSON document" "report it to the package's author, or pass --contract any for human-readable output";
+    HostFault "HOST_FAULT" 50 "the host failed; nothing was changed" "repeat; if it stays, report it with the message";
+    StoreDamaged "STORE_DAMAGED" 50 "stored state does not match its digest or its schema" "restore the instance from a copy";
+    StoreTooNew "STORE_TOO_NEW" 50 "the state was written by a newer version of hutch" "use that version or a later one";
+}
+
+impl ErrorCode {
+    /// The code with this text.
+    pub fn from_text(text: &str) -> Option<ErrorCode> {
+        ErrorCode::ALL.iter().copied().find(|code| code.text() == text)
+    }
+}
+
+impl std::fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl serde::Serialize for ErrorCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_sorted_by_status() {
+        let mut texts: Vec<_> = ErrorCode::ALL.iter().map(|code| code.text()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        assert_eq!(texts.len(), ErrorCode::ALL.len());
+        assert!(ErrorCode::ALL.is_sorted_by_key(|code| code.exit_status()));
+        for code in ErrorCode::ALL {
+            assert_eq!(ErrorCode::from_text(code.text()), Some(*code));
+        }
+    }
+}

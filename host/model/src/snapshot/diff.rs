@@ -1,0 +1,160 @@
+//! What changed between two snapshots. Folders with equal digests are not read.
+
+use super::{Node, ObjectError, Objects, Tree, read_tree};
+use crate::digest::Digest;
+use serde::{Deserialize, Serialize};
+
+/// How a path changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It is there only afterwards.
+    Added,
+    /// Its content, or what kind of thing it is, differs.
+    Modified,
+    /// It was there only before.
+    Removed,
+    /// Only its modification time differs.
+    Touched,
+}
+
+/// One changed file, link or folder.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PathChange {
+    /// The path from the volume's root, parts separated by `/`.
+    pub path: String,
+    /// How it changed.
+    pub change: Change,
+}
+
+/// The paths that differ, parents before what they hold. A folder is listed when it comes, goes or is touched, not when only
+/// something in it changes.
+///
+/// # Errors
+/// An object is missing or damaged.
+pub fn diff(objects: &dyn Objects, before: &Digest, after: &Digest) -> Result<Vec<PathChange>, ObjectError> {
+    let mut changes = Vec::new();
+    if before != after {
+        let (before, after) = (read_tree(objects, before)?, read_tree(objects, after)?);
+        diff_trees(objects, "", &before, &after, &mut changes)?;
+    }
+    Ok(changes)
+}
+
+fn diff_trees(
+    objects: &dyn Objects,
+    prefix: &str,
+    before: &Tree,
+    after: &Tree,
+    changes: &mut Vec<PathChange>,
+) -> Result<(), ObjectError> {
+    let mut old = before.entries().iter().peekable();
+    let mut new = after.entries().iter().peekable();
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(a), Some(b)) => a.name.cmp(&b.name),
+        };
+        let was = if order.is_le() { old.next() } else { None };
+        let is = if order.is_ge() { new.next() } else { None };
+        let Some(entry) = is.or(was) else { return Ok(()) };
+        let path = format!("{prefix}{}", entry.name);
+        let below = format!("{path}/");
+        let mut say = |change| changes.push(PathChange { path: path.clone(), change });
+        let (old_tree, new_tree) = match (was.map(|e| &e.node), is.map(|e| &e.node)) {
+            (Some(Node::Folder { tree: a, .. }), Some(Node::Folder { tree: b, .. })) => {
+                if a == b {
+                    if was.map(|e| e.modified_ns) != is.map(|e| e.modified_ns) {
+                        say(Change::Touched);
+                    }
+                    continue;
+                }
+                (Some(a), Some(b))
+            }
+            (Some(a), Some(b)) => {
+                if a != b {
+                    say(Change::Modified);
+                } else if was.map(|e| e.modified_ns) != is.map(|e| e.modified_ns) {
+                    say(Change::Touched);
+                }
+                (folder(Some(a)), folder(Some(b)))
+            }
+            (a, b) => {
+                say(if a.is_some() { Change::Removed } else { Change::Added });
+                (folder(a), folder(b))
+            }
+        };
+        if old_tree.is_some() || new_tree.is_some() {
+            let read = |tree: Option<&Digest>| tree.map_or(Ok(Tree::default()), |tree| read_tree(objects, tree));
+            diff_trees(objects, &below, &read(old_tree)?, &read(new_tree)?, changes)?;
+        }
+    }
+}
+
+fn folder(node: Option<&Node>) -> Option<&Digest> {
+    match node {
+        Some(Node::Folder { tree, .. }) => Some(tree),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Entry, MemoryObjects, Name};
+    use super::*;
+
+    /// A volume from lines `path=content`, `path->target`, each with an optional `@time`.
+    fn volume(objects: &mut MemoryObjects, lines: &[&str]) -> Digest {
+        fn folder(objects: &mut MemoryObjects, lines: &[(&str, &str)]) -> Node {
+            let mut entries = Vec::new();
+            let mut at = 0;
+            while let Some((path, spec)) = lines.get(at) {
+                let (name, node, taken) = match path.split_once('/') {
+                    None => (*path, objects.insert_file(spec.split('@').next().unwrap().as_bytes()), 1),
+                    Some((name, _)) => {
+                        let inside: Vec<_> = lines[at..]
+                            .iter()
+                            .map_while(|(path, spec)| Some((path.strip_prefix(name)?.strip_prefix('/')?, *spec)))
+                            .collect();
+                        let count = inside.len();
+                        (name, folder(objects, &inside), count)
+                    }
+                };
+                let modified_ns = spec.split('@').nth(1).map_or(0, |time| time.parse().unwrap());
+                entries.push(Entry { name: Name::new(name).unwrap(), modified_ns, node });
+                at += taken;
+            }
+            objects.insert_tree(&Tree::new(entries).unwrap())
+        }
+        let pairs: Vec<_> = lines.iter().map(|line| line.split_once('=').unwrap()).collect();
+        match folder(objects, &pairs) {
+            Node::Folder { tree, .. } => tree,
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn every_kind_of_change_is_named() {
+        type Case<'a> = (&'a [&'a str], &'a [&'a str], &'a [(&'a str, Change)]);
+        let cases: &[Case<'_>] = &[
+            (&["a=1"], &["a=1"], &[]),
+            (&["a=1"], &["a=2"], &[("a", Change::Modified)]),
+            (&["a=1@1"], &["a=1@2"], &[("a", Change::Touched)]),
+            (&["a=1"], &[], &[("a", Change::Removed)]),
+            (&[], &["d/a=1", "d/b=2"], &[("d", Change::Added), ("d/a", Change::Added), ("d/b", Change::Added)]),
+            (&["d/a=1", "x=1"], &["d/a=2", "x=1"], &[("d/a", Change::Modified)]),
+            (&["d=1"], &["d/a=1"], &[("d", Change::Modified), ("d/a", Change::Added)]),
+            (&["d/a=1"], &["d=1"], &[("d", Change::Modified), ("d/a", Change::Removed)]),
+            (&["a=1", "c=3"], &["b=2", "c=3"], &[("a", Change::Removed), ("b", Change::Added)]),
+        ];
+        for (before, after, expect) in cases {
+            let mut objects = MemoryObjects::default();
+            let (a, b) = (volume(&mut objects, before), volume(&mut objects, after));
+            let found = diff(&objects, &a, &b).unwrap();
+            let found: Vec<_> = found.iter().map(|change| (change.path.as_str(), change.change)).collect();
+            assert_eq!(found, *expect, "{before:?} -> {after:?}");
+        }
+    }
+}

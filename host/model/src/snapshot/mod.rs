@@ -1,0 +1,223 @@
+//! A volume at rest: a Merkle tree of folders and chunked files. Content has one name only, its digest, so equal trees
+//! are equal digests and a small change is a small number of new objects.
+//!
+//! A folder is a [`Tree`] of sorted entries. A file of up to [`CHUNK_BYTES`] is one chunk; a longer one is a tree of
+//! [lists](crate::digest::Kind::List) with [`LIST_PARTS`] digests each, as many levels as its size needs. Entries hold
+//! a modification time because programs compare those across runs; they hold no owner, mode, inode or access time.
+//!
+//! Knows no storage: bytes come through [`Objects`].
+
+mod diff;
+mod tree;
+
+pub use diff::{Change, PathChange, diff};
+pub use tree::{Entry, Name, NameError, Node, Totals, Tree, TreeError};
+
+use crate::digest::{Digest, Kind};
+use std::sync::Arc;
+
+/// Bytes of file content in one chunk; the last chunk of a file may be shorter.
+pub const CHUNK_BYTES: u64 = 64 * 1024;
+
+/// Digests in one list; the last list of a level may be shorter.
+pub const LIST_PARTS: u64 = 256;
+
+/// Where the content of trees, lists and chunks comes from.
+pub trait Objects: Send + Sync {
+    /// The bytes that `digest` names. An implementation that reads from outside checks them against the digest.
+    ///
+    /// # Errors
+    /// The object is missing or damaged. A guest never sees this: it ends the run as a host fault.
+    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError>;
+}
+
+/// An object could not be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind:?} {digest}: {reason}")]
+pub struct ObjectError {
+    /// What was asked for.
+    pub digest: Digest,
+    /// As what.
+    pub kind: Kind,
+    /// Why it could not be had.
+    pub reason: String,
+}
+
+/// Objects held in memory.
+#[derive(Debug, Default, Clone)]
+pub struct MemoryObjects(std::collections::HashMap<Digest, Arc<[u8]>>);
+
+impl MemoryObjects {
+    /// Takes an object in and names it.
+    pub fn insert(&mut self, kind: Kind, bytes: impl Into<Arc<[u8]>>) -> Digest {
+        let bytes = bytes.into();
+        let digest = Digest::of(kind, &bytes);
+        self.0.insert(digest, bytes);
+        digest
+    }
+
+    /// Takes in an object whose digest is known.
+    pub fn insert_named(&mut self, digest: Digest, bytes: impl Into<Arc<[u8]>>) {
+        self.0.insert(digest, bytes.into());
+    }
+
+    /// The object with this digest, if it is here.
+    pub fn find(&self, digest: &Digest) -> Option<&Arc<[u8]>> {
+        self.0.get(digest)
+    }
+
+    /// Takes in a file's content of any length and names it.
+    pub fn insert_file(&mut self, bytes: &[u8]) -> Node {
+        let mut digests: Vec<Digest> =
+            bytes.chunks(CHUNK_BYTES as usize).map(|chunk| self.insert(Kind::Chunk, chunk)).collect();
+        while digests.len() > 1 {
+            digests =
+                digests.chunks(LIST_PARTS as usize).map(|part| self.insert(Kind::List, encode_list(part))).collect();
+        }
+        let content = digests.first().copied().unwrap_or_else(|| Digest::of(Kind::Chunk, b""));
+        Node::File { size: bytes.len() as u64, content }
+    }
+
+    /// Takes in a folder and names it.
+    pub fn insert_tree(&mut self, tree: &Tree) -> Node {
+        let totals = tree.totals();
+        Node::Folder { tree: self.insert(Kind::Tree, tree.encode()), totals }
+    }
+}
+
+impl Objects for MemoryObjects {
+    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+        self.find(digest).cloned().ok_or_else(|| ObjectError { digest: *digest, kind, reason: "is missing".to_owned() })
+    }
+}
+
+/// Levels of lists above the chunks of a file of `size` bytes: 0 for a file that is one chunk.
+pub const fn list_levels(size: u64) -> u32 {
+    let mut parts = size.div_ceil(CHUNK_BYTES);
+    let mut levels = 0;
+    while parts > 1 {
+        parts = parts.div_ceil(LIST_PARTS);
+        levels += 1;
+    }
+    levels
+}
+
+/// The bytes of a list object.
+pub fn encode_list(parts: &[Digest]) -> Vec<u8> {
+    parts.iter().flat_map(|digest| *digest.as_bytes()).collect()
+}
+
+/// The digests in a list object; `None` if the bytes are no list.
+pub fn decode_list(bytes: &[u8]) -> Option<Vec<Digest>> {
+    let (parts, rest) = bytes.as_chunks::<32>();
+    let fits = rest.is_empty() && !parts.is_empty() && parts.len() as u64 <= LIST_PARTS;
+    fits.then(|| parts.iter().map(|part| Digest::from_bytes(*part)).collect())
+}
+
+/// The digest of the folder that holds nothing: the first state of every volume.
+pub fn empty_tree() -> Digest {
+    Digest::of(Kind::Tree, &Tree::default().encode())
+}
+
+/// Reads a folder.
+///
+/// # Errors
+/// The object is missing, or its bytes are no tree.
+pub fn read_tree(objects: &dyn Objects, digest: &Digest) -> Result<Tree, ObjectError> {
+    if *digest == empty_tree() {
+        return Ok(Tree::default());
+    }
+    let bytes = objects.get(Kind::Tree, digest)?;
+    Tree::decode(&bytes).map_err(|error| ObjectError { digest: *digest, kind: Kind::Tree, reason: error.to_string() })
+}
+
+/// Reads a list.
+///
+/// # Errors
+/// The object is missing, or its bytes are no list.
+pub fn read_list(objects: &dyn Objects, digest: &Digest) -> Result<Vec<Digest>, ObjectError> {
+    let bytes = objects.get(Kind::List, digest)?;
+    decode_list(&bytes).ok_or_else(|| ObjectError {
+        digest: *digest,
+        kind: Kind::List,
+        reason: "is no list of digests".to_owned(),
+    })
+}
+
+/// Calls `each` with every chunk of a file, in order.
+///
+/// # Errors
+/// An object is missing or has the wrong length, or `each` fails.
+pub fn read_file<E: From<ObjectError>>(
+    objects: &dyn Objects,
+    content: &Digest,
+    size: u64,
+    each: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    if size == 0 {
+        return Ok(());
+    }
+    let mut seen = 0;
+    read_parts(objects, content, list_levels(size), size, &mut seen, each)?;
+    if seen != size {
+        let reason = format!("holds {seen} bytes instead of {size}");
+        return Err(ObjectError { digest: *content, kind: Kind::List, reason }.into());
+    }
+    Ok(())
+}
+
+fn read_parts<E: From<ObjectError>>(
+    objects: &dyn Objects,
+    content: &Digest,
+    level: u32,
+    size: u64,
+    seen: &mut u64,
+    each: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    if level == 0 {
+        let chunk = objects.get(Kind::Chunk, content)?;
+        if chunk.len() as u64 != CHUNK_BYTES.min(size.saturating_sub(*seen)) {
+            let reason = format!("a chunk of {} bytes is not of its place's length", chunk.len());
+            return Err(ObjectError { digest: *content, kind: Kind::Chunk, reason }.into());
+        }
+        *seen += chunk.len() as u64;
+        return each(&chunk);
+    }
+    for part in read_list(objects, content)? {
+        read_parts(objects, &part, level - 1, size, seen, each)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_follow_the_size() {
+        let list = CHUNK_BYTES * LIST_PARTS;
+        let cases = [(0, 0), (1, 0), (CHUNK_BYTES, 0), (CHUNK_BYTES + 1, 1), (list, 1), (list + 1, 2), (u64::MAX, 6)];
+        for (size, levels) in cases {
+            assert_eq!(list_levels(size), levels, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_file_comes_back_as_it_was_stored() {
+        for size in [0, 1, CHUNK_BYTES as usize, CHUNK_BYTES as usize + 1, 5_000_000, 17_000_001] {
+            let bytes: Vec<u8> = (0..size).map(|at| (at / 7) as u8).collect();
+            let mut objects = MemoryObjects::default();
+            let Node::File { size: stored, content } = objects.insert_file(&bytes) else { panic!("no file") };
+            assert_eq!(stored, size as u64);
+            let mut back = Vec::new();
+            read_file::<ObjectError>(&objects, &content, stored, &mut |chunk| {
+                back.extend_from_slice(chunk);
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(back, bytes);
+            let wrong = read_file::<ObjectError>(&objects, &content, stored + 1, &mut |_| Ok(()));
+            assert!(wrong.is_err(), "a wrong size of {size} was taken");
+        }
+    }
+}

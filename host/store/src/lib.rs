@@ -1,0 +1,1 @@
+//! Durable volumes and ledger behind one small trait.

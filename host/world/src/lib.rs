@@ -1,0 +1,1 @@
+//! The virtual computer a guest sees: files, clock, randomness, streams, quotas.
