@@ -1,1 +1,78 @@
-//! The virtual computer a guest sees: files, clock, randomness, streams, quotas.
+//! The virtual computer that a guest sees: files, clock, randomness, streams, quotas.
+//!
+//! A [`World`] is made from an [`Invocation`] and the digests of its volumes, answers what WASI asks, and is taken apart into
+//! the volumes' next digests. It does no I/O of its own: bytes of volumes come through [`Objects`], everything else is in the
+//! invocation. Equal inputs give equal answers, in the same order, for the same price in fuel.
+//!
+//! It knows no engine and no WASI binding: names here are those of files and clocks, and `sandbox` translates.
+#![no_std]
+
+extern crate alloc;
+
+mod clock;
+mod failure;
+pub mod files;
+mod meter;
+mod poll;
+mod random;
+mod streams;
+
+pub use clock::{Clock, TICK_NS};
+pub use failure::{Errno, Failure, Stop};
+pub use files::{Descriptor, FolderStream};
+pub use meter::{Meter, price};
+pub use poll::Pollable;
+pub use random::Random;
+pub use streams::{Input, Output, STREAM_BYTES, StreamFailure};
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use files::FileSystem;
+use hutch_model::digest::Digest;
+use hutch_model::invocation::Invocation;
+use hutch_model::snapshot::{ObjectError, Objects};
+
+/// Everything outside a guest's own memory.
+pub struct World {
+    /// What is used, and what may be.
+    pub meter: Meter,
+    /// Both clocks.
+    pub clock: Clock,
+    /// All randomness.
+    pub random: Random,
+    files: FileSystem,
+    stdin: Vec<u8>,
+    stdin_at: usize,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl World {
+    /// The world at the start of a run. `state` names the content of each preopened folder; one that it does not name is empty.
+    ///
+    /// # Errors
+    /// The top folder of a volume can't be read.
+    pub fn new(
+        invocation: &Invocation,
+        state: &BTreeMap<String, Digest>,
+        objects: Arc<dyn Objects>,
+    ) -> Result<World, ObjectError> {
+        Ok(World {
+            meter: Meter::new(invocation.limits().clone()),
+            clock: Clock::new(invocation.clock_start()),
+            random: Random::new(invocation.seed()),
+            files: FileSystem::new(invocation.preopens(), state, objects)?,
+            stdin: invocation.stdin().to_vec(),
+            stdin_at: 0,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+        })
+    }
+
+    /// Takes the captured standard output and error out.
+    pub fn take_output(&mut self) -> (Vec<u8>, Vec<u8>) {
+        (core::mem::take(&mut self.stdout), core::mem::take(&mut self.stderr))
+    }
+}

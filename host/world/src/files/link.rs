@@ -1,0 +1,42 @@
+//! Hard links: a second name for a file. Within a run both names are one file; a snapshot keeps them as two files of equal
+//! content, so each name counts in full.
+
+use super::resolve::Follow;
+use super::{Descriptor, What};
+use crate::World;
+use crate::failure::{Errno, Failure};
+
+impl World {
+    /// Gives the file or link at `old_path` the name `new_path` too.
+    ///
+    /// # Errors
+    /// Invalid if asked to follow a link, NotPermitted for a folder, CrossDevice between volumes, Exist if the name is taken.
+    pub fn link(&mut self, old: (&Descriptor, &str), follow: bool, new: (&Descriptor, &str)) -> Result<(), Failure> {
+        if follow {
+            return Err(Errno::Invalid.into());
+        }
+        let from = self.resolve(old.0.node, old.1, Follow::No)?;
+        let id = from.existing()?;
+        let to = self.resolve(new.0.node, new.1, Follow::Never)?;
+        let (None, Some(name)) = (to.node, to.name) else { return Err(Errno::Exist.into()) };
+        if to.slash {
+            return Err(Errno::NoEntry.into());
+        }
+        if self.files.node(id).volume != self.files.node(to.folder).volume {
+            return Err(Errno::CrossDevice.into());
+        }
+        self.check_changeable(to.folder)?;
+        let bytes = match &self.files.node(id).what {
+            What::Folder(_) => return Err(Errno::NotPermitted.into()),
+            What::File(content) => content.size,
+            What::Link(_) => 0,
+        };
+        let names = self.files.node(id).names.checked_add(1).ok_or(Errno::TooManyLinks)?;
+        self.take_name(&name, bytes)?;
+        let now_ns = self.clock.wall_ns();
+        let node = self.files.node_mut(id);
+        node.names = names;
+        node.changed_ns = now_ns;
+        self.attach(to.folder, name, id)
+    }
+}

@@ -1,0 +1,358 @@
+//! The files a guest sees: a tree of nodes for each preopened folder, read from a snapshot as it is needed and changed in memory
+//! only. One operation per file; this one holds the table of nodes.
+//!
+//! A folder is read when a path first goes through it, a file's chunk when it is first read or partly overwritten. What a run
+//! does not touch costs nothing.
+
+mod attributes;
+mod commit;
+mod content;
+mod create_folder;
+mod link;
+mod open;
+mod quota;
+mod read_folder;
+mod remove;
+mod rename;
+mod resolve;
+mod symlink;
+
+pub use attributes::{NewTime, Stat, Type};
+pub use commit::{VolumeAfter, WorldAfter};
+pub use open::{Descriptor, OpenOptions};
+pub use read_folder::FolderStream;
+
+use crate::World;
+use crate::failure::{Errno, Failure, Stop};
+use crate::meter::price;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use content::Content;
+use hutch_model::digest::{Digest, Kind};
+use hutch_model::invocation::Access;
+use hutch_model::snapshot::{self, Entry, Name, ObjectError, Objects, Totals, empty_tree, read_tree};
+
+/// Counted for each node in memory, its name in its folder not included.
+const NODE_BYTES: u64 = 256;
+/// Counted for each name in a folder that was read, beside the name's own bytes.
+const SLOT_BYTES: u64 = 128;
+/// How many objects of snapshots are kept at hand.
+const CACHED_OBJECTS: usize = 32;
+
+/// A node's place in the table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct NodeId(u32);
+
+/// A file, folder or link that the run has touched.
+#[derive(Debug)]
+struct Node {
+    what: What,
+    volume: usize,
+    /// Numbers nodes in the order they were first touched: identity for the guest.
+    serial: u64,
+    accessed_ns: u64,
+    modified_ns: u64,
+    changed_ns: u64,
+    /// Names that stand for it; a volume's top folder has one without a name.
+    names: u32,
+    /// Descriptors and streams that hold it.
+    handles: u32,
+}
+
+#[derive(Debug)]
+enum What {
+    File(Content),
+    Folder(Folder),
+    Link(Box<str>),
+}
+
+#[derive(Debug)]
+struct Folder {
+    parent: Option<NodeId>,
+    /// Folders above it, up to the volume's top.
+    depth: u64,
+    /// What it held at the start of the run.
+    base: Digest,
+    /// What that amounts to.
+    totals: Totals,
+    /// Its entries, once a path has gone through it.
+    entries: Option<BTreeMap<Name, Slot>>,
+}
+
+/// What a name in a folder stands for.
+#[derive(Debug)]
+enum Slot {
+    /// Not touched yet.
+    Cold { modified_ns: u64, node: snapshot::Node },
+    /// Touched.
+    Live(NodeId),
+}
+
+#[derive(Debug)]
+struct Volume {
+    name: String,
+    root: NodeId,
+    access: Access,
+    before: Digest,
+    /// Whether anything in it was changed at all.
+    changed: bool,
+}
+
+/// All nodes and volumes.
+pub(crate) struct FileSystem {
+    objects: Arc<dyn Objects>,
+    cached: Vec<(Digest, Arc<[u8]>)>,
+    nodes: Vec<Option<Node>>,
+    free: Vec<NodeId>,
+    volumes: Vec<Volume>,
+    usage: Totals,
+    next_serial: u64,
+}
+
+impl FileSystem {
+    pub(crate) fn new(
+        preopens: &BTreeMap<String, Access>,
+        state: &BTreeMap<String, Digest>,
+        objects: Arc<dyn Objects>,
+    ) -> Result<FileSystem, ObjectError> {
+        let mut files = FileSystem {
+            objects,
+            cached: Vec::new(),
+            nodes: Vec::new(),
+            free: Vec::new(),
+            volumes: Vec::new(),
+            usage: Totals::default(),
+            next_serial: 1,
+        };
+        for (volume, (name, access)) in preopens.iter().enumerate() {
+            let before = state.get(name).copied().unwrap_or_else(empty_tree);
+            let totals = match access {
+                Access::ReadWrite => read_tree(&*files.objects, &before)?.totals(),
+                Access::ReadOnly => Totals::default(),
+            };
+            files.usage = files.usage.plus(totals);
+            let folder = Folder { parent: None, depth: 0, base: before, totals, entries: None };
+            let root = files.insert(volume, 0, What::Folder(folder));
+            files.volumes.push(Volume { name: name.clone(), root, access: *access, before, changed: false });
+        }
+        Ok(files)
+    }
+
+    /// Puts a new node in the table, with one name.
+    fn insert(&mut self, volume: usize, now_ns: u64, what: What) -> NodeId {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        let node = Node {
+            what,
+            volume,
+            serial,
+            accessed_ns: now_ns,
+            modified_ns: now_ns,
+            changed_ns: now_ns,
+            names: 1,
+            handles: 0,
+        };
+        match self.free.pop() {
+            Some(id) => {
+                self.nodes[id.0 as usize] = Some(node);
+                id
+            }
+            None => {
+                let id = NodeId(self.nodes.len() as u32);
+                self.nodes.push(Some(node));
+                id
+            }
+        }
+    }
+
+    /// A node that something still names or holds.
+    #[allow(
+        clippy::expect_used,
+        reason = "ids are private and die with their node: a dangling one is a bug to stop at"
+    )]
+    fn node(&self, id: NodeId) -> &Node {
+        self.nodes[id.0 as usize].as_ref().expect("a node id outlived its node")
+    }
+
+    /// As [`node`](FileSystem::node), to change it.
+    #[allow(
+        clippy::expect_used,
+        reason = "ids are private and die with their node: a dangling one is a bug to stop at"
+    )]
+    fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        self.nodes[id.0 as usize].as_mut().expect("a node id outlived its node")
+    }
+
+    fn volume_of(&self, id: NodeId) -> &Volume {
+        &self.volumes[self.node(id).volume]
+    }
+
+    fn is_folder(&self, id: NodeId) -> bool {
+        matches!(self.node(id).what, What::Folder(_))
+    }
+
+    fn folder(&self, id: NodeId) -> Result<&Folder, Errno> {
+        match &self.node(id).what {
+            What::Folder(folder) => Ok(folder),
+            _ => Err(Errno::NotDirectory),
+        }
+    }
+
+    fn folder_mut(&mut self, id: NodeId) -> Result<&mut Folder, Errno> {
+        match &mut self.node_mut(id).what {
+            What::Folder(folder) => Ok(folder),
+            _ => Err(Errno::NotDirectory),
+        }
+    }
+}
+
+impl World {
+    /// An object of a snapshot, from the few at hand or from outside.
+    fn object(&mut self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, Stop> {
+        let cached = &mut self.files.cached;
+        if let Some(at) = cached.iter().position(|(key, _)| key == digest) {
+            let found = cached.remove(at);
+            let bytes = found.1.clone();
+            cached.push(found);
+            return Ok(bytes);
+        }
+        self.meter.spend(price::OBJECT)?;
+        let bytes = self.files.objects.get(kind, digest)?;
+        let cached = &mut self.files.cached;
+        if cached.len() == CACHED_OBJECTS {
+            cached.remove(0);
+        }
+        cached.push((*digest, bytes.clone()));
+        Ok(bytes)
+    }
+
+    /// The entries of a folder; reads them the first time.
+    fn entries(&mut self, id: NodeId) -> Result<&mut BTreeMap<Name, Slot>, Failure> {
+        if self.files.folder(id)?.entries.is_none() {
+            let base = self.files.folder(id)?.base;
+            let entries = if base == empty_tree() { Vec::new() } else { self.read_entries(&base)? };
+            self.files.folder_mut(id)?.entries = Some(entries.into_iter().collect());
+        }
+        self.files.folder_mut(id)?.entries.as_mut().ok_or(Failure::Errno(Errno::NotDirectory))
+    }
+
+    fn read_entries(&mut self, tree: &Digest) -> Result<Vec<(Name, Slot)>, Stop> {
+        let bytes = self.object(Kind::Tree, tree)?;
+        let read =
+            snapshot::Tree::decode(&bytes).map_err(|error| Stop::Fault(alloc::format!("tree {tree}: {error}")))?;
+        let names: usize = read.entries().iter().map(|entry| entry.name.as_str().len()).sum();
+        let count = read.entries().len() as u64;
+        self.meter.take_memory_or_stop(names as u64 + count * SLOT_BYTES)?;
+        self.meter.spend(count * price::ENTRY)?;
+        let slot = |entry: Entry| (entry.name, Slot::Cold { modified_ns: entry.modified_ns, node: entry.node });
+        Ok(read.into_entries().into_iter().map(slot).collect())
+    }
+
+    /// The node that `name` stands for in a folder.
+    fn lookup(&mut self, folder: NodeId, name: &str) -> Result<Option<NodeId>, Failure> {
+        let (modified_ns, node) = match self.entries(folder)?.get(name) {
+            None => return Ok(None),
+            Some(Slot::Live(id)) => return Ok(Some(*id)),
+            Some(Slot::Cold { modified_ns, node }) => (*modified_ns, node.clone()),
+        };
+        let held = match &node {
+            snapshot::Node::Link { target } => target.len() as u64,
+            _ => 0,
+        };
+        self.meter.take_memory_or_stop(NODE_BYTES + held)?;
+        let depth = self.files.folder(folder)?.depth + 1;
+        let volume = self.files.node(folder).volume;
+        let what = match node {
+            snapshot::Node::File { size, content } => What::File(Content::stored(size, content)),
+            snapshot::Node::Folder { tree, totals } => {
+                What::Folder(Folder { parent: Some(folder), depth, base: tree, totals, entries: None })
+            }
+            snapshot::Node::Link { target } => What::Link(target),
+        };
+        let id = self.files.insert(volume, modified_ns, what);
+        if let Some(slot) = self.entries(folder)?.get_mut(name) {
+            *slot = Slot::Live(id);
+        }
+        Ok(Some(id))
+    }
+
+    /// Fails unless `folder` may be changed: its volume is granted read-write, and it is still in it.
+    fn check_changeable(&self, folder: NodeId) -> Result<(), Errno> {
+        if self.files.volume_of(folder).access == Access::ReadOnly {
+            return Err(Errno::ReadOnly);
+        }
+        if self.files.node(folder).names == 0 { Err(Errno::NoEntry) } else { Ok(()) }
+    }
+
+    /// Gives `name` in `folder` to a node that has been counted for it; the name must be free.
+    fn attach(&mut self, folder: NodeId, name: Name, id: NodeId) -> Result<(), Failure> {
+        self.entries(folder)?.insert(name, Slot::Live(id));
+        self.touch_folder(folder);
+        Ok(())
+    }
+
+    /// Takes `name` away from its node; the slot's memory is given back, the node stays.
+    fn detach(&mut self, folder: NodeId, name: &str) -> Result<(), Failure> {
+        if self.entries(folder)?.remove(name).is_some() {
+            self.meter.return_memory(SLOT_BYTES + name.len() as u64);
+        }
+        self.touch_folder(folder);
+        Ok(())
+    }
+
+    /// A folder's entries changed: its times, and its volume, are not what they were.
+    fn touch_folder(&mut self, folder: NodeId) {
+        let now_ns = self.clock.wall_ns();
+        let node = self.files.node_mut(folder);
+        (node.modified_ns, node.changed_ns) = (now_ns, now_ns);
+        self.mark_changed(folder);
+    }
+
+    fn mark_changed(&mut self, id: NodeId) {
+        let volume = self.files.node(id).volume;
+        self.files.volumes[volume].changed = true;
+    }
+
+    /// Counts one more descriptor or stream on a node.
+    pub(crate) fn hold(&mut self, id: NodeId) {
+        self.files.node_mut(id).handles += 1;
+    }
+
+    /// Counts one less; a node without names and handles is gone.
+    pub(crate) fn release(&mut self, id: NodeId) {
+        self.files.node_mut(id).handles -= 1;
+        self.drop_if_unused(id);
+    }
+
+    /// Takes one name from a node; a node without names and handles is gone.
+    fn drop_name(&mut self, id: NodeId) {
+        let now_ns = self.clock.wall_ns();
+        let node = self.files.node_mut(id);
+        node.names -= 1;
+        node.changed_ns = now_ns;
+        self.drop_if_unused(id);
+    }
+
+    fn drop_if_unused(&mut self, id: NodeId) {
+        let node = self.files.node(id);
+        if node.names > 0 || node.handles > 0 {
+            return;
+        }
+        let held = match &node.what {
+            What::File(content) => content.memory_bytes(),
+            What::Link(target) => target.len() as u64,
+            What::Folder(_) => 0,
+        };
+        self.meter.return_memory(NODE_BYTES + held);
+        self.files.nodes[id.0 as usize] = None;
+        self.files.free.push(id);
+    }
+
+    /// Whether both descriptors are of one file or folder.
+    pub fn is_same(&self, a: &Descriptor, b: &Descriptor) -> bool {
+        a.node == b.node
+    }
+}

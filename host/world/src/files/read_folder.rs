@@ -1,0 +1,57 @@
+//! Listing a folder: by name, in the order of the names' bytes. A stream remembers the last name it gave, so what is added or
+//! removed meanwhile shows or not by its place in that order, and nothing is given twice.
+
+use super::{Descriptor, NodeId, Slot, Type, What};
+use crate::World;
+use crate::failure::{Errno, Failure};
+use crate::meter::price;
+use alloc::string::{String, ToString};
+use core::ops::Bound;
+use hutch_model::snapshot::{Name, Node};
+
+/// A place in a listing. It ends with [`World::close_folder_stream`], which it must be given to.
+#[derive(Debug)]
+pub struct FolderStream {
+    node: NodeId,
+    after: Option<Name>,
+}
+
+impl World {
+    /// Starts a listing.
+    ///
+    /// # Errors
+    /// NotDirectory for a file.
+    pub fn read_folder(&mut self, descriptor: &Descriptor) -> Result<FolderStream, Failure> {
+        self.entries(descriptor.node)?;
+        self.hold(descriptor.node);
+        Ok(FolderStream { node: descriptor.node, after: None })
+    }
+
+    /// The next name, and what it stands for.
+    ///
+    /// # Errors
+    /// Fuel is used up.
+    pub fn read_folder_entry(&mut self, stream: &mut FolderStream) -> Result<Option<(Type, String)>, Failure> {
+        self.meter.spend(price::ENTRY)?;
+        let start = stream.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let entries = self.files.folder(stream.node)?.entries.as_ref().ok_or(Errno::NotDirectory)?;
+        let Some((name, slot)) = entries.range::<Name, _>((start, Bound::Unbounded)).next() else { return Ok(None) };
+        let kind = match slot {
+            Slot::Cold { node: Node::File { .. }, .. } => Type::File,
+            Slot::Cold { node: Node::Folder { .. }, .. } => Type::Folder,
+            Slot::Cold { node: Node::Link { .. }, .. } => Type::Link,
+            Slot::Live(id) => match self.files.node(*id).what {
+                What::File(_) => Type::File,
+                What::Folder(_) => Type::Folder,
+                What::Link(_) => Type::Link,
+            },
+        };
+        stream.after = Some(name.clone());
+        Ok(Some((kind, name.as_str().to_string())))
+    }
+
+    /// Ends a listing.
+    pub fn close_folder_stream(&mut self, stream: FolderStream) {
+        self.release(stream.node);
+    }
+}

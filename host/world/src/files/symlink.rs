@@ -1,0 +1,50 @@
+//! Symbolic links: made with any relative target, followed only inside the volume.
+
+use super::resolve::{Follow, PATH_BYTES_MAX};
+use super::{Descriptor, What};
+use crate::World;
+use crate::failure::{Errno, Failure};
+use alloc::string::String;
+
+impl World {
+    /// Makes a link at `path` that points to `target`.
+    ///
+    /// # Errors
+    /// NotPermitted for an absolute target, NoEntry for an empty one, Exist if the name is taken.
+    pub fn symlink(&mut self, base: &Descriptor, target: &str, path: &str) -> Result<(), Failure> {
+        if target.starts_with('/') {
+            return Err(Errno::NotPermitted.into());
+        }
+        if target.is_empty() {
+            return Err(Errno::NoEntry.into());
+        }
+        if target.contains('\0') {
+            return Err(Errno::Invalid.into());
+        }
+        if target.len() >= PATH_BYTES_MAX {
+            return Err(Errno::NameTooLong.into());
+        }
+        let place = self.resolve(base.node, path, Follow::Never)?;
+        let (None, Some(name)) = (place.node, place.name) else { return Err(Errno::Exist.into()) };
+        if place.slash {
+            return Err(Errno::NoEntry.into());
+        }
+        self.check_changeable(place.folder)?;
+        self.take_node(&name, target.len() as u64)?;
+        let volume = self.files.node(place.folder).volume;
+        let id = self.files.insert(volume, self.clock.wall_ns(), What::Link(target.into()));
+        self.attach(place.folder, name, id)
+    }
+
+    /// Where the link at `path` points.
+    ///
+    /// # Errors
+    /// Invalid if it is no link.
+    pub fn read_link(&mut self, base: &Descriptor, path: &str) -> Result<String, Failure> {
+        let id = self.resolve(base.node, path, Follow::No)?.existing()?;
+        match &self.files.node(id).what {
+            What::Link(target) => Ok(String::from(&**target)),
+            _ => Err(Errno::Invalid.into()),
+        }
+    }
+}
