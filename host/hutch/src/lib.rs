@@ -1,1 +1,3 @@
 //! The library embedders use: open a package, run it, keep its state.
+
+pub mod package;

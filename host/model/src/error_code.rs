@@ -56,6 +56,7 @@ codes! {
     StateBytesLimit "STATE_BYTES_LIMIT" 44 "the guest was refused space beyond state_bytes" "remove something, or raise --limit state_bytes";
     StateFilesLimit "STATE_FILES_LIMIT" 44 "the guest was refused files beyond state_files" "remove something, or raise --limit state_files";
     FileBytesLimit "FILE_BYTES_LIMIT" 44 "the guest was refused a file longer than file_bytes" "split the file, or raise --limit file_bytes";
+    FolderDepthLimit "FOLDER_DEPTH_LIMIT" 44 "the guest was refused folders nested more deeply than folder_depth" "nest less, or raise --limit folder_depth";
     GuestTrapped "GUEST_TRAPPED" 45 "the guest stopped on an instruction it may not carry out" "report it to the package's author with the trap's name";
     ContractViolation "CONTRACT_VIOLATION" 46 "the guest exited with 0 but did not print exactly one JSON document" "report it to the package's author, or pass --contract any for human-readable output";
     HostFault "HOST_FAULT" 50 "the host failed; nothing was changed" "repeat; if it stays, report it with the message";

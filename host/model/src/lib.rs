@@ -1,11 +1,26 @@
 //! Pure data and rules: names, digests, manifest, limits, invocation, outcome, error codes. Does no I/O, reads no clock, uses no
 //! randomness and knows no engine.
 
+pub mod command_line;
+pub mod contract;
+pub mod diagnostic;
 pub mod digest;
 pub mod error_code;
 pub mod error_report;
+mod fields;
+pub mod front_matter;
+pub mod gate;
+pub mod guard;
 pub mod instant;
 pub mod invocation;
+mod json;
+pub mod ledger;
 pub mod limits;
+pub mod manifest;
+pub mod names;
+mod node;
 pub mod outcome;
+pub mod payload;
+pub mod skill;
 pub mod snapshot;
+mod yaml;

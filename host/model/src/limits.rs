@@ -72,6 +72,8 @@ limits! {
         "files, folders and links in all volumes";
     FileBytes "file_bytes" GIB, 64 * GIB, FileBytesLimit,
         "bytes of one file, by its size";
+    FolderDepth "folder_depth" 128, 1_024, FolderDepthLimit,
+        "folders within folders, from the volume's root";
     Handles "handles" 4_096, 65_536, HandleLimit,
         "descriptors, streams, pollables and errors that the guest holds at once";
     HostCall "host_call_bytes" 4 * MIB, 64 * MIB, HostCallLimit,

@@ -1,1 +1,26 @@
-//! The only crate that names wasmtime: engine, compile cache, WASI over the world, limits, endings.
+//! Runs components. The only crate that names wasmtime; its door is [`run`].
+//!
+//! In order: [`Sandbox::load`] has the component compiled, or finds it compiled (`program`, `compile`, `cache`); [`run`] gives it a
+//! [`World`](hutch_world::World) through the interfaces of WASI 0.2 (`wasi`), lets it run on a thread of its own under a deadline
+//! (`run`), and says how it ended (`ending`). Policy about what a guest sees lives in `hutch_world`, policy about engines in
+//! `engine`; the modules below `wasi` translate and decide nothing.
+//!
+//! It knows no package, no store and no command line.
+
+mod adapter;
+mod cache;
+mod compile;
+mod ending;
+mod engine;
+mod guest;
+mod limiter;
+mod program;
+mod run;
+mod shape;
+mod wasi;
+
+pub use cache::ArtifactCache;
+pub use compile::{Compile, compile_from_stdin};
+pub use engine::profile;
+pub use program::{LoadError, Program, Sandbox};
+pub use run::{Run, RunError, run};

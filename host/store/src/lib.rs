@@ -1,1 +1,25 @@
-//! Durable volumes and ledger behind one small trait.
+//! Everything durable: the volumes and the ledger of an instance behind one small trait, and the plain directories in which
+//! people see the volumes. Knows no guest, no engine and no package.
+//!
+//! - [`Store`] says what is promised; [`SqliteStore`] and [`MemoryStore`] keep it.
+//! - [`Place`] says where an instance lies; [`plain`] brings its directories up to date and notices what others changed
+//!   there.
+
+mod absorb;
+mod error;
+mod fold;
+mod memory;
+mod names;
+mod place;
+mod reach;
+mod retention;
+mod sqlite;
+mod store;
+mod transition;
+
+pub use error::StoreError;
+pub use memory::MemoryStore;
+pub use names::{InstanceName, StoreNameError, VolumeName};
+pub use place::Place;
+pub use sqlite::{IfMissing, SqliteStore};
+pub use store::{Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, State, Stats, Store};

@@ -63,12 +63,18 @@ pub struct Totals {
     pub bytes: u64,
     /// Files, folders and links; not the folder itself.
     pub files: u64,
+    /// Folders within folders: 0 for a folder that holds none.
+    pub depth: u32,
 }
 
 impl Totals {
-    /// Both sums, held at the largest number.
+    /// What both amount to side by side; sums are held at the largest number.
     pub const fn plus(self, other: Totals) -> Totals {
-        Totals { bytes: self.bytes.saturating_add(other.bytes), files: self.files.saturating_add(other.files) }
+        Totals {
+            bytes: self.bytes.saturating_add(other.bytes),
+            files: self.files.saturating_add(other.files),
+            depth: if self.depth > other.depth { self.depth } else { other.depth },
+        }
     }
 }
 
@@ -100,9 +106,11 @@ impl Node {
     /// What this node adds to its folder's totals.
     pub const fn totals(&self) -> Totals {
         match self {
-            Node::File { size, .. } => Totals { bytes: *size, files: 1 },
-            Node::Folder { totals, .. } => totals.plus(Totals { bytes: 0, files: 1 }),
-            Node::Link { .. } => Totals { bytes: 0, files: 1 },
+            Node::File { size, .. } => Totals { bytes: *size, files: 1, depth: 0 },
+            Node::Folder { totals, .. } => {
+                totals.plus(Totals { bytes: 0, files: 1, depth: totals.depth.saturating_add(1) })
+            }
+            Node::Link { .. } => Totals { bytes: 0, files: 1, depth: 0 },
         }
     }
 }
@@ -192,6 +200,7 @@ impl Tree {
                 Node::Folder { tree, totals } => {
                     bytes.extend_from_slice(&totals.bytes.to_le_bytes());
                     bytes.extend_from_slice(&totals.files.to_le_bytes());
+                    bytes.extend_from_slice(&totals.depth.to_le_bytes());
                     bytes.extend_from_slice(tree.as_bytes());
                 }
                 Node::Link { target } => {
@@ -221,7 +230,8 @@ impl Tree {
             let node = match kind {
                 FILE => Node::File { size: rest.number()?, content: Digest::from_bytes(rest.array()?) },
                 FOLDER => {
-                    let totals = Totals { bytes: rest.number()?, files: rest.number()? };
+                    let (bytes, files) = (rest.number()?, rest.number()?);
+                    let totals = Totals { bytes, files, depth: u32::from_le_bytes(rest.array()?) };
                     Node::Folder { totals, tree: Digest::from_bytes(rest.array()?) }
                 }
                 LINK => {
@@ -269,8 +279,10 @@ mod tests {
         let digest = any::<[u8; 32]>().prop_map(Digest::from_bytes);
         prop_oneof![
             (any::<u64>(), digest.clone()).prop_map(|(size, content)| Node::File { size, content }),
-            (any::<u64>(), any::<u64>(), digest)
-                .prop_map(|(bytes, files, tree)| Node::Folder { tree, totals: Totals { bytes, files } }),
+            (any::<u64>(), any::<u64>(), any::<u32>(), digest).prop_map(|(bytes, files, depth, tree)| Node::Folder {
+                tree,
+                totals: Totals { bytes, files, depth }
+            }),
             "[a-z./]{1,20}".prop_map(|target| Node::Link { target: target.into() }),
         ]
     }

@@ -1,0 +1,99 @@
+//! Everything that a rule says about a package as a whole: folders, skills, declared paths, agreement of its parts.
+
+use super::files::{self, Found, problem};
+use super::{Checked, Package, PackageBounds, fixed, not_a_folder, open_parts, read_text};
+use cap_std::fs::Dir;
+use hutch_model::command_line::PAYLOAD_FOLDER;
+use hutch_model::diagnostic::{Code, Diagnostic, sort};
+use hutch_model::front_matter::DOCUMENT_BYTES_MAX;
+use hutch_model::manifest::{MANIFEST_FILE, Manifest};
+use hutch_model::names::{PackagePath, SkillName};
+use hutch_model::skill::{self, SKILL_FILE, SKILLS_FOLDER, Skill};
+
+pub(super) fn check(dir: &Dir, bounds: PackageBounds) -> Checked {
+    let mut found = Vec::new();
+    let (package, manifest_alone) = open_parts(dir, bounds, &mut found);
+    let manifest = package.as_ref().map(Package::manifest).or(manifest_alone.as_ref());
+    for folder in [PAYLOAD_FOLDER, SKILLS_FOLDER] {
+        check_folder(dir, folder, &mut found);
+    }
+    let walk = files::walk(dir, None, &bounds);
+    found.extend(walk.problems);
+    let mut skills = Vec::new();
+    if let Some(manifest) = manifest {
+        for (at, name) in manifest.skills().iter().enumerate() {
+            skills.extend(check_skill(dir, manifest, at, name, &mut found));
+        }
+        check_unlisted(manifest, &walk.entries, &mut found);
+        check_declared(dir, manifest, &mut found);
+    }
+    if let Some(package) = &package
+        && let Some(contract) = package.contract()
+    {
+        found.extend(contract.disagreements(package.manifest()));
+    }
+    sort(&mut found);
+    // A file that is read is also met on the walk.
+    found.dedup();
+    let package = package.filter(|_| !found.iter().any(Diagnostic::is_error));
+    Checked { package, skills, diagnostics: found }
+}
+
+fn check_folder(dir: &Dir, folder: &str, found: &mut Vec<Diagnostic>) {
+    match fixed(folder).and_then(|path| files::look(dir, &path)) {
+        Ok(Found::Folder) => {}
+        Ok(Found::File(_)) => found.push(not_a_folder(folder)),
+        Ok(Found::Nothing) => {
+            found.push(problem(Code::FolderMissing, folder, format!("a package has a folder {folder}")));
+        }
+        Err(problem) => found.push(problem),
+    }
+}
+
+fn check_skill(dir: &Dir, manifest: &Manifest, at: usize, name: &SkillName, found: &mut Vec<Diagnostic>) -> Option<Skill> {
+    let file = format!("{SKILLS_FOLDER}/{name}/{SKILL_FILE}");
+    match fixed(&file).and_then(|path| read_text(dir, &path, DOCUMENT_BYTES_MAX)) {
+        Ok(Some(text)) => {
+            let (skill, problems) = skill::parse(&text, &file, name);
+            found.extend(problems);
+            skill
+        }
+        Ok(None) => {
+            let at = manifest.position(&format!("/skills/{at}"));
+            found.push(Diagnostic::new(Code::SkillMissing, MANIFEST_FILE, at, format!("{file} is not there")));
+            None
+        }
+        Err(problem) => {
+            found.push(problem);
+            None
+        }
+    }
+}
+
+fn check_unlisted(manifest: &Manifest, entries: &[files::PackageEntry], found: &mut Vec<Diagnostic>) {
+    for entry in entries.iter().filter(|entry| entry.file_bytes.is_none()) {
+        let mut components = entry.path.components();
+        if let (Some(SKILLS_FOLDER), Some(name), None) = (components.next(), components.next(), components.next())
+            && !manifest.skills().iter().any(|skill| skill.as_str() == name)
+        {
+            let message = format!("{MANIFEST_FILE} does not list the skill {name:?}");
+            found.push(problem(Code::SkillUnlisted, entry.path.as_str(), message));
+        }
+    }
+}
+
+/// Resources must be there; a volume may begin empty. Both are folders.
+fn check_declared(dir: &Dir, manifest: &Manifest, found: &mut Vec<Diagnostic>) {
+    let volumes = manifest.volumes().iter().enumerate().map(|(at, path)| ("state", at, path));
+    let resources = manifest.resources().iter().enumerate().map(|(at, path)| ("resources", at, path));
+    for (list, at, path) in volumes.chain(resources) {
+        let at = manifest.position(&format!("/metadata/hutch/{list}/{at}"));
+        let mut report = |code, message| found.push(Diagnostic::new(code, MANIFEST_FILE, at, message));
+        match files::look(dir, path) {
+            Ok(Found::Nothing) if list == "resources" => report(Code::FolderMissing, format!("{list} names {path}, which is not there")),
+            Ok(Found::File(_)) => report(Code::NotAFolder, format!("{list} names {path}, which is a file")),
+            Ok(_) => {}
+            Err(problem) => found.push(problem),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! A package folder, opened: its manifest, component, contract and skills. Reads through a `cap_std` directory; the one place
+//! that turns a path into such a directory is [`open_folder`]. Runs nothing and knows no engine.
+
+mod check;
+mod files;
+
+pub use files::{PackageBounds, PackageEntry};
+
+use cap_std::fs::Dir;
+use files::{Found, problem};
+use hutch_model::contract::{self, CONTRACT_BYTES_MAX, CONTRACT_FILE, ContractFile};
+use hutch_model::diagnostic::{Code, Diagnostic, Position, sort};
+use hutch_model::digest::{Digest, Hasher, Kind};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::front_matter::{DOCUMENT_BYTES_MAX, decode};
+use hutch_model::manifest::{self, MANIFEST_FILE, Manifest};
+use hutch_model::names::PackagePath;
+use hutch_model::payload::Payload;
+use hutch_model::skill::Skill;
+use std::io;
+use std::path::Path;
+
+/// The folder at `path`, as the authority to read what is inside and nothing else.
+///
+/// # Errors
+/// The system's refusal.
+pub fn open_folder(path: &Path) -> io::Result<Dir> {
+    Dir::open_ambient_dir(path, cap_std::ambient_authority())
+}
+
+/// A package that can be run.
+#[derive(Debug)]
+pub struct Package {
+    dir: Dir,
+    bounds: PackageBounds,
+    manifest: Manifest,
+    contract: Option<ContractFile>,
+    component: Vec<u8>,
+    payload: Payload,
+}
+
+/// Why a folder is no package that can be run.
+#[derive(Debug, thiserror::Error)]
+#[error("{} problems, the first: {}", .diagnostics.len(), .diagnostics.first().map(ToString::to_string).unwrap_or_default())]
+pub struct PackageError {
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl PackageError {
+    /// All problems, at least one of them an error.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// The code under which the host reports them: that of the first error with a code of its own.
+    pub fn code(&self) -> ErrorCode {
+        let own = |diagnostic: &Diagnostic| match diagnostic.code {
+            Code::FileMissing if diagnostic.file == MANIFEST_FILE && diagnostic.is_whole_file() => Some(ErrorCode::PackageNotFound),
+            Code::EntryUnsupported => Some(ErrorCode::EntryUnsupported),
+            Code::FileTooLarge if diagnostic.file.ends_with(".wasm") => Some(ErrorCode::ComponentLimit),
+            Code::PayloadEmpty
+            | Code::PayloadNative
+            | Code::PayloadScript
+            | Code::PayloadText
+            | Code::PayloadVersion
+            | Code::PayloadUnknown => Some(ErrorCode::ComponentInvalid),
+            _ => None,
+        };
+        self.diagnostics.iter().find_map(own).unwrap_or(ErrorCode::PackageInvalid)
+    }
+}
+
+impl Package {
+    /// Opens what a run needs: manifest, component and contract. Skills and all other files stay unread; [`check`] reads them.
+    ///
+    /// # Errors
+    /// All problems of these parts at once.
+    pub fn open(dir: &Dir, bounds: PackageBounds) -> Result<Package, PackageError> {
+        let mut diagnostics = Vec::new();
+        let package = open_parts(dir, bounds, &mut diagnostics).0;
+        sort(&mut diagnostics);
+        package.ok_or(PackageError { diagnostics })
+    }
+
+    /// The manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The description of the commands, if the package has one.
+    pub fn contract(&self) -> Option<&ContractFile> {
+        self.contract.as_ref()
+    }
+
+    /// The component's bytes.
+    pub fn component(&self) -> &[u8] {
+        &self.component
+    }
+
+    /// What the component's bytes are.
+    pub fn payload(&self) -> Payload {
+        self.payload
+    }
+
+    /// Everything in a declared folder, sorted by path; nothing if the folder is absent. No file is opened.
+    ///
+    /// # Errors
+    /// What makes a file unfit to be read, or a bound that is passed.
+    pub fn entries(&self, folder: &PackagePath) -> Result<Vec<PackageEntry>, PackageError> {
+        let refused = |diagnostics| Err(PackageError { diagnostics });
+        match files::look(&self.dir, folder) {
+            Ok(Found::Nothing) => return Ok(Vec::new()),
+            Ok(Found::Folder) => {}
+            Ok(Found::File(_)) => return refused(vec![not_a_folder(folder.as_str())]),
+            Err(problem) => return refused(vec![problem]),
+        }
+        let mut walk = files::walk(&self.dir, Some(folder), &self.bounds);
+        sort(&mut walk.problems);
+        if walk.problems.is_empty() { Ok(walk.entries) } else { refused(walk.problems) }
+    }
+
+    /// The content of a file of the package.
+    ///
+    /// # Errors
+    /// What makes it unfit to be read.
+    pub fn read(&self, path: &PackagePath) -> Result<Vec<u8>, Diagnostic> {
+        let content = files::read(&self.dir, path, self.bounds.total_bytes_max)?;
+        content.ok_or_else(|| problem(Code::FileMissing, path.as_str(), "the file is not there"))
+    }
+
+    /// The name of the whole package: of every path and every file's content, in the order of the paths.
+    ///
+    /// # Errors
+    /// What makes a file unfit to be read, or a bound that is passed.
+    pub fn digest(&self) -> Result<Digest, PackageError> {
+        let mut walk = files::walk(&self.dir, None, &self.bounds);
+        if !walk.problems.is_empty() {
+            sort(&mut walk.problems);
+            return Err(PackageError { diagnostics: walk.problems });
+        }
+        let mut hasher = Hasher::new(Kind::Package);
+        for entry in walk.entries.iter().filter(|entry| entry.file_bytes.is_some()) {
+            let content = self.read(&entry.path).map_err(|problem| PackageError { diagnostics: vec![problem] })?;
+            hasher.update_part(entry.path.as_str().as_bytes());
+            hasher.update_part(&content);
+        }
+        Ok(hasher.finish())
+    }
+}
+
+/// A package that was checked.
+#[derive(Debug)]
+pub struct Checked {
+    /// The package, unless it has errors.
+    pub package: Option<Package>,
+    /// Its skills that have no errors.
+    pub skills: Vec<Skill>,
+    /// All problems, sorted by file, line and column.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads everything in a folder that a rule is about, and finds all problems at once.
+pub fn check(dir: &Dir, bounds: PackageBounds) -> Checked {
+    check::check(dir, bounds)
+}
+
+fn not_a_folder(path: &str) -> Diagnostic {
+    problem(Code::NotAFolder, path, "expected a folder, found a file")
+}
+
+/// The path of a file that every package may have. The names are constants, and a test holds them to the rules.
+fn fixed(name: &str) -> Result<PackagePath, Diagnostic> {
+    PackagePath::parse(name).map_err(|error| problem(Code::NameNotPortable, name, error.to_string()))
+}
+
+/// The text of a file, or `None` if it is not there.
+fn read_text(dir: &Dir, path: &PackagePath, bytes_max: usize) -> Result<Option<String>, Diagnostic> {
+    let Some(bytes) = files::read(dir, path, bytes_max as u64)? else { return Ok(None) };
+    decode(&bytes, path.as_str())?;
+    // Known to be UTF-8 by now; decoding in place saves a copy.
+    Ok(String::from_utf8(bytes).ok())
+}
+
+/// Reads the parts that a run needs. The manifest comes back by itself where only another part is at fault.
+fn open_parts(dir: &Dir, bounds: PackageBounds, found: &mut Vec<Diagnostic>) -> (Option<Package>, Option<Manifest>) {
+    let errors_before = found.iter().filter(|problem| problem.is_error()).count();
+    let manifest = read_manifest(dir, found);
+    let contract = read_contract(dir, found);
+    let Some(manifest) = manifest else { return (None, None) };
+    let component = read_component(dir, &manifest, bounds, found);
+    let complete = found.iter().filter(|problem| problem.is_error()).count() == errors_before;
+    match (component, dir.try_clone()) {
+        (Some((component, payload)), Ok(dir)) if complete => {
+            (Some(Package { dir, bounds, manifest, contract, component, payload }), None)
+        }
+        (_, Err(error)) => {
+            found.push(problem(Code::FileUnreadable, ".", format!("the system said: {}", error.kind())));
+            (None, Some(manifest))
+        }
+        _ => (None, Some(manifest)),
+    }
+}
+
+fn read_manifest(dir: &Dir, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
+    match fixed(MANIFEST_FILE).and_then(|path| read_text(dir, &path, DOCUMENT_BYTES_MAX)) {
+        Ok(Some(text)) => {
+            let (manifest, problems) = manifest::parse(&text, MANIFEST_FILE);
+            found.extend(problems);
+            manifest
+        }
+        Ok(None) => {
+            found.push(problem(Code::FileMissing, MANIFEST_FILE, "the folder holds no APP.md"));
+            None
+        }
+        Err(problem) => {
+            found.push(problem);
+            None
+        }
+    }
+}
+
+fn read_contract(dir: &Dir, found: &mut Vec<Diagnostic>) -> Option<ContractFile> {
+    match fixed(CONTRACT_FILE).and_then(|path| read_text(dir, &path, CONTRACT_BYTES_MAX)) {
+        Ok(text) => {
+            let (contract, problems) = contract::parse(&text?, CONTRACT_FILE);
+            found.extend(problems);
+            contract
+        }
+        Err(problem) => {
+            found.push(problem);
+            None
+        }
+    }
+}
+
+fn read_component(
+    dir: &Dir,
+    manifest: &Manifest,
+    bounds: PackageBounds,
+    found: &mut Vec<Diagnostic>,
+) -> Option<(Vec<u8>, Payload)> {
+    let path = manifest.entry().component();
+    let bytes = match files::read(dir, path, bounds.component_bytes_max) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => {
+            let at = manifest.position("/entry/command");
+            let message = format!("entry.command names {path}, which is not there");
+            found.push(Diagnostic::new(Code::FileMissing, MANIFEST_FILE, at, message));
+            return None;
+        }
+        Err(problem) => {
+            found.push(problem);
+            return None;
+        }
+    };
+    match Payload::of(&bytes) {
+        Ok(payload) => Some((bytes, payload)),
+        Err((code, message)) => {
+            found.push(Diagnostic::new(code, path.as_str(), Position::START, message));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,250 @@
+//! The JSON form of a contract, from nodes to values: every field present, no field unknown.
+
+use super::{
+    CONTRACT_BYTES_MAX, CONTRACT_SCHEMA, Command, Contract, ContractFile, Effect, Example, Failure, Parameter,
+    ValueType, check,
+};
+use crate::diagnostic::{Code, Diagnostic, Position, Problems};
+use crate::fields::{Text, optional};
+use crate::json;
+use crate::node::{Data, Entry, Node};
+
+const EFFECTS: [(&str, Effect); 3] = [("read", Effect::Read), ("write", Effect::Write), ("delete", Effect::Delete)];
+
+const VALUE_TYPES: [(&str, ValueType); 8] = [
+    ("string", ValueType::String),
+    ("integer", ValueType::Integer),
+    ("number", ValueType::Number),
+    ("boolean", ValueType::Boolean),
+    ("date", ValueType::Date),
+    ("instant", ValueType::Instant),
+    ("date-or-instant", ValueType::DateOrInstant),
+    ("path", ValueType::Path),
+];
+
+pub(super) fn read(text: &str, file: &str) -> (Option<ContractFile>, Vec<Diagnostic>) {
+    let mut problems = Problems::new(file);
+    let read = read_document(text, &mut problems).map(|(contract, fields)| {
+        for flaw in check::flaws(&contract) {
+            let at = fields.position(&flaw.pointer);
+            problems.report(Code::ContractInvalid, at, flaw.message);
+        }
+        ContractFile { contract, fields, file: file.to_owned() }
+    });
+    let read = read.filter(|_| !problems.has_errors());
+    (read, problems.into_sorted())
+}
+
+fn read_document(text: &str, problems: &mut Problems) -> Option<(Contract, Node)> {
+    if text.len() > CONTRACT_BYTES_MAX {
+        let message = format!("{} bytes, {CONTRACT_BYTES_MAX} allowed", text.len());
+        problems.report(Code::FileTooLarge, Position::START, message);
+        return None;
+    }
+    let fields = json::parse(text, problems)?;
+    let entries = problems.map("the file", &fields)?;
+    match optional(entries, "schema").map(|node| (node, &node.data)) {
+        Some((_, Data::Text(schema))) if schema == CONTRACT_SCHEMA => {}
+        found => {
+            let at = found.map_or(fields.at, |(node, _)| node.at);
+            let found = found.map_or_else(|| "nothing".to_owned(), |(node, _)| node.described());
+            problems.report(Code::ContractSchema, at, format!("schema: expected {CONTRACT_SCHEMA:?}, found {found}"));
+            return None;
+        }
+    }
+    let record = Record::new(
+        "",
+        &fields,
+        &["schema", "name", "version", "summary", "parameters", "commands", "errors"],
+        problems,
+    )?;
+    let name = record.text("name", problems);
+    let version = record.text("version", problems);
+    let summary = record.text("summary", problems);
+    let parameters = record.list("parameters", problems, parameter);
+    let commands = record.list("commands", problems, command);
+    let errors = record.list("errors", problems, failure);
+    let contract = Contract {
+        name: name?,
+        version: version?,
+        summary: summary?,
+        parameters: parameters?,
+        commands: commands?,
+        errors: errors?,
+    };
+    Some((contract, fields))
+}
+
+fn parameter(label: &str, node: &Node, problems: &mut Problems) -> Option<Parameter> {
+    let known =
+        ["name", "position", "valueType", "required", "repeated", "default", "choices", "freeText", "description"];
+    let record = Record::new(label, node, &known, problems)?;
+    let name = record.text("name", problems);
+    let position = record.nullable("position", problems, |label, node, problems| {
+        let value = problems.natural(label, node)?;
+        // Positions are checked to be 0, 1, 2…: any number too large is as wrong as the largest.
+        Some(u32::try_from(value).unwrap_or(u32::MAX))
+    });
+    let value_type = record.choice("valueType", &VALUE_TYPES, problems);
+    let required = record.truth("required", problems);
+    let repeated = record.truth("repeated", problems);
+    let default = record.nullable("default", problems, any_text);
+    let choices = record.list("choices", problems, any_text);
+    let free_text = record.truth("freeText", problems);
+    let description = record.text("description", problems);
+    Some(Parameter {
+        name: name?,
+        position: position?,
+        value_type: value_type?,
+        required: required?,
+        repeated: repeated?,
+        default: default?,
+        choices: choices?,
+        free_text: free_text?,
+        description: description?,
+    })
+}
+
+fn command(label: &str, node: &Node, problems: &mut Problems) -> Option<Command> {
+    let known = [
+        "name",
+        "description",
+        "parameters",
+        "effect",
+        "idempotent",
+        "confirmationRequired",
+        "outputSchema",
+        "errors",
+        "examples",
+    ];
+    let record = Record::new(label, node, &known, problems)?;
+    let name = record.text("name", problems);
+    let description = record.text("description", problems);
+    let parameters = record.list("parameters", problems, parameter);
+    let effect = record.choice("effect", &EFFECTS, problems);
+    let idempotent = record.truth("idempotent", problems);
+    let confirmation_required = record.truth("confirmationRequired", problems);
+    let output_schema = record.get("outputSchema").and_then(|node| {
+        problems.map(&record.label("outputSchema"), node)?;
+        Some(node.to_json())
+    });
+    let errors = record.list("errors", problems, any_text);
+    let examples = record.list("examples", problems, example);
+    Some(Command {
+        name: name?,
+        description: description?,
+        parameters: parameters?,
+        effect: effect?,
+        idempotent: idempotent?,
+        confirmation_required: confirmation_required?,
+        output_schema: output_schema?,
+        errors: errors?,
+        examples: examples?,
+    })
+}
+
+fn failure(label: &str, node: &Node, problems: &mut Problems) -> Option<Failure> {
+    let record = Record::new(label, node, &["code", "exitStatus", "description", "fix"], problems)?;
+    let code = record.text("code", problems);
+    let exit_status = record.exit_status(problems);
+    let description = record.text("description", problems);
+    let fix = record.text("fix", problems);
+    Some(Failure { code: code?, exit_status: exit_status?, description: description?, fix: fix? })
+}
+
+fn example(label: &str, node: &Node, problems: &mut Problems) -> Option<Example> {
+    let record = Record::new(label, node, &["description", "args", "exitStatus"], problems)?;
+    let description = record.text("description", problems);
+    let args = record.list("args", problems, any_text);
+    let exit_status = record.exit_status(problems);
+    Some(Example { description: description?, args: args?, exit_status: exit_status? })
+}
+
+fn any_text(label: &str, node: &Node, problems: &mut Problems) -> Option<String> {
+    problems.any_text(label, node).map(str::to_owned)
+}
+
+/// An object of which every field has been found present, or reported, and no other field is there.
+struct Record<'n> {
+    label: String,
+    entries: &'n [Entry],
+}
+
+impl<'n> Record<'n> {
+    fn new(label: &str, node: &'n Node, known: &[&str], problems: &mut Problems) -> Option<Record<'n>> {
+        let shown = if label.is_empty() { "the file" } else { label };
+        let entries = problems.map(shown, node)?;
+        problems.only(shown, entries, known);
+        let record = Record { label: label.to_owned(), entries };
+        for key in known.iter().filter(|key| optional(entries, key).is_none()) {
+            problems.report(Code::FieldMissing, node.at, format!("{} is missing", record.label(key)));
+        }
+        Some(record)
+    }
+
+    fn label(&self, key: &str) -> String {
+        if self.label.is_empty() { key.to_owned() } else { format!("{}.{key}", self.label) }
+    }
+
+    fn get(&self, key: &str) -> Option<&'n Node> {
+        optional(self.entries, key)
+    }
+
+    fn text(&self, key: &str, problems: &mut Problems) -> Option<String> {
+        let rules = Text { characters_max: 4096, lines: true };
+        problems.text(&self.label(key), self.get(key)?, rules).map(str::to_owned)
+    }
+
+    fn truth(&self, key: &str, problems: &mut Problems) -> Option<bool> {
+        problems.truth(&self.label(key), self.get(key)?)
+    }
+
+    fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)], problems: &mut Problems) -> Option<T> {
+        problems.choice(&self.label(key), self.get(key)?, choices)
+    }
+
+    fn exit_status(&self, problems: &mut Problems) -> Option<u8> {
+        let node = self.get("exitStatus")?;
+        let label = self.label("exitStatus");
+        let status = problems.natural(&label, node)?;
+        let small = u8::try_from(status).ok();
+        if small.is_none() {
+            problems.report(Code::ValueInvalid, node.at, format!("{label}: expected 0 to 255, found {status}"));
+        }
+        small
+    }
+
+    /// `Some(None)` is the JSON `null`; `None` is a problem that has been reported.
+    #[allow(clippy::option_option, reason = "a value, its declared absence, and a mistake are three things")]
+    fn nullable<T>(
+        &self,
+        key: &str,
+        problems: &mut Problems,
+        read: impl Fn(&str, &Node, &mut Problems) -> Option<T>,
+    ) -> Option<Option<T>> {
+        let node = self.get(key)?;
+        match node.data {
+            Data::Null => Some(None),
+            _ => read(&self.label(key), node, problems).map(Some),
+        }
+    }
+
+    /// Reads every item before it gives up on any, unless there are more problems than are listed.
+    fn list<T>(
+        &self,
+        key: &str,
+        problems: &mut Problems,
+        read: impl Fn(&str, &Node, &mut Problems) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let label = self.label(key);
+        let items = problems.list(&label, self.get(key)?)?;
+        let mut values = Vec::with_capacity(items.len());
+        for (at, item) in items.iter().enumerate() {
+            if problems.is_full() {
+                return None;
+            }
+            values.extend(read(&format!("{label}[{at}]"), item, problems));
+        }
+        (values.len() == items.len()).then_some(values)
+    }
+}

@@ -1,0 +1,237 @@
+//! Reading typed values out of nodes; each mismatch becomes a diagnostic at its place, and reading goes on.
+//! Knows no particular file: which fields there are is said by the caller.
+
+use crate::diagnostic::{Code, Position, Problems, shown};
+use crate::front_matter::is_hidden;
+use crate::node::{Data, Entry, Node};
+use std::collections::BTreeSet;
+
+/// The most names in one list. Names are compared with each other, so this bounds work as well as size.
+pub(crate) const NAMES_MAX: usize = 128;
+
+/// What text a field may hold.
+#[derive(Clone, Copy)]
+pub(crate) struct Text {
+    /// The most characters.
+    pub(crate) characters_max: usize,
+    /// Whether line ends and tabs are allowed.
+    pub(crate) lines: bool,
+}
+
+impl Text {
+    /// One line of up to 256 characters.
+    pub(crate) const LINE: Text = Text { characters_max: 256, lines: false };
+    /// Up to 1024 characters, in one line or several.
+    pub(crate) const PARAGRAPH: Text = Text { characters_max: 1024, lines: true };
+}
+
+impl Problems {
+    fn wrong_type(&mut self, label: &str, expected: &str, found: &Node) {
+        let message = format!("{label}: expected {expected}, found {}", found.described());
+        match &found.data {
+            Data::Number { written, .. } if expected == "text" => {
+                self.report_with(Code::FieldType, found.at, message, format!("put it in quotes: \"{written}\""));
+            }
+            Data::Bool(value) if expected == "text" => {
+                self.report_with(Code::FieldType, found.at, message, format!("put it in quotes: \"{value}\""));
+            }
+            _ => self.report(Code::FieldType, found.at, message),
+        }
+    }
+
+    /// The entries of a mapping.
+    pub(crate) fn map<'n>(&mut self, label: &str, node: &'n Node) -> Option<&'n [Entry]> {
+        match &node.data {
+            Data::Map(entries) => Some(entries),
+            _ => {
+                self.wrong_type(label, "a mapping", node);
+                None
+            }
+        }
+    }
+
+    /// The items of a list.
+    pub(crate) fn list<'n>(&mut self, label: &str, node: &'n Node) -> Option<&'n [Node]> {
+        match &node.data {
+            Data::List(items) => Some(items),
+            _ => {
+                self.wrong_type(label, "a list", node);
+                None
+            }
+        }
+    }
+
+    /// True or false.
+    pub(crate) fn truth(&mut self, label: &str, node: &Node) -> Option<bool> {
+        match node.data {
+            Data::Bool(value) => Some(value),
+            _ => {
+                self.wrong_type(label, "true or false", node);
+                None
+            }
+        }
+    }
+
+    /// A whole number that is not negative.
+    pub(crate) fn natural(&mut self, label: &str, node: &Node) -> Option<u64> {
+        match &node.data {
+            Data::Number { value, .. } if value.as_u64().is_some() => value.as_u64(),
+            _ => {
+                self.wrong_type(label, "a whole number from 0", node);
+                None
+            }
+        }
+    }
+
+    /// Text as it is, empty or not.
+    pub(crate) fn any_text<'n>(&mut self, label: &str, node: &'n Node) -> Option<&'n str> {
+        match &node.data {
+            Data::Text(text) => Some(text),
+            _ => {
+                self.wrong_type(label, "text", node);
+                None
+            }
+        }
+    }
+
+    /// Text that says something, within bounds.
+    pub(crate) fn text<'n>(&mut self, label: &str, node: &'n Node, rules: Text) -> Option<&'n str> {
+        let text = self.any_text(label, node)?;
+        if text.trim().is_empty() {
+            self.report(Code::FieldEmpty, node.at, format!("{label} is empty"));
+            return None;
+        }
+        let characters = text.chars().count();
+        if characters > rules.characters_max {
+            let message = format!("{label}: {characters} characters, {} allowed", rules.characters_max);
+            self.report(Code::FieldTooLong, node.at, message);
+            return None;
+        }
+        let allowed = |c: char| !is_hidden(c) || (rules.lines && matches!(c, '\n' | '\t'));
+        if let Some(c) = text.trim_end_matches('\n').chars().find(|c| !allowed(*c)) {
+            let message = format!("{label}: U+{:04X} is not allowed", u32::from(c));
+            self.report(Code::ControlCharacter, node.at, message);
+            return None;
+        }
+        Some(text)
+    }
+
+    /// One of a few words.
+    pub(crate) fn choice<T: Copy>(&mut self, label: &str, node: &Node, choices: &[(&str, T)]) -> Option<T> {
+        let found = match &node.data {
+            Data::Text(text) => choices.iter().find(|(word, _)| word == text),
+            _ => None,
+        };
+        if found.is_none() {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            let message = format!("{label}: expected one of {}, found {}", words.join(", "), node.described());
+            self.report(Code::ValueInvalid, node.at, message);
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    /// A list of at most [`NAMES_MAX`] names, each parsed by `parse`, none twice. Reports under `code` what `parse` refuses.
+    pub(crate) fn names<T, E: std::fmt::Display>(
+        &mut self,
+        label: &str,
+        node: &Node,
+        code: Code,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Vec<T> {
+        let mut names = Vec::new();
+        let mut seen = BTreeSet::new();
+        let items = self.list(label, node).unwrap_or_default();
+        if items.len() > NAMES_MAX {
+            self.report(Code::FieldTooLong, node.at, format!("{label}: {} items, {NAMES_MAX} allowed", items.len()));
+            return names;
+        }
+        for item in items {
+            let item_label = format!("an item of {label}");
+            let Some(text) = self.any_text(&item_label, item) else { continue };
+            if !seen.insert(text) {
+                self.report(Code::ItemDuplicate, item.at, format!("{label} names {} twice", shown(text)));
+                continue;
+            }
+            match parse(text) {
+                Ok(name) => names.push(name),
+                Err(error) => self.report(code, item.at, format!("{label}: {error}")),
+            }
+        }
+        names
+    }
+
+    /// The name that a misspelt one most likely stands for, for the first few that a file has.
+    pub(crate) fn suggestion<'k>(&mut self, word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+        if self.may_suggest() { nearest(word, known) } else { None }
+    }
+
+    /// The value of a field that must be there.
+    pub(crate) fn required<'n>(&mut self, label: &str, entries: &'n [Entry], parent: Position) -> Option<&'n Node> {
+        let key = label.rsplit('.').next().unwrap_or(label);
+        let found = optional(entries, key);
+        if found.is_none() {
+            self.report(Code::FieldMissing, parent, format!("{label} is missing"));
+        }
+        found
+    }
+
+    /// Refuses every key that is not among `known`.
+    pub(crate) fn only(&mut self, label: &str, entries: &[Entry], known: &[&str]) {
+        for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            let message = format!("{label} has no key {}", shown(&entry.key));
+            match self.suggestion(&entry.key, known.iter().copied()) {
+                Some(near) => {
+                    self.report_with(Code::FieldUnknown, entry.at, message, format!("did you mean {near}?"));
+                }
+                None => {
+                    let known = known.join(", ");
+                    self.report_with(Code::FieldUnknown, entry.at, message, format!("known keys: {known}"));
+                }
+            }
+        }
+    }
+}
+
+/// The value of a field that may be there.
+pub(crate) fn optional<'n>(entries: &'n [Entry], key: &str) -> Option<&'n Node> {
+    entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+}
+
+/// The name that a misspelt one most likely stands for.
+pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    const COMPARED_CHARACTERS_MAX: usize = 48;
+    if word.chars().count() > COMPARED_CHARACTERS_MAX {
+        return None;
+    }
+    let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
+    let word = plain(word);
+    known
+        .filter(|name| name.len().abs_diff(word.len()) <= allowed_edits(name) + name.matches(['-', '_', ' ']).count())
+        .map(|name| (strsim::osa_distance(&word, &plain(name)), name))
+        .filter(|(distance, name)| *distance <= allowed_edits(name))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// How many slips a name may hold and still be recognised.
+fn allowed_edits(name: &str) -> usize {
+    name.len().div_ceil(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_near() {
+        let known = ["state", "resources", "env", "mounts", "limits", "guard"];
+        let near = |word| nearest(word, known.iter().copied());
+        assert_eq!(near("stat"), Some("state"));
+        assert_eq!(near("Resource"), Some("resources"));
+        assert_eq!(near("limit"), Some("limits"));
+        assert_eq!(near("gaurd"), Some("guard"));
+        assert_eq!(near("network"), None);
+        assert_eq!(near(""), None);
+        assert_eq!(near(&"state".repeat(1000)), None);
+    }
+}

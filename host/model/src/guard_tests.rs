@@ -1,0 +1,175 @@
+//! The guard against tables of what must and must not be refused.
+
+use super::*;
+use crate::contract::{Command, Effect};
+use proptest::prelude::*;
+
+fn judged(policy: Guard, argument: &str) -> Option<&'static str> {
+    check(&[argument.to_owned()], policy, None, None).err().map(|violation| violation.rule.id())
+}
+
+#[test]
+fn secrets_are_refused_under_both_policies() {
+    for argument in [
+        "sk-abcdefghijklmnopqrstuvwxyz",
+        "sk-proj-ab12cd34ef56gh78",
+        "--token=ghp_0123456789abcdefghij",
+        "use sk-1234567890abcdef please",
+        "github_pat_11ABCDEFG0123456789_abc",
+        "xoxb-123456789012-abc",
+        "AKIAIOSFODNN7EXAMPLE",
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.e30.x",
+        "pk-0123456789abcdef",
+        "-----BEGIN RSA PRIVATE KEY-----",
+    ] {
+        assert_eq!(judged(Guard::Strict, argument), Some("G2"), "{argument}");
+        assert_eq!(judged(Guard::Text, argument), Some("G2"), "{argument}");
+        assert_eq!(judged(Guard::Off, argument), None);
+    }
+    for argument in
+        ["task-1234567890abcdef", "sk-learn-classification-tutorial", "sk-short", "eyJ", "AKIA", "Keyboard", "pk-1"]
+    {
+        assert_eq!(judged(Guard::Strict, argument), None, "{argument}");
+    }
+}
+
+#[test]
+fn a_violation_does_not_repeat_the_secret() {
+    let secret = "ghp_0123456789abcdefghij";
+    let violation = check(&["a".to_owned(), secret.to_owned()], Guard::Text, None, None).unwrap_err();
+    assert_eq!(violation.to_string(), "argument 2 looks like a GitHub token (rule G2)");
+    assert!(!format!("{violation:?}").contains(secret));
+}
+
+#[test]
+fn paths_and_shell_syntax_depend_on_the_policy() {
+    for (argument, strict, text) in [
+        ("../x", Some("S4"), Some("S4")),
+        ("a/../../etc/passwd", Some("S4"), Some("S4")),
+        ("a\\..\\b", Some("S4"), Some("S4")),
+        ("..", Some("S4"), Some("S4")),
+        ("a/..", Some("S4"), Some("S4")),
+        ("--out=../x", Some("S4"), Some("S4")),
+        ("%2e%2e%2fx", Some("S4"), Some("S4")),
+        ("..%2Fx", Some("S4"), Some("S4")),
+        ("see ../docs for more", Some("S4"), None),
+        ("wait...", None, None),
+        ("a..b/c", None, None),
+        ("1..3", None, None),
+        ("server.pem", Some("G3"), Some("G3")),
+        ("conf/.env", Some("G3"), Some("G3")),
+        (".env.local", Some("G3"), Some("G3")),
+        ("--key=/home/u/ID_RSA", Some("G3"), Some("G3")),
+        ("~/.ssh/config", Some("G3"), Some("G3")),
+        ("/etc/shadow", Some("G3"), Some("G3")),
+        ("id_rsa.pub", None, None),
+        ("environment", None, None),
+        ("the.environment", None, None),
+        ("rotate server.key", Some("G3"), None),
+        ("Buy milk & eggs", None, None),
+        ("Buy milk && eggs", Some("G8"), None),
+        ("a; b", Some("G8"), None),
+        ("a | b", Some("G8"), None),
+        ("$(id)", Some("G8"), None),
+        ("`id`", Some("G8"), None),
+        ("$5 > 4 €", None, None),
+        ("a\u{1b}[2J", Some("S4"), Some("S4")),
+        ("a\nb", Some("S4"), Some("S4")),
+        ("a\0", Some("S4"), Some("S4")),
+        ("\u{85}", Some("S4"), Some("S4")),
+        ("日本 🎉", None, None),
+        ("", None, None),
+    ] {
+        assert_eq!(judged(Guard::Strict, argument), strict, "strict {argument:?}");
+        assert_eq!(judged(Guard::Text, argument), text, "text {argument:?}");
+        assert_eq!(judged(Guard::Off, argument), None, "off {argument:?}");
+    }
+}
+
+fn described() -> Contract {
+    let parameter = |name: &str, position, free_text| Parameter {
+        name: name.to_owned(),
+        position,
+        value_type: ValueType::String,
+        required: false,
+        repeated: position == Some(1),
+        default: None,
+        choices: Vec::new(),
+        free_text,
+        description: "x".to_owned(),
+    };
+    Contract {
+        name: "x".to_owned(),
+        version: "1.0.0".to_owned(),
+        summary: "x".to_owned(),
+        parameters: vec![parameter("config", None, false)],
+        commands: vec![Command {
+            name: "note add".to_owned(),
+            description: "x".to_owned(),
+            parameters: vec![
+                parameter("id", Some(0), false),
+                parameter("lines", Some(1), true),
+                parameter("text", None, true),
+                parameter("file", None, false),
+            ],
+            effect: Effect::Write,
+            idempotent: false,
+            confirmation_required: false,
+            output_schema: serde_json::json!({}),
+            errors: Vec::new(),
+            examples: Vec::new(),
+        }],
+        errors: Vec::new(),
+    }
+}
+
+#[test]
+fn declared_prose_is_exempt_from_shell_rules_and_nothing_else_is() {
+    let contract = described();
+    let judged = |policy, words: &[&str]| {
+        let arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        check(&arguments, policy, Some(&contract), Some("note add")).err().map(|v| (v.index, v.rule.id()))
+    };
+    for (words, strict, text) in [
+        (&["note", "add", "a", "x; y"][..], None, None),
+        (&["note", "add", "a", "x", "y | z"], None, None),
+        (&["note", "add", "a;b", "x"], Some((2, "G8")), Some((2, "G8"))),
+        (&["note", "add", "a", "--text", "x && y"], None, None),
+        (&["note", "add", "a", "--text=x && y"], None, None),
+        (&["note", "add", "a", "--file", "x && y"], Some((4, "G8")), Some((4, "G8"))),
+        (&["note", "add", "a", "--file=x|y"], Some((3, "G8")), Some((3, "G8"))),
+        (&["--config", "a`b`", "note", "add"], Some((1, "G8")), Some((1, "G8"))),
+        (&["note", "add", "a", "--other", "x"], None, None),
+        (&["note", "add", "a", "--other=x;y"], Some((3, "G8")), None),
+        (&["note", "add", "a", "--", "--file=x|y"], None, None),
+        (&["note", "add", "a", "--text", "server.key"], Some((4, "G3")), None),
+        (&["note", "add", "a", "--file", "server.key"], Some((4, "G3")), Some((4, "G3"))),
+        (&["note", "add", "a", "--text", "../x"], Some((4, "S4")), None),
+        (&["note", "add", "a", "--text", "x\u{7}"], Some((4, "S4")), Some((4, "S4"))),
+        (&["note", "add", "a", "--text", "ghp_0123456789abcdefghij"], Some((4, "G2")), Some((4, "G2"))),
+    ] {
+        assert_eq!(judged(Guard::Strict, words), strict, "strict {words:?}");
+        assert_eq!(judged(Guard::Text, words), text, "text {words:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn strict_refuses_whatever_text_refuses(arguments in prop::collection::vec("[ -~\\x00-\\x1f./é]{0,12}", 0..4)) {
+        let contract = described();
+        for command in [None, Some("note add")] {
+            if check(&arguments, Guard::Text, Some(&contract), command).is_err() {
+                prop_assert!(check(&arguments, Guard::Strict, Some(&contract), command).is_err());
+            }
+            prop_assert_eq!(check(&arguments, Guard::Off, Some(&contract), command), Ok(()));
+        }
+    }
+
+    #[test]
+    fn no_control_character_passes(before in ".{0,8}", control in "[\\x00-\\x1f\\x7f]", after in ".{0,8}") {
+        let argument = format!("{before}{control}{after}");
+        for policy in [Guard::Strict, Guard::Text] {
+            prop_assert!(check(std::slice::from_ref(&argument), policy, None, None).is_err());
+        }
+    }
+}

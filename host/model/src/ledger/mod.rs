@@ -1,0 +1,136 @@
+//! The ledger: one entry for every invocation and every other change of state, each naming the hash of the one before, so
+//! that what was recorded can't be altered unseen. Says what an entry holds, how it is written and how a chain of them is
+//! checked. Knows no storage and reads no clock: who records says when, and the store says in which place.
+//!
+//! An entry is a JSON object in [canonical form](canonical()), its hash is the digest of exactly these bytes
+//! ([`Kind::Entry`]). Checks work on the bytes as stored: fields that this version does not know are part of the hash and
+//! stay where they are.
+//!
+//! State follows from the ledger alone: it is the `after` of each volume in the last entry that names it among those that
+//! [change the state](Record::changes_state).
+
+mod canonical;
+mod chain;
+mod record;
+
+pub use canonical::{NotCanonical, canonical};
+pub use chain::{Chain, ChainError, Pin, verify_chain};
+pub use record::{
+    CHANGES_MAX, EntryKind, EnvironmentRecord, InvocationRecord, MountRecord, OutcomeRecord, PackageRecord, Record, SecretKey,
+    StreamRecord, VolumeRecord,
+};
+
+use crate::digest::{Digest, Kind};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What stands in place of a hash before the first entry.
+pub fn origin() -> Digest {
+    Digest::of(Kind::Entry, b"")
+}
+
+/// A record in its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// 1 for the first entry, then one more for each.
+    pub sequence: u64,
+    /// The hash of the entry before; [`origin`] for the first.
+    pub previous: Digest,
+    /// What happened.
+    pub record: Record,
+}
+
+/// What every entry of every version has.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    sequence: u64,
+    previous: Digest,
+}
+
+impl Entry {
+    /// Writes the entry down.
+    ///
+    /// # Errors
+    /// The record holds what canonical JSON can't hold; none that this module makes does.
+    pub fn seal(&self) -> Result<Sealed, NotCanonical> {
+        let mut value = serde_json::to_value(&self.record).map_err(|error| NotCanonical(error.to_string()))?;
+        let fields = value.as_object_mut().ok_or_else(|| NotCanonical("is no object".to_owned()))?;
+        fields.insert("sequence".to_owned(), self.sequence.into());
+        fields.insert("previous".to_owned(), self.previous.to_string().into());
+        let bytes: Arc<[u8]> = canonical(&value)?.into();
+        Ok(Sealed { sequence: self.sequence, hash: Digest::of(Kind::Entry, &bytes), bytes })
+    }
+}
+
+/// An entry as it is stored: its place, its hash and its bytes, none of them checked yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sealed {
+    /// The place where it is stored.
+    pub sequence: u64,
+    /// The hash under which it is stored.
+    pub hash: Digest,
+    /// Its canonical JSON.
+    pub bytes: Arc<[u8]>,
+}
+
+/// A stored entry can't be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EntryError {
+    /// Bytes or hash were changed since it was written.
+    #[error("entry {sequence} does not match its hash")]
+    Altered {
+        /// Its place.
+        sequence: u64,
+    },
+    /// It matches its hash, but is no entry or stands in another's place.
+    #[error("entry {sequence} {reason}")]
+    Malformed {
+        /// Its place.
+        sequence: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// It is whole, and holds a word that this version does not know: a newer one wrote it.
+    #[error("entry {sequence} was written by another version: {reason}")]
+    Unknown {
+        /// Its place.
+        sequence: u64,
+        /// What is not known.
+        reason: String,
+    },
+}
+
+impl Sealed {
+    /// What is written down elsewhere to know it again.
+    pub const fn pin(&self) -> Pin {
+        Pin { sequence: self.sequence, hash: self.hash }
+    }
+
+    /// Checks the hash and reads the entry.
+    ///
+    /// # Errors
+    /// It is damaged, or a newer version wrote it.
+    pub fn open(&self) -> Result<Entry, EntryError> {
+        let Place { sequence, previous } = self.place()?;
+        if sequence != self.sequence {
+            let reason = format!("says that it is entry {sequence}");
+            return Err(EntryError::Malformed { sequence: self.sequence, reason });
+        }
+        let record = serde_json::from_slice(&self.bytes)
+            .map_err(|error| EntryError::Unknown { sequence, reason: error.to_string() })?;
+        Ok(Entry { sequence, previous, record })
+    }
+
+    /// Checks the hash and reads only what places the entry in its chain.
+    fn place(&self) -> Result<Place, EntryError> {
+        let sequence = self.sequence;
+        if Digest::of(Kind::Entry, &self.bytes) != self.hash {
+            return Err(EntryError::Altered { sequence });
+        }
+        serde_json::from_slice(&self.bytes)
+            .map_err(|error| EntryError::Malformed { sequence, reason: format!("has no place in a chain: {error}") })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! What one entry says. Times, sizes and digests as facts; no output and no input of the guest itself, and no secret.
+
+use crate::digest::{Digest, Kind};
+use crate::error_code::ErrorCode;
+use crate::instant::Instant;
+use crate::invocation::{Access, Invocation, Seed};
+use crate::limits::{Limit, Limits};
+use crate::outcome::{Contract, Ending, Measured, Outcome, Unreproducible};
+use crate::snapshot::PathChange;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most changed paths that one entry lists for a volume; all of them follow from the two digests.
+pub const CHANGES_MAX: usize = 1000;
+
+/// What was asked for. A request that was refused has the kind of what it asked for, an [error](Record::error) and no
+/// [outcome](Record::outcome).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// The first state of volumes, from the package.
+    Create,
+    /// An invocation for real.
+    Run,
+    /// An invocation of which only the record is kept. The state `after` is what it would have left.
+    Plan,
+    /// What the plan that it [follows](Record::follows) said, for real.
+    Apply,
+    /// The invocation of the entry that it follows, once more for real.
+    Replay,
+    /// The state from before the entry that it follows.
+    Undo,
+    /// The state from after the entry that it follows.
+    Restore,
+    /// A state from outside.
+    Import,
+    /// Changes that were made in the plain directory, outside of any run.
+    Edit,
+    /// States and streams that entries before some place name were dropped to reclaim space.
+    Collect,
+}
+
+/// One thing that happened.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// What was asked for.
+    pub kind: EntryKind,
+    /// When, on the host's clock.
+    pub at: Instant,
+    /// The instance's name.
+    pub instance: String,
+    /// The package, as it was then.
+    pub package: PackageRecord,
+    /// The earlier entry that this one applies, replays, undoes or restores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<Digest>,
+    /// What went into the guest; none if no invocation was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocation: Option<InvocationRecord>,
+    /// How the guest ended; none if it never started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<OutcomeRecord>,
+    /// The host's code, if it refused to start the guest or judged its end bad.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "code")]
+    pub error: Option<ErrorCode>,
+    /// The volumes that were open, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub volumes: BTreeMap<String, VolumeRecord>,
+    /// Whether `after` became the state of each of `volumes`.
+    #[serde(default)]
+    pub kept: bool,
+}
+
+impl Record {
+    /// A record of something that has not led to anything yet.
+    pub fn new(kind: EntryKind, at: Instant, instance: impl Into<String>, package: PackageRecord) -> Record {
+        Record {
+            kind,
+            at,
+            instance: instance.into(),
+            package,
+            follows: None,
+            invocation: None,
+            outcome: None,
+            error: None,
+            volumes: BTreeMap::new(),
+            kept: false,
+        }
+    }
+
+    /// Whether keeping it makes a volume's state another one.
+    pub fn changes_state(&self) -> bool {
+        self.kept && self.volumes.values().any(|volume| volume.before != Some(volume.after))
+    }
+
+    /// The digests of the streams that it names.
+    pub fn streams(&self) -> impl Iterator<Item = Digest> {
+        let stdin = self.invocation.as_ref().map(|invocation| invocation.stdin);
+        let written = self.outcome.as_ref().map(|outcome| [outcome.stdout, outcome.stderr]);
+        stdin.into_iter().chain(written.into_iter().flatten()).map(|stream| stream.digest)
+    }
+}
+
+/// Which package.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PackageRecord {
+    /// Its slug.
+    pub slug: String,
+    /// Its version, if it says one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// All its files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// Its component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<Digest>,
+}
+
+/// Bytes read or written by a guest. They may be kept as an object of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StreamRecord {
+    /// Their name, as [`Kind::Stream`].
+    pub digest: Digest,
+    /// How many they are.
+    pub size: u64,
+}
+
+impl StreamRecord {
+    /// Names `bytes`.
+    pub fn of(bytes: &[u8]) -> StreamRecord {
+        StreamRecord { digest: Digest::of(Kind::Stream, bytes), size: bytes.len() as u64 }
+    }
+}
+
+/// The key under which an instance hashes secret values.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretKey([u8; 32]);
+
+impl SecretKey {
+    /// A key from 32 random bytes.
+    pub const fn new(bytes: [u8; 32]) -> SecretKey {
+        SecretKey(bytes)
+    }
+
+    /// What stands for the secret `value` of `name`: who has the key can check a value, who has only the ledger can't guess
+    /// it.
+    pub fn hash(&self, name: &str, value: &str) -> Digest {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        for part in [name, value] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        Digest::from_bytes(*hasher.finalize().as_bytes())
+    }
+}
+
+impl std::fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SecretKey")
+    }
+}
+
+/// The value of an environment variable.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvironmentRecord {
+    /// As it was.
+    Value(String),
+    /// The [keyed hash](SecretKey::hash) of a secret.
+    Secret(Digest),
+}
+
+/// A real folder that the guest could see.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MountRecord {
+    /// Where it is on the host.
+    pub path: String,
+    /// What the guest might do with it.
+    pub access: Access,
+}
+
+/// All that went into a guest besides its state.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct InvocationRecord {
+    /// The program's name, then its arguments.
+    pub argv: Vec<String>,
+    /// What it could read on standard input.
+    pub stdin: StreamRecord,
+    /// Its environment, by name.
+    pub environment: BTreeMap<String, EnvironmentRecord>,
+    /// The wall clock at its start.
+    pub clock_start: Instant,
+    /// The start of its randomness.
+    pub seed: Seed,
+    /// What it might use.
+    pub limits: Limits,
+    /// The folders that were open, by the name it saw.
+    pub preopens: BTreeMap<String, Access>,
+    /// Those of them that are real folders.
+    #[serde(default)]
+    pub mounts: BTreeMap<String, MountRecord>,
+    /// Whether the operator confirmed a command that asks for it.
+    #[serde(default)]
+    pub confirmed: bool,
+    /// The contract that its output was held to.
+    #[serde(default)]
+    pub contract: Contract,
+}
+
+impl InvocationRecord {
+    /// Records `invocation`; the environment variables named in `secrets` by their hash under `key`. Mounts, confirmation
+    /// and contract are the caller's to add.
+    pub fn of(invocation: &Invocation, secrets: &BTreeSet<String>, key: &SecretKey) -> InvocationRecord {
+        let environment = |(name, value): (&String, &String)| {
+            let record = match secrets.contains(name) {
+                true => EnvironmentRecord::Secret(key.hash(name, value)),
+                false => EnvironmentRecord::Value(value.clone()),
+            };
+            (name.clone(), record)
+        };
+        InvocationRecord {
+            argv: invocation.argv().to_vec(),
+            stdin: StreamRecord::of(invocation.stdin()),
+            environment: invocation.environment().iter().map(environment).collect(),
+            clock_start: invocation.clock_start(),
+            seed: invocation.seed(),
+            limits: invocation.limits().clone(),
+            preopens: invocation.preopens().clone(),
+            mounts: BTreeMap::new(),
+            confirmed: false,
+            contract: Contract::default(),
+        }
+    }
+}
+
+/// How a guest ended and what it took.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OutcomeRecord {
+    /// How: `ending`, with `status`, `trap` or `limit` beside it.
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// What it wrote to standard output.
+    pub stdout: StreamRecord,
+    /// What it wrote to standard error.
+    pub stderr: StreamRecord,
+    /// The work it did.
+    pub fuel: u64,
+    /// Whether `fuel` is exact, or a lower bound.
+    pub fuel_exact: bool,
+    /// The most memory it held at one time.
+    pub memory_peak_bytes: u64,
+    /// The time it took on the host's clock: never compared.
+    pub wall_time_us: u64,
+    /// Limits that refused something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Limit>,
+    /// Why the same inputs may have another outcome.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreproducible: Vec<Unreproducible>,
+    /// The engine's version and settings: outcomes are comparable only where these are equal.
+    pub profile: String,
+}
+
+impl OutcomeRecord {
+    /// Records `outcome` and what the host measured.
+    pub fn of(outcome: &Outcome, measured: &Measured) -> OutcomeRecord {
+        OutcomeRecord {
+            ending: outcome.ending.clone(),
+            stdout: StreamRecord::of(&outcome.stdout),
+            stderr: StreamRecord::of(&outcome.stderr),
+            fuel: outcome.fuel,
+            fuel_exact: outcome.fuel_exact,
+            memory_peak_bytes: outcome.memory_peak_bytes,
+            wall_time_us: measured.wall_time_us,
+            refused: outcome.refused.clone(),
+            unreproducible: outcome.unreproducible.clone(),
+            profile: outcome.profile.clone(),
+        }
+    }
+}
+
+/// One volume, before and after.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VolumeRecord {
+    /// The state that was there; none if the volume was not.
+    pub before: Option<Digest>,
+    /// The state that came of it.
+    pub after: Digest,
+    /// What differs, up to [`CHANGES_MAX`] paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<PathChange>,
+    /// How many more paths differ.
+    #[serde(default)]
+    pub changes_omitted: u64,
+}
+
+impl VolumeRecord {
+    /// A volume that went from `before` to `after`, with the paths that differ.
+    pub fn new(before: Option<Digest>, after: Digest, mut changes: Vec<PathChange>) -> VolumeRecord {
+        let changes_omitted = changes.len().saturating_sub(CHANGES_MAX) as u64;
+        changes.truncate(CHANGES_MAX);
+        VolumeRecord { before, after, changes, changes_omitted }
+    }
+
+    /// A volume that stayed as it was.
+    pub const fn unchanged(state: Digest) -> VolumeRecord {
+        VolumeRecord { before: Some(state), after: state, changes: Vec::new(), changes_omitted: 0 }
+    }
+}
+
+/// An error code as its text.
+mod code {
+    use super::*;
+
+    pub(super) fn serialize<S: serde::Serializer>(code: &Option<ErrorCode>, serializer: S) -> Result<S::Ok, S::Error> {
+        code.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ErrorCode>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+        let code = ErrorCode::from_text(&text);
+        code.map(Some).ok_or_else(|| serde::de::Error::custom(format!("there is no error code {text:?}")))
+    }
+}

@@ -1,0 +1,217 @@
+//! What stands under `metadata.hutch`: the requests that this host understands. Unknown keys are refused here.
+
+use super::{Guard, Requests};
+use crate::command_line::{EntryCommand, PAYLOAD_FOLDER};
+use crate::diagnostic::{Code, Position, Problems, shown};
+use crate::fields::optional;
+use crate::limits::Limit;
+use crate::names::{EnvironmentName, PackagePath};
+use crate::node::{Data, Entry, Node};
+use std::collections::BTreeMap;
+
+const KNOWN: [&str; 6] = ["state", "resources", "mounts", "env", "limits", "guard"];
+
+/// Files and folders of every package. State lies in none of them: a run must not change what the package is.
+const FIXED: [&str; 4] = [super::MANIFEST_FILE, PAYLOAD_FOLDER, "skills", "schemas"];
+
+pub(super) fn read(node: &Node, entry: Option<&EntryCommand>, problems: &mut Problems) -> Requests {
+    let Some(entries) = problems.map("metadata.hutch", node) else { return Requests::default() };
+    problems.only("metadata.hutch", entries, &KNOWN);
+    let state = paths("state", entries, problems);
+    let resources = paths("resources", entries, problems);
+    let mounts = paths("mounts", entries, problems);
+    report_overlaps(&state, &resources, &mounts, entry, problems);
+    let plain = |paths: Vec<Placed>| paths.into_iter().map(|placed| placed.path).collect();
+    Requests {
+        state: plain(state),
+        resources: plain(resources),
+        mounts: plain(mounts),
+        env: match optional(entries, "env") {
+            Some(node) => problems.names("metadata.hutch.env", node, Code::EnvironmentInvalid, EnvironmentName::parse),
+            None => Vec::new(),
+        },
+        limits: optional(entries, "limits").map(|node| limits(node, problems)).unwrap_or_default(),
+        guard: optional(entries, "guard").and_then(|node| {
+            let choices = [("strict", Guard::Strict), ("text", Guard::Text), ("off", Guard::Off)];
+            problems.choice("metadata.hutch.guard", node, &choices)
+        }),
+    }
+}
+
+/// A declared path, and where it is declared.
+struct Placed {
+    list: &'static str,
+    at: Position,
+    path: PackagePath,
+}
+
+fn paths(list: &'static str, entries: &[Entry], problems: &mut Problems) -> Vec<Placed> {
+    let Some(node) = optional(entries, list) else { return Vec::new() };
+    let label = format!("metadata.hutch.{list}");
+    let parsed = problems.names(&label, node, Code::PathInvalid, PackagePath::parse);
+    let Data::List(items) = &node.data else { return Vec::new() };
+    let place = |path: PackagePath| {
+        let item = items.iter().find(|item| matches!(&item.data, Data::Text(text) if text == path.as_str()));
+        Placed { list, at: item.map_or(node.at, |item| item.at), path }
+    };
+    parsed.into_iter().map(place).collect()
+}
+
+/// Declared paths become directories side by side in one guest; none may be another's parent. State may lie in `app/`
+/// (`app/state` is customary) but may not cover the payload.
+fn report_overlaps(
+    state: &[Placed],
+    resources: &[Placed],
+    mounts: &[Placed],
+    entry: Option<&EntryCommand>,
+    problems: &mut Problems,
+) {
+    let all: Vec<&Placed> = state.iter().chain(resources).chain(mounts).collect();
+    for (index, placed) in all.iter().enumerate() {
+        let earlier = all.iter().take(index).find(|other| other.path.overlaps(&placed.path));
+        if let Some(other) = earlier {
+            let message = format!(
+                "{} {} overlaps {} {}",
+                placed.list,
+                shown(placed.path.as_str()),
+                other.list,
+                shown(other.path.as_str())
+            );
+            problems.report(Code::PathOverlap, placed.at, message);
+        }
+    }
+    for placed in state.iter().chain(mounts) {
+        let first = placed.path.components().next().unwrap_or_default().to_lowercase();
+        let whole = placed.path.components().count() == 1;
+        let fixed = FIXED.iter().find(|fixed| fixed.to_lowercase() == first && (whole || **fixed != PAYLOAD_FOLDER));
+        let covers_payload = entry.is_some_and(|entry| entry.component().overlaps(&placed.path));
+        if let Some(fixed) = fixed {
+            let message =
+                format!("{} {} covers {fixed}, which every package has", placed.list, shown(placed.path.as_str()));
+            problems.report(Code::PathOverlap, placed.at, message);
+        } else if covers_payload {
+            let message = format!("{} {} covers the component", placed.list, shown(placed.path.as_str()));
+            problems.report(Code::PathOverlap, placed.at, message);
+        }
+    }
+}
+
+fn limits(node: &Node, problems: &mut Problems) -> BTreeMap<Limit, u64> {
+    let mut limits = BTreeMap::new();
+    for entry in problems.map("metadata.hutch.limits", node).unwrap_or_default() {
+        let Some(limit) = Limit::from_name(&entry.key) else {
+            let message = format!("there is no limit {}", shown(&entry.key));
+            let names = Limit::ALL.iter().map(|limit| limit.name());
+            match problems.suggestion(&entry.key, names) {
+                Some(near) => {
+                    problems.report_with(Code::LimitUnknown, entry.at, message, format!("did you mean {near}?"))
+                }
+                None => problems.report(Code::LimitUnknown, entry.at, message),
+            }
+            continue;
+        };
+        let Some(value) = amount(&entry.value, Unit::of(limit)) else {
+            let message =
+                format!("{}: expected {}, found {}", limit.name(), Unit::of(limit).expected(), entry.value.described());
+            problems.report(Code::LimitInvalid, entry.value.at, message);
+            continue;
+        };
+        if value > limit.info().ceiling {
+            let message =
+                format!("{}: {value} is above the ceiling {}, which is used", limit.name(), limit.info().ceiling);
+            problems.report(Code::LimitAboveCeiling, entry.value.at, message);
+        }
+        limits.insert(limit, value);
+    }
+    limits
+}
+
+/// What a limit counts, as its name ends.
+#[derive(Clone, Copy)]
+enum Unit {
+    Bytes,
+    Milliseconds,
+    Count,
+}
+
+impl Unit {
+    fn of(limit: Limit) -> Unit {
+        match limit.name() {
+            name if name.ends_with("_bytes") => Unit::Bytes,
+            name if name.ends_with("_ms") => Unit::Milliseconds,
+            _ => Unit::Count,
+        }
+    }
+
+    const fn expected(self) -> &'static str {
+        match self {
+            Unit::Bytes => "a positive whole number of bytes or a size like 64MiB",
+            Unit::Milliseconds => "a positive whole number of milliseconds or a duration like 2s",
+            Unit::Count => "a positive whole number",
+        }
+    }
+
+    const fn suffixes(self) -> &'static [(&'static str, u64)] {
+        match self {
+            Unit::Bytes => &[
+                ("KiB", 1 << 10),
+                ("MiB", 1 << 20),
+                ("GiB", 1 << 30),
+                ("kB", 1_000),
+                ("MB", 1_000_000),
+                ("GB", 1_000_000_000),
+                ("B", 1),
+            ],
+            Unit::Milliseconds => &[("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)],
+            Unit::Count => &[],
+        }
+    }
+}
+
+fn amount(node: &Node, unit: Unit) -> Option<u64> {
+    let value = match &node.data {
+        Data::Number { value, .. } => value.as_u64()?,
+        Data::Text(text) => {
+            let digits_end = text.bytes().take_while(u8::is_ascii_digit).count();
+            let (digits, suffix) = text.split_at_checked(digits_end)?;
+            let (_, factor) = unit.suffixes().iter().find(|(name, _)| *name == suffix)?;
+            digits.parse::<u64>().ok()?.checked_mul(*factor)?
+        }
+        _ => return None,
+    };
+    (value > 0).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_amount(text: &str, unit: Unit) -> Option<u64> {
+        amount(&Node { at: Position::START, data: Data::Text(text.to_owned()) }, unit)
+    }
+
+    #[test]
+    fn amounts_have_units() {
+        assert_eq!(read_amount("64MiB", Unit::Bytes), Some(64 << 20));
+        assert_eq!(read_amount("3kB", Unit::Bytes), Some(3_000));
+        assert_eq!(read_amount("2s", Unit::Milliseconds), Some(2_000));
+        assert_eq!(read_amount("250ms", Unit::Milliseconds), Some(250));
+        assert_eq!(read_amount("1h", Unit::Milliseconds), Some(3_600_000));
+        for (text, unit) in [
+            ("64mib", Unit::Bytes),
+            ("64", Unit::Bytes),
+            ("2s", Unit::Bytes),
+            ("MiB", Unit::Bytes),
+            ("0B", Unit::Bytes),
+            ("-1B", Unit::Bytes),
+            ("1.5MiB", Unit::Bytes),
+            ("99999999999999999999B", Unit::Bytes),
+            ("18446744073709551615GiB", Unit::Bytes),
+            ("2m", Unit::Milliseconds),
+            ("2s", Unit::Count),
+            ("", Unit::Count),
+        ] {
+            assert_eq!(read_amount(text, unit), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! What a component says of itself: its `hutch:app/contract` export, called in the sandbox.

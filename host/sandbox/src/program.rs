@@ -1,0 +1,141 @@
+//! A component that is ready to run, and the sandbox that makes it so.
+
+use crate::cache::ArtifactCache;
+use crate::compile::{Compile, compile};
+use crate::engine;
+use crate::guest::Guest;
+use crate::wasi;
+use hutch_model::digest::{Digest, Hasher, Kind};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::limits::{Limit, Limits};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::Instant;
+use wasmtime::Engine;
+use wasmtime::component::{Component, InstancePre};
+
+/// Makes programs. One for a process; it may be shared by threads.
+#[derive(Default)]
+pub struct Sandbox {
+    cache: Option<ArtifactCache>,
+    compile: Compile,
+    /// Engines by stack size, the one setting that differs between runs.
+    engines: Mutex<HashMap<u64, Engine>>,
+}
+
+/// A compiled and linked component.
+pub struct Program {
+    pub(crate) engine: Engine,
+    pub(crate) linked: InstancePre<Guest>,
+    pub(crate) stack_bytes: u64,
+    pub(crate) load_time_us: u64,
+    pub(crate) compiled: bool,
+    digest: Digest,
+}
+
+/// Why a component is no program.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// The bytes are not a component, or one that needs what this host does not have.
+    #[error("the component is not one that this host can run: {0}")]
+    Invalid(String),
+    /// It is larger, or has more parts, than a component may have.
+    #[error("the component is too large: {0}")]
+    TooMuch(String),
+    /// Compiling it took too long.
+    #[error("the component was not compiled within {time_ms} ms")]
+    TooSlow {
+        /// The limit.
+        time_ms: u64,
+    },
+    /// The host's own failure.
+    #[error("the component could not be loaded: {0}")]
+    Host(String),
+}
+
+impl LoadError {
+    /// The code to report it with.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            LoadError::Invalid(_) => ErrorCode::ComponentInvalid,
+            LoadError::TooMuch(_) => ErrorCode::ComponentLimit,
+            LoadError::TooSlow { .. } => ErrorCode::CompileTimeLimit,
+            LoadError::Host(_) => ErrorCode::HostFault,
+        }
+    }
+}
+
+impl Sandbox {
+    /// A sandbox that compiles as it is told and keeps artifacts in `cache`, if there is one.
+    pub fn new(compile: Compile, cache: Option<ArtifactCache>) -> Sandbox {
+        Sandbox { cache, compile, engines: Mutex::default() }
+    }
+
+    /// Makes a program of a component, or of a core module of WASI 0.1. Compiles it unless its artifact is in the cache.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub fn load(&self, component: &[u8], limits: &Limits) -> Result<Program, LoadError> {
+        let start = Instant::now();
+        let max = limits.get(Limit::Component);
+        if component.len() as u64 > max {
+            return Err(LoadError::TooMuch(format!("it has {} bytes, more than {max}", component.len())));
+        }
+        let digest = Digest::of(Kind::Component, component);
+        let stack_bytes = limits.get(Limit::Stack);
+        let engine = self.engine(stack_bytes)?;
+        let key = artifact_key(&digest);
+        let cached = self.cache.as_ref().and_then(|cache| cache.get(&key));
+        let cached = cached.and_then(|artifact| map(&engine, &artifact).ok());
+        let compiled = cached.is_none();
+        let component = match cached {
+            Some(component) => component,
+            None => {
+                let artifact = compile(&self.compile, component, limits)?;
+                if let Some(cache) = &self.cache {
+                    cache.put(&key, &artifact);
+                }
+                map(&engine, &artifact).map_err(|error| LoadError::Host(format!("{error:#}")))?
+            }
+        };
+        let linker = wasi::link(&engine, &component.component_type());
+        let linked = linker.and_then(|linker| linker.instantiate_pre(&component));
+        let linked = linked.map_err(|error| LoadError::Invalid(format!("{error:#}")))?;
+        let load_time_us = start.elapsed().as_micros() as u64;
+        Ok(Program { engine, linked, stack_bytes, load_time_us, compiled, digest })
+    }
+
+    fn engine(&self, stack_bytes: u64) -> Result<Engine, LoadError> {
+        let mut engines = self.engines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(engine) = engines.get(&stack_bytes) {
+            return Ok(engine.clone());
+        }
+        let engine = engine::runner(stack_bytes).map_err(|error| LoadError::Host(format!("no engine: {error:#}")))?;
+        engines.insert(stack_bytes, engine.clone());
+        Ok(engine)
+    }
+}
+
+impl Program {
+    /// The digest of the component's bytes, as given.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+fn artifact_key(component: &Digest) -> Digest {
+    let mut hasher = Hasher::new(Kind::Artifact);
+    hasher.update_part(component.as_bytes());
+    hasher.update_part(engine::profile().as_bytes());
+    hasher.update_part(std::env::consts::ARCH.as_bytes());
+    hasher.update_part(std::env::consts::OS.as_bytes());
+    hasher.finish()
+}
+
+/// Makes an artifact's code executable.
+#[allow(unsafe_code, reason = "wasmtime trusts artifacts; this is where that trust is given")]
+fn map(engine: &Engine, artifact: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes came from this version's compiler just now, or from the private cache with the digest that they were
+    // written with (`ArtifactCache::get`).
+    unsafe { Component::deserialize(engine, artifact) }
+}

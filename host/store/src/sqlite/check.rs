@@ -1,0 +1,139 @@
+//! Looking at everything: how much there is, and whether all of it is what was written.
+
+use super::collect::{Roots, roots};
+use super::columns::{Named, kind_number, kind_of, unsigned};
+use super::ledger;
+use super::objects::At;
+use crate::error::StoreError;
+use crate::fold::Fold;
+use crate::reach::reach;
+use crate::store::{DAMAGES_MAX, Damage, Stats};
+use hutch_model::digest::{Digest, Kind};
+use hutch_model::ledger::Chain;
+use rusqlite::Connection;
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Counts.
+pub(super) fn stats(connection: &Connection) -> rusqlite::Result<Stats> {
+    let number = |sql: &str| connection.query_row(sql, (), |row| row.get(0)).map(unsigned);
+    let (mut objects, mut streams) = ((0, 0), (0, 0));
+    let mut kinds = connection.prepare("SELECT kind, count(*), sum(length(bytes)) FROM objects GROUP BY kind")?;
+    let mut rows = kinds.query(())?;
+    while let Some(row) = rows.next()? {
+        let sum = if row.get::<_, Option<i64>>(0)? == kind_number(Kind::Stream) { &mut streams } else { &mut objects };
+        sum.0 += unsigned(row.get(1)?);
+        sum.1 += unsigned(row.get(2)?);
+    }
+    Ok(Stats {
+        entries: number("SELECT count(*) FROM entries")?,
+        objects: objects.0,
+        object_bytes: objects.1,
+        streams: streams.0,
+        stream_bytes: streams.1,
+        disk_bytes: number("PRAGMA page_count")? * number("PRAGMA page_size")?,
+    })
+}
+
+/// Findings, up to a limit.
+#[derive(Default)]
+struct Findings(Vec<Damage>);
+
+impl Findings {
+    fn add(&mut self, what: impl Into<String>, reason: impl ToString) {
+        if self.0.len() < DAMAGES_MAX {
+            self.0.push(Damage { what: what.into(), reason: reason.to_string() });
+        }
+    }
+}
+
+/// Checks all, as of one moment.
+pub(super) fn check(connection: &mut Connection, path: &Path) -> Result<Vec<Damage>, StoreError> {
+    let database = |error| StoreError::database(path, error);
+    let transaction = connection.transaction().map_err(database)?;
+    let mut findings = Findings::default();
+    check_pages(&transaction, &mut findings).map_err(database)?;
+    check_objects(&transaction, &mut findings).map_err(database)?;
+    match ledger::head(&transaction, path) {
+        Ok(head) => {
+            check_entries(&transaction, &head, &mut findings).map_err(database)?;
+            match roots(&transaction, path, head.retained_from) {
+                Ok(Roots { states, .. }) => {
+                    let mut live = HashSet::new();
+                    for state in states {
+                        if let Err(error) = reach(&At(&transaction), state, &mut live) {
+                            findings.add(format!("state {state}"), error);
+                        }
+                    }
+                }
+                Err(error) => findings.add("the retained entries", error),
+            }
+        }
+        Err(error) => findings.add("the head", error),
+    }
+    Ok(findings.0)
+}
+
+fn check_pages(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+    let mut query = connection.prepare("PRAGMA integrity_check(100)")?;
+    let lines = query.query_map((), |row| row.get::<_, String>(0))?;
+    for line in lines {
+        let line = line?;
+        if line != "ok" {
+            findings.add("the database", line);
+        }
+    }
+    Ok(())
+}
+
+fn check_objects(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+    let mut query = connection.prepare("SELECT digest, kind, bytes FROM objects")?;
+    let mut rows = query.query(())?;
+    while let Some(row) = rows.next()? {
+        let Ok(Named(digest)) = row.get(0) else {
+            findings.add("an object", "has a name that is no digest");
+            continue;
+        };
+        let bytes = row.get_ref(2)?.as_blob()?;
+        let kind = kind_of(row.get(1)?);
+        if kind.is_none_or(|kind| Digest::of(kind, bytes) != digest) {
+            findings.add(format!("object {digest}"), "does not match its digest");
+        }
+    }
+    Ok(())
+}
+
+/// The chain is whole, ends at the head, and leads to the state.
+fn check_entries(connection: &Connection, head: &crate::Head, findings: &mut Findings) -> rusqlite::Result<()> {
+    let mut chain = Chain::default();
+    let mut fold = Fold::default();
+    let mut next = 0;
+    loop {
+        let page = ledger::entries(connection, next, 256)?;
+        let Some(last) = page.last() else { break };
+        next = last.sequence + 1;
+        for sealed in &page {
+            if let Err(error) = chain.take(sealed) {
+                findings.add(format!("entry {}", error.sequence()), error);
+                // One break would show in all that follows.
+                chain = Chain::after(sealed.pin());
+            }
+            match sealed.open() {
+                Ok(entry) => {
+                    if let Err(reason) = fold.take(&entry.record) {
+                        findings.add(format!("entry {}", sealed.sequence), reason);
+                    }
+                }
+                Err(error) => findings.add(format!("entry {}", sealed.sequence), error),
+            }
+        }
+    }
+    if chain.head() != head.last {
+        let reason = format!("the entries end with {}, not with {}", chain.head().sequence, head.last.sequence);
+        findings.add("the head", reason);
+    }
+    if fold.differs_from(&head.state) {
+        findings.add("the state", "is not the one that the entries lead to");
+    }
+    Ok(())
+}

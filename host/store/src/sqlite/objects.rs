@@ -1,0 +1,82 @@
+//! Objects in the database: reading them with their digests checked, and taking new ones in.
+
+use super::columns::{Named, kind_number};
+use super::pool::Pool;
+use crate::absorb::Shelf;
+use crate::error::StoreError;
+use crate::reach::Source;
+use hutch_model::digest::{Digest, Kind};
+use hutch_model::snapshot::{ObjectError, Objects, Tree};
+use rusqlite::{Connection, OptionalExtension};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The objects of a store, for readers in any thread.
+pub(super) struct Stored(pub(super) Arc<Pool>);
+
+impl Objects for Stored {
+    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+        let found = self.0.with(|connection| Ok(At(connection).bytes(kind, digest)));
+        found.unwrap_or_else(|error| Err(ObjectError { digest: *digest, kind, reason: error.to_string() }))
+    }
+}
+
+/// The objects as one connection, perhaps within a transaction, sees them.
+pub(super) struct At<'c>(pub(super) &'c Connection);
+
+impl Source for At<'_> {
+    fn bytes(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+        let failed = |reason: String| ObjectError { digest: *digest, kind, reason };
+        let found = self
+            .0
+            .prepare_cached("SELECT bytes FROM objects WHERE digest = ?1")
+            .and_then(|mut query| {
+                query.query_row([Named(*digest)], |row| Ok(Arc::<[u8]>::from(row.get_ref(0)?.as_blob()?))).optional()
+            })
+            .map_err(|error| failed(error.to_string()))?;
+        let bytes = found.ok_or_else(|| failed("is missing".to_owned()))?;
+        match Digest::of(kind, &bytes) == *digest {
+            true => Ok(bytes),
+            false => Err(failed("does not match its digest".to_owned())),
+        }
+    }
+
+    fn exists(&self, digest: &Digest) -> bool {
+        self.holds(digest).unwrap_or(false)
+    }
+}
+
+impl At<'_> {
+    pub(super) fn holds(&self, digest: &Digest) -> rusqlite::Result<bool> {
+        self.0.prepare_cached("SELECT 1 FROM objects WHERE digest = ?1")?.exists([Named(*digest)])
+    }
+}
+
+/// The shelf of a transaction.
+pub(super) struct TransactionShelf<'c> {
+    pub(super) connection: &'c Connection,
+    pub(super) path: &'c Path,
+}
+
+impl Shelf for TransactionShelf<'_> {
+    fn holds(&mut self, digest: &Digest) -> Result<bool, StoreError> {
+        At(self.connection).holds(digest).map_err(|error| StoreError::database(self.path, error))
+    }
+
+    fn tree(&mut self, digest: &Digest) -> Option<Tree> {
+        At(self.connection).bytes(Kind::Tree, digest).ok().and_then(|bytes| Tree::decode(&bytes).ok())
+    }
+
+    fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
+        let put = || {
+            self.connection
+                .prepare_cached("INSERT OR IGNORE INTO objects (digest, kind, bytes) VALUES (?1, ?2, ?3)")?
+                .execute((Named(*digest), kind_number(kind), bytes))
+        };
+        put().map(|_| ()).map_err(|error| StoreError::database(self.path, error))
+    }
+
+    fn path(&self) -> &Path {
+        self.path
+    }
+}

@@ -1,0 +1,173 @@
+//! The tables, and how older ones become the present ones.
+//!
+//! `user_version` is the number of migrations that were applied; a database with more than this version knows is left
+//! alone. Each opening brings the tables up to date in one transaction. Never change a migration that was released: add one.
+
+use crate::error::StoreError;
+use rusqlite::{Connection, TransactionBehavior};
+use std::path::Path;
+
+/// Marks the file as ours: "htch".
+pub(super) const APPLICATION_ID: i32 = 0x6874_6368;
+
+/// Each is applied once, in order.
+pub(super) const MIGRATIONS: &[&str] = &[
+    // 1: the store.
+    "
+    -- One row for each fact about the store itself.
+    --   secret_key      32 random bytes
+    --   head            sequence (8 bytes, big endian) and hash of the last entry: a cut tail shows
+    --   retained_from   sequence (8 bytes, big endian)
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+
+    -- Immutable, named by content. Kinds: 1 chunk, 2 list, 3 tree, 4 stream.
+    CREATE TABLE objects (digest BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT;
+
+    -- Append-only. `bytes` is canonical JSON, `hash` its digest; `at_ns` repeats its instant for retention.
+    CREATE TABLE entries (
+        sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, at_ns INTEGER NOT NULL, bytes BLOB NOT NULL
+    ) STRICT;
+
+    -- The state: what the entries lead to.
+    CREATE TABLE heads (volume TEXT PRIMARY KEY, tree BLOB NOT NULL) STRICT, WITHOUT ROWID;
+
+    -- The snapshot that a plain directory shows, and the entry up to which it was brought.
+    CREATE TABLE plain (volume TEXT PRIMARY KEY, tree BLOB NOT NULL, sequence INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+    -- What each name in a plain directory looked like when it was last known to hold what the snapshot says.
+    CREATE TABLE stamps (
+        volume TEXT NOT NULL, folder TEXT NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL,
+        size INTEGER NOT NULL, modified_ns INTEGER NOT NULL, changed_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
+        PRIMARY KEY (volume, folder, name)
+    ) STRICT, WITHOUT ROWID;
+
+    INSERT INTO meta VALUES ('secret_key', randomblob(32)), ('retained_from', x'0000000000000001');
+    ",
+];
+
+/// Brings the tables up to date.
+pub(super) fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<(), StoreError> {
+    let database = |error| StoreError::database(path, error);
+    let latest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
+    if is_current(connection, path, latest)? {
+        return Ok(());
+    }
+    // In a new database these decide the file's form, and must come before its first table.
+    connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").map_err(database)?;
+    let mode: String =
+        connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get(0)).map_err(database)?;
+    if mode != "wal" {
+        let source = std::io::Error::other(format!("the file system allows no write-ahead log (mode {mode})"));
+        return Err(StoreError::io(path, "open the database", source));
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
+    // Another process may have been first.
+    if is_current(&transaction, path, latest)? {
+        return Ok(());
+    }
+    let applied = version(&transaction).map_err(database)?;
+    for migration in migrations.iter().skip(usize::try_from(applied).unwrap_or_default()) {
+        transaction.execute_batch(migration).map_err(database)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(database)?;
+    transaction.pragma_update(None, "user_version", latest).map_err(database)?;
+    transaction.commit().map_err(database)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", (), |row| row.get(0))
+}
+
+/// Whether nothing is to be done; an error if nothing may be done.
+fn is_current(connection: &Connection, path: &Path, latest: i64) -> Result<bool, StoreError> {
+    let database = |error| StoreError::database(path, error);
+    let application: i32 =
+        connection.query_row("PRAGMA application_id", (), |row| row.get(0)).map_err(database)?;
+    let applied = version(connection).map_err(database)?;
+    let foreign = |reason: String| {
+        Err(StoreError::Damaged { path: path.to_owned(), what: "the database".to_owned(), reason })
+    };
+    if application != APPLICATION_ID {
+        let tables: i64 =
+            connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0)).map_err(database)?;
+        if application != 0 || applied != 0 || tables != 0 {
+            return foreign(format!("is no hutch store (application id {application:#x})"));
+        }
+    } else if applied > latest {
+        return Err(StoreError::TooNew {
+            path: path.to_owned(),
+            what: format!("the store has schema version {applied}"),
+            known: format!("versions up to {latest}"),
+        });
+    } else if applied < 1 {
+        return foreign(format!("has schema version {applied}"));
+    }
+    Ok(application == APPLICATION_ID && applied == latest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hutch_model::error_code::ErrorCode;
+
+    fn open(folder: &tempfile::TempDir) -> Connection {
+        Connection::open(folder.path().join("hutch.db")).unwrap()
+    }
+
+    const SECOND: &str = "CREATE TABLE more (x INTEGER) STRICT; INSERT INTO more SELECT length(value) FROM meta WHERE name = 'secret_key'";
+
+    fn migrate_to(folder: &tempfile::TempDir, more: &[&str]) -> Result<(), StoreError> {
+        migrate(&mut open(folder), Path::new("hutch.db"), &[MIGRATIONS, more].concat())
+    }
+
+    #[test]
+    fn an_older_schema_is_brought_up_to_date_and_keeps_its_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        migrate_to(&folder, &[]).unwrap();
+        let key: Vec<u8> = open(&folder).query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
+        migrate_to(&folder, &[SECOND]).unwrap();
+        migrate_to(&folder, &[SECOND]).unwrap();
+        let connection = open(&folder);
+        assert_eq!(version(&connection).unwrap(), MIGRATIONS.len() as i64 + 1);
+        let rows: Vec<i64> =
+            connection.prepare("SELECT x FROM more").unwrap().query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(rows, [32]);
+        let same: Vec<u8> = connection.query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
+        assert_eq!(same, key);
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_the_older_schema() {
+        let folder = tempfile::tempdir().unwrap();
+        migrate_to(&folder, &[]).unwrap();
+        assert!(migrate_to(&folder, &[SECOND, "INSERT INTO nowhere VALUES (1)"]).is_err());
+        let connection = open(&folder);
+        assert_eq!(version(&connection).unwrap(), MIGRATIONS.len() as i64);
+        assert!(connection.prepare("SELECT x FROM more").is_err());
+        migrate_to(&folder, &[]).unwrap();
+    }
+
+    #[test]
+    fn a_newer_schema_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        migrate_to(&folder, &[SECOND]).unwrap();
+        let error = migrate_to(&folder, &[]).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::StoreTooNew);
+        assert_eq!(
+            error.to_string(),
+            "hutch.db: the store has schema version 2, and this version knows versions up to 1"
+        );
+        assert_eq!(version(&open(&folder)).unwrap(), 2);
+    }
+
+    #[test]
+    fn somebody_elses_database_is_left_alone() {
+        for sql in ["CREATE TABLE t (x)", "PRAGMA user_version = 3", "PRAGMA application_id = 7"] {
+            let folder = tempfile::tempdir().unwrap();
+            open(&folder).execute_batch(sql).unwrap();
+            let before = std::fs::read(folder.path().join("hutch.db")).unwrap();
+            assert_eq!(migrate_to(&folder, &[]).unwrap_err().code(), ErrorCode::StoreDamaged, "{sql}");
+            assert_eq!(std::fs::read(folder.path().join("hutch.db")).unwrap(), before, "{sql}");
+        }
+    }
+}
