@@ -54,7 +54,7 @@ impl Date {
     }
 
     fn new(year: u32, month: u32, day: u32) -> Option<Self> {
-        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         let days_in_month = match month {
             1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
             4 | 6 | 9 | 11 => 30,
@@ -110,7 +110,8 @@ impl Instant {
     /// What was expected, if the text has another form or names a moment that does not exist. Leap seconds (`:60`) and
     /// moments that fall outside the years 0001 to 9999 in UTC are refused.
     pub fn parse(text: &str) -> Result<Self, Expected> {
-        const FORM: Expected = "an instant with an offset, such as 2026-04-01T09:30:00Z or 2026-04-01T11:30:00.000+02:00";
+        const FORM: Expected =
+            "an instant with an offset, such as 2026-04-01T09:30:00Z or 2026-04-01T11:30:00.000+02:00";
         const CLOCK: Expected = "a time of day from 00:00:00 to 23:59:59";
         let (date, rest) = text.split_at_checked(10).ok_or(FORM)?;
         let date = Date::parse(date)?;
@@ -137,7 +138,8 @@ impl Instant {
             }
             _ => return Err(FORM),
         };
-        let time_ms = i64::from(hour) * MS_PER_HOUR + i64::from(minute) * MS_PER_MINUTE + i64::from(second) * MS_PER_SECOND;
+        let time_ms =
+            i64::from(hour) * MS_PER_HOUR + i64::from(minute) * MS_PER_MINUTE + i64::from(second) * MS_PER_SECOND;
         let epoch_ms = date.start().epoch_ms + time_ms + i64::from(fraction_ms) - offset_minutes * MS_PER_MINUTE;
         Self::from_epoch_ms(epoch_ms).ok_or("an instant in the years 0001 to 9999, in UTC")
     }
@@ -232,23 +234,7 @@ fn fraction(rest: &[u8]) -> Option<(u32, &[u8])> {
     Some((digit(0) * 100 + digit(1) * 10 + digit(2), offset))
 }
 
-/// As text in JSON, read back with the same strictness.
-macro_rules! as_json_text {
-    ($($kind:ty),*) => {$(
-        impl serde::Serialize for $kind {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-        impl<'de> serde::Deserialize<'de> for $kind {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                Self::parse(&text).map_err(|expected| serde::de::Error::custom(format_args!("expected {expected}")))
-            }
-        }
-    )*};
-}
-as_json_text!(Instant, Due);
+crate::json_text::as_json_text!(Instant, Due);
 
 #[cfg(test)]
 mod tests {
@@ -257,8 +243,16 @@ mod tests {
     #[test]
     fn days_that_exist() {
         for text in [
-            "0001-01-01", "0004-02-29", "1582-10-10", "1600-02-29", "1969-12-31", "1970-01-01", "2000-02-29",
-            "2024-02-29", "2026-04-30", "9999-12-31",
+            "0001-01-01",
+            "0004-02-29",
+            "1582-10-10",
+            "1600-02-29",
+            "1969-12-31",
+            "1970-01-01",
+            "2000-02-29",
+            "2024-02-29",
+            "2026-04-30",
+            "9999-12-31",
         ] {
             let date = Date::parse(text).unwrap_or_else(|expected| panic!("{text}: expected {expected}"));
             assert_eq!(date.to_string(), text);
@@ -269,10 +263,32 @@ mod tests {
     #[test]
     fn days_that_do_not() {
         for text in [
-            "", "2026", "2026-4-5", "26-04-05", "2026/04/05", "2026-04-05 ", " 2026-04-05", "2026-04-00", "2026-00-05",
-            "2026-13-01", "2026-04-31", "2026-06-31", "2026-09-31", "2026-11-31", "2026-02-29", "1900-02-29",
-            "2100-02-29", "0000-01-01", "+026-04-05", "-026-04-05", "2026-+4-05", "20260405", "2026-04-05Z",
-            "2026-04-0\u{661}", "tomorrow", "2026-W14-7",
+            "",
+            "2026",
+            "2026-4-5",
+            "26-04-05",
+            "2026/04/05",
+            "2026-04-05 ",
+            " 2026-04-05",
+            "2026-04-00",
+            "2026-00-05",
+            "2026-13-01",
+            "2026-04-31",
+            "2026-06-31",
+            "2026-09-31",
+            "2026-11-31",
+            "2026-02-29",
+            "1900-02-29",
+            "2100-02-29",
+            "0000-01-01",
+            "+026-04-05",
+            "-026-04-05",
+            "2026-+4-05",
+            "20260405",
+            "2026-04-05Z",
+            "2026-04-0\u{661}",
+            "tomorrow",
+            "2026-W14-7",
         ] {
             assert!(Date::parse(text).is_err(), "{text:?}");
         }
@@ -316,12 +332,29 @@ mod tests {
     #[test]
     fn moments_that_are_not() {
         for text in [
-            "2026-04-01", "2026-04-01T09:30:00", "2026-04-01T09:30Z", "2026-04-01 09:30:00Z", "2026-04-01t09:30:00z",
-            "2026-04-01T24:00:00Z", "2026-04-01T09:60:00Z", "2026-04-01T23:59:60Z", "2026-02-29T00:00:00Z",
-            "2026-04-01T09:30:00.Z", "2026-04-01T09:30:00.1234567890Z", "2026-04-01T09:30:00,5Z",
-            "2026-04-01T09:30:00+0100", "2026-04-01T09:30:00+01", "2026-04-01T09:30:00+24:00",
-            "2026-04-01T09:30:00+01:60", "2026-04-01T09:30:00 Z", "2026-04-01T09:30:00ZZ", "2026-04-01T+9:30:00Z",
-            "0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2026-04-0\u{661}T09:30:00Z", "1775000000",
+            "2026-04-01",
+            "2026-04-01T09:30:00",
+            "2026-04-01T09:30Z",
+            "2026-04-01 09:30:00Z",
+            "2026-04-01t09:30:00z",
+            "2026-04-01T24:00:00Z",
+            "2026-04-01T09:60:00Z",
+            "2026-04-01T23:59:60Z",
+            "2026-02-29T00:00:00Z",
+            "2026-04-01T09:30:00.Z",
+            "2026-04-01T09:30:00.1234567890Z",
+            "2026-04-01T09:30:00,5Z",
+            "2026-04-01T09:30:00+0100",
+            "2026-04-01T09:30:00+01",
+            "2026-04-01T09:30:00+24:00",
+            "2026-04-01T09:30:00+01:60",
+            "2026-04-01T09:30:00 Z",
+            "2026-04-01T09:30:00ZZ",
+            "2026-04-01T+9:30:00Z",
+            "0001-01-01T00:00:00+00:01",
+            "9999-12-31T23:59:59-00:01",
+            "2026-04-0\u{661}T09:30:00Z",
+            "1775000000",
         ] {
             assert!(Instant::parse(text).is_err(), "{text:?}");
         }

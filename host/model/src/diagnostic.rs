@@ -109,7 +109,9 @@ codes! {
     PayloadText "PAYLOAD_TEXT" Error "the payload is WebAssembly text, not binary" "translate it to binary";
     PayloadVersion "PAYLOAD_VERSION" Error "the payload is WebAssembly of a version or layer that is not run" "rebuild it with a current toolchain";
     PayloadUnknown "PAYLOAD_UNKNOWN" Error "the payload is not WebAssembly" "build the component again";
+    ComponentUnusable "COMPONENT_UNUSABLE" Error "the component cannot be compiled, linked or asked to describe itself" "rebuild it for wasm32-wasip2";
     // Contract.
+    ContractMissing "CONTRACT_MISSING" Warning "the component describes its commands, but the package has no schemas/commands.json to read without running it" "generate schemas/commands.json from the component";
     ContractSchema "CONTRACT_SCHEMA" Error "schemas/commands.json is of another form or version than hutch/commands@0.1" "write \"schema\": \"hutch/commands@0.1\"";
     ContractInvalid "CONTRACT_INVALID" Error "the description of the commands contradicts itself or its rules" "mend the place named";
     ContractDiffers "CONTRACT_DIFFERS" Error "the package's file and the component describe the commands differently" "generate schemas/commands.json from the component";

@@ -90,9 +90,66 @@ impl Limit {
         self.info().name
     }
 
+    /// What it counts.
+    pub fn unit(self) -> Unit {
+        match self.name() {
+            name if name.ends_with("_bytes") => Unit::Bytes,
+            name if name.ends_with("_ms") => Unit::Milliseconds,
+            _ => Unit::Count,
+        }
+    }
+
     /// The limit with this name.
     pub fn from_name(name: &str) -> Option<Limit> {
         Limit::ALL.iter().copied().find(|limit| limit.name() == name)
+    }
+}
+
+/// What a limit counts, as its name ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Bytes: `_bytes`.
+    Bytes,
+    /// Milliseconds: `_ms`.
+    Milliseconds,
+    /// Things.
+    Count,
+}
+
+impl Unit {
+    /// How an amount is written, for messages.
+    pub const fn expected(self) -> &'static str {
+        match self {
+            Unit::Bytes => "a positive whole number of bytes or a size like 64MiB",
+            Unit::Milliseconds => "a positive whole number of milliseconds or a duration like 2s",
+            Unit::Count => "a positive whole number",
+        }
+    }
+
+    /// Reads an amount: digits, and a suffix if the unit has some.
+    pub fn parse(self, text: &str) -> Option<u64> {
+        let (digits, suffix) = text.split_at_checked(text.bytes().take_while(u8::is_ascii_digit).count())?;
+        let factor = match suffix {
+            "" => 1,
+            _ => self.suffixes().iter().find(|(name, _)| *name == suffix)?.1,
+        };
+        digits.parse::<u64>().ok()?.checked_mul(factor).filter(|amount| *amount > 0)
+    }
+
+    const fn suffixes(self) -> &'static [(&'static str, u64)] {
+        match self {
+            Unit::Bytes => &[
+                ("KiB", KIB),
+                ("MiB", MIB),
+                ("GiB", GIB),
+                ("kB", 1_000),
+                ("MB", 1_000_000),
+                ("GB", 1_000_000_000),
+                ("B", 1),
+            ],
+            Unit::Milliseconds => &[("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)],
+            Unit::Count => &[],
+        }
     }
 }
 
@@ -181,6 +238,28 @@ mod tests {
             assert_eq!(*limit as usize, at);
             assert_eq!(Limit::from_name(limit.name()), Some(*limit));
             assert!(limit.info().default <= limit.info().ceiling, "{}", limit.name());
+        }
+    }
+
+    #[test]
+    fn amounts_have_units() {
+        let cases = [
+            (Unit::Bytes, "64MiB", Some(64 << 20)),
+            (Unit::Bytes, "3kB", Some(3_000)),
+            (Unit::Bytes, "7", Some(7)),
+            (Unit::Milliseconds, "2s", Some(2_000)),
+            (Unit::Milliseconds, "1h", Some(3_600_000)),
+            (Unit::Count, "7", Some(7)),
+            (Unit::Count, "7s", None),
+            (Unit::Bytes, "2s", None),
+            (Unit::Bytes, "", None),
+            (Unit::Bytes, "0", None),
+            (Unit::Bytes, "-1", None),
+            (Unit::Bytes, "1.5MiB", None),
+            (Unit::Bytes, "99999999999GiB", None),
+        ];
+        for (unit, text, expect) in cases {
+            assert_eq!(unit.parse(text), expect, "{text}");
         }
     }
 

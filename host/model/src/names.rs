@@ -191,7 +191,9 @@ impl PackagePath {
 
     /// Whether the two are the same or one lies inside the other, on a system where upper and lower case are one.
     pub fn overlaps(&self, other: &PackagePath) -> bool {
-        let same = |(a, b): (&str, &str)| a == b || a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase));
+        let same = |(a, b): (&str, &str)| {
+            a == b || a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase))
+        };
         self.components().zip(other.components()).all(same)
     }
 }

@@ -1,5 +1,6 @@
 //! Laws of the readers over any input at all: no panic, every place inside the file, a bounded list of problems, and the
 //! same answer twice.
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its data has failed")]
 
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::names::SkillName;
@@ -41,10 +42,62 @@ fn read_everything(text: &str) -> Result<(), TestCaseError> {
 /// Pieces that YAML, JSON and our fields give a meaning to.
 fn fragments() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
-        "name", "version", "entry", "command", "commands", "skills", "metadata", "hutch", "state", "limits", "schema", ": ", ":",
-        "\n", "\n  ", "\n    ", "- ", "[", "]", "{", "}", ", ", "\"", "'", "|", ">-", "#", "&a", "*a", "!t ", "!!str ", "<<", "? ",
-        "~", "true", "1.0", "0x", "---", "---\n", "...", "%YAML", "\t", "\r\n", "\u{feff}", "é", "日", "🎉", "\\u0000", "\\", "wasm:a.wasm",
-        "@", "`", "null", "1e999", "\u{2028}", "\u{85}",
+        "name",
+        "version",
+        "entry",
+        "command",
+        "commands",
+        "skills",
+        "metadata",
+        "hutch",
+        "state",
+        "limits",
+        "schema",
+        ": ",
+        ":",
+        "\n",
+        "\n  ",
+        "\n    ",
+        "- ",
+        "[",
+        "]",
+        "{",
+        "}",
+        ", ",
+        "\"",
+        "'",
+        "|",
+        ">-",
+        "#",
+        "&a",
+        "*a",
+        "!t ",
+        "!!str ",
+        "<<",
+        "? ",
+        "~",
+        "true",
+        "1.0",
+        "0x",
+        "---",
+        "---\n",
+        "...",
+        "%YAML",
+        "\t",
+        "\r\n",
+        "\u{feff}",
+        "é",
+        "日",
+        "🎉",
+        "\\u0000",
+        "\\",
+        "wasm:a.wasm",
+        "@",
+        "`",
+        "null",
+        "1e999",
+        "\u{2028}",
+        "\u{85}",
     ]);
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }

@@ -1,4 +1,5 @@
 //! Where descriptions of the same commands disagree: a file and a component, a file and the manifest.
+#![allow(clippy::unwrap_used, reason = "a test that cannot prepare its data has failed")]
 
 use hutch_model::contract::{self, Contract, ContractFile, Effect};
 use hutch_model::diagnostic::{Code, Diagnostic};
@@ -66,7 +67,10 @@ fn each_difference_is_named_at_its_place_in_the_file() {
 fn a_command_that_only_one_side_has_is_named_by_both_lists() {
     let found = differences(|component| component.commands.truncate(1));
     assert_eq!(found.len(), 1);
-    assert!(found[0].ends_with("/commands: the file says \"[add, reminder set]\", the component \"[add]\""), "{found:?}");
+    assert!(
+        found[0].ends_with("/commands: the file says \"[add, reminder set]\", the component \"[add]\""),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -9,7 +9,12 @@ fn main() {
     let program = sandbox.load(&wasm, &limits).unwrap();
     let mut argv = vec!["app".to_string()];
     argv.extend(args);
-    let parts = InvocationParts { argv, clock_start: "2026-04-01T00:00:00Z".parse().unwrap(), preopens: [("state".to_string(), Access::ReadWrite)].into(), ..Default::default() };
+    let parts = InvocationParts {
+        argv,
+        clock_start: "2026-04-01T00:00:00Z".parse().unwrap(),
+        preopens: [("state".to_string(), Access::ReadWrite)].into(),
+        ..Default::default()
+    };
     for _ in 0..3 {
         let inv = Invocation::new(parts.clone()).unwrap();
         let run = run(&program, &inv, &Default::default(), Arc::new(MemoryObjects::default()));
@@ -17,7 +22,9 @@ fn main() {
             Ok(run) => {
                 println!("{}", String::from_utf8_lossy(&run.outcome.stdout));
                 eprintln!("{}", String::from_utf8_lossy(&run.outcome.stderr));
-                let mut o = run.outcome.clone(); o.stdout.clear(); o.stderr.clear();
+                let mut o = run.outcome.clone();
+                o.stdout.clear();
+                o.stderr.clear();
                 println!("{:?} {:?} {:?}", o, run.measured, run.after.volumes);
             }
             Err(e) => println!("ERR {e:?}"),

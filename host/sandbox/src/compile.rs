@@ -47,7 +47,9 @@ fn compile_here(bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
         Payloads::CoreModule => Some(adapter::componentize(bytes).map_err(LoadError::Invalid)?),
     };
     let engine = engine::compiler().map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
-    engine.precompile_component(adapted.as_deref().unwrap_or(bytes)).map_err(|error| LoadError::Invalid(format!("{error:#}")))
+    engine
+        .precompile_component(adapted.as_deref().unwrap_or(bytes))
+        .map_err(|error| LoadError::Invalid(format!("{error:#}")))
 }
 
 /// First byte of a child's answer: an artifact follows, or a text about why there is none.
@@ -100,7 +102,8 @@ fn compile_in_child(command: &mut Command, component: &[u8], time_ms: u64) -> Re
         answer
     });
     let status = child.wait().map_err(|error| fault("could not be waited for", &error))?;
-    let answer = answer.map_err(|_| LoadError::TooSlow { time_ms })?.map_err(|error| fault("could not be read", &error))?;
+    let answer =
+        answer.map_err(|_| LoadError::TooSlow { time_ms })?.map_err(|error| fault("could not be read", &error))?;
     match answer.split_first() {
         Some((&ARTIFACT, artifact)) if status.success() => Ok(artifact.to_vec()),
         Some((&INVALID, text)) => Err(LoadError::Invalid(String::from_utf8_lossy(text).into_owned())),

@@ -1,4 +1,4 @@
-//! From the engine's errors to the ending of a run. Nothing is decided by an error's text where it has a type; the two errors of
+//! From the engine's errors to the ending of a run. Nothing is decided by an error's text where it has a type; the errors of
 //! wasmtime that have none are named here and held by tests.
 
 use hutch_model::limits::Limit;
@@ -20,6 +20,7 @@ pub(crate) enum Stopped {
 /// Wasmtime's texts for limits of its own that it gives no type.
 const HANDLES_TEXT: &str = "store handle limit exceeded";
 const HOST_CALL_TEXT: &str = "fuel allocated for hostcalls";
+const INSTANCES_TEXT: &str = "resource limit exceeded: ";
 
 /// What an error that ended a call means.
 pub(crate) fn classify(error: &Error) -> Stopped {
@@ -44,6 +45,8 @@ pub(crate) fn classify(error: &Error) -> Stopped {
         Stopped::Limited(Limit::Handles)
     } else if text.contains(HOST_CALL_TEXT) {
         Stopped::Limited(Limit::HostCall)
+    } else if text.contains(INSTANCES_TEXT) {
+        Stopped::Limited(Limit::Instances)
     } else {
         // Breaking the canonical ABI's rules (a string that is no UTF-8, a handle that is none) has no type either.
         Stopped::Trapped("interface_rule_broken".to_owned())

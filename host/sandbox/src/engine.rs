@@ -62,6 +62,8 @@ pub(crate) fn runner(stack_bytes: u64) -> wasmtime::Result<Engine> {
     let mut config = config();
     config.enable_compiler(false);
     config.max_wasm_stack(stack_bytes);
+    // Nothing here is asynchronous; wasmtime refuses to build an engine whose other stacks would be the smaller ones.
+    config.async_stack_size(stack_bytes);
     Engine::new(&config)
 }
 

@@ -10,6 +10,7 @@
 mod adapter;
 mod cache;
 mod compile;
+mod describe;
 mod ending;
 mod engine;
 mod guest;
@@ -21,6 +22,7 @@ mod wasi;
 
 pub use cache::ArtifactCache;
 pub use compile::{Compile, compile_from_stdin};
+pub use describe::{DescribeError, describe};
 pub use engine::profile;
 pub use program::{LoadError, Program, Sandbox};
 pub use run::{Run, RunError, run};

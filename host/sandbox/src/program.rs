@@ -5,6 +5,7 @@ use crate::compile::{Compile, compile};
 use crate::engine;
 use crate::guest::Guest;
 use crate::wasi;
+use crate::wasi::bindings::GuestPre;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Instant;
 use wasmtime::Engine;
-use wasmtime::component::{Component, InstancePre};
+use wasmtime::component::Component;
 
 /// Makes programs. One for a process; it may be shared by threads.
 #[derive(Default)]
@@ -26,7 +27,7 @@ pub struct Sandbox {
 /// A compiled and linked component.
 pub struct Program {
     pub(crate) engine: Engine,
-    pub(crate) linked: InstancePre<Guest>,
+    pub(crate) linked: GuestPre<Guest>,
     pub(crate) stack_bytes: u64,
     pub(crate) load_time_us: u64,
     pub(crate) compiled: bool,
@@ -99,7 +100,7 @@ impl Sandbox {
             }
         };
         let linker = wasi::link(&engine, &component.component_type());
-        let linked = linker.and_then(|linker| linker.instantiate_pre(&component));
+        let linked = linker.and_then(|linker| GuestPre::new(linker.instantiate_pre(&component)?));
         let linked = linked.map_err(|error| LoadError::Invalid(format!("{error:#}")))?;
         let load_time_us = start.elapsed().as_micros() as u64;
         Ok(Program { engine, linked, stack_bytes, load_time_us, compiled, digest })

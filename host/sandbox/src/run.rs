@@ -26,6 +26,9 @@ const HOST_STACK_BYTES: u64 = 4 * 1024 * 1024;
 /// left behind rather than waited for.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Time between reminders of a deadline.
+const TICK: Duration = Duration::from_millis(1);
+
 /// A finished run.
 #[derive(Debug)]
 pub struct Run {
@@ -72,32 +75,10 @@ pub fn run(
         return Err(RunError::StackDiffers { loaded: program.stack_bytes, asked: limits.get(Limit::Stack) });
     }
     let world = World::new(invocation, state, objects)?;
-    let guest = Guest::new(world, invocation.clone());
-    let linked = GuestPre::new(program.linked.clone()).map_err(|error| RunError::Host(format!("{error:#}")))?;
-    let late = Arc::new(AtomicBool::new(false));
-    let (sender, receiver) = mpsc::channel();
-    let stack_bytes = usize::try_from(program.stack_bytes + HOST_STACK_BYTES).unwrap_or(usize::MAX);
+    let linked = program.linked.clone();
     let start = Instant::now();
-    let (thread_engine, thread_late) = (program.engine.clone(), late.clone());
-    let thread = std::thread::Builder::new().name("guest".to_owned()).stack_size(stack_bytes).spawn(move || {
-        let run = run_guest(&thread_engine, &linked, guest, thread_late);
-        // The receiver is gone only if the guest was given up.
-        let _ = sender.send(run);
-    });
-    thread.map_err(|error| RunError::Host(format!("no thread for the guest: {error}")))?;
-    let ended = match receiver.recv_timeout(Duration::from_millis(limits.get(Limit::WallTime))) {
-        Err(RecvTimeoutError::Timeout) => {
-            late.store(true, Ordering::Relaxed);
-            program.engine.increment_epoch();
-            receiver.recv_timeout(GRACE)
-        }
-        ended => ended,
-    };
-    let (outcome, after) = match ended {
-        Ok(ended) => ended?,
-        Err(RecvTimeoutError::Timeout) => return Err(RunError::Host("a guest did not stop at its deadline".to_owned())),
-        Err(RecvTimeoutError::Disconnected) => return Err(RunError::Host("the host panicked while it ran a guest".to_owned())),
-    };
+    let guest = Guest::new(world, invocation.clone());
+    let (outcome, after) = on_thread(program, guest, move |store| run_guest(store, &linked))??;
     let measured = Measured {
         wall_time_us: start.elapsed().as_micros() as u64,
         load_time_us: program.load_time_us,
@@ -106,31 +87,68 @@ pub fn run(
     Ok(Run { outcome, after, measured })
 }
 
-fn run_guest(
-    engine: &wasmtime::Engine,
-    linked: &GuestPre<Guest>,
+/// Lets `body` run `guest` in a store with all its limits, on a thread with the stack that the program was loaded for, until the
+/// deadline.
+pub(crate) fn on_thread<R: Send + 'static>(
+    program: &Program,
     guest: Guest,
-    late: Arc<AtomicBool>,
-) -> Result<(Outcome, WorldAfter), RunError> {
-    let fuel = guest.world.meter.limit(Limit::Fuel);
-    let host_call_bytes = guest.world.meter.limit(Limit::HostCall);
-    let handles = guest.world.meter.limit(Limit::Handles);
+    body: impl FnOnce(Store<Guest>) -> R + Send + 'static,
+) -> Result<R, RunError> {
+    let wall_time_ms = guest.world.meter.limit(Limit::WallTime);
+    let late = Arc::new(AtomicBool::new(false));
+    let (engine, seen_late) = (program.engine.clone(), late.clone());
+    let (sender, receiver) = mpsc::channel();
+    let stack_bytes = usize::try_from(program.stack_bytes + HOST_STACK_BYTES).unwrap_or(usize::MAX);
+    let thread = std::thread::Builder::new().name("guest".to_owned()).stack_size(stack_bytes).spawn(move || {
+        let ended = new_store(&engine, guest, seen_late).map(body);
+        // The receiver is gone only if the guest was given up.
+        let _ = sender.send(ended);
+    });
+    thread.map_err(|error| RunError::Host(format!("no thread for the guest: {error}")))?;
+    let mut ended = receiver.recv_timeout(Duration::from_millis(wall_time_ms));
+    if matches!(ended, Err(RecvTimeoutError::Timeout)) {
+        late.store(true, Ordering::Release);
+        // More than once: a guest that has just begun, or has just been told of another's deadline, counts from an epoch on
+        // that may be later than one tick.
+        let given_up = Instant::now() + GRACE;
+        while matches!(ended, Err(RecvTimeoutError::Timeout)) && Instant::now() < given_up {
+            program.engine.increment_epoch();
+            ended = receiver.recv_timeout(TICK);
+        }
+    }
+    match ended {
+        Ok(ended) => ended,
+        Err(RecvTimeoutError::Timeout) => Err(RunError::Host("a guest did not stop at its deadline".to_owned())),
+        Err(RecvTimeoutError::Disconnected) => Err(RunError::Host("the host panicked while it ran a guest".to_owned())),
+    }
+}
+
+fn new_store(engine: &wasmtime::Engine, guest: Guest, late: Arc<AtomicBool>) -> Result<Store<Guest>, RunError> {
+    let limit = |limit| guest.world.meter.limit(limit);
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let (fuel, host_call, handles) = (limit(Limit::Fuel), size(limit(Limit::HostCall)), size(limit(Limit::Handles)));
     let mut store = Store::new(engine, guest);
     store.limiter(|guest| guest);
-    store.set_hostcall_fuel(usize::try_from(host_call_bytes).unwrap_or(usize::MAX));
-    store.set_max_component_handles(usize::try_from(handles).unwrap_or(usize::MAX));
+    store.set_hostcall_fuel(host_call);
+    store.set_max_component_handles(handles);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |_| {
         // The engine's epoch is shared by all its runs: another run's deadline is not this one's.
-        if late.load(Ordering::Relaxed) { Ok(UpdateDeadline::Interrupt) } else { Ok(UpdateDeadline::Continue(1)) }
+        if late.load(Ordering::Acquire) { Ok(UpdateDeadline::Interrupt) } else { Ok(UpdateDeadline::Continue(1)) }
     });
-    let set_fuel = |store: &mut Store<Guest>| store.set_fuel(fuel).map_err(|error| RunError::Host(format!("{error:#}")));
-    set_fuel(&mut store)?;
+    store.set_fuel(fuel).map_err(host)?;
+    Ok(store)
+}
+
+fn run_guest(mut store: Store<Guest>, linked: &GuestPre<Guest>) -> Result<(Outcome, WorldAfter), RunError> {
+    let fuel = store.data().world.meter.limit(Limit::Fuel);
+    let mut instantiated = false;
     let stopped = match linked.instantiate(&mut store) {
         Err(error) => classify(&error),
         Ok(instance) => {
             // What instantiation itself costs differs between platforms, so counting begins here.
-            set_fuel(&mut store)?;
+            store.set_fuel(fuel).map_err(host)?;
+            instantiated = true;
             match instance.wasi_cli_run().call_run(&mut store) {
                 Ok(result) => Stopped::Exited(if result.is_ok() { 0 } else { 1 }),
                 Err(error) => classify(&error),
@@ -138,16 +156,26 @@ fn run_guest(
         }
     };
     let used = fuel.saturating_sub(store.get_fuel().unwrap_or_default());
-    finish(store.into_data(), stopped, used)
+    finish(store.into_data(), stopped, used, instantiated)
+}
+
+fn host(error: wasmtime::Error) -> RunError {
+    RunError::Host(format!("{error:#}"))
 }
 
 /// Weighs how the guest stopped against what it was refused and has used, and names the state it leaves.
-fn finish(mut guest: Guest, stopped: Stopped, instruction_fuel: u64) -> Result<(Outcome, WorldAfter), RunError> {
+fn finish(
+    mut guest: Guest,
+    stopped: Stopped,
+    instruction_fuel: u64,
+    instantiated: bool,
+) -> Result<(Outcome, WorldAfter), RunError> {
     let world = &mut guest.world;
     let fuel_limit = world.meter.limit(Limit::Fuel);
     let fuel = instruction_fuel.saturating_add(world.meter.fuel());
     let interrupted = stopped == Stopped::Interrupted;
-    let fuel_exact = !interrupted && !matches!(stopped, Stopped::Trapped(_) | Stopped::Limited(Limit::Stack));
+    let cut_short = matches!(stopped, Stopped::Trapped(_) | Stopped::Interrupted | Stopped::Limited(Limit::Stack));
+    let fuel_exact = instantiated && !cut_short;
     let mut ending = match stopped {
         Stopped::Fault(reason) => return Err(RunError::Host(reason)),
         Stopped::Interrupted => Ending::Limited { limit: Limit::WallTime },

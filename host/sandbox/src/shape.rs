@@ -31,11 +31,7 @@ pub(crate) enum ShapeError {
     Malformed(String),
     /// They are, and too much of it.
     #[error("{what} is {count}, more than {max}")]
-    TooMuch {
-        what: &'static str,
-        count: u64,
-        max: u64,
-    },
+    TooMuch { what: &'static str, count: u64, max: u64 },
 }
 
 /// Says what `bytes` are, if they may be compiled.

@@ -11,6 +11,7 @@ mod fold;
 mod memory;
 mod names;
 mod place;
+pub mod plain;
 mod reach;
 mod retention;
 mod sqlite;

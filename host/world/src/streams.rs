@@ -141,8 +141,8 @@ impl World {
         }
         self.meter.spend(bytes.len() as u64 * price::BYTE)?;
         match output {
-            Output::Stdout => Ok(capture(&mut self.meter, &mut self.stdout, Limit::Stdout, bytes)?),
-            Output::Stderr => Ok(capture(&mut self.meter, &mut self.stderr, Limit::Stderr, bytes)?),
+            Output::Stdout => Ok(capture(&self.meter, &mut self.stdout, Limit::Stdout, bytes)?),
+            Output::Stderr => Ok(capture(&self.meter, &mut self.stderr, Limit::Stderr, bytes)?),
             Output::File(place) => {
                 let Some(writing) = place else { return Err(StreamFailure::Closed) };
                 let written = match (writing.writable, writing.offset) {
@@ -198,11 +198,11 @@ impl World {
     }
 }
 
-/// Keeps what fits; the first byte over the limit ends the run.
-fn capture(meter: &mut crate::Meter, captured: &mut Vec<u8>, limit: Limit, bytes: &[u8]) -> Result<(), Stop> {
+/// Keeps what fits; the first byte over the limit ends the run. Output has limits of its own and does not count as memory, so
+/// that a guest without memory can still say so.
+fn capture(meter: &crate::Meter, captured: &mut Vec<u8>, limit: Limit, bytes: &[u8]) -> Result<(), Stop> {
     let room = meter.limit(limit).saturating_sub(captured.len() as u64);
     let (fits, rest) = bytes.split_at((bytes.len() as u64).min(room) as usize);
-    meter.take_memory_or_stop(fits.len() as u64)?;
     captured.extend_from_slice(fits);
     if rest.is_empty() { Ok(()) } else { Err(Stop::Limit(limit)) }
 }

@@ -1,13 +1,13 @@
 //! Everything that a rule says about a package as a whole: folders, skills, declared paths, agreement of its parts.
 
-use super::files::{self, Found, problem};
+use super::files::{self, Found, PackageEntry, problem};
 use super::{Checked, Package, PackageBounds, fixed, not_a_folder, open_parts, read_text};
 use cap_std::fs::Dir;
 use hutch_model::command_line::PAYLOAD_FOLDER;
 use hutch_model::diagnostic::{Code, Diagnostic, sort};
 use hutch_model::front_matter::DOCUMENT_BYTES_MAX;
 use hutch_model::manifest::{MANIFEST_FILE, Manifest};
-use hutch_model::names::{PackagePath, SkillName};
+use hutch_model::names::SkillName;
 use hutch_model::skill::{self, SKILL_FILE, SKILLS_FOLDER, Skill};
 
 pub(super) fn check(dir: &Dir, bounds: PackageBounds) -> Checked {
@@ -20,12 +20,28 @@ pub(super) fn check(dir: &Dir, bounds: PackageBounds) -> Checked {
     let walk = files::walk(dir, None, &bounds);
     found.extend(walk.problems);
     let mut skills = Vec::new();
-    if let Some(manifest) = manifest {
-        for (at, name) in manifest.skills().iter().enumerate() {
-            skills.extend(check_skill(dir, manifest, at, name, &mut found));
+    match manifest {
+        Some(manifest) => {
+            for (at, name) in manifest.skills().iter().enumerate() {
+                let absent = |file: &str| {
+                    let at = manifest.position(&format!("/skills/{at}"));
+                    Diagnostic::new(Code::SkillMissing, MANIFEST_FILE, at, format!("{file} is not there"))
+                };
+                skills.extend(check_skill(dir, name, absent, &mut found));
+            }
+            for name in skill_folders(&walk.entries).filter(|name| !is_listed(manifest, name)) {
+                let message = format!("{MANIFEST_FILE} does not list the skill {name:?}");
+                found.push(problem(Code::SkillUnlisted, &format!("{SKILLS_FOLDER}/{name}"), message));
+            }
+            check_declared(dir, manifest, &mut found);
         }
-        check_unlisted(manifest, &walk.entries, &mut found);
-        check_declared(dir, manifest, &mut found);
+        // Without a list of skills, those that are there can still be read.
+        None => {
+            let absent = |file: &str| problem(Code::SkillMissing, file, "the skill has no SKILL.md");
+            for name in skill_folders(&walk.entries).filter_map(|name| SkillName::parse(name).ok()) {
+                skills.extend(check_skill(dir, &name, absent, &mut found));
+            }
+        }
     }
     if let Some(package) = &package
         && let Some(contract) = package.contract()
@@ -50,7 +66,12 @@ fn check_folder(dir: &Dir, folder: &str, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn check_skill(dir: &Dir, manifest: &Manifest, at: usize, name: &SkillName, found: &mut Vec<Diagnostic>) -> Option<Skill> {
+fn check_skill(
+    dir: &Dir,
+    name: &SkillName,
+    absent: impl Fn(&str) -> Diagnostic,
+    found: &mut Vec<Diagnostic>,
+) -> Option<Skill> {
     let file = format!("{SKILLS_FOLDER}/{name}/{SKILL_FILE}");
     match fixed(&file).and_then(|path| read_text(dir, &path, DOCUMENT_BYTES_MAX)) {
         Ok(Some(text)) => {
@@ -59,8 +80,7 @@ fn check_skill(dir: &Dir, manifest: &Manifest, at: usize, name: &SkillName, foun
             skill
         }
         Ok(None) => {
-            let at = manifest.position(&format!("/skills/{at}"));
-            found.push(Diagnostic::new(Code::SkillMissing, MANIFEST_FILE, at, format!("{file} is not there")));
+            found.push(absent(&file));
             None
         }
         Err(problem) => {
@@ -70,16 +90,19 @@ fn check_skill(dir: &Dir, manifest: &Manifest, at: usize, name: &SkillName, foun
     }
 }
 
-fn check_unlisted(manifest: &Manifest, entries: &[files::PackageEntry], found: &mut Vec<Diagnostic>) {
-    for entry in entries.iter().filter(|entry| entry.file_bytes.is_none()) {
+fn is_listed(manifest: &Manifest, name: &str) -> bool {
+    manifest.skills().iter().any(|skill| skill.as_str() == name)
+}
+
+/// The names of the folders right in `skills/`.
+fn skill_folders(entries: &[PackageEntry]) -> impl Iterator<Item = &str> {
+    entries.iter().filter(|entry| entry.file_bytes.is_none()).filter_map(|entry| {
         let mut components = entry.path.components();
-        if let (Some(SKILLS_FOLDER), Some(name), None) = (components.next(), components.next(), components.next())
-            && !manifest.skills().iter().any(|skill| skill.as_str() == name)
-        {
-            let message = format!("{MANIFEST_FILE} does not list the skill {name:?}");
-            found.push(problem(Code::SkillUnlisted, entry.path.as_str(), message));
+        match (components.next(), components.next(), components.next()) {
+            (Some(SKILLS_FOLDER), Some(name), None) => Some(name),
+            _ => None,
         }
-    }
+    })
 }
 
 /// Resources must be there; a volume may begin empty. Both are folders.
@@ -90,7 +113,9 @@ fn check_declared(dir: &Dir, manifest: &Manifest, found: &mut Vec<Diagnostic>) {
         let at = manifest.position(&format!("/metadata/hutch/{list}/{at}"));
         let mut report = |code, message| found.push(Diagnostic::new(code, MANIFEST_FILE, at, message));
         match files::look(dir, path) {
-            Ok(Found::Nothing) if list == "resources" => report(Code::FolderMissing, format!("{list} names {path}, which is not there")),
+            Ok(Found::Nothing) if list == "resources" => {
+                report(Code::FolderMissing, format!("{list} names {path}, which is not there"))
+            }
             Ok(Found::File(_)) => report(Code::NotAFolder, format!("{list} names {path}, which is a file")),
             Ok(_) => {}
             Err(problem) => found.push(problem),

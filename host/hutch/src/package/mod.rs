@@ -47,6 +47,11 @@ pub struct PackageError {
 }
 
 impl PackageError {
+    /// One problem, an error.
+    pub(crate) fn one(problem: Diagnostic) -> PackageError {
+        PackageError { diagnostics: vec![problem] }
+    }
+
     /// All problems, at least one of them an error.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
@@ -55,7 +60,9 @@ impl PackageError {
     /// The code under which the host reports them: that of the first error with a code of its own.
     pub fn code(&self) -> ErrorCode {
         let own = |diagnostic: &Diagnostic| match diagnostic.code {
-            Code::FileMissing if diagnostic.file == MANIFEST_FILE && diagnostic.is_whole_file() => Some(ErrorCode::PackageNotFound),
+            Code::FileMissing if diagnostic.file == MANIFEST_FILE && diagnostic.is_whole_file() => {
+                Some(ErrorCode::PackageNotFound)
+            }
             Code::EntryUnsupported => Some(ErrorCode::EntryUnsupported),
             Code::FileTooLarge if diagnostic.file.ends_with(".wasm") => Some(ErrorCode::ComponentLimit),
             Code::PayloadEmpty

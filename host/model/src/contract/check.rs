@@ -122,14 +122,18 @@ impl Checker {
         for (at, parameter) in parameters.iter().enumerate() {
             let Some(position) = parameter.position else { continue };
             if usize::try_from(position) != Ok(at) {
-                let message = format!("expected the position {at}: positional parameters come first, in their order, from 0");
+                let message =
+                    format!("expected the position {at}: positional parameters come first, in their order, from 0");
                 self.flaw(format!("{pointer}/{at}/position"), message);
             }
             if parameter.repeated && at + 1 < positional {
                 self.flaw(format!("{pointer}/{at}/repeated"), "only the last positional parameter may be repeated");
             }
             if parameter.required && after_optional {
-                self.flaw(format!("{pointer}/{at}/required"), "a required positional parameter stands after an optional one");
+                self.flaw(
+                    format!("{pointer}/{at}/required"),
+                    "a required positional parameter stands after an optional one",
+                );
             }
             after_optional |= !parameter.required;
         }

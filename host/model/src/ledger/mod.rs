@@ -16,8 +16,8 @@ mod record;
 pub use canonical::{NotCanonical, canonical};
 pub use chain::{Chain, ChainError, Pin, verify_chain};
 pub use record::{
-    CHANGES_MAX, EntryKind, EnvironmentRecord, InvocationRecord, MountRecord, OutcomeRecord, PackageRecord, Record, SecretKey,
-    StreamRecord, VolumeRecord,
+    CHANGES_MAX, EntryKind, EnvironmentRecord, InvocationRecord, MountRecord, OutcomeRecord, PackageRecord, Record,
+    SecretKey, StreamRecord, VolumeRecord,
 };
 
 use crate::digest::{Digest, Kind};

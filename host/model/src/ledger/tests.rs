@@ -67,7 +67,8 @@ fn the_written_form_is_golden() {
         r#""sequence":1,"volumes":{"state":{"after":"$AFTER","before":"$BEFORE","#,
         r#""changes":[{"change":"added","path":"todos.json"}],"changes_omitted":0}}}"#,
     );
-    let limits = String::from_utf8(canonical(&serde_json::to_value(crate::limits::Limits::default()).unwrap()).unwrap());
+    let limits =
+        String::from_utf8(canonical(&serde_json::to_value(crate::limits::Limits::default()).unwrap()).unwrap());
     let expect = expect
         .replace("$SECRET", &SecretKey::new([7; 32]).hash("TOKEN", "hunter2").to_string())
         .replace("$LIMITS", &limits.unwrap())

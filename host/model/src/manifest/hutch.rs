@@ -4,7 +4,7 @@ use super::{Guard, Requests};
 use crate::command_line::{EntryCommand, PAYLOAD_FOLDER};
 use crate::diagnostic::{Code, Position, Problems, shown};
 use crate::fields::optional;
-use crate::limits::Limit;
+use crate::limits::{Limit, Unit};
 use crate::names::{EnvironmentName, PackagePath};
 use crate::node::{Data, Entry, Node};
 use std::collections::BTreeMap;
@@ -110,9 +110,9 @@ fn limits(node: &Node, problems: &mut Problems) -> BTreeMap<Limit, u64> {
             }
             continue;
         };
-        let Some(value) = amount(&entry.value, Unit::of(limit)) else {
+        let Some(value) = amount(&entry.value, limit.unit()) else {
             let message =
-                format!("{}: expected {}, found {}", limit.name(), Unit::of(limit).expected(), entry.value.described());
+                format!("{}: expected {}, found {}", limit.name(), limit.unit().expected(), entry.value.described());
             problems.report(Code::LimitInvalid, entry.value.at, message);
             continue;
         };
@@ -126,60 +126,13 @@ fn limits(node: &Node, problems: &mut Problems) -> BTreeMap<Limit, u64> {
     limits
 }
 
-/// What a limit counts, as its name ends.
-#[derive(Clone, Copy)]
-enum Unit {
-    Bytes,
-    Milliseconds,
-    Count,
-}
-
-impl Unit {
-    fn of(limit: Limit) -> Unit {
-        match limit.name() {
-            name if name.ends_with("_bytes") => Unit::Bytes,
-            name if name.ends_with("_ms") => Unit::Milliseconds,
-            _ => Unit::Count,
-        }
-    }
-
-    const fn expected(self) -> &'static str {
-        match self {
-            Unit::Bytes => "a positive whole number of bytes or a size like 64MiB",
-            Unit::Milliseconds => "a positive whole number of milliseconds or a duration like 2s",
-            Unit::Count => "a positive whole number",
-        }
-    }
-
-    const fn suffixes(self) -> &'static [(&'static str, u64)] {
-        match self {
-            Unit::Bytes => &[
-                ("KiB", 1 << 10),
-                ("MiB", 1 << 20),
-                ("GiB", 1 << 30),
-                ("kB", 1_000),
-                ("MB", 1_000_000),
-                ("GB", 1_000_000_000),
-                ("B", 1),
-            ],
-            Unit::Milliseconds => &[("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)],
-            Unit::Count => &[],
-        }
-    }
-}
-
 fn amount(node: &Node, unit: Unit) -> Option<u64> {
-    let value = match &node.data {
-        Data::Number { value, .. } => value.as_u64()?,
-        Data::Text(text) => {
-            let digits_end = text.bytes().take_while(u8::is_ascii_digit).count();
-            let (digits, suffix) = text.split_at_checked(digits_end)?;
-            let (_, factor) = unit.suffixes().iter().find(|(name, _)| *name == suffix)?;
-            digits.parse::<u64>().ok()?.checked_mul(*factor)?
-        }
-        _ => return None,
-    };
-    (value > 0).then_some(value)
+    match &node.data {
+        Data::Number { value, .. } => value.as_u64().filter(|value| *value > 0),
+        // A bare number is a number, not text.
+        Data::Text(text) if !text.bytes().all(|byte| byte.is_ascii_digit()) => unit.parse(text),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -91,6 +91,23 @@ impl Objects for MemoryObjects {
     }
 }
 
+/// Objects from several places: the first that has one gives it.
+#[derive(Clone)]
+pub struct Layered(pub Vec<Arc<dyn Objects>>);
+
+impl Objects for Layered {
+    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+        let mut refused = ObjectError { digest: *digest, kind, reason: "is missing".to_owned() };
+        for layer in &self.0 {
+            match layer.get(kind, digest) {
+                Ok(bytes) => return Ok(bytes),
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
+    }
+}
+
 /// Levels of lists above the chunks of a file of `size` bytes: 0 for a file that is one chunk.
 pub const fn list_levels(size: u64) -> u32 {
     let mut parts = size.div_ceil(CHUNK_BYTES);

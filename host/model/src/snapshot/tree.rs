@@ -279,10 +279,8 @@ mod tests {
         let digest = any::<[u8; 32]>().prop_map(Digest::from_bytes);
         prop_oneof![
             (any::<u64>(), digest.clone()).prop_map(|(size, content)| Node::File { size, content }),
-            (any::<u64>(), any::<u64>(), any::<u32>(), digest).prop_map(|(bytes, files, depth, tree)| Node::Folder {
-                tree,
-                totals: Totals { bytes, files, depth }
-            }),
+            (any::<u64>(), any::<u64>(), any::<u32>(), digest)
+                .prop_map(|(bytes, files, depth, tree)| Node::Folder { tree, totals: Totals { bytes, files, depth } }),
             "[a-z./]{1,20}".prop_map(|target| Node::Link { target: target.into() }),
         ]
     }

@@ -10,8 +10,14 @@ use wasmtime::{AsContextMut, Engine, Error, Result, StoreContextMut};
 const PACKAGES: [&str; 2] = ["wasi:sockets/", "wasi:http/"];
 
 /// Cases that say "not allowed", the most fitting first.
-const REFUSALS: [&str; 6] =
-    ["access-denied", "HTTP-request-denied", "not-permitted", "forbidden", "permanent-resolver-failure", "not-supported"];
+const REFUSALS: [&str; 6] = [
+    "access-denied",
+    "HTTP-request-denied",
+    "not-permitted",
+    "forbidden",
+    "permanent-resolver-failure",
+    "not-supported",
+];
 
 /// What constructors that can't fail hand out; nothing can be done with it.
 struct Denied;
@@ -32,9 +38,9 @@ pub(super) fn link(engine: &Engine, linker: &mut Linker<Guest>, import: &str, ki
     let mut instance = linker.instance(import)?;
     for (name, item) in exports() {
         match item.ty {
-            ComponentItem::ComponentFunc(_) => instance.func_new(name, move |cx, function, _, results| {
+            ComponentItem::ComponentFunc(_) => instance.func_new(name, move |cx, function, given, results| {
                 let types: Vec<Type> = function.results().collect();
-                deny(cx, &types, results)
+                deny(cx, given, &types, results)
             })?,
             ComponentItem::Resource(_) if !is_of_io(name) => {
                 instance.resource(name, ResourceType::host::<Denied>(), |_, _| Ok(()))?;
@@ -50,10 +56,28 @@ fn is_of_io(name: &str) -> bool {
     matches!(name, "pollable" | "input-stream" | "output-stream" | "error")
 }
 
-fn deny(mut cx: StoreContextMut<'_, Guest>, types: &[Type], results: &mut [Val]) -> Result<()> {
+fn deny(mut cx: StoreContextMut<'_, Guest>, given: &[Val], types: &[Type], results: &mut [Val]) -> Result<()> {
     cx.data_mut().enter()?;
+    let_go(&mut cx, given)?;
     for (result, ty) in results.iter_mut().zip(types) {
         *result = refusal(&mut cx, ty)?;
+    }
+    Ok(())
+}
+
+/// Drops the resources in arguments: those given are ours to end, and those lent must be handed back before the call returns.
+fn let_go(cx: &mut StoreContextMut<'_, Guest>, given: &[Val]) -> Result<()> {
+    let mut pending: Vec<&Val> = given.iter().collect();
+    while let Some(value) = pending.pop() {
+        match value {
+            Val::Resource(resource) => resource.resource_drop(cx.as_context_mut())?,
+            Val::List(values) | Val::Tuple(values) => pending.extend(values),
+            Val::Record(fields) => pending.extend(fields.iter().map(|(_, value)| value)),
+            Val::Variant(_, value) | Val::Option(value) | Val::Result(Ok(value) | Err(value)) => {
+                pending.extend(value.as_deref());
+            }
+            _ => {}
+        }
     }
     Ok(())
 }
@@ -94,7 +118,8 @@ fn refusal(cx: &mut StoreContextMut<'_, Guest>, ty: &Type) -> Result<Val> {
         }
         Type::Tuple(tuple) => Val::Tuple(tuple.types().map(|ty| refusal(cx, &ty)).collect::<Result<_>>()?),
         Type::Record(record) => {
-            let field = |field: wasmtime::component::types::Field<'_>| Ok((field.name.to_owned(), refusal(cx, &field.ty)?));
+            let field =
+                |field: wasmtime::component::types::Field<'_>| Ok((field.name.to_owned(), refusal(cx, &field.ty)?));
             Val::Record(record.fields().map(field).collect::<Result<_>>()?)
         }
         Type::Own(_) => {

@@ -169,7 +169,12 @@ impl types::HostDescriptor for Guest {
         answer(self.world.set_size(self.table.get(&file)?, size))
     }
 
-    fn set_times(&mut self, file: Resource<Descriptor>, access: NewTimestamp, modification: NewTimestamp) -> FsResult<()> {
+    fn set_times(
+        &mut self,
+        file: Resource<Descriptor>,
+        access: NewTimestamp,
+        modification: NewTimestamp,
+    ) -> FsResult<()> {
         self.enter()?;
         answer(self.world.set_times(self.table.get(&file)?, new_time(access), new_time(modification)))
     }
@@ -300,7 +305,12 @@ impl types::HostDescriptor for Guest {
         Ok(Ok(MetadataHashValue { lower, upper }))
     }
 
-    fn metadata_hash_at(&mut self, base: Resource<Descriptor>, flags: PathFlags, path: String) -> FsResult<MetadataHashValue> {
+    fn metadata_hash_at(
+        &mut self,
+        base: Resource<Descriptor>,
+        flags: PathFlags,
+        path: String,
+    ) -> FsResult<MetadataHashValue> {
         self.enter_with(&path)?;
         let identity = self.world.identity_at(self.table.get(&base)?, &path, follows(flags));
         answer(identity.map(|(lower, upper)| MetadataHashValue { lower, upper }))

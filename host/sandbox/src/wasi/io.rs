@@ -151,7 +151,8 @@ impl error::HostError for Guest {
 impl poll::Host for Guest {
     fn poll(&mut self, pollables: Vec<Resource<Pollable>>) -> wasmtime::Result<Vec<u32>> {
         self.enter()?;
-        let list: Result<Vec<Pollable>, _> = pollables.iter().map(|pollable| self.table.get(pollable).copied()).collect();
+        let list: Result<Vec<Pollable>, _> =
+            pollables.iter().map(|pollable| self.table.get(pollable).copied()).collect();
         Ok(self.world.poll(&list?)?)
     }
 }

@@ -5,7 +5,7 @@ use hutch_model::digest::{Digest, Kind};
 use hutch_model::snapshot::{Entry, Node, ObjectError, Objects, Tree, read_tree};
 
 /// Folders within folders, at most: each level is a call and an open handle.
-pub(super) const DEPTH_MAX: usize = 512;
+pub(super) const DEPTH_MAX: usize = 1024;
 
 /// One place that differs.
 #[derive(Debug)]
@@ -16,13 +16,6 @@ pub(super) struct Step {
     pub(super) was: Option<Entry>,
     /// What shall.
     pub(super) is: Option<Entry>,
-}
-
-impl Step {
-    /// Whether both sides are folders, and only the time or what is inside differs.
-    pub(super) fn stays_folder(&self) -> bool {
-        is_folder(self.was.as_ref()) && is_folder(self.is.as_ref())
-    }
 }
 
 pub(super) fn is_folder(entry: Option<&Entry>) -> bool {

@@ -70,8 +70,17 @@ pub(super) fn collect(connection: &mut Connection, path: &Path, retention: &Rete
     set_meta(&transaction, "retained_from", &from.to_be_bytes()).map_err(database)?;
     transaction.commit().map_err(database)?;
     // The space goes back to the system; if that fails, it is used again.
-    let _ = connection.execute_batch("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
+    let _ = give_back(connection);
     Ok(collected)
+}
+
+fn give_back(connection: &Connection) -> rusqlite::Result<()> {
+    for pragma in ["PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(TRUNCATE)"] {
+        let mut query = connection.prepare(pragma)?;
+        let mut rows = query.query(())?;
+        while rows.next()?.is_some() {}
+    }
+    Ok(())
 }
 
 fn sweep(connection: &Connection, live: &HashSet<Digest>) -> rusqlite::Result<Collected> {

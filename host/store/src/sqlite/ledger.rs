@@ -104,10 +104,12 @@ pub(super) fn check_tail(connection: &mut Connection, path: &Path) -> Result<(),
     let broken = |error: ChainError| StoreError::chain(path, &error);
     let mut chain = Chain::default();
     for sealed in entries(&transaction, start, TAIL + 2).map_err(database)? {
-        if sealed.sequence == start && start > 0 {
-            chain = Chain::after(sealed.pin());
-        } else {
-            chain.take(&sealed).map_err(broken)?;
+        match sealed.sequence == start {
+            true => chain = Chain::after(sealed.pin()),
+            false if chain.head().sequence < start => {
+                return Err(broken(ChainError::Removed { sequence: start, found: sealed.sequence }));
+            }
+            false => chain.take(&sealed).map_err(broken)?,
         }
     }
     let head = chain.head();

@@ -1,0 +1,275 @@
+#!/usr/bin/env bash
+# Builds the two guests of this repository and records where their bytes come from.
+#
+#   guest-todo/build.sh           writes app.wasm and app.wasm.provenance.json into packages/todo/app and tests/packages/probe/app
+#   guest-todo/build.sh --check   rebuilds into a temporary folder and changes nothing in the repository
+#
+# --check exits 1 when a committed component is not the one its record names, or was built from other sources, or, with
+# the recorded toolchain, comes out different by one byte. With another toolchain the bytes may differ: it says so and
+# exits 0. In any case it prints where the rebuilt components are, one `rebuilt NAME PATH` a line, so that the tests can
+# be run against them.
+#
+# Toolchains, the first that is there:
+#   - rustup's, with its target: rustup target add wasm32-wasip2
+#   - Debian's packages, where targets cannot be fetched; the standard library is then built along. Its wasi-libc is of
+#     2022, whose start-up object makes the component adapter trap, so one of our own is linked: crt1-command.rs.
+#
+# Nothing is installed. The bytes depend on the sources and the toolchain, not on where the repository, the target
+# folder or cargo's home are, nor on the day.
+set -euo pipefail
+export LC_ALL=C
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cd "$root"
+target=wasm32-wasip2
+
+case "$#,${1-}" in
+0,) check=false ;;
+1,--check) check=true ;;
+*)
+    echo "usage: guest-todo/build.sh [--check]" >&2
+    exit 2
+    ;;
+esac
+
+say() { echo "$*" >&2; }
+
+if command -v sha256sum >/dev/null; then
+    sha256() { sha256sum "$@"; }
+else
+    sha256() { shasum -a 256 "$@"; }
+fi
+
+# --- The toolchain -----------------------------------------------------------------------------------------------------
+
+# The first file of these that exists.
+first() {
+    local file
+    for file in "$@"; do
+        if [ -e "$file" ]; then
+            echo "$file"
+            return
+        fi
+    done
+}
+
+debian_libc=$(first /usr/lib/wasm32-wasi/libc.a)
+std_source=""
+if [ -x /usr/bin/rustc ]; then
+    std_source=$(first "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library/std/Cargo.toml")
+fi
+
+# Which rustc is asked must not depend on the caller's folder, and `rustc` may be missing altogether.
+rustup_libdir=$(rustc --print target-libdir --target "$target" 2>/dev/null || true)
+if [ -n "$rustup_libdir" ] && [ -n "$(first "$rustup_libdir"/libstd-*.rlib)" ]; then
+    std=prebuilt
+    rustc=$(command -v rustc)
+    cargo=$(command -v cargo)
+elif [ -n "$debian_libc" ] && [ -n "$std_source" ] && [ -x /usr/bin/cargo ]; then
+    std=source
+    rustc=/usr/bin/rustc
+    cargo=/usr/bin/cargo
+else
+    say "no toolchain for $target. Where rustup can fetch targets:"
+    say "    rustup target add $target"
+    say "Where it cannot, on Debian:"
+    say "    apt-get install -y --no-install-recommends rustc-web cargo-web rust-web-src wasi-libc"
+    exit 1
+fi
+
+# Both linkers come with rustup's host toolchain, off PATH.
+host_sysroot=$(rustc --print sysroot 2>/dev/null || "$rustc" --print sysroot)
+host=$("$rustc" -vV | sed -n 's/^host: //p')
+PATH="$PATH:$host_sysroot/lib/rustlib/$host/bin:$host_sysroot/lib/rustlib/$host/bin/gcc-ld"
+export PATH
+for linker in wasm-component-ld wasm-ld; do
+    if ! command -v "$linker" >/dev/null; then
+        say "no $linker. It comes with rustup's toolchains; without rustup:"
+        say "    cargo install wasm-component-ld && apt-get install -y --no-install-recommends lld"
+        exit 1
+    fi
+done
+
+version_of_libc="that of the toolchain"
+if [ "$std" = source ]; then
+    version_of_libc="wasi-libc $(dpkg-query -W -f '${Version}' wasi-libc 2>/dev/null || sha256 <"$debian_libc" | cut -c1-64)"
+fi
+# One line each; together they say whether two builds must agree.
+toolchain=$(
+    "$rustc" -vV | sed -n -e '1s/^/rustc: /p' -e 's/^commit-hash: /rustc commit: /p' -e 's/^LLVM version: /LLVM: /p'
+    echo "standard library: $std"
+    echo "libc: $version_of_libc"
+    echo "wasm-component-ld: $(wasm-component-ld --version | head -n 1)"
+    echo "wasm-ld: $(wasm-ld --version | head -n 1)"
+    echo "host: $host"
+)
+
+# --- What is built -----------------------------------------------------------------------------------------------------
+
+scratch=$(mktemp -d)
+work=${CARGO_TARGET_DIR:-$root/target}
+mkdir -p "$work"
+work=$(cd "$work" && pwd -P)/guest-$std
+mkdir -p "$work"
+
+# Part of the record. Cargo makes the names of symbols from these, so no folder of this machine may be among them.
+rustflags=()
+build_options=(--locked --profile guest --target "$target")
+# What names folders of this machine. Cargo does not see it: a compiler of our own between the two adds it.
+local_flags=("--remap-path-prefix=$root=/hutch" "--remap-path-prefix=$work=/target")
+for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/; do
+    local_flags+=("--remap-path-prefix=${registry%/}=/registry")
+done
+if [ "$std" = source ]; then
+    rustflags+=(-Clink-self-contained=no)
+    build_options+=(-Zbuild-std=std,panic_abort)
+    libraries=$work/lib
+    mkdir -p "$libraries"
+    cp /usr/lib/wasm32-wasi/*.a "$libraries"
+    RUSTC_BOOTSTRAP=1 "$rustc" --target "$target" --edition 2024 -Copt-level=s -Cpanic=abort --emit=obj \
+        -o "$libraries/crt1-command.o" guest-todo/crt1-command.rs
+    rust_source=$(dirname "$(dirname "$(dirname "$std_source")")")
+    local_flags+=("-Lnative=$libraries" "-Clink-arg=$libraries/crt1-command.o" "--remap-path-prefix=$rust_source=/rust"
+        "--remap-path-prefix=$(cd "$rust_source" && pwd -P)=/rust")
+fi
+
+# Written anew only when it changes: cargo rebuilds everything when the compiler is younger than its output.
+{
+    echo '#!/bin/sh'
+    printf 'case " $* " in *" --target %s "*) set -- "$@"' "$target"
+    printf " '%s'" "${local_flags[@]//\'/\'\\\'\'}"
+    printf ' ;; esac\nexec %s "$@"\n' "'${rustc//\'/\'\\\'\'}'"
+} >"$scratch/rustc"
+chmod +x "$scratch/rustc"
+cmp -s "$scratch/rustc" "$work/rustc" || mv "$scratch/rustc" "$work/rustc"
+
+# `build PACKAGE PROGRAM FILE`
+build() {
+    # RUSTC_BOOTSTRAP: building std, and the probe's one instruction that stable Rust has no word for.
+    env -u CARGO_ENCODED_RUSTFLAGS -u CARGO_BUILD_TARGET -u RUSTC_WRAPPER -u RUSTC_WORKSPACE_WRAPPER \
+        RUSTC="$work/rustc" RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="$work" RUSTFLAGS="${rustflags[*]-}" \
+        "$cargo" build "${build_options[@]}" -p "$1" --bin "$2" >&2
+    cp "$work/$target/guest/$2.wasm" "$3"
+}
+
+# --- Where it comes from -----------------------------------------------------------------------------------------------
+
+# `sources PACKAGE`: everything of this repository that the component is made of, one file a line, in byte order.
+sources() {
+    {
+        find guest-todo/Cargo.toml guest-todo/build.sh guest-todo/crt1-command.rs guest-todo/src wit -type f
+        if [ "$1" = guest-probe ]; then
+            find tests/guest-probe/Cargo.toml tests/guest-probe/src -type f
+        fi
+    } | sort
+}
+
+# `dependencies PACKAGE`: crates from elsewhere, `NAME vVERSION FEATURES`, one a line, in byte order.
+dependencies() {
+    RUSTC="$rustc" "$cargo" tree --locked -p "$1" --target "$target" -e normal,build --prefix none -f '{p}|{f}' |
+        sed -e '/ (\//d' -e 's/ (\*)$//' -e 's/ (proc-macro)//' -e 's/|/ /' -e 's/ *$//' | sort -u
+}
+
+profile() { sed -n '/^\[profile\.guest\]/,/^\[/{/^[a-z]/p;}' Cargo.toml; }
+
+# `source_digest PACKAGE`: over the text that this function hashes, and nothing else.
+source_digest() {
+    {
+        sources "$1" | while IFS= read -r file; do
+            echo "$(sha256 <"$file" | cut -c1-64)  $file"
+        done
+        dependencies "$1"
+        profile
+    } | sha256 | cut -c1-64
+}
+
+# `json_list`: lines as a JSON array of strings, one a line.
+json_list() { sed -e 's/[\\"]/\\&/g' -e 's/.*/      "&"/' -e '$!s/$/,/'; }
+
+# `provenance PACKAGE COMPONENT`
+provenance() {
+    cat <<JSON
+{
+  "schema": "hutch/provenance@0.1",
+  "component": {
+    "file": "app.wasm",
+    "bytes": $(($(wc -c <"$2"))),
+    "sha256": "$(sha256 <"$2" | cut -c1-64)"
+  },
+  "source": {
+    "sha256": "$(source_digest "$1")",
+    "over": "the text made of: a line 'SHA256  PATH' for each of files, in this order; then each of dependencies, a line each; then each of profile, a line each; every line ends with a newline",
+    "files": [
+$(sources "$1" | json_list)
+    ],
+    "dependencies": [
+$(dependencies "$1" | json_list)
+    ],
+    "profile": [
+$(profile | json_list)
+    ]
+  },
+  "build": {
+    "command": "guest-todo/build.sh",
+    "target": "$target",
+    "options": [
+$(printf '%s\n' "${build_options[@]}" ${rustflags[@]+"${rustflags[@]}"} | json_list)
+    ],
+    "toolchain": [
+$(echo "$toolchain" | json_list)
+    ]
+  }
+}
+JSON
+}
+
+# `recorded FILE KEY`: the only value of that key that is a digest, in a record as `provenance` writes it.
+recorded() { sed -n "/^  \"$2\": {/,/^  }/s/^    \"sha256\": \"\([0-9a-f]*\)\",\{0,1\}\$/\1/p" "$1"; }
+
+# `recorded_toolchain FILE`
+recorded_toolchain() {
+    sed -n '/^    "toolchain": \[/,/^    \]/{s/^      "\(.*\)"\(,\{0,1\}\)$/\1/p;}' "$1" | sed 's/\\\([\\"]\)/\1/g'
+}
+
+# --- The two of them ---------------------------------------------------------------------------------------------------
+
+failed=false
+# `guest PACKAGE PROGRAM FOLDER`
+guest() {
+    local component=$3/app.wasm record=$3/app.wasm.provenance.json rebuilt=$scratch/$2.wasm
+    build "$1" "$2" "$rebuilt"
+    if ! $check; then
+        mkdir -p "$3"
+        cp "$rebuilt" "$component"
+        provenance "$1" "$component" >"$record"
+        echo "built $2 $component $(recorded "$record" component)"
+        return
+    fi
+    echo "rebuilt $2 $rebuilt"
+    if [ ! -e "$component" ] || [ ! -e "$record" ]; then
+        say "FAILED: $component or its record is missing"
+        failed=true
+    elif [ "$(recorded "$record" component)" != "$(sha256 <"$component" | cut -c1-64)" ]; then
+        say "FAILED: $component is not the component that $record describes"
+        failed=true
+    elif [ "$(recorded "$record" source)" != "$(source_digest "$1")" ]; then
+        say "FAILED: $component was built from other sources than those here; run guest-todo/build.sh"
+        failed=true
+    elif [ "$(recorded_toolchain "$record")" != "$toolchain" ]; then
+        say "$2: built with another toolchain, so the bytes are not compared; test the rebuilt component. The difference:"
+        diff <(recorded_toolchain "$record") <(echo "$toolchain") >&2 || true
+    elif cmp "$component" "$rebuilt" >&2; then
+        say "$2: the rebuilt component is the committed one, byte for byte"
+    else
+        say "FAILED: $2 comes out different with the recorded toolchain"
+        failed=true
+    fi
+}
+
+guest guest-todo todo packages/todo/app
+guest guest-probe probe tests/packages/probe/app
+
+$check || rm -rf "$scratch"
+if $failed; then
+    exit 1
+fi

@@ -1,0 +1,111 @@
+//! Failures as the caller sees them: a code with its exit status, a message, what to do next.
+//!
+//! The usage codes are those of every application that reads its arguments with `argv`; codes of an application's own
+//! stand in its description.
+
+use serde::Serialize;
+
+use crate::contract::FailureCode;
+
+/// The call names no command, or one that does not exist.
+pub const UNKNOWN_COMMAND: FailureCode = FailureCode {
+    code: "UNKNOWN_COMMAND",
+    exit_status: 2,
+    description: "the arguments begin with no command of this application",
+    fix: "call --help for the list of commands",
+};
+/// A flag that the command does not take.
+pub const UNKNOWN_FLAG: FailureCode = FailureCode {
+    code: "UNKNOWN_FLAG",
+    exit_status: 2,
+    description: "the command takes no flag of that name",
+    fix: "use the flag that the suggestion names, or call the command with --help; write -- before an argument that begins with a dash",
+};
+/// A required argument, or the value of a flag, is not there.
+pub const MISSING_ARGUMENT: FailureCode = FailureCode {
+    code: "MISSING_ARGUMENT",
+    exit_status: 2,
+    description: "a required argument or the value of a flag is missing",
+    fix: "give the argument that the message names",
+};
+/// More arguments than the command takes.
+pub const UNEXPECTED_ARGUMENT: FailureCode = FailureCode {
+    code: "UNEXPECTED_ARGUMENT",
+    exit_status: 2,
+    description: "an argument is one too many, is given twice, or contradicts another",
+    fix: "leave the argument out; quote a text of several words so that it stays one argument",
+};
+/// A value of the wrong type or out of bounds.
+pub const INVALID_VALUE: FailureCode = FailureCode {
+    code: "INVALID_VALUE",
+    exit_status: 2,
+    description: "a value has the wrong type, is out of bounds or is not one of the choices",
+    fix: "give a value as the message describes it",
+};
+
+/// One failure: why this call did not do what it was asked.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Failure {
+    /// The code, with the exit status that belongs to it.
+    #[serde(serialize_with = "code_only")]
+    pub code: FailureCode,
+    /// What went wrong, with the value and what was expected; lower case, no full stop.
+    pub message: String,
+    /// What to try next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+}
+
+impl Failure {
+    /// A failure whose way out is the general one of its code.
+    #[must_use]
+    pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), suggestion: Some(code.fix.to_owned()) }
+    }
+
+    /// The same failure with a way out that fits this call.
+    #[must_use]
+    pub fn suggest(self, suggestion: impl Into<String>) -> Self {
+        Self { suggestion: Some(suggestion.into()), ..self }
+    }
+}
+
+fn code_only<S: serde::Serializer>(failure: &FailureCode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(failure.code)
+}
+
+/// The candidate most like `word`, if one is like enough to be a slip of the fingers.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    /// Words from outside may be long; no name here is.
+    const COMPARED_CHARS_MAX: usize = 40;
+    let word: String = word.chars().take(COMPARED_CHARS_MAX).collect();
+    let allowed = |candidate: &str| (candidate.len().max(word.len()) / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(&word, candidate), candidate))
+        .filter(|(edits, candidate)| *edits <= allowed(candidate))
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_find_their_name_and_other_words_do_not() {
+        let names = ["description", "due-at", "due-before", "limit", "status"];
+        for (word, expected) in [
+            ("descripton", Some("description")),
+            ("due", None),
+            ("dueat", Some("due-at")),
+            ("limits", Some("limit")),
+            ("stauts", Some("status")),
+            ("priority", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(word, names), expected, "{word}");
+        }
+        assert_eq!(nearest(&"d".repeat(1_000_000), names), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! `hutch check`: all problems of a package at once.
+
+use super::package_folder;
+use crate::arguments::{CheckArguments, Global};
+use crate::output::{Fault, Format, Output};
+use crate::surroundings;
+use hutch::check_described;
+use hutch::package::{PackageBounds, check as check_package};
+use hutch_model::diagnostic::Diagnostic;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::limits::Limit;
+use serde_json::json;
+use std::process::ExitCode;
+
+pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let bounds = PackageBounds::with_component(Limit::Component.info().default);
+    let mut checked = check_package(&package_folder(&own.package)?, bounds);
+    check_described(&surroundings::host(global)?, &mut checked)?;
+    let diagnostics = &checked.diagnostics;
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+    let warnings = diagnostics.len() - errors;
+    let summary = format!("{errors} errors, {warnings} warnings");
+    if errors > 0 {
+        if output.format == Format::Human {
+            output.remark(&lines(diagnostics));
+        }
+        let report = ErrorReport::new(ErrorCode::PackageInvalid, format!("{}: {summary}", own.package.display()))
+            .suggest("mend what details.diagnostics lists")
+            .detail("errors", errors)
+            .detail("warnings", warnings)
+            .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
+        return Err(report.into());
+    }
+    match output.format {
+        Format::Human => output.text(&format!("{}\n{summary}", lines(diagnostics)).trim_start().to_owned())?,
+        Format::Json => {
+            let package = checked.package.as_ref().map(|package| package.manifest());
+            output.json(&json!({
+                "ok": true,
+                "command": "check",
+                "package": package.map(|manifest| manifest.slug().to_string()),
+                "version": package.map(|manifest| manifest.version().to_string()),
+                "skills": checked.skills.iter().map(|skill| skill.name().to_string()).collect::<Vec<_>>(),
+                "errors": errors,
+                "warnings": warnings,
+                "diagnostics": diagnostics,
+            }))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn lines(diagnostics: &[Diagnostic]) -> String {
+    diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

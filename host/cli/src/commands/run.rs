@@ -1,0 +1,135 @@
+//! `hutch run`: a drop-in for a package's `entry.command`.
+
+use super::open_package;
+use crate::arguments::{Global, RunArguments};
+use crate::output::{Fault, Output};
+use crate::surroundings;
+use hutch::{Answer, Call, EnvironmentValue};
+use hutch_model::error_report::ErrorReport;
+use hutch_model::limits::Limit;
+use hutch_model::outcome::{Ending, Verdict};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+/// Bytes of a bad run's output that its error report shows.
+const SHOWN_BYTES: usize = 4096;
+
+pub(super) fn run(global: &Global, own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let limits: BTreeMap<Limit, u64> = own.limits.iter().copied().collect();
+    let package = open_package(&own.package, limits.get(&Limit::Component).copied())?;
+    let host = surroundings::host(global)?;
+    let granted = host.limits(&package, limits.clone());
+    let at = surroundings::now();
+    let call = Call {
+        instance: own.instance,
+        arguments: own.arguments,
+        stdin: surroundings::guest_stdin(&own.input, granted.get(Limit::Stdin))?,
+        at,
+        clock_start: own.now.unwrap_or(at),
+        seed: own.seed.map_or_else(surroundings::random_seed, Ok)?,
+        environment: environment(own.environment, own.secrets)?,
+        limits,
+        contract: own.contract.into(),
+        guard: own.guard.map(Into::into),
+        confirmed: own.yes,
+        retries: own.retry,
+    };
+    let answer = host.run(&package, &call)?;
+    let failed = bad_end(&answer);
+    if own.envelope {
+        output.json(&envelope(&answer, failed.as_ref()))?;
+    } else if let Some(report) = failed {
+        return Err(report.into());
+    } else {
+        output.guest(&answer.outcome.stdout, &answer.outcome.stderr)?;
+    }
+    Ok(ExitCode::from(match &answer.verdict {
+        Verdict::Good => 0,
+        Verdict::Failed { status } => *status,
+        Verdict::Bad { code, .. } => code.exit_status(),
+    }))
+}
+
+fn environment(
+    values: Vec<(String, String)>,
+    secrets: Vec<String>,
+) -> Result<BTreeMap<String, EnvironmentValue>, Fault> {
+    let mut environment = BTreeMap::new();
+    for (name, value) in values {
+        environment.insert(name, EnvironmentValue { value, secret: false });
+    }
+    for name in secrets {
+        let value = surroundings::environment_value(&name)?;
+        if environment.insert(name.clone(), EnvironmentValue { value, secret: true }).is_some() {
+            return Err(Fault::usage(format!("{name} is given by --env and by --secret")));
+        }
+    }
+    Ok(environment)
+}
+
+/// The host's report about a guest that ended otherwise than by its own exit, or broke the contract.
+fn bad_end(answer: &Answer) -> Option<ErrorReport> {
+    let Verdict::Bad { code, message } = &answer.verdict else { return None };
+    let outcome = &answer.outcome;
+    let mut report = ErrorReport::new(*code, message.clone())
+        .detail("fuel", outcome.fuel)
+        .detail("fuel_exact", outcome.fuel_exact)
+        .detail("memory_peak_bytes", outcome.memory_peak_bytes)
+        .detail("stdout", shown(&outcome.stdout))
+        .detail("stderr", shown(&outcome.stderr));
+    match &outcome.ending {
+        Ending::Limited { limit } => report = report.detail("limit", limit.name()),
+        Ending::Trapped { trap } => report = report.detail("trap", trap.as_str()),
+        Ending::Exited { .. } => {}
+    }
+    Some(report)
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.get(..SHOWN_BYTES).unwrap_or(bytes)).into_owned()
+}
+
+/// One document about a run.
+fn envelope(answer: &Answer, error: Option<&ErrorReport>) -> Value {
+    let outcome = &answer.outcome;
+    let (ending, detail) = match &outcome.ending {
+        Ending::Exited { .. } => ("exited", Value::Null),
+        Ending::Trapped { trap } => ("trapped", trap.as_str().into()),
+        Ending::Limited { limit } => ("limited", limit.name().into()),
+    };
+    let exit_status = match outcome.ending {
+        Ending::Exited { status } => Some(status),
+        _ => None,
+    };
+    let volumes: BTreeMap<_, _> = answer
+        .volumes
+        .iter()
+        .map(|(name, volume)| {
+            (name, json!({ "before": volume.before, "after": volume.after, "changes": volume.changes }))
+        })
+        .collect();
+    json!({
+        "ok": answer.verdict == Verdict::Good,
+        "command": "run",
+        "ending": ending,
+        "ending_detail": detail,
+        "exit_status": exit_status,
+        "output": serde_json::from_slice::<Value>(&outcome.stdout).ok(),
+        "stdout": String::from_utf8_lossy(&outcome.stdout),
+        "stderr": String::from_utf8_lossy(&outcome.stderr),
+        "fuel": outcome.fuel,
+        "fuel_exact": outcome.fuel_exact,
+        "memory_peak_bytes": outcome.memory_peak_bytes,
+        "refused": outcome.refused,
+        "unreproducible": outcome.unreproducible,
+        "profile": outcome.profile,
+        "wall_time_us": answer.measured.wall_time_us,
+        "load_time_us": answer.measured.load_time_us,
+        "compiled": answer.measured.compiled,
+        "kept": answer.kept,
+        "volumes": volumes,
+        "entry": { "sequence": answer.entry.sequence, "hash": answer.entry.hash },
+        "error": error,
+    })
+}

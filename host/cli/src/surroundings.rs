@@ -1,0 +1,80 @@
+//! What the program takes from its surroundings: the clock, randomness, environment, standard input and the platform's folders.
+//! Nothing else in this crate reaches for them.
+
+use crate::arguments::{Global, InputArguments};
+use crate::output::Fault;
+use etcetera::BaseStrategy;
+use hutch::Host;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::instant::Instant;
+use hutch_model::invocation::Seed;
+use hutch_sandbox::{ArtifactCache, Compile, Sandbox};
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+
+/// The host's clock.
+pub(crate) fn now() -> Instant {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Instant::from_unix_ns(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// A seed that nobody can guess.
+pub(crate) fn random_seed() -> Result<Seed, Fault> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| Fault::host(format!("the system gives no randomness: {error}")))?;
+    Ok(Seed(seed))
+}
+
+/// A value of the program's environment.
+pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
+    std::env::var(name).map_err(|_| Fault::usage(format!("the environment has no {name} that is UTF-8 text")))
+}
+
+/// The host, with the home that the command line, HUTCH_HOME or the platform names, and the platform's cache.
+pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
+    let platform = etcetera::choose_base_strategy();
+    let named = global
+        .home
+        .clone()
+        .or_else(|| std::env::var_os("HUTCH_HOME").filter(|home| !home.is_empty()).map(PathBuf::from));
+    let home = match (named, &platform) {
+        (Some(home), _) => home,
+        (None, Ok(platform)) => platform.data_dir().join("hutch"),
+        (None, Err(_)) => return Err(Fault::usage("there is no home directory; name one with --home or HUTCH_HOME")),
+    };
+    let home = std::path::absolute(&home).map_err(|error| Fault::host(format!("{}: {error}", home.display())))?;
+    let cache = platform.ok().and_then(|platform| ArtifactCache::open(&platform.cache_dir().join("hutch")));
+    Ok(Host::new(home, Sandbox::new(compiler(), cache)))
+}
+
+/// This program again, as the process that compiles.
+fn compiler() -> Compile {
+    match std::env::current_exe() {
+        Ok(program) => Compile::Child { program, arguments: vec!["compile-component".into()] },
+        Err(_) => Compile::Here,
+    }
+}
+
+/// The guest's standard input, up to one byte more than it may have.
+pub(crate) fn guest_stdin(input: &InputArguments, bytes_max: u64) -> Result<Vec<u8>, Fault> {
+    let read = |source: &mut dyn Read, name: &str| {
+        let mut bytes = Vec::new();
+        let read = source.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes);
+        read.map(|_| bytes).map_err(|error| Fault::host(format!("{name} can't be read: {error}")))
+    };
+    if input.stdin {
+        let mut stdin = std::io::stdin();
+        if stdin.is_terminal() {
+            let message = "standard input is a terminal, which hutch never waits for";
+            return Err(Fault::from(ErrorReport::new(ErrorCode::StdinTerminal, message)));
+        }
+        return read(&mut stdin, "standard input");
+    }
+    if let Some(path) = &input.stdin_file {
+        let mut file = File::open(path).map_err(|error| Fault::file(path, &error))?;
+        return read(&mut file, &path.display().to_string());
+    }
+    Ok(input.stdin_text.clone().unwrap_or_default().into_bytes())
+}

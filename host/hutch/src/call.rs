@@ -1,0 +1,47 @@
+//! What the operator says about one run. Everything that is not said here does not reach the guest.
+
+use hutch_model::instant::Instant;
+use hutch_model::invocation::Seed;
+use hutch_model::limits::Limit;
+use hutch_model::manifest::Guard;
+use hutch_model::outcome::Contract;
+use hutch_store::InstanceName;
+use std::collections::BTreeMap;
+
+/// A value for the guest's environment.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EnvironmentValue {
+    /// What the guest sees.
+    pub value: String,
+    /// Whether the ledger may hold it; a secret is recorded as a keyed hash.
+    pub secret: bool,
+}
+
+/// One run, as asked for.
+#[derive(Clone)]
+pub struct Call {
+    /// The instance whose state it works on.
+    pub instance: InstanceName,
+    /// The arguments after the package.
+    pub arguments: Vec<String>,
+    /// Everything there is to read on standard input.
+    pub stdin: Vec<u8>,
+    /// The host's clock now: when the ledger says that it happened.
+    pub at: Instant,
+    /// The guest's wall clock at the start; `at` if nobody says otherwise.
+    pub clock_start: Instant,
+    /// The start of the guest's randomness.
+    pub seed: Seed,
+    /// Values for environment names that the package asks for.
+    pub environment: BTreeMap<String, EnvironmentValue>,
+    /// Limits that the operator sets.
+    pub limits: BTreeMap<Limit, u64>,
+    /// What the output is held to.
+    pub contract: Contract,
+    /// How strictly arguments are judged; what the package says if `None`.
+    pub guard: Option<Guard>,
+    /// Whether the user has confirmed a command that asks for it.
+    pub confirmed: bool,
+    /// How often a run is repeated on the new state when another process changed it meanwhile.
+    pub retries: u32,
+}

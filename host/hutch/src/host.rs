@@ -1,0 +1,52 @@
+//! What a process needs to run packages: a sandbox, and the home of all instances.
+
+use crate::failure::Failure;
+use crate::package::Package;
+use hutch_model::limits::{Limit, Limits};
+use hutch_sandbox::{Program, Sandbox};
+use hutch_store::{IfMissing, InstanceName, Place, SqliteStore};
+use std::path::{Path, PathBuf};
+
+/// Runs packages and keeps their state below one folder.
+pub struct Host {
+    sandbox: Sandbox,
+    home: PathBuf,
+}
+
+impl Host {
+    /// A host with its home in `home`. Touches nothing yet.
+    pub fn new(home: PathBuf, sandbox: Sandbox) -> Host {
+        Host { sandbox, home }
+    }
+
+    /// Where instances are kept.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The program of a package, compiled or found compiled.
+    ///
+    /// # Errors
+    /// The component can't be run.
+    pub fn load(&self, package: &Package, limits: &Limits) -> Result<Program, Failure> {
+        Ok(self.sandbox.load(package.component(), limits)?)
+    }
+
+    /// The limits of a run of `package`: what the operator says, else what the package asks for, else the default.
+    pub fn limits(&self, package: &Package, operator: impl IntoIterator<Item = (Limit, u64)>) -> Limits {
+        Limits::granted(package.manifest().limits().iter().map(|(limit, value)| (*limit, *value)), operator)
+    }
+
+    /// The store of an instance of `package`.
+    ///
+    /// # Errors
+    /// It can't be opened, or is not there and is not to be made.
+    pub fn store(
+        &self,
+        package: &Package,
+        instance: &InstanceName,
+        if_missing: IfMissing,
+    ) -> Result<SqliteStore, Failure> {
+        Ok(SqliteStore::open(&Place::new(&self.home, package.manifest().slug(), instance), if_missing)?)
+    }
+}

@@ -1,0 +1,116 @@
+//! What the store's tests share: volumes from lines of text, records, and both kinds of store.
+
+#![allow(dead_code, reason = "each test program uses its part")]
+
+use hutch_model::digest::Digest;
+use hutch_model::instant::Instant;
+use hutch_model::ledger::{EntryKind, PackageRecord, Record, SecretKey, VolumeRecord};
+use hutch_model::snapshot::{Entry, MemoryObjects, Name, Node, Objects, Tree, empty_tree, read_file, read_tree};
+use hutch_store::{IfMissing, InstanceName, MemoryStore, Place, SqliteStore, Store};
+use std::collections::BTreeMap;
+
+/// A volume from `path` and content; a path that ends with `/` is an empty folder, a content that begins with `->` a link.
+pub fn volume(objects: &mut MemoryObjects, files: &[(&str, &str)]) -> Digest {
+    fn folder(objects: &mut MemoryObjects, files: &[(&str, &str)]) -> Node {
+        let mut inside: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+        let mut entries = Vec::new();
+        for (path, content) in files {
+            match path.split_once('/') {
+                Some((name, rest)) => {
+                    let files = inside.entry(name).or_default();
+                    if !rest.is_empty() {
+                        files.push((rest, content));
+                    }
+                }
+                None => {
+                    let node = match content.strip_prefix("->") {
+                        Some(target) => Node::Link { target: target.into() },
+                        None => objects.insert_file(content.as_bytes()),
+                    };
+                    let modified_ns = 1_000_000_000 + content.len() as u64;
+                    entries.push(Entry { name: Name::new(path).unwrap(), modified_ns, node });
+                }
+            }
+        }
+        for (name, files) in inside {
+            let node = folder(objects, &files);
+            entries.push(Entry { name: Name::new(name).unwrap(), modified_ns: 2_000_000_000, node });
+        }
+        objects.insert_tree(&Tree::new(entries).unwrap())
+    }
+    match folder(objects, files) {
+        Node::Folder { tree, .. } => tree,
+        _ => unreachable!(),
+    }
+}
+
+/// The text of one file of a volume.
+pub fn text(objects: &dyn Objects, tree: &Digest, path: &str) -> Option<String> {
+    let mut tree = *tree;
+    let (folders, name) = path.rsplit_once('/').map_or((None, path), |(folders, name)| (Some(folders), name));
+    for folder in folders.iter().flat_map(|folders| folders.split('/')) {
+        match &read_tree(objects, &tree).unwrap().get(folder)?.node {
+            Node::Folder { tree: inside, .. } => tree = *inside,
+            _ => return None,
+        }
+    }
+    let entry = read_tree(objects, &tree).unwrap().get(name)?.clone();
+    let Node::File { size, content } = entry.node else { return None };
+    let mut bytes = Vec::new();
+    read_file::<hutch_model::snapshot::ObjectError>(objects, &content, size, &mut |chunk| {
+        bytes.extend_from_slice(chunk);
+        Ok(())
+    })
+    .unwrap();
+    Some(String::from_utf8(bytes).unwrap())
+}
+
+pub fn record(kind: EntryKind, at: u64) -> Record {
+    let package = PackageRecord { slug: "todo".to_owned(), ..PackageRecord::default() };
+    Record::new(kind, Instant::from_unix_ns(at), "default", package)
+}
+
+/// A record that takes `state` from `before` to `after`.
+pub fn change(before: Option<Digest>, after: Digest) -> Record {
+    let mut record = record(EntryKind::Run, 1);
+    record.volumes.insert("state".to_owned(), VolumeRecord::new(before, after, Vec::new()));
+    record.kept = true;
+    record
+}
+
+pub fn place(home: &tempfile::TempDir) -> Place {
+    let instance: InstanceName = "default".parse().unwrap();
+    Place::new(home.path(), &"todo".parse().unwrap(), &instance)
+}
+
+pub fn sqlite(home: &tempfile::TempDir) -> SqliteStore {
+    SqliteStore::open(&place(home), IfMissing::Create).unwrap()
+}
+
+/// Runs `test` on an empty store of each kind.
+pub fn each_store(test: impl Fn(&dyn Store)) {
+    test(&MemoryStore::new(SecretKey::new([7; 32])));
+    let home = tempfile::tempdir().unwrap();
+    test(&sqlite(&home));
+}
+
+/// The state of the volume `state`.
+pub fn state(store: &dyn Store) -> Option<Digest> {
+    store.head().unwrap().state.get("state").copied()
+}
+
+/// Makes the volume `state` hold `files`.
+pub fn put(store: &dyn Store, files: &[(&str, &str)]) -> Digest {
+    let mut objects = MemoryObjects::default();
+    let after = volume(&mut objects, files);
+    store.commit(&change(state(store), after), &objects, &[]).unwrap();
+    after
+}
+
+pub fn no_objects() -> MemoryObjects {
+    MemoryObjects::default()
+}
+
+pub fn nothing() -> Digest {
+    empty_tree()
+}

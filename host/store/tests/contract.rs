@@ -1,0 +1,301 @@
+//! What every store promises, asked of each kind of store.
+
+mod common;
+
+use common::*;
+use hutch_model::digest::{Digest, Kind};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::instant::Instant;
+use hutch_model::ledger::{Chain, EntryKind, OutcomeRecord, StreamRecord, VolumeRecord, verify_chain};
+use hutch_model::outcome::{Ending, Measured, Outcome};
+use hutch_model::snapshot::{CHUNK_BYTES, MemoryObjects, ObjectError, Objects};
+use hutch_store::{EntryKey, Retention, StoreError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[test]
+fn an_empty_store_has_no_entry_and_no_volume() {
+    each_store(|store| {
+        let head = store.head().unwrap();
+        assert_eq!((head.last, head.state.len(), head.retained_from), (Chain::default().head(), 0, 1));
+        assert_eq!(store.entries(0, 10).unwrap(), []);
+        assert_eq!(store.entry(EntryKey::Sequence(1)).unwrap(), None);
+        assert_eq!(store.entry(EntryKey::Hash(nothing())).unwrap(), None);
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+#[test]
+fn a_commit_moves_state_and_ledger_together() {
+    each_store(|store| {
+        let mut objects = no_objects();
+        let after = volume(&mut objects, &[("todos.json", "[]"), ("a/b/c", "deep")]);
+        let sealed = store.commit(&change(None, after), &objects, &[b"out", b""]).unwrap();
+        let head = store.head().unwrap();
+        assert_eq!((head.last, state(store)), (sealed.pin(), Some(after)));
+        assert_eq!(text(&*store.objects(), &after, "a/b/c").as_deref(), Some("deep"));
+        assert_eq!(store.entry(EntryKey::Sequence(1)).unwrap().as_ref(), Some(&sealed));
+        assert_eq!(store.entry(EntryKey::Hash(sealed.hash)).unwrap().as_ref(), Some(&sealed));
+        assert_eq!(sealed.open().unwrap().record, change(None, after));
+        let out = store.stream(&Digest::of(Kind::Stream, b"out")).unwrap();
+        assert_eq!(out.as_deref(), Some(&b"out"[..]));
+        assert_eq!(store.stream(&Digest::of(Kind::Stream, b"other")).unwrap(), None);
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+#[test]
+fn equal_content_is_stored_once_and_a_small_change_is_small() {
+    each_store(|store| {
+        let big = "x".repeat(3 * CHUNK_BYTES as usize) + "end";
+        put(store, &[("a", &big), ("b", &big), ("d/c", "1")]);
+        // x three times is one chunk, the end another; one list; root and d; c.
+        assert_eq!(store.stats().unwrap().objects, 6);
+        let bytes = store.stats().unwrap().object_bytes;
+        put(store, &[("a", &big), ("b", &big), ("d/c", "2")]);
+        let stats = store.stats().unwrap();
+        assert_eq!(stats.objects, 9, "a new chunk and two new folders");
+        assert!(stats.object_bytes - bytes < 500, "{} bytes for one", stats.object_bytes - bytes);
+    });
+}
+
+/// Objects that count how often they are asked and fail from some time on.
+struct Failing<'a>(&'a MemoryObjects, AtomicU64, u64);
+
+impl Objects for Failing<'_> {
+    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+        match self.1.fetch_add(1, Ordering::Relaxed) < self.2 {
+            true => self.0.get(kind, digest),
+            false => Err(ObjectError { digest: *digest, kind, reason: "made to fail".to_owned() }),
+        }
+    }
+}
+
+#[test]
+fn a_run_that_changes_nothing_reads_and_writes_no_object() {
+    each_store(|store| {
+        let before = put(store, &[("a", "1")]);
+        let stats = store.stats().unwrap();
+        let unasked = no_objects();
+        let objects = Failing(&unasked, AtomicU64::new(0), 0);
+        store.commit(&change(Some(before), before), &objects, &[]).unwrap();
+        assert_eq!(store.stats().unwrap().objects, stats.objects);
+        assert_eq!(objects.1.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn a_commit_that_fails_anywhere_leaves_nothing() {
+    each_store(|store| {
+        let before = put(store, &[("a", "1"), ("d/b", "2")]);
+        let (head, stats) = (store.head().unwrap(), store.stats().unwrap());
+        let mut objects = no_objects();
+        let big: String = (0..20_000).map(|line| format!("{line}\n")).collect();
+        let after = volume(&mut objects, &[("a", &big), ("d/b", "3"), ("e/f/g", "4")]);
+        let mut allowed = 0;
+        loop {
+            let failing = Failing(&objects, AtomicU64::new(0), allowed);
+            match store.commit(&change(Some(before), after), &failing, &[b"stream"]) {
+                Ok(_) => break,
+                Err(error) => {
+                    let expect = if allowed == 0 { ErrorCode::NotFound } else { ErrorCode::StoreDamaged };
+                    assert_eq!(error.code(), expect, "{error}");
+                }
+            }
+            let after = store.stats().unwrap();
+            let same = (after.entries, after.objects, after.streams) == (stats.entries, stats.objects, stats.streams);
+            assert!(same && store.head().unwrap() == head, "something stayed after {allowed} objects");
+            allowed += 1;
+        }
+        assert!(allowed > 6, "only {allowed} objects");
+        assert_eq!(state(store), Some(after));
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+#[test]
+fn wrong_objects_are_not_taken_in() {
+    each_store(|store| {
+        let mut objects = no_objects();
+        let after = volume(&mut objects, &[("a", "1")]);
+        objects.insert_named(Digest::of(Kind::Chunk, b"1"), &b"2"[..]);
+        let error = store.commit(&change(None, after), &objects, &[]).unwrap_err();
+        assert!(matches!(error, StoreError::Record(_)), "{error}");
+        assert_eq!(store.stats().unwrap().objects, 0);
+    });
+}
+
+#[test]
+fn only_another_state_is_a_conflict() {
+    each_store(|store| {
+        let s0 = put(store, &[("a", "0")]);
+        let mut objects = no_objects();
+        let (s1, s2) = (volume(&mut objects, &[("a", "1")]), volume(&mut objects, &[("a", "2")]));
+        // Entries that change no state come between: a plan, a failed run, a reading.
+        let mut plan = change(Some(s0), s2);
+        (plan.kind, plan.kept) = (EntryKind::Plan, false);
+        store.commit(&plan, &no_objects(), &[]).unwrap();
+        let mut failed = change(Some(s0), s2);
+        (failed.kept, failed.error) = (false, Some(ErrorCode::GuestTrapped));
+        store.commit(&failed, &no_objects(), &[]).unwrap();
+        store.commit(&change(Some(s0), s0), &no_objects(), &[]).unwrap();
+        let last = store.head().unwrap().last;
+        let sealed = store.commit(&change(Some(s0), s1), &objects, &[]).unwrap();
+        let entry = sealed.open().unwrap();
+        assert_eq!((entry.sequence, entry.previous), (last.sequence + 1, last.hash));
+
+        // The state moved on: who started from the old one is refused, with both named, and nothing is written.
+        let head = store.head().unwrap();
+        let error = store.commit(&change(Some(s0), s2), &objects, &[]).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Conflict);
+        assert_eq!(error.to_string(), format!("volume state has changed: expected state {s0}, found {s1}"));
+        assert_eq!(store.commit(&change(None, s2), &objects, &[]).unwrap_err().code(), ErrorCode::Conflict);
+        assert_eq!(store.head().unwrap(), head);
+        // A reading of the old state is still a true reading.
+        store.commit(&change(Some(s0), s0), &no_objects(), &[]).unwrap();
+        assert_eq!(state(store), Some(s1));
+        // Back to the old state, it is the old state again.
+        store.commit(&change(Some(s1), s0), &no_objects(), &[]).unwrap();
+        store.commit(&change(Some(s0), s2), &objects, &[]).unwrap();
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+#[test]
+fn a_volume_that_was_only_seen_counts_too() {
+    each_store(|store| {
+        let mut objects = no_objects();
+        let (a, b) = (volume(&mut objects, &[("a", "1")]), volume(&mut objects, &[("b", "1")]));
+        let mut both = change(None, a);
+        both.volumes.insert("app/cache".to_owned(), VolumeRecord::new(None, b, Vec::new()));
+        store.commit(&both, &objects, &[]).unwrap();
+        let mut seen = change(Some(a), b);
+        seen.volumes.insert("app/cache".to_owned(), VolumeRecord::unchanged(a));
+        let error = store.commit(&seen, &objects, &[]).unwrap_err();
+        assert!(matches!(error, StoreError::Conflict { ref volume, .. } if volume == "app/cache"), "{error}");
+        seen.volumes.insert("app/cache".to_owned(), VolumeRecord::unchanged(b));
+        store.commit(&seen, &objects, &[]).unwrap();
+        let names: Vec<_> = store.head().unwrap().state.keys().map(ToString::to_string).collect();
+        assert_eq!(names, ["app/cache", "state"]);
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+#[test]
+fn a_volume_needs_a_name_that_can_be_a_folder() {
+    each_store(|store| {
+        for name in ["hutch.db", "../x", ""] {
+            let mut record = change(None, nothing());
+            let volume = record.volumes.remove("state").unwrap();
+            record.volumes.insert(name.to_owned(), volume);
+            let error = store.commit(&record, &no_objects(), &[]).unwrap_err();
+            assert!(matches!(error, StoreError::Record(_)), "{error}");
+        }
+        assert_eq!(store.head().unwrap().last.sequence, 0);
+    });
+}
+
+#[test]
+fn entries_come_in_order_and_are_one_chain() {
+    each_store(|store| {
+        for at in 0..7 {
+            store.commit(&record(EntryKind::Run, at), &no_objects(), &[]).unwrap();
+        }
+        let sequences = |from, count| {
+            let entries = store.entries(from, count).unwrap();
+            entries.iter().map(|entry| entry.sequence).collect::<Vec<_>>()
+        };
+        assert_eq!(sequences(0, 3), [1, 2, 3]);
+        assert_eq!(sequences(6, u64::MAX), [6, 7]);
+        assert!(sequences(8, 3).is_empty());
+        let all = store.entries(0, u64::MAX).unwrap().into_iter().map(Ok::<_, hutch_model::ledger::ChainError>);
+        assert_eq!(verify_chain(all, &[]), Ok(store.head().unwrap().last));
+    });
+}
+
+fn with_stdout(mut record: hutch_model::ledger::Record, stdout: &[u8]) -> hutch_model::ledger::Record {
+    let outcome = Outcome {
+        ending: Ending::Exited { status: 0 },
+        stdout: stdout.to_vec(),
+        stderr: Vec::new(),
+        fuel: 1,
+        fuel_exact: true,
+        memory_peak_bytes: 1,
+        refused: Vec::new(),
+        unreproducible: Vec::new(),
+        profile: String::new(),
+    };
+    record.outcome = Some(OutcomeRecord::of(&outcome, &Measured::default()));
+    record
+}
+
+#[test]
+fn collect_keeps_what_it_promises_and_drops_the_rest() {
+    each_store(|store| {
+        let mut states = vec![put(store, &[("n", "0"), ("same", "same")])];
+        for at in 1..10u64 {
+            let mut objects = no_objects();
+            let after = volume(&mut objects, &[("n", &at.to_string()), ("same", "same")]);
+            let out = format!("out {at}");
+            let mut record = with_stdout(change(states.last().copied(), after), out.as_bytes());
+            record.at = Instant::from_unix_ns(at * 10);
+            store.commit(&record, &objects, &[out.as_bytes()]).unwrap();
+            states.push(after);
+        }
+        let old = with_stdout(change(states.last().copied(), states[9]), b"out 1");
+        store.commit(&old, &no_objects(), &[b"out 1"]).unwrap();
+
+        let nothing_to_do = Retention { keep_last: 100, newer_than: None };
+        assert_eq!(store.collect(&nothing_to_do).unwrap().objects, 0);
+        // Entries 1 to 11; entry n + 1 led to state n. Keep from entry 9 (at 80) on: states 7, 8, 9.
+        let retention = Retention { keep_last: 1, newer_than: Some(Instant::from_unix_ns(75)) };
+        let collected = store.collect(&retention).unwrap();
+        assert_eq!(collected.retained_from, 9);
+        assert_eq!(store.head().unwrap().retained_from, 9);
+        // Seven states of one folder and one chunk each; six streams: "out 1" is named by a later entry.
+        assert_eq!(collected.objects, 7 * 2 + 6);
+        for (at, state) in states.iter().enumerate() {
+            let there = store.objects().get(Kind::Tree, state).is_ok();
+            assert_eq!(there, at >= 7, "state {at}");
+            if there {
+                assert_eq!(text(&*store.objects(), state, "n"), Some(at.to_string()));
+                assert_eq!(text(&*store.objects(), state, "same").as_deref(), Some("same"));
+            }
+        }
+        for at in 1..10u64 {
+            let kept = store.stream(&StreamRecord::of(format!("out {at}").as_bytes()).digest).unwrap();
+            assert_eq!(kept.is_some(), at == 1 || at >= 8, "out {at}");
+        }
+        assert_eq!(store.entries(0, 100).unwrap().len(), 11, "entries stay");
+        assert_eq!(store.check().unwrap(), []);
+        // What was dropped can't be gone back to, and a wider rule does not claim otherwise.
+        let undo = change(states.last().copied(), states[2]);
+        assert_eq!(store.commit(&undo, &*store.objects(), &[]).unwrap_err().code(), ErrorCode::NotFound);
+        assert_eq!(store.collect(&nothing_to_do).unwrap().retained_from, 9);
+        let undo = change(states.last().copied(), states[7]);
+        store.commit(&undo, &*store.objects(), &[]).unwrap();
+        assert_eq!(state(store), Some(states[7]));
+    });
+}
+
+#[test]
+fn collect_keeps_state_and_plans_whatever_the_rule() {
+    each_store(|store| {
+        let s0 = put(store, &[("a", "0")]);
+        let mut objects = no_objects();
+        let planned = volume(&mut objects, &[("a", "planned")]);
+        let mut plan = change(Some(s0), planned);
+        (plan.kind, plan.kept) = (EntryKind::Plan, false);
+        store.commit(&plan, &no_objects(), &[]).unwrap();
+        for _ in 0..5 {
+            store.commit(&record(EntryKind::Run, 9), &no_objects(), &[]).unwrap();
+        }
+        let all_but_one = Retention { keep_last: 0, newer_than: None };
+        let collected = store.collect(&all_but_one).unwrap();
+        assert_eq!((collected.retained_from, collected.objects), (7, 0));
+        // The plan still starts from the state.
+        store.commit(&change(Some(s0), planned), &objects, &[]).unwrap();
+        assert_eq!(text(&*store.objects(), &planned, "a").as_deref(), Some("planned"));
+        assert_eq!(store.check().unwrap(), []);
+    });
+}

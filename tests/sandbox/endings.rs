@@ -1,0 +1,11 @@
+//! How guests end: tables of one guest a row, each with the one ending it must have. Whatever a guest does, its end is an
+//! outcome, nothing of a bad end's state is left, and this process is alive to say so.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
+
+#[path = "endings/instructions.rs"]
+mod instructions;
+#[path = "endings/imports.rs"]
+mod imports;
+#[path = "endings/probe.rs"]
+mod probe;
+mod support;

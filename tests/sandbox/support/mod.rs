@@ -1,0 +1,74 @@
+//! What the sandbox's tests share: a sandbox, invocations, and guests as text.
+#![allow(dead_code, reason = "each test target uses its own part of this")]
+
+pub(crate) mod case;
+pub(crate) mod wat_guest;
+
+use hutch_model::invocation::{Access, Invocation, InvocationParts};
+use hutch_model::limits::{Limit, Limits};
+use hutch_model::snapshot::MemoryObjects;
+use hutch_sandbox::{ArtifactCache, Compile, Program, Run, RunError, Sandbox};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// The one volume that guests of these tests have.
+pub(crate) const VOLUME: &str = "state";
+
+/// A file of the repository.
+pub(crate) fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// The probe's component.
+pub(crate) fn probe_bytes() -> Vec<u8> {
+    std::fs::read(repository("tests/packages/probe/app/app.wasm")).expect("the probe is committed")
+}
+
+/// The to-do application's component.
+pub(crate) fn todo_bytes() -> Vec<u8> {
+    std::fs::read(repository("packages/todo/app/app.wasm")).expect("the to-do application is committed")
+}
+
+/// One sandbox for a whole test program, with a cache of its own.
+pub(crate) fn sandbox() -> &'static Sandbox {
+    static SANDBOX: OnceLock<(Sandbox, tempfile::TempDir)> = OnceLock::new();
+    let (sandbox, _) = SANDBOX.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let cache = ArtifactCache::open(folder.path()).expect("a cache in it");
+        (Sandbox::new(Compile::Here, Some(cache)), folder)
+    });
+    sandbox
+}
+
+/// The probe, loaded once.
+pub(crate) fn probe() -> &'static Program {
+    static PROBE: OnceLock<Program> = OnceLock::new();
+    PROBE.get_or_init(|| sandbox().load(&probe_bytes(), &Limits::default()).expect("the probe loads"))
+}
+
+/// The defaults, with these in their stead.
+pub(crate) fn limits(changed: &[(Limit, u64)]) -> Limits {
+    let mut limits = Limits::default();
+    for (limit, value) in changed {
+        limits.set(*limit, *value);
+    }
+    limits
+}
+
+/// The parts of an invocation with one empty volume.
+pub(crate) fn parts(arguments: &[&str], limits: Limits) -> InvocationParts {
+    InvocationParts {
+        argv: std::iter::once("app").chain(arguments.iter().copied()).map(str::to_owned).collect(),
+        clock_start: "2026-04-01T00:00:00Z".parse().expect("an instant"),
+        preopens: [(VOLUME.to_owned(), Access::ReadWrite)].into(),
+        limits,
+        ..InvocationParts::default()
+    }
+}
+
+/// Runs on an empty volume.
+pub(crate) fn run_parts(program: &Program, parts: InvocationParts) -> Result<Run, RunError> {
+    let invocation = Invocation::new(parts).expect("an invocation");
+    hutch_sandbox::run(program, &invocation, &BTreeMap::new(), Arc::new(MemoryObjects::default()))
+}

@@ -1,0 +1,71 @@
+//! What the tests of the world share.
+
+pub(crate) mod generate;
+pub(crate) mod guest;
+pub(crate) mod operation;
+pub(crate) mod random;
+pub(crate) mod seen;
+
+use hutch_model::digest::Digest;
+use hutch_model::instant::Instant;
+use hutch_model::invocation::{Access, Invocation, InvocationParts, Seed};
+use hutch_model::limits::{Limit, Limits};
+use hutch_model::snapshot::{Objects, empty_tree};
+use hutch_world::World;
+use std::sync::Arc;
+
+/// When virtual time starts: after every time that an operation sets.
+pub(crate) const CLOCK_START_NS: u64 = 2 * seen::NOW_NS;
+
+/// The name of the volume that is tested.
+pub(crate) const VOLUME: &str = "data";
+
+/// Limits that nothing here reaches by accident.
+pub(crate) fn wide_limits() -> Limits {
+    let mut limits = Limits::default();
+    for limit in [Limit::Fuel, Limit::StateBytes, Limit::StateFiles, Limit::FolderDepth] {
+        limits.set(limit, u64::MAX / 2);
+    }
+    limits.set(Limit::FileBytes, 1 << 43);
+    limits.set(Limit::Memory, 1 << 40);
+    limits
+}
+
+/// A world with one volume.
+pub(crate) fn world(limits: Limits, access: Access, top: Digest, objects: Arc<dyn Objects>) -> World {
+    world_with_stdin(limits, access, top, objects, &[])
+}
+
+/// A world with one volume and standard input.
+pub(crate) fn world_with_stdin(
+    limits: Limits,
+    access: Access,
+    top: Digest,
+    objects: Arc<dyn Objects>,
+    stdin: &[u8],
+) -> World {
+    let parts = InvocationParts {
+        argv: vec!["test".to_owned()],
+        clock_start: Instant::from_unix_ns(CLOCK_START_NS),
+        seed: Seed([7; 32]),
+        limits,
+        stdin: stdin.to_vec(),
+        preopens: [(VOLUME.to_owned(), access)].into(),
+        ..InvocationParts::default()
+    };
+    let invocation = Invocation::new(parts).expect("an invocation");
+    World::new(&invocation, &[(VOLUME.to_owned(), top)].into(), objects).expect("a world")
+}
+
+/// A world with one empty volume.
+pub(crate) fn empty_world(limits: Limits) -> World {
+    world(limits, Access::ReadWrite, empty_tree(), Arc::new(hutch_model::snapshot::MemoryObjects::default()))
+}
+
+/// A number from the environment, to run a test for longer or with another seed.
+pub(crate) fn setting(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, not a number")),
+        Err(_) => default,
+    }
+}
