@@ -74,17 +74,23 @@ fn code_only<S: serde::Serializer>(failure: &FailureCode, serializer: S) -> Resu
     serializer.serialize_str(failure.code)
 }
 
-/// The candidate most like `word`, if one is like enough to be a slip of the fingers.
+/// The candidate most like `word`: one that it is the beginning of, or one that a slip of the fingers makes of it.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     /// Words from outside may be long; no name here is.
     const COMPARED_CHARS_MAX: usize = 40;
+    /// Shorter beginnings fit too many names.
+    const BEGINNING_BYTES_MIN: usize = 3;
     let word: String = word.chars().take(COMPARED_CHARS_MAX).collect();
-    let allowed = |candidate: &str| (candidate.len().max(word.len()) / 3).max(1);
+    let distance = |candidate: &str| {
+        let edits = strsim::osa_distance(&word, candidate);
+        let begins = word.len() >= BEGINNING_BYTES_MIN && candidate.starts_with(&word);
+        let slips_allowed = (candidate.len().max(word.len()) / 3).max(1);
+        (begins || edits <= slips_allowed).then_some(edits)
+    };
     candidates
         .into_iter()
-        .map(|candidate| (strsim::osa_distance(&word, candidate), candidate))
-        .filter(|(edits, candidate)| *edits <= allowed(candidate))
-        .min_by_key(|(edits, _)| *edits)
+        .filter_map(|candidate| Some((distance(candidate)?, candidate)))
+        .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
@@ -97,7 +103,9 @@ mod tests {
         let names = ["description", "due-at", "due-before", "limit", "status"];
         for (word, expected) in [
             ("descripton", Some("description")),
-            ("due", None),
+            ("due", Some("due-at")),
+            ("desc", Some("description")),
+            ("du", None),
             ("dueat", Some("due-at")),
             ("limits", Some("limit")),
             ("stauts", Some("status")),

@@ -19,11 +19,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct MemoryStore {
     key: SecretKey,
     contents: Arc<Mutex<Contents>>,
+    /// Apart from the rest, and locked only for one look-up at a time while a commit goes on: the objects that are
+    /// committed may be read from this very store.
+    objects: Arc<Mutex<Shelved>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Contents {
-    objects: Shelved,
     streams: HashMap<Digest, Arc<[u8]>>,
     entries: Vec<(Instant, Sealed)>,
     state: State,
@@ -38,12 +40,16 @@ const HERE: &str = "memory";
 impl MemoryStore {
     /// An empty store whose ledger hashes secrets under `key`.
     pub fn new(key: SecretKey) -> MemoryStore {
-        MemoryStore { key, contents: Arc::default() }
+        MemoryStore { key, contents: Arc::default(), objects: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
         // Contents are replaced whole, so a panic elsewhere leaves them as they were.
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shelved(&self) -> MutexGuard<'_, Shelved> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -79,23 +85,23 @@ impl Source for Shelved {
 
 impl Objects for MemoryStore {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
-        self.lock().objects.bytes(kind, digest)
+        self.shelved().bytes(kind, digest)
     }
 }
 
 /// New objects beside those there are, so that a failed commit leaves nothing.
 struct Overlay<'a> {
-    below: &'a mut Shelved,
+    below: &'a MemoryStore,
     new: Shelved,
 }
 
 impl Shelf for Overlay<'_> {
     fn holds(&mut self, digest: &Digest) -> Result<bool, StoreError> {
-        Ok(self.new.holds(digest)? || self.below.holds(digest)?)
+        Ok(self.new.holds(digest)? || self.below.shelved().exists(digest))
     }
 
     fn tree(&mut self, digest: &Digest) -> Option<Tree> {
-        self.below.tree(digest)
+        self.below.shelved().tree(digest)
     }
 
     fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
@@ -117,14 +123,14 @@ impl Contents {
         }
     }
 
-    fn roots(&self, from: u64) -> Result<(Vec<Digest>, HashSet<Digest>), StoreError> {
+    fn roots(&self, objects: &Shelved, from: u64) -> Result<(Vec<Digest>, HashSet<Digest>), StoreError> {
         let mut roots: Vec<Digest> = self.state.values().copied().collect();
         let mut streams = HashSet::new();
         for (_, sealed) in &self.entries {
             if sealed.sequence >= from {
                 let record = sealed.open().map_err(|error| StoreError::entry(Path::new(HERE), &error))?.record;
                 let states = crate::retention::states(&record);
-                let here = |state: &Digest| self.objects.0.contains_key(state);
+                let here = |state: &Digest| objects.0.contains_key(state);
                 roots.extend(states.filter(|(state, must)| *must || here(state)).map(|(state, _)| state));
                 streams.extend(record.streams());
             }
@@ -146,7 +152,7 @@ impl Store for MemoryStore {
         let streams = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), Arc::from(*bytes)));
         let mut contents = self.lock();
         let changes = transitions(record, &contents.state)?;
-        let mut overlay = Overlay { below: &mut contents.objects, new: Shelved::default() };
+        let mut overlay = Overlay { below: self, new: Shelved::default() };
         for change in &changes {
             absorb(&mut overlay, objects, change.before, change.after)?;
         }
@@ -154,7 +160,7 @@ impl Store for MemoryStore {
         let last = contents.head().last;
         let entry = Entry { sequence: last.sequence + 1, previous: last.hash, record: record.clone() };
         let sealed = entry.seal()?;
-        contents.objects.0.extend(new);
+        self.shelved().0.extend(new);
         contents.streams.extend(streams);
         contents.state.extend(changes.into_iter().map(|change| (change.volume, change.after)));
         contents.entries.push((record.at, sealed.clone()));
@@ -185,12 +191,12 @@ impl Store for MemoryStore {
     }
 
     fn stats(&self) -> Result<Stats, StoreError> {
-        let contents = self.lock();
-        let objects = contents.objects.0.values().map(|(_, bytes)| bytes.len() as u64);
+        let (contents, shelved) = (self.lock(), self.shelved());
+        let objects = shelved.0.values().map(|(_, bytes)| bytes.len() as u64);
         let streams = contents.streams.values().map(|bytes| bytes.len() as u64);
         Ok(Stats {
             entries: contents.entries.len() as u64,
-            objects: contents.objects.0.len() as u64,
+            objects: shelved.0.len() as u64,
             object_bytes: objects.sum(),
             streams: contents.streams.len() as u64,
             stream_bytes: streams.sum(),
@@ -199,13 +205,13 @@ impl Store for MemoryStore {
     }
 
     fn collect(&self, retention: &Retention) -> Result<Collected, StoreError> {
-        let mut contents = self.lock();
+        let (mut contents, mut shelved) = (self.lock(), self.shelved());
         let entries = contents.entries.iter().map(|(at, entry)| (entry.sequence, *at));
         let from = crate::retention::retained_from(retention, entries).max(contents.retained_from);
-        let (roots, streams) = contents.roots(from)?;
+        let (roots, streams) = contents.roots(&shelved, from)?;
         let mut live = HashSet::new();
         for root in roots {
-            reach(&contents.objects, root, &mut live).map_err(|error| StoreError::object(Path::new(HERE), &error))?;
+            reach(&*shelved, root, &mut live).map_err(|error| StoreError::object(Path::new(HERE), &error))?;
         }
         let mut collected = Collected { retained_from: from, ..Collected::default() };
         let mut count = |kept: bool, bytes: &Arc<[u8]>| {
@@ -213,16 +219,16 @@ impl Store for MemoryStore {
             collected.bytes += if kept { 0 } else { bytes.len() as u64 };
             kept
         };
-        contents.objects.0.retain(|digest, (_, bytes)| count(live.contains(digest), bytes));
+        shelved.0.retain(|digest, (_, bytes)| count(live.contains(digest), bytes));
         contents.streams.retain(|digest, bytes| count(streams.contains(digest), bytes));
         contents.retained_from = from;
         Ok(collected)
     }
 
     fn check(&self) -> Result<Vec<Damage>, StoreError> {
-        let contents = self.lock().clone();
+        let (contents, shelved) = (self.lock(), self.shelved());
         let mut damages = Vec::new();
-        for (digest, (kind, bytes)) in &contents.objects.0 {
+        for (digest, (kind, bytes)) in &shelved.0 {
             if Digest::of(*kind, bytes) != *digest && damages.len() < DAMAGES_MAX {
                 damages.push(Damage { what: format!("object {digest}"), reason: "does not match its digest".to_owned() });
             }
@@ -231,10 +237,10 @@ impl Store for MemoryStore {
         if let Err(error) = verify_chain::<hutch_model::ledger::ChainError>(entries, &[]) {
             damages.push(Damage { what: format!("entry {}", error.sequence()), reason: error.to_string() });
         }
-        let (roots, _) = contents.roots(contents.retained_from)?;
+        let (roots, _) = contents.roots(&shelved, contents.retained_from)?;
         let mut live = HashSet::new();
         for root in roots {
-            if let Err(error) = reach(&contents.objects, root, &mut live) {
+            if let Err(error) = reach(&*shelved, root, &mut live) {
                 damages.push(Damage { what: format!("state {root}"), reason: error.to_string() });
             }
         }

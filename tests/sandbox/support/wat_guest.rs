@@ -67,7 +67,7 @@ impl WatGuest {
         for (name, function) in &self.lowered {
             write!(
                 canons,
-                "(core func ${name} (canon lower (func {function}) (memory $libc \"memory\") (realloc (func $libc \"realloc\"))))\n"
+                "(core func ${name} (canon lower (func {function}) (memory (core memory $libc \"memory\")) (realloc (core func $libc \"realloc\"))))\n"
             )
             .expect("a string");
             write!(given, "(export \"{name}\" (func ${name}))").expect("a string");

@@ -33,7 +33,7 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
         return Err(report.into());
     }
     match output.format {
-        Format::Human => output.text(&format!("{}\n{summary}", lines(diagnostics)).trim_start().to_owned())?,
+        Format::Human => output.text(format!("{}\n{summary}", lines(diagnostics)).trim_start())?,
         Format::Json => {
             let package = checked.package.as_ref().map(|package| package.manifest());
             output.json(&json!({
