@@ -4,6 +4,7 @@
 mod arguments;
 mod commands;
 mod help;
+mod invocation;
 mod output;
 mod surroundings;
 

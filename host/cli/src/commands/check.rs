@@ -1,9 +1,10 @@
 //! `hutch check`: all problems of a package at once.
 
 use super::package_folder;
-use crate::arguments::{CheckArguments, Global};
+use crate::arguments::Global;
 use crate::output::{Fault, Format, Output};
 use crate::surroundings;
+use clap::Args;
 use hutch::check_described;
 use hutch::package::{PackageBounds, check as check_package};
 use hutch_model::diagnostic::Diagnostic;
@@ -11,7 +12,15 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
 use serde_json::json;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// The folder that holds APP.md
+    #[arg(value_name = "PACKAGE")]
+    package: PathBuf,
+}
 
 pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> Result<ExitCode, Fault> {
     let bounds = PackageBounds::with_component(Limit::Component.info().default);

@@ -1,7 +1,7 @@
 //! One file for each command.
 
-mod check;
-mod run;
+pub(crate) mod check;
+pub(crate) mod run;
 
 use crate::arguments::{Arguments, Command};
 use crate::output::{Fault, Output};

@@ -1,10 +1,12 @@
 //! `hutch run`: a drop-in for a package's `entry.command`.
 
 use super::open_package;
-use crate::arguments::{Global, RunArguments};
+use crate::arguments::Global;
+use crate::invocation::InvocationArguments;
 use crate::output::{Fault, Output};
 use crate::surroundings;
-use hutch::{Answer, Call, EnvironmentValue};
+use clap::Args;
+use hutch::Answer;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
 use hutch_model::outcome::{Ending, Verdict};
@@ -15,26 +17,23 @@ use std::process::ExitCode;
 /// Bytes of a bad run's output that its error report shows.
 const SHOWN_BYTES: usize = 4096;
 
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// Answer with one JSON document about the run instead of the guest's output
+    #[arg(long)]
+    envelope: bool,
+    /// Run again on the new state, so many times, if another process changed it meanwhile
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retry: u32,
+    #[command(flatten)]
+    invocation: InvocationArguments,
+}
+
 pub(super) fn run(global: &Global, own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let limits: BTreeMap<Limit, u64> = own.limits.iter().copied().collect();
-    let package = open_package(&own.package, limits.get(&Limit::Component).copied())?;
+    let package =
+        open_package(&own.invocation.package, own.invocation.operator_limits().get(&Limit::Component).copied())?;
     let host = surroundings::host(global)?;
-    let granted = host.limits(&package, limits.clone());
-    let at = surroundings::now();
-    let call = Call {
-        instance: own.instance,
-        arguments: own.arguments,
-        stdin: surroundings::guest_stdin(&own.input, granted.get(Limit::Stdin))?,
-        at,
-        clock_start: own.now.unwrap_or(at),
-        seed: own.seed.map_or_else(surroundings::random_seed, Ok)?,
-        environment: environment(own.environment, own.secrets)?,
-        limits,
-        contract: own.contract.into(),
-        guard: own.guard.map(Into::into),
-        confirmed: own.yes,
-        retries: own.retry,
-    };
+    let call = own.invocation.call(&host, &package, own.retry)?;
     let answer = host.run(&package, &call)?;
     let failed = bad_end(&answer);
     if own.envelope {
@@ -49,23 +48,6 @@ pub(super) fn run(global: &Global, own: RunArguments, output: &Output) -> Result
         Verdict::Failed { status } => *status,
         Verdict::Bad { code, .. } => code.exit_status(),
     }))
-}
-
-fn environment(
-    values: Vec<(String, String)>,
-    secrets: Vec<String>,
-) -> Result<BTreeMap<String, EnvironmentValue>, Fault> {
-    let mut environment = BTreeMap::new();
-    for (name, value) in values {
-        environment.insert(name, EnvironmentValue { value, secret: false });
-    }
-    for name in secrets {
-        let value = surroundings::environment_value(&name)?;
-        if environment.insert(name.clone(), EnvironmentValue { value, secret: true }).is_some() {
-            return Err(Fault::usage(format!("{name} is given by --env and by --secret")));
-        }
-    }
-    Ok(environment)
 }
 
 /// The host's report about a guest that ended otherwise than by its own exit, or broke the contract.

@@ -1,0 +1,167 @@
+//! Arguments that say how a guest is invoked: shared by every command that invokes one.
+
+use crate::output::Fault;
+use crate::surroundings;
+use clap::{Args, ValueEnum};
+use hutch::package::Package;
+use hutch::{Call, EnvironmentValue, Host};
+use hutch_model::instant::Instant;
+use hutch_model::invocation::Seed;
+use hutch_model::limits::Limit;
+use hutch_model::manifest::Guard;
+use hutch_model::outcome::Contract;
+use hutch_store::InstanceName;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// One invocation, as asked for.
+#[derive(Debug, Args)]
+pub(crate) struct InvocationArguments {
+    /// Confirm a command that asks for it
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+    /// The instance whose state the run works on
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) instance: InstanceName,
+    /// The guest's wall clock at the start (RFC 3339); the time of the call if absent
+    #[arg(long, value_name = "INSTANT")]
+    pub(crate) now: Option<Instant>,
+    /// The start of the guest's randomness: a number, or 64 hexadecimal digits; random if absent
+    #[arg(long, value_name = "SEED")]
+    pub(crate) seed: Option<Seed>,
+    /// Set a limit, as memory_bytes=64MiB; may be repeated
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
+    pub(crate) limits: Vec<(Limit, u64)>,
+    /// Give the guest an environment value that its package asks for; may be repeated
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_pair)]
+    pub(crate) environment: Vec<(String, String)>,
+    /// Give the guest a value of this process's environment as a secret, which the ledger holds as a keyed hash; may be repeated
+    #[arg(long = "secret", value_name = "NAME")]
+    pub(crate) secrets: Vec<String>,
+    /// What standard output is held to: one JSON document, or nothing
+    #[arg(long, value_enum, default_value_t = ContractChoice::Json)]
+    pub(crate) contract: ContractChoice,
+    /// How strictly guest arguments are judged; what the package says if absent
+    #[arg(long, value_enum)]
+    pub(crate) guard: Option<GuardChoice>,
+    /// The folder that holds APP.md
+    #[arg(value_name = "PACKAGE")]
+    pub(crate) package: PathBuf,
+    /// The guest's arguments
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
+}
+
+/// Where the guest's standard input comes from: one of these, or it is empty.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct InputArguments {
+    /// Give the guest what is on standard input, which must not be a terminal
+    #[arg(long)]
+    pub(crate) stdin: bool,
+    /// Give the guest this file's content on standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin_file: Option<PathBuf>,
+    /// Give the guest this text on standard input
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) stdin_text: Option<String>,
+}
+
+/// As [`Contract`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ContractChoice {
+    /// Exit status 0 comes with exactly one JSON document
+    Json,
+    /// Any output
+    Any,
+}
+
+impl From<ContractChoice> for Contract {
+    fn from(choice: ContractChoice) -> Contract {
+        match choice {
+            ContractChoice::Json => Contract::Json,
+            ContractChoice::Any => Contract::Any,
+        }
+    }
+}
+
+/// As [`Guard`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum GuardChoice {
+    /// No secrets, sensitive paths, traversal, shell syntax or control characters
+    Strict,
+    /// The same, but prose is not judged as shell syntax or paths
+    Text,
+    /// Everything is let through
+    Off,
+}
+
+impl From<GuardChoice> for Guard {
+    fn from(choice: GuardChoice) -> Guard {
+        match choice {
+            GuardChoice::Strict => Guard::Strict,
+            GuardChoice::Text => Guard::Text,
+            GuardChoice::Off => Guard::Off,
+        }
+    }
+}
+
+fn parse_limit(text: &str) -> Result<(Limit, u64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, as memory_bytes=64MiB")?;
+    let names = || Limit::ALL.iter().map(|limit| limit.name()).collect::<Vec<_>>().join(", ");
+    let limit = Limit::from_name(name).ok_or_else(|| format!("there is no limit {name:?}; limits are {}", names()))?;
+    let amount = limit.unit().parse(value).ok_or_else(|| format!("expected {}", limit.unit().expected()))?;
+    Ok((limit, amount))
+}
+
+fn parse_pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl InvocationArguments {
+    /// The limits that the operator sets.
+    pub(crate) fn operator_limits(&self) -> BTreeMap<Limit, u64> {
+        self.limits.iter().copied().collect()
+    }
+
+    /// The call that these arguments ask for, with what is missing taken from the surroundings.
+    pub(crate) fn call(self, host: &Host, package: &Package, retries: u32) -> Result<Call, Fault> {
+        let limits = self.operator_limits();
+        let granted = host.limits(package, limits.clone());
+        let at = surroundings::now();
+        Ok(Call {
+            instance: self.instance,
+            arguments: self.arguments,
+            stdin: surroundings::guest_stdin(&self.input, granted.get(Limit::Stdin))?,
+            at,
+            clock_start: self.now.unwrap_or(at),
+            seed: self.seed.map_or_else(surroundings::random_seed, Ok)?,
+            environment: environment(self.environment, self.secrets)?,
+            limits,
+            contract: self.contract.into(),
+            guard: self.guard.map(Into::into),
+            confirmed: self.yes,
+            retries,
+        })
+    }
+}
+
+fn environment(
+    values: Vec<(String, String)>,
+    secrets: Vec<String>,
+) -> Result<BTreeMap<String, EnvironmentValue>, Fault> {
+    let mut environment = BTreeMap::new();
+    for (name, value) in values {
+        environment.insert(name, EnvironmentValue { value, secret: false });
+    }
+    for name in secrets {
+        let value = surroundings::environment_value(&name)?;
+        if environment.insert(name.clone(), EnvironmentValue { value, secret: true }).is_some() {
+            return Err(Fault::usage(format!("{name} is given by --env and by --secret")));
+        }
+    }
+    Ok(environment)
+}
