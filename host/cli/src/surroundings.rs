@@ -1,7 +1,8 @@
 //! What the program takes from its surroundings: the clock, randomness, environment, standard input and the platform's folders.
 //! Nothing else in this crate reaches for them.
 
-use crate::arguments::{Global, InputArguments};
+use crate::arguments::Global;
+use crate::invocation::InputArguments;
 use crate::output::Fault;
 use etcetera::BaseStrategy;
 use hutch::Host;
