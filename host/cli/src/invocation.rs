@@ -157,11 +157,15 @@ fn environment(
     for (name, value) in values {
         environment.insert(name, EnvironmentValue { value, secret: false });
     }
-    for name in secrets {
-        let value = surroundings::environment_value(&name)?;
+    for (name, value) in secret_values(&secrets)? {
         if environment.insert(name.clone(), EnvironmentValue { value, secret: true }).is_some() {
             return Err(Fault::usage(format!("{name} is given by --env and by --secret")));
         }
     }
     Ok(environment)
+}
+
+/// Secrets, from the program's environment.
+pub(crate) fn secret_values(names: &[String]) -> Result<BTreeMap<String, String>, Fault> {
+    names.iter().map(|name| Ok((name.clone(), surroundings::environment_value(name)?))).collect()
 }

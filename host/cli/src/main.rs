@@ -3,9 +3,11 @@
 
 mod arguments;
 mod commands;
+mod diff;
 mod help;
 mod invocation;
 mod output;
+mod query;
 mod surroundings;
 
 use arguments::Arguments;

@@ -46,6 +46,16 @@ pub(crate) struct Output {
 pub(crate) struct Fault(Box<ErrorReport>);
 
 impl Fault {
+    /// A failure with its code's own suggestion.
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Fault {
+        ErrorReport::new(code, message).into()
+    }
+
+    /// There is no package at a path.
+    pub(crate) fn no_package(path: &Path, reason: &str) -> Fault {
+        Fault::new(ErrorCode::PackageNotFound, format!("{}: {reason}", path.display()))
+    }
+
     /// A mistake on the command line.
     pub(crate) fn usage(message: impl Into<String>) -> Fault {
         ErrorReport::new(ErrorCode::Usage, message).into()
@@ -123,6 +133,13 @@ impl Output {
         if !self.quiet {
             // A remark that can't be printed is not worth failing for.
             let _ = writeln!(io::stderr().lock(), "{text}");
+        }
+    }
+
+    /// Remarks that plain directories do not show the state yet.
+    pub(crate) fn behind(&self, reason: Option<&str>) {
+        if let Some(reason) = reason {
+            self.remark(&format!("the state is kept, but a plain directory does not show it yet: {reason}"));
         }
     }
 

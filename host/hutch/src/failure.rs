@@ -5,6 +5,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::guard::GuardViolation;
 use hutch_model::invocation::InvocationError;
+use hutch_model::ledger::{ChainError, EntryError};
 use hutch_sandbox::{DescribeError, LoadError, RunError};
 use hutch_store::{StoreError, StoreNameError};
 
@@ -46,6 +47,72 @@ pub enum Failure {
     /// The store failed, or the state changed meanwhile.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// No entry of the ledger has this name.
+    #[error("the ledger has no entry {name}")]
+    NoEntry {
+        /// The name.
+        name: String,
+    },
+    /// Several entries have it.
+    #[error("more than one entry's hash begins with {prefix}")]
+    AmbiguousEntry {
+        /// The beginning.
+        prefix: String,
+    },
+    /// An entry can't be read.
+    #[error(transparent)]
+    Entry(EntryError),
+    /// The ledger is not as it was written.
+    #[error(transparent)]
+    Chain(ChainError),
+    /// The entry is not a plan.
+    #[error("entry {sequence} is not a plan")]
+    NotAPlan {
+        /// Its place.
+        sequence: u64,
+    },
+    /// The state is not the one that the plan saw.
+    #[error("the state of {volume} has changed since plan {sequence} was made")]
+    PlanStale {
+        /// The plan's place.
+        sequence: u64,
+        /// The volume.
+        volume: String,
+    },
+    /// Carrying out the plan came to something else than it said.
+    #[error("carrying out plan {sequence} came to something else than it said: {}", .differences.join(", "))]
+    PlanDiffers {
+        /// The plan's place.
+        sequence: u64,
+        /// What differs.
+        differences: Vec<String>,
+    },
+    /// A recorded invocation can't be made again.
+    #[error("the invocation can't be made again: {reason}")]
+    NotAgain {
+        /// Why.
+        reason: String,
+    },
+    /// There are fewer changes than are to be undone.
+    #[error("there are not {count} changes to undo")]
+    NothingToUndo {
+        /// How many were asked for.
+        count: u64,
+    },
+    /// The entry changed nothing, or left no state.
+    #[error("entry {sequence} left no change of state")]
+    NoChange {
+        /// Its place.
+        sequence: u64,
+    },
+    /// There is nothing at a path of a volume, or not what was asked for.
+    #[error("{path}: {reason}")]
+    Path {
+        /// The path, the volume first.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The component's description can't be had.
     #[error(transparent)]
     Describe(#[from] DescribeError),
@@ -67,6 +134,11 @@ impl Failure {
             Failure::Environment { .. } => ErrorCode::PermissionDenied,
             Failure::Volume { .. } => ErrorCode::PackageInvalid,
             Failure::Store(error) => error.code(),
+            Failure::NoEntry { .. } | Failure::Path { .. } | Failure::NothingToUndo { .. } => ErrorCode::NotFound,
+            Failure::AmbiguousEntry { .. } | Failure::NotAPlan { .. } | Failure::NoChange { .. } => ErrorCode::Usage,
+            Failure::Entry(_) | Failure::Chain(_) => ErrorCode::StoreDamaged,
+            Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
+            Failure::NotAgain { .. } => ErrorCode::NotReproducible,
             Failure::Describe(DescribeError::Guest(_)) => ErrorCode::ComponentInvalid,
             Failure::Describe(DescribeError::Host(_)) | Failure::Run(_) => ErrorCode::HostFault,
         }
@@ -87,6 +159,14 @@ impl Failure {
             }
             Failure::Environment { name } => report.detail("name", name.as_str()),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
+            Failure::PlanStale { sequence, volume } => report
+                .detail("plan", *sequence)
+                .detail("volume", volume.as_str())
+                .suggest("make a new plan and look at it"),
+            Failure::PlanDiffers { sequence, differences } => {
+                report.detail("plan", *sequence).detail("differences", differences.clone())
+            }
+            Failure::Chain(error) => report.detail("sequence", error.sequence()),
             _ => report,
         }
     }

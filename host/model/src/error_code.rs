@@ -27,6 +27,8 @@ macro_rules! codes {
 }
 
 codes! {
+    VerifyFailed "VERIFY_FAILED" 1 "re-execution of a ledger entry came to something else than was recorded" "look at the differences; a changed package or host is the usual cause";
+    NotReproducible "NOT_REPRODUCIBLE" 1 "a recorded invocation can't be made again here" "use the package and host it was made with, and give the secrets it was given";
     Usage "USAGE" 2 "the command line is not of the form that --help states" "correct the arguments";
     StdinTerminal "STDIN_TERMINAL" 2 "standard input is a terminal, and hutch never waits for one" "pipe the data, or use --stdin-file or --stdin-text";
     StdinLimit "STDIN_LIMIT" 2 "standard input is longer than stdin_bytes" "send less, or raise --limit stdin_bytes";

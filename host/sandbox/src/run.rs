@@ -199,6 +199,7 @@ fn finish(
             Err(stop) => return Err(RunError::Host(stop.to_string())),
         }
     }
+    after.touched = world.touched();
     let (stdout, stderr) = world.take_output();
     let outcome = Outcome {
         ending,

@@ -1,13 +1,22 @@
 //! One file for each command.
 
+pub(crate) mod apply;
 pub(crate) mod check;
+pub(crate) mod gc;
+pub(crate) mod instance;
+pub(crate) mod ledger;
+pub(crate) mod plan;
+pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod state;
+pub(crate) mod undo;
+pub(crate) mod validate;
+pub(crate) mod verify;
 
 use crate::arguments::{Arguments, Command};
 use crate::output::{Fault, Output};
 use hutch::package::{Package, PackageBounds, open_folder};
 use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
 use std::io;
 use std::path::Path;
@@ -15,9 +24,19 @@ use std::process::ExitCode;
 
 /// Carries out a command and gives the exit status.
 pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
+    let global = &arguments.global;
     let done = match arguments.command {
-        Command::Run(own) => run::run(&arguments.global, *own, output),
-        Command::Check(own) => check::check(&arguments.global, &own, output),
+        Command::Run(own) => run::run(global, *own, output),
+        Command::Validate(own) => validate::validate(global, *own, output),
+        Command::Plan(own) => plan::plan(global, *own, output),
+        Command::Apply(own) => apply::apply(global, &own, output),
+        Command::Undo(own) => undo::undo(global, &own, output),
+        Command::Replay(own) => replay::replay(global, &own, output),
+        Command::Verify(own) => verify::verify(global, &own, output),
+        Command::Ledger(own) => ledger::ledger(global, &own, output),
+        Command::State(own) => state::state(global, &own, output),
+        Command::Gc(own) => gc::gc(global, &own, output),
+        Command::Check(own) => check::check(global, &own, output),
         Command::CompileComponent => {
             let compiled = hutch_sandbox::compile_from_stdin();
             compiled.map(|()| ExitCode::SUCCESS).map_err(|error| Fault::host(error.to_string()))
@@ -28,13 +47,12 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
 
 /// The folder of a package.
 fn package_folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
-    open_folder(path).map_err(|error| {
-        let code = match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorCode::PackageNotFound,
-            io::ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
-            _ => ErrorCode::HostFault,
-        };
-        ErrorReport::new(code, format!("{}: {error}", path.display())).into()
+    open_folder(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Fault::no_package(path, &error.to_string()),
+        io::ErrorKind::PermissionDenied => {
+            Fault::new(ErrorCode::PermissionDenied, format!("{}: {error}", path.display()))
+        }
+        _ => Fault::host(format!("{}: {error}", path.display())),
     })
 }
 

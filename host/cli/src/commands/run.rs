@@ -1,6 +1,7 @@
 //! `hutch run`: a drop-in for a package's `entry.command`.
 
 use super::open_package;
+use super::plan::preview;
 use crate::arguments::Global;
 use crate::invocation::InvocationArguments;
 use crate::output::{Fault, Output};
@@ -25,20 +26,31 @@ pub(crate) struct RunArguments {
     /// Run again on the new state, so many times, if another process changed it meanwhile
     #[arg(long, value_name = "N", default_value_t = 0)]
     retry: u32,
+    /// Show what the run would do, without doing it; the same as plan
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     invocation: InvocationArguments,
 }
 
 pub(super) fn run(global: &Global, own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
+    if own.dry_run {
+        return preview(global, own.invocation, output);
+    }
     let package =
         open_package(&own.invocation.package, own.invocation.operator_limits().get(&Limit::Component).copied())?;
     let host = surroundings::host(global)?;
     let call = own.invocation.call(&host, &package, own.retry)?;
     let answer = host.run(&package, &call)?;
-    let failed = bad_end(&answer);
-    if own.envelope {
-        output.json(&envelope(&answer, failed.as_ref()))?;
-    } else if let Some(report) = failed {
+    finish(&answer, own.envelope.then(|| run_value("run", &answer)), output)
+}
+
+/// Answers as the guest did, or with one document about the run.
+pub(super) fn finish(answer: &Answer, envelope: Option<Value>, output: &Output) -> Result<ExitCode, Fault> {
+    output.behind(answer.behind.as_deref());
+    if let Some(envelope) = envelope {
+        output.json(&envelope)?;
+    } else if let Some(report) = bad_end(answer) {
         return Err(report.into());
     } else {
         output.guest(&answer.outcome.stdout, &answer.outcome.stderr)?;
@@ -73,7 +85,7 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 /// One document about a run.
-fn envelope(answer: &Answer, error: Option<&ErrorReport>) -> Value {
+pub(super) fn run_value(command: &str, answer: &Answer) -> Value {
     let outcome = &answer.outcome;
     let (ending, detail) = match &outcome.ending {
         Ending::Exited { .. } => ("exited", Value::Null),
@@ -93,7 +105,7 @@ fn envelope(answer: &Answer, error: Option<&ErrorReport>) -> Value {
         .collect();
     json!({
         "ok": answer.verdict == Verdict::Good,
-        "command": "run",
+        "command": command,
         "ending": ending,
         "ending_detail": detail,
         "exit_status": exit_status,
@@ -112,6 +124,6 @@ fn envelope(answer: &Answer, error: Option<&ErrorReport>) -> Value {
         "kept": answer.kept,
         "volumes": volumes,
         "entry": { "sequence": answer.entry.sequence, "hash": answer.entry.hash },
-        "error": error,
+        "error": bad_end(answer),
     })
 }

@@ -1,7 +1,7 @@
 //! From nodes back to snapshots: the digests after a run, and the objects that are new.
 
 use super::content::chunk_length;
-use super::{Content, FileSystem, Folder, NodeId, Slot, What};
+use super::{Content, FileSystem, Folder, NodeId, Slot, Touched, What};
 use crate::World;
 use crate::failure::{Failure, Stop};
 use alloc::collections::BTreeMap;
@@ -30,6 +30,8 @@ pub struct WorldAfter {
     pub volumes: BTreeMap<String, VolumeAfter>,
     /// New objects; some may be in the store already.
     pub objects: MemoryObjects,
+    /// What the run touched in them.
+    pub touched: BTreeMap<String, Touched>,
 }
 
 impl World {

@@ -20,11 +20,8 @@ impl World {
         self.take_node(&name, 0)?;
         let volume = self.files.node(place.folder).volume;
         let folder = Folder {
-            parent: Some(place.folder),
-            depth,
-            base: empty_tree(),
-            totals: Totals::default(),
             entries: Some(BTreeMap::new()),
+            ..Folder::stored(Some(place.folder), depth, empty_tree(), Totals::default())
         };
         let id = self.files.insert(volume, self.clock.wall_ns(), What::Folder(folder));
         self.attach(place.folder, name, id)

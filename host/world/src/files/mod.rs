@@ -16,17 +16,19 @@ mod remove;
 mod rename;
 mod resolve;
 mod symlink;
+mod touched;
 
 pub use attributes::{NewTime, Stat, Type};
 pub use commit::{VolumeAfter, WorldAfter};
 pub use open::{Descriptor, OpenOptions};
 pub use read_folder::FolderStream;
+pub use touched::Touched;
 
 use crate::World;
 use crate::failure::{Errno, Failure, Stop};
 use crate::meter::price;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -80,6 +82,16 @@ struct Folder {
     totals: Totals,
     /// Its entries, once a path has gone through it.
     entries: Option<BTreeMap<Name, Slot>>,
+    /// Names that were looked up and were not there at the start.
+    missed: BTreeSet<Name>,
+    /// Whether it was listed.
+    listed: bool,
+}
+
+impl Folder {
+    fn stored(parent: Option<NodeId>, depth: u64, base: Digest, totals: Totals) -> Folder {
+        Folder { parent, depth, base, totals, entries: None, missed: BTreeSet::new(), listed: false }
+    }
 }
 
 /// What a name in a folder stands for.
@@ -134,7 +146,7 @@ impl FileSystem {
                 Access::ReadOnly => Totals::default(),
             };
             files.usage = files.usage.plus(totals);
-            let folder = Folder { parent: None, depth: 0, base: before, totals, entries: None };
+            let folder = Folder::stored(None, 0, before, totals);
             let root = files.insert(volume, 0, What::Folder(folder));
             files.volumes.push(Volume { name: name.clone(), root, access: *access, before, changed: false });
         }
@@ -254,7 +266,10 @@ impl World {
     /// The node that `name` stands for in a folder.
     fn lookup(&mut self, folder: NodeId, name: &str) -> Result<Option<NodeId>, Failure> {
         let (modified_ns, node) = match self.entries(folder)?.get(name) {
-            None => return Ok(None),
+            None => {
+                self.miss(folder, name)?;
+                return Ok(None);
+            }
             Some(Slot::Live(id)) => return Ok(Some(*id)),
             Some(Slot::Cold { modified_ns, node }) => (*modified_ns, node.clone()),
         };
@@ -267,9 +282,7 @@ impl World {
         let volume = self.files.node(folder).volume;
         let what = match node {
             snapshot::Node::File { size, content } => What::File(Content::stored(size, content)),
-            snapshot::Node::Folder { tree, totals } => {
-                What::Folder(Folder { parent: Some(folder), depth, base: tree, totals, entries: None })
-            }
+            snapshot::Node::Folder { tree, totals } => What::Folder(Folder::stored(Some(folder), depth, tree, totals)),
             snapshot::Node::Link { target } => What::Link(target),
         };
         let id = self.files.insert(volume, modified_ns, what);
@@ -277,6 +290,17 @@ impl World {
             *slot = Slot::Live(id);
         }
         Ok(Some(id))
+    }
+
+    /// Remembers that a name was looked up and is not there.
+    fn miss(&mut self, folder: NodeId, name: &str) -> Result<(), Failure> {
+        if self.files.folder(folder)?.missed.contains(name) {
+            return Ok(());
+        }
+        let Ok(missed) = Name::new(name) else { return Ok(()) };
+        self.meter.take_memory_or_stop(SLOT_BYTES + name.len() as u64)?;
+        self.files.folder_mut(folder)?.missed.insert(missed);
+        Ok(())
     }
 
     /// Fails unless `folder` may be changed: its volume is granted read-write, and it is still in it.
@@ -344,7 +368,7 @@ impl World {
         let held = match &node.what {
             What::File(content) => content.memory_bytes(),
             What::Link(target) => target.len() as u64,
-            What::Folder(_) => 0,
+            What::Folder(folder) => folder.missed.iter().map(|name| SLOT_BYTES + name.as_str().len() as u64).sum(),
         };
         self.meter.return_memory(NODE_BYTES + held);
         self.files.nodes[id.0 as usize] = None;
