@@ -87,11 +87,8 @@ impl Session {
         streams: &[&[u8]],
     ) -> Result<(Sealed, Option<String>), Failure> {
         let sealed = self.store.commit(record, objects, streams)?;
-        let behind = match record.changes_state() {
-            true => self.update_plain(),
-            false => None,
-        };
-        Ok((sealed, behind))
+        // Also when nothing changed: another process may have been killed between its commit and this.
+        Ok((sealed, self.update_plain()))
     }
 
     /// Brings the plain directories to the state; says what kept it from that.
