@@ -17,6 +17,7 @@ mod json;
 pub mod ledger;
 pub mod limits;
 pub mod manifest;
+pub mod mount;
 pub mod names;
 mod node;
 pub mod outcome;
