@@ -4,8 +4,16 @@
 
 #[path = "endings/instructions.rs"]
 mod instructions;
+#[path = "endings/bytes.rs"]
+mod bytes;
 #[path = "endings/imports.rs"]
 mod imports;
+#[path = "endings/interfaces.rs"]
+mod interfaces;
 #[path = "endings/probe.rs"]
 mod probe;
 mod support;
+#[path = "endings/together.rs"]
+mod together;
+#[path = "endings/wasi_0_1.rs"]
+mod wasi_0_1;

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Instant;
 use wasmtime::Engine;
+use wasmtime::component::types::{Component as ComponentType, ComponentItem, Type};
 use wasmtime::component::Component;
 
 /// Makes programs. One for a process; it may be shared by threads.
@@ -83,11 +84,15 @@ impl Sandbox {
             return Err(LoadError::TooMuch(format!("it has {} bytes, more than {max}", component.len())));
         }
         let digest = Digest::of(Kind::Component, component);
+        eprintln!("digest {}", start.elapsed().as_nanos()/1000);
         let stack_bytes = limits.get(Limit::Stack);
         let engine = self.engine(stack_bytes)?;
         let key = artifact_key(&digest);
+        eprintln!("engine+key {}", start.elapsed().as_nanos()/1000);
         let cached = self.cache.as_ref().and_then(|cache| cache.get(&key));
+        eprintln!("get {}", start.elapsed().as_nanos()/1000);
         let cached = cached.and_then(|artifact| map(&engine, &artifact).ok());
+        eprintln!("map {}", start.elapsed().as_nanos()/1000);
         let compiled = cached.is_none();
         let component = match cached {
             Some(component) => component,
@@ -99,7 +104,11 @@ impl Sandbox {
                 map(&engine, &artifact).map_err(|error| LoadError::Host(format!("{error:#}")))?
             }
         };
-        let linker = wasi::link(&engine, &component.component_type());
+        let component_type = component.component_type();
+        check_command(&engine, &component_type).map_err(LoadError::Invalid)?;
+        eprintln!("check {}", start.elapsed().as_nanos()/1000);
+        let linker = wasi::link(&engine, &component_type);
+        eprintln!("link {}", start.elapsed().as_nanos()/1000);
         let linked = linker.and_then(|linker| GuestPre::new(linker.instantiate_pre(&component)?));
         let linked = linked.map_err(|error| LoadError::Invalid(format!("{error:#}")))?;
         let load_time_us = start.elapsed().as_micros() as u64;
@@ -122,6 +131,28 @@ impl Program {
     pub fn digest(&self) -> Digest {
         self.digest
     }
+}
+
+/// Whether a component exports `wasi:cli/run` with the one function that it has.
+fn check_command(engine: &Engine, component: &ComponentType) -> Result<(), String> {
+    let mut exports = component.exports(engine);
+    let export = exports.find(|(name, _)| name.split('@').next() == Some("wasi:cli/run"));
+    let Some((name, item)) = export else {
+        return Err("it does not export wasi:cli/run, so it is no command".to_owned());
+    };
+    let fits = match item.ty {
+        ComponentItem::ComponentInstance(instance) => instance.get_export(engine, "run").is_some_and(|run| is_run(&run.ty)),
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(format!("its export {name} is not the function `run: func() -> result`")) }
+}
+
+/// Whether it is `func() -> result`.
+fn is_run(item: &ComponentItem) -> bool {
+    let ComponentItem::ComponentFunc(run) = item else { return false };
+    let results: Vec<Type> = run.results().collect();
+    let fits = matches!(&results[..], [Type::Result(result)] if result.ok().is_none() && result.err().is_none());
+    fits && run.params().len() == 0
 }
 
 fn artifact_key(component: &Digest) -> Digest {

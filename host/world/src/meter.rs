@@ -12,12 +12,18 @@ pub mod price {
     pub const CALL: u64 = 200;
     /// Each byte that crosses between guest and host or is copied for it.
     pub const BYTE: u64 = 1;
+    /// Each value of a list that is made for the guest, or of arguments that are made for the host one by one.
+    pub const ITEM: u64 = 50;
     /// Each random byte.
     pub const RANDOM_BYTE: u64 = 4;
     /// Each part of a path.
     pub const PATH_PART: u64 = 200;
     /// Each entry of a folder that is read from its snapshot.
     pub const ENTRY: u64 = 300;
+    /// Each entry of a folder that is gone past in search of others.
+    pub const PASSED_ENTRY: u64 = 4;
+    /// Each step from a folder to the one above it.
+    pub const STEP: u64 = 10;
     /// Each object of a snapshot that is fetched.
     pub const OBJECT: u64 = 50_000;
 }
@@ -90,6 +96,11 @@ impl Meter {
     pub fn return_memory(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.memory_bytes, "more memory returned than taken");
         self.memory_bytes = self.memory_bytes.saturating_sub(bytes);
+    }
+
+    /// Memory counted now, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
     }
 
     /// The most memory counted at one time, in bytes.

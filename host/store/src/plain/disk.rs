@@ -42,7 +42,8 @@ impl Stamp {
             () if metadata.is_symlink() => Form::Link,
             () => Form::Other,
         };
-        let since_1970 = metadata.modified().ok().and_then(|time| time.into_std().duration_since(std::time::UNIX_EPOCH).ok());
+        let since_1970 =
+            metadata.modified().ok().and_then(|time| time.into_std().duration_since(std::time::UNIX_EPOCH).ok());
         let modified_ns = since_1970.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
         #[cfg(unix)]
         let changed_ns = {
@@ -191,10 +192,10 @@ impl Disk {
         parent.set_symlink_times(name, None, Some(time))
     }
 
-    /// Makes all that was written to the file system of `folder` durable, in one go where the system can.
+    /// Makes all that was written to the file system of the file `name` durable, in one go.
     #[cfg(target_os = "linux")]
-    pub(super) fn sync_all(&self, folder: &Dir) -> io::Result<()> {
+    pub(super) fn sync_all(&self, folder: &Dir, name: &str) -> io::Result<()> {
         self.step()?;
-        Ok(rustix::fs::syncfs(folder)?)
+        Ok(rustix::fs::syncfs(read(folder, name)?)?)
     }
 }

@@ -24,8 +24,8 @@ pub(super) enum Mark {
 pub(super) struct Shown {
     /// The snapshot.
     pub(super) tree: Digest,
-    /// The last entry when it was brought there.
-    pub(super) sequence: u64,
+    /// The one that an update is bringing it to, or was when it was cut off: on disk may be either, and nothing else.
+    pub(super) target: Option<Digest>,
 }
 
 /// New knowledge about one name: what it looks like, or that nothing is known.
@@ -62,19 +62,19 @@ fn mark(row: &Row<'_>) -> rusqlite::Result<Mark> {
 /// What the directory of `volume` shows; `None` if it was never brought anywhere.
 pub(super) fn shown(connection: &Connection, volume: &VolumeName) -> rusqlite::Result<Option<Shown>> {
     connection
-        .prepare_cached("SELECT tree, sequence FROM plain WHERE volume = ?1")?
+        .prepare_cached("SELECT tree, target FROM plain WHERE volume = ?1")?
         .query_row([volume.as_str()], |row| {
             let Named(tree) = row.get(0)?;
-            Ok(Shown { tree, sequence: unsigned(row.get(1)?) })
+            Ok(Shown { tree, target: row.get::<_, Option<Named>>(1)?.map(|Named(target)| target) })
         })
         .optional()
 }
 
-/// Whether any directory shows something else than the state.
+/// Whether any directory shows something else than the state, or may.
 pub(super) fn behind(connection: &Connection) -> rusqlite::Result<bool> {
-    connection
-        .prepare_cached("SELECT 1 FROM heads LEFT JOIN plain USING (volume) WHERE plain.tree IS NOT heads.tree LIMIT 1")?
-        .exists(())
+    const BEHIND: &str = "SELECT 1 FROM heads LEFT JOIN plain USING (volume)
+        WHERE plain.tree IS NOT heads.tree OR plain.target NOTNULL LIMIT 1";
+    connection.prepare_cached(BEHIND)?.exists(())
 }
 
 /// What is known of one name.
@@ -84,7 +84,8 @@ pub(super) fn one(
     folder: &str,
     name: &str,
 ) -> rusqlite::Result<Option<Mark>> {
-    const ONE: &str = "SELECT kind, size, modified_ns, changed_ns, inode FROM stamps WHERE volume = ?1 AND folder = ?2 AND name = ?3";
+    const ONE: &str =
+        "SELECT kind, size, modified_ns, changed_ns, inode FROM stamps WHERE volume = ?1 AND folder = ?2 AND name = ?3";
     connection.prepare_cached(ONE)?.query_row((volume.as_str(), folder, name), mark).optional()
 }
 
@@ -94,11 +95,9 @@ pub(super) fn all(
     volume: &VolumeName,
     folder: &str,
 ) -> rusqlite::Result<HashMap<String, Mark>> {
-    const ALL: &str = "SELECT kind, size, modified_ns, changed_ns, inode, name FROM stamps WHERE volume = ?1 AND folder = ?2";
-    connection
-        .prepare_cached(ALL)?
-        .query_map((volume.as_str(), folder), |row| Ok((row.get(5)?, mark(row)?)))?
-        .collect()
+    const ALL: &str =
+        "SELECT kind, size, modified_ns, changed_ns, inode, name FROM stamps WHERE volume = ?1 AND folder = ?2";
+    connection.prepare_cached(ALL)?.query_map((volume.as_str(), folder), |row| Ok((row.get(5)?, mark(row)?)))?.collect()
 }
 
 /// Writes down what was learned, and what the directory shows now.
@@ -123,20 +122,24 @@ pub(super) fn save(
                 Some(Mark::Seen(stamp)) => (number(stamp.form), Some(stamp)),
             };
             let field = |field: fn(&Stamp) -> u64| stamp.map_or(0, |stamp| signed(field(stamp)));
-            transaction.prepare_cached("INSERT OR REPLACE INTO stamps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?.execute((
-                at.0,
-                at.1,
-                at.2,
-                kind,
-                field(|stamp| stamp.size),
-                field(|stamp| stamp.modified_ns),
-                field(|stamp| stamp.changed_ns),
-                stamp.map_or(0, |stamp| stamp.inode.cast_signed()),
-            ))?;
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO stamps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+                .execute((
+                    at.0,
+                    at.1,
+                    at.2,
+                    kind,
+                    field(|stamp| stamp.size),
+                    field(|stamp| stamp.modified_ns),
+                    field(|stamp| stamp.changed_ns),
+                    stamp.map_or(0, |stamp| stamp.inode.cast_signed()),
+                ))?;
         }
-        transaction
-            .prepare_cached("INSERT OR REPLACE INTO plain VALUES (?1, ?2, ?3)")?
-            .execute((volume.as_str(), Named(shown.tree), signed(shown.sequence)))?;
+        transaction.prepare_cached("INSERT OR REPLACE INTO plain VALUES (?1, ?2, ?3)")?.execute((
+            volume.as_str(),
+            Named(shown.tree),
+            shown.target.map(Named),
+        ))?;
         transaction.commit()
     })
 }

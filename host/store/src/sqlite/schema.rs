@@ -3,6 +3,7 @@
 //! `user_version` is the number of migrations that were applied; a database with more than this version knows is left
 //! alone. Each opening brings the tables up to date in one transaction. Never change a migration that was released: add one.
 
+use super::pool::IfMissing;
 use crate::error::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
@@ -31,8 +32,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     -- The state: what the entries lead to.
     CREATE TABLE heads (volume TEXT PRIMARY KEY, tree BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
-    -- The snapshot that a plain directory shows, and the entry up to which it was brought.
-    CREATE TABLE plain (volume TEXT PRIMARY KEY, tree BLOB NOT NULL, sequence INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    -- The snapshot that a plain directory shows, and the one that it is being brought to, if that is not finished.
+    CREATE TABLE plain (volume TEXT PRIMARY KEY, tree BLOB NOT NULL, target BLOB) STRICT, WITHOUT ROWID;
 
     -- What each name in a plain directory looked like when it was last known to hold what the snapshot says.
     CREATE TABLE stamps (
@@ -45,17 +46,25 @@ pub(super) const MIGRATIONS: &[&str] = &[
     ",
 ];
 
-/// Brings the tables up to date.
-pub(super) fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<(), StoreError> {
+/// Brings the tables up to date. An empty file becomes a store only if it may: it is what a store leaves that was cut off
+/// at its very beginning, but it is also all that is left of one that was lost.
+pub(super) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    migrations: &[&str],
+    if_missing: IfMissing,
+) -> Result<(), StoreError> {
     let database = |error| StoreError::database(path, error);
     let latest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     if is_current(connection, path, latest)? {
         return Ok(());
     }
+    if if_missing == IfMissing::Fail && version(connection).map_err(database)? == 0 {
+        return Err(StoreError::Missing { path: path.to_owned(), what: "store".to_owned() });
+    }
     // In a new database these decide the file's form, and must come before its first table.
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").map_err(database)?;
-    let mode: String =
-        connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get(0)).map_err(database)?;
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get(0)).map_err(database)?;
     if mode != "wal" {
         let source = std::io::Error::other(format!("the file system allows no write-ahead log (mode {mode})"));
         return Err(StoreError::io(path, "open the database", source));
@@ -81,12 +90,10 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
 /// Whether nothing is to be done; an error if nothing may be done.
 fn is_current(connection: &Connection, path: &Path, latest: i64) -> Result<bool, StoreError> {
     let database = |error| StoreError::database(path, error);
-    let application: i32 =
-        connection.query_row("PRAGMA application_id", (), |row| row.get(0)).map_err(database)?;
+    let application: i32 = connection.query_row("PRAGMA application_id", (), |row| row.get(0)).map_err(database)?;
     let applied = version(connection).map_err(database)?;
-    let foreign = |reason: String| {
-        Err(StoreError::Damaged { path: path.to_owned(), what: "the database".to_owned(), reason })
-    };
+    let foreign =
+        |reason: String| Err(StoreError::Damaged { path: path.to_owned(), what: "the database".to_owned(), reason });
     if application != APPLICATION_ID {
         let tables: i64 =
             connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0)).map_err(database)?;
@@ -117,22 +124,29 @@ mod tests {
     const SECOND: &str = "CREATE TABLE more (x INTEGER) STRICT; INSERT INTO more SELECT length(value) FROM meta WHERE name = 'secret_key'";
 
     fn migrate_to(folder: &tempfile::TempDir, more: &[&str]) -> Result<(), StoreError> {
-        migrate(&mut open(folder), Path::new("hutch.db"), &[MIGRATIONS, more].concat())
+        migrate(&mut open(folder), Path::new("hutch.db"), &[MIGRATIONS, more].concat(), IfMissing::Create)
     }
 
     #[test]
     fn an_older_schema_is_brought_up_to_date_and_keeps_its_rows() {
         let folder = tempfile::tempdir().unwrap();
         migrate_to(&folder, &[]).unwrap();
-        let key: Vec<u8> = open(&folder).query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
+        let key: Vec<u8> =
+            open(&folder).query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
         migrate_to(&folder, &[SECOND]).unwrap();
         migrate_to(&folder, &[SECOND]).unwrap();
         let connection = open(&folder);
         assert_eq!(version(&connection).unwrap(), MIGRATIONS.len() as i64 + 1);
-        let rows: Vec<i64> =
-            connection.prepare("SELECT x FROM more").unwrap().query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        let rows: Vec<i64> = connection
+            .prepare("SELECT x FROM more")
+            .unwrap()
+            .query_map((), |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
         assert_eq!(rows, [32]);
-        let same: Vec<u8> = connection.query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
+        let same: Vec<u8> =
+            connection.query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
         assert_eq!(same, key);
     }
 
