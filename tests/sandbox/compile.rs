@@ -122,7 +122,14 @@ fn quadratic(blocks: usize) -> Vec<u8> {
 /// Code that keeps many values alive over many calls.
 fn pressing(locals: usize, calls: usize) -> Vec<u8> {
     let work: String = (0..calls)
-        .map(|call| format!("(local.set {} (call $f (local.get {}) (local.get {})))", call * 7 % locals, call * 13 % locals, call * 31 % locals))
+        .map(|call| {
+            format!(
+                "(local.set {} (call $f (local.get {}) (local.get {})))",
+                call * 7 % locals,
+                call * 13 % locals,
+                call * 31 % locals
+            )
+        })
         .collect();
     let declared = "i32 ".repeat(locals);
     wat(&format!(
@@ -142,7 +149,10 @@ fn bombs() {
     for (name, bytes) in bombs {
         let start = Instant::now();
         let error = load("compile", &bytes, &[(Limit::CompileTime, 2_000)]);
-        assert!(matches!(error, Some(LoadError::TooSlow { time_ms: 2_000 } | LoadError::TooMuch(_))), "{name}: {error:?}");
+        assert!(
+            matches!(error, Some(LoadError::TooSlow { time_ms: 2_000 } | LoadError::TooMuch(_))),
+            "{name}: {error:?}"
+        );
         assert!(start.elapsed() < Duration::from_secs(6), "{name} took {:?}", start.elapsed());
         println!("   {name}, {} bytes: {}", bytes.len(), error.expect("an error"));
     }
@@ -188,7 +198,8 @@ fn cached() {
     let run = run_parts(&program, parts(&[], Limits::default())).expect("an outcome");
     assert!(!run.measured.compiled && run.outcome.ending == exited(0));
     // A damaged entry is compiled again.
-    let entry = std::fs::read_dir(folder.path()).expect("the cache").next().expect("an entry").expect("an entry").path();
+    let entry =
+        std::fs::read_dir(folder.path()).expect("the cache").next().expect("an entry").expect("an entry").path();
     let mut artifact = std::fs::read(&entry).expect("an artifact");
     let middle = artifact.len() / 2;
     artifact[middle] ^= 1;

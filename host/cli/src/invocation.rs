@@ -4,9 +4,9 @@ use crate::output::Fault;
 use crate::surroundings;
 use clap::{Args, ValueEnum};
 use hutch::package::Package;
-use hutch::{Call, EnvironmentValue, Host};
+use hutch::{Call, EnvironmentValue, Host, Mount};
 use hutch_model::instant::Instant;
-use hutch_model::invocation::Seed;
+use hutch_model::invocation::{Access, Seed};
 use hutch_model::limits::Limit;
 use hutch_model::manifest::Guard;
 use hutch_model::outcome::Contract;
@@ -40,6 +40,9 @@ pub(crate) struct InvocationArguments {
     /// Give the guest a value of this process's environment as a secret, which the ledger holds as a keyed hash; may be repeated
     #[arg(long = "secret", value_name = "NAME")]
     pub(crate) secrets: Vec<String>,
+    /// Grant the guest a real folder that its package asks for, read-only unless :rw follows; may be repeated
+    #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw]", value_parser = parse_mount)]
+    pub(crate) mounts: Vec<(PathBuf, String, Access)>,
     /// What standard output is held to: one JSON document, or nothing
     #[arg(long, value_enum, default_value_t = ContractChoice::Json)]
     pub(crate) contract: ContractChoice,
@@ -116,6 +119,29 @@ fn parse_limit(text: &str) -> Result<(Limit, u64), String> {
     Ok((limit, amount))
 }
 
+/// Read-only unless it says otherwise.
+fn parse_mount(text: &str) -> Result<(PathBuf, String, Access), String> {
+    let (text, access) = match text.rsplit_once(':') {
+        Some((rest, "ro")) => (rest, Access::ReadOnly),
+        Some((rest, "rw")) => (rest, Access::ReadWrite),
+        _ => (text, Access::ReadOnly),
+    };
+    let (folder, name) = text.rsplit_once(':').ok_or("expected DIR:NAME, DIR:NAME:ro or DIR:NAME:rw")?;
+    Ok((folder.into(), name.to_owned(), access))
+}
+
+fn mounts(asked: Vec<(PathBuf, String, Access)>) -> Result<BTreeMap<String, Mount>, Fault> {
+    let mut mounts = BTreeMap::new();
+    for (folder, name, access) in asked {
+        let path = std::path::absolute(&folder).map_err(|error| Fault::file(&folder, &error))?;
+        let mount = Mount::open(&path, access).map_err(|error| Fault::file(&folder, &error))?;
+        if mounts.insert(name.clone(), mount).is_some() {
+            return Err(Fault::usage(format!("two folders are to be mounted as {name}")));
+        }
+    }
+    Ok(mounts)
+}
+
 fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
@@ -140,6 +166,7 @@ impl InvocationArguments {
             clock_start: self.now.unwrap_or(at),
             seed: self.seed.map_or_else(surroundings::random_seed, Ok)?,
             environment: environment(self.environment, self.secrets)?,
+            mounts: mounts(self.mounts)?,
             limits,
             contract: self.contract.into(),
             guard: self.guard.map(Into::into),

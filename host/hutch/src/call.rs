@@ -1,5 +1,6 @@
 //! What the operator says about one run. Everything that is not said here does not reach the guest.
 
+use crate::mount::Mount;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_model::limits::Limit;
@@ -34,6 +35,8 @@ pub struct Call {
     pub seed: Seed,
     /// Values for environment names that the package asks for.
     pub environment: BTreeMap<String, EnvironmentValue>,
+    /// Real folders that the operator grants, by the name that the package asks for.
+    pub mounts: BTreeMap<String, Mount>,
     /// Limits that the operator sets.
     pub limits: BTreeMap<Limit, u64>,
     /// What the output is held to.

@@ -36,6 +36,20 @@ pub enum Failure {
         /// The name.
         name: String,
     },
+    /// A real folder was granted that the package does not ask for.
+    #[error("the package does not ask for a folder mounted as {name:?}")]
+    MountNotAsked {
+        /// Its name for the guest.
+        name: String,
+    },
+    /// A granted folder could not be changed as the run left it. The state was not kept; what was changed there stays.
+    #[error("{}: {source}", .path.display())]
+    Mount {
+        /// The folder.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The package declares a volume that no store can keep.
     #[error("the volume {name:?} can't be kept: {source}")]
     Volume {
@@ -131,7 +145,11 @@ impl Failure {
             Failure::Invocation(_) => ErrorCode::Usage,
             Failure::Guard(_) => ErrorCode::ArgumentRefused,
             Failure::Confirmation { .. } => ErrorCode::ConfirmationRequired,
-            Failure::Environment { .. } => ErrorCode::PermissionDenied,
+            Failure::Environment { .. } | Failure::MountNotAsked { .. } => ErrorCode::PermissionDenied,
+            Failure::Mount { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                ErrorCode::PermissionDenied
+            }
+            Failure::Mount { .. } => ErrorCode::HostFault,
             Failure::Volume { .. } => ErrorCode::PackageInvalid,
             Failure::Store(error) => error.code(),
             Failure::NoEntry { .. } | Failure::Path { .. } | Failure::NothingToUndo { .. } => ErrorCode::NotFound,
@@ -157,7 +175,7 @@ impl Failure {
             Failure::Guard(violation) => {
                 report.detail("rule", violation.rule.id()).detail("argument", violation.index as u64 + 1)
             }
-            Failure::Environment { name } => report.detail("name", name.as_str()),
+            Failure::Environment { name } | Failure::MountNotAsked { name } => report.detail("name", name.as_str()),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
             Failure::PlanStale { sequence, volume } => report
                 .detail("plan", *sequence)

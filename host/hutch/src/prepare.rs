@@ -4,6 +4,7 @@ use crate::call::Call;
 use crate::failure::Failure;
 use crate::folder;
 use crate::host::Host;
+use crate::mount::Mount;
 use crate::package::Package;
 use crate::session::component_digest;
 use hutch_model::digest::Digest;
@@ -26,6 +27,7 @@ pub(crate) struct Prepared {
     pub(crate) contract: Contract,
     pub(crate) resources: MemoryObjects,
     pub(crate) resource_trees: BTreeMap<String, Digest>,
+    pub(crate) mounts: BTreeMap<String, Mount>,
 }
 
 /// A call that was refused before the guest started, and what may be written down of it.
@@ -70,6 +72,11 @@ impl Host {
         argv.extend(manifest.entry().arguments().iter().chain(&call.arguments).cloned());
         let volumes = manifest.volumes().iter().map(|path| (path.to_string(), Access::ReadWrite));
         let resources = manifest.resources().iter().map(|path| (path.to_string(), Access::ReadOnly));
+        let asked: BTreeSet<&str> = manifest.mounts().iter().map(|path| path.as_str()).collect();
+        if let Some(name) = call.mounts.keys().find(|name| !asked.contains(name.as_str())) {
+            return Err(Failure::MountNotAsked { name: name.clone() });
+        }
+        let mounts = call.mounts.iter().map(|(name, mount)| (name.clone(), mount.access));
         let invocation = Invocation::new(InvocationParts {
             argv,
             environment: call.environment.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
@@ -77,7 +84,8 @@ impl Host {
             clock_start: call.clock_start,
             seed: call.seed,
             limits: self.limits(package, call.limits.iter().map(|(limit, value)| (*limit, *value))),
-            preopens: volumes.chain(resources).collect(),
+            preopens: volumes.chain(resources).chain(mounts).collect(),
+            mounts: call.mounts.keys().cloned().collect(),
         })?;
         Ok(Validated { command: decision.command, invocation, confirmation: decision.confirmation })
     }
@@ -95,6 +103,7 @@ impl Host {
             call.environment.iter().filter(|(_, value)| value.secret).map(|(name, _)| name.clone()).collect();
         let key = store.secret_key().map_err(|error| unwritten(error.into()))?;
         let record = InvocationRecord {
+            mounts: call.mounts.iter().map(|(name, mount)| (name.clone(), mount.record())).collect(),
             confirmed: call.confirmed,
             contract: call.contract,
             ..InvocationRecord::of(&invocation, &secrets, &key)
@@ -106,7 +115,7 @@ impl Host {
             let failure = Box::new(Failure::Confirmation { reason });
             return Err(Refused { failure, invocation: Some(Box::new(record)) });
         }
-        self.ready(package, invocation, record.clone())
+        self.ready(package, invocation, record.clone(), call.mounts.clone())
             .map_err(|failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) })
     }
 
@@ -156,11 +165,18 @@ impl Host {
             seed: recorded.seed,
             limits: recorded.limits.clone(),
             preopens: recorded.preopens.clone(),
+            mounts: BTreeSet::new(),
         })?;
-        self.ready(package, invocation, recorded.clone())
+        self.ready(package, invocation, recorded.clone(), BTreeMap::new())
     }
 
-    fn ready(&self, package: &Package, invocation: Invocation, record: InvocationRecord) -> Result<Prepared, Failure> {
+    fn ready(
+        &self,
+        package: &Package,
+        invocation: Invocation,
+        record: InvocationRecord,
+        mounts: BTreeMap<String, Mount>,
+    ) -> Result<Prepared, Failure> {
         let program = self.load(package, invocation.limits())?;
         let (mut resources, mut resource_trees) = (MemoryObjects::default(), BTreeMap::new());
         for path in package.manifest().resources() {
@@ -168,6 +184,6 @@ impl Host {
             resource_trees.insert(path.to_string(), tree);
         }
         let contract = record.contract;
-        Ok(Prepared { program, invocation, record, contract, resources, resource_trees })
+        Ok(Prepared { program, invocation, record, contract, resources, resource_trees, mounts })
     }
 }

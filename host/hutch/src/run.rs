@@ -26,6 +26,8 @@ pub struct Answer {
     pub kept: bool,
     /// Each read-write volume, by name, as the guest left it if its end was good.
     pub volumes: BTreeMap<String, VolumeChange>,
+    /// Each granted folder that the guest might change, by name.
+    pub mounted: BTreeMap<String, VolumeChange>,
     /// What the volumes hold, before and after.
     pub objects: Layered,
     /// What the host's clock says.
@@ -55,6 +57,10 @@ pub(crate) struct Executed {
     pub(crate) volumes: BTreeMap<String, VolumeChange>,
     /// What the run added.
     pub(crate) objects: MemoryObjects,
+    /// What it wants changed in granted folders.
+    pub(crate) mounted: BTreeMap<String, VolumeChange>,
+    /// Everything that can be read of volumes and granted folders, before and after.
+    pub(crate) seen: Layered,
     /// What the run touched.
     pub(crate) touched: BTreeMap<String, Touched>,
 }
@@ -123,20 +129,28 @@ pub(crate) fn execute(prepared: &Prepared, session: &Session, state: &State) -> 
     let preopens = prepared.invocation.preopens();
     let volumes = state.iter().map(|(name, digest)| (name.to_string(), *digest));
     trees.extend(volumes.filter(|(name, _)| preopens.contains_key(name)));
-    let stored = session.objects();
-    let objects = Layered(vec![stored.clone(), Arc::new(prepared.resources.clone())]);
-    let Run { outcome, after, measured } = run(&prepared.program, &prepared.invocation, &trees, Arc::new(objects))?;
+    let mut layers = vec![session.objects(), Arc::new(prepared.resources.clone()) as Arc<dyn Objects>];
+    for (name, mount) in &prepared.mounts {
+        let (root, objects) = mount.objects();
+        trees.insert(name.clone(), root);
+        layers.push(objects);
+    }
+    let objects = Layered(layers);
+    let Run { outcome, after, measured } =
+        run(&prepared.program, &prepared.invocation, &trees, Arc::new(objects.clone()))?;
     let verdict = outcome.verdict(prepared.contract);
-    let seen = Layered(vec![Arc::new(after.objects.clone()), stored]);
-    let mut volumes = BTreeMap::new();
+    let mut seen = Layered(vec![Arc::new(after.objects.clone())]);
+    seen.0.extend(objects.0);
+    let (mut volumes, mut mounted) = (BTreeMap::new(), BTreeMap::new());
     for (name, access) in preopens {
         let (Access::ReadWrite, Some(before)) = (access, trees.get(name)) else { continue };
         let good = after.volumes.get(name).filter(|_| verdict == Verdict::Good);
         let left = good.map_or(*before, |volume| volume.after);
         let changes = diff(&seen, before, &left).map_err(RunError::from)?;
-        volumes.insert(name.clone(), VolumeChange { before: *before, after: left, changes });
+        let kind = if prepared.mounts.contains_key(name) { &mut mounted } else { &mut volumes };
+        kind.insert(name.clone(), VolumeChange { before: *before, after: left, changes });
     }
-    Ok(Executed { outcome, verdict, measured, volumes, objects: after.objects, touched: after.touched })
+    Ok(Executed { outcome, verdict, measured, volumes, mounted, seen, objects: after.objects, touched: after.touched })
 }
 
 /// Records a run as `record` says, and keeps its state or not.
@@ -147,7 +161,15 @@ pub(crate) fn conclude(
     record: Record,
     kept: bool,
 ) -> Result<Answer, Failure> {
-    let Executed { outcome, verdict, measured, volumes, objects, .. } = executed;
+    let Executed { outcome, verdict, measured, volumes, mounted, objects, seen, .. } = executed;
+    if kept {
+        for (name, change) in &mounted {
+            if let Some(mount) = prepared.mounts.get(name) {
+                let failed = |source| Failure::Mount { path: mount.path.clone(), source };
+                mount.apply(&seen, change).map_err(failed)?;
+            }
+        }
+    }
     let volume_record =
         |change: &VolumeChange| VolumeRecord::new(Some(change.before), change.after, change.changes.clone());
     let record = Record {
@@ -164,7 +186,5 @@ pub(crate) fn conclude(
     let streams = [prepared.invocation.stdin(), &outcome.stdout, &outcome.stderr];
     let streams: Vec<&[u8]> = streams.into_iter().filter(|stream| !stream.is_empty()).collect();
     let (sealed, behind) = session.commit(&record, &objects, &streams)?;
-    let new: Arc<dyn Objects> = Arc::new(objects);
-    let objects = Layered(vec![new, session.objects()]);
-    Ok(Answer { outcome, verdict, kept, volumes, objects, measured, entry: sealed.pin(), behind })
+    Ok(Answer { outcome, verdict, kept, volumes, mounted, objects: seen, measured, entry: sealed.pin(), behind })
 }

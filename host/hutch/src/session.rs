@@ -42,6 +42,8 @@ impl Host {
             at,
         };
         session.ensure_volumes(package)?;
+        // What a process that was killed left undone; if it can't be done now either, the next commit says so.
+        let _ = session.update_plain();
         Ok(session)
     }
 
@@ -106,8 +108,11 @@ impl Session {
     /// Looks whether what a run touched was changed outside; if so, makes all such edits part of the state.
     pub(crate) fn absorb_edits_seen_by(&self, executed: &Executed, limits: &Limits) -> Result<bool, Failure> {
         for (name, touched) in &executed.touched {
-            let Ok(volume) = name.parse::<VolumeName>() else { continue };
-            let changes = executed.volumes.get(name).map(|volume| volume.changes.as_slice()).unwrap_or_default();
+            // Granted folders are touched too, and are nobody's plain directories.
+            let (Ok(volume), Some(changed)) = (name.parse::<VolumeName>(), executed.volumes.get(name)) else {
+                continue;
+            };
+            let changes = &changed.changes;
             let touches = (touched.paths.iter().map(|path| Touch::Path(path)))
                 .chain(changes.iter().map(|change| Touch::Path(&change.path)))
                 .chain(touched.folders.iter().map(|path| Touch::Folder(path)));

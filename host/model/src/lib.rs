@@ -17,7 +17,6 @@ mod json;
 pub mod ledger;
 pub mod limits;
 pub mod manifest;
-pub mod mount;
 pub mod names;
 mod node;
 pub mod outcome;

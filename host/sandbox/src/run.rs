@@ -201,6 +201,13 @@ fn finish(
     }
     after.touched = world.touched();
     let (stdout, stderr) = world.take_output();
+    let mut unreproducible = Vec::new();
+    if interrupted {
+        unreproducible.push(Unreproducible::WallTime);
+    }
+    if !guest.invocation.mounts().is_empty() {
+        unreproducible.push(Unreproducible::Mount);
+    }
     let outcome = Outcome {
         ending,
         stdout,
@@ -209,7 +216,7 @@ fn finish(
         fuel_exact,
         memory_peak_bytes: world.meter.memory_peak_bytes(),
         refused: world.meter.refused().to_vec(),
-        unreproducible: if interrupted { vec![Unreproducible::WallTime] } else { Vec::new() },
+        unreproducible,
         profile: engine::profile().to_owned(),
     };
     Ok((outcome, after))

@@ -123,6 +123,7 @@ pub(super) fn run_value(command: &str, answer: &Answer) -> Value {
         "compiled": answer.measured.compiled,
         "kept": answer.kept,
         "volumes": volumes,
+        "mounts": answer.mounted.iter().map(|(name, mount)| (name, &mount.changes)).collect::<BTreeMap<_, _>>(),
         "entry": { "sequence": answer.entry.sequence, "hash": answer.entry.hash },
         "error": bad_end(answer),
     })

@@ -39,7 +39,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use content::Content;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::invocation::Access;
+use hutch_model::invocation::{Access, Invocation};
 use hutch_model::snapshot::{self, Entry, Name, ObjectError, Objects, Totals, empty_tree, read_tree};
 
 /// Counted for each node in memory, its name in its folder not included.
@@ -148,10 +148,9 @@ pub(crate) struct FileSystem {
 
 impl FileSystem {
     pub(crate) fn new(
-        preopens: &BTreeMap<String, Access>,
+        invocation: &Invocation,
         state: &BTreeMap<String, Digest>,
         objects: Arc<dyn Objects>,
-        now_ns: u64,
     ) -> Result<FileSystem, ObjectError> {
         let mut files = FileSystem {
             objects,
@@ -162,11 +161,15 @@ impl FileSystem {
             usage: Totals::default(),
             next_serial: 1,
         };
-        for (volume, (name, access)) in preopens.iter().enumerate() {
+        let now_ns = invocation.clock_start().unix_ns();
+        for (volume, (name, access)) in invocation.preopens().iter().enumerate() {
             let before = state.get(name).copied().unwrap_or_else(empty_tree);
+            // What a real folder holds already is not the guest's to account for; what it adds there is.
             let totals = match access {
-                Access::ReadWrite => read_tree(&*files.objects, &before)?.totals(),
-                Access::ReadOnly => Totals::default(),
+                Access::ReadWrite if !invocation.mounts().contains(name) => {
+                    read_tree(&*files.objects, &before)?.totals()
+                }
+                _ => Totals::default(),
             };
             files.usage = files.usage.plus(totals);
             let folder = Folder::stored(None, before, totals);
