@@ -155,6 +155,9 @@ fn recorded_answers_can_be_queried() {
 fn states_are_listed_read_compared_carried_and_restored() {
     let home = home_with(&["one", "two"]);
     assert_eq!(home.json(&["state", "ls", "todo", "state"])["items"][0]["path"], "state/todos.json");
+    let log = home.json(&["state", "log", "todo"]);
+    let kinds: Vec<&Value> = (0..3).map(|at| &log["items"][at]["kind"]).collect();
+    assert_eq!((&log["total"], kinds), (&json!(3), vec![&json!("run"), &json!("run"), &json!("create")]));
     let now = home.run(&["state", "cat", "todo", "state/todos.json"]).stdout;
     let then = home.run(&["state", "cat", "--at", "@2", "todo", "state/todos.json"]).stdout;
     assert!(now.contains("two") && !then.contains("two") && then.contains("one"));

@@ -6,7 +6,9 @@ use crate::arguments::Global;
 use crate::output::{Fault, Format, Output};
 use clap::{Args, Subcommand};
 use hutch::package::open_folder;
-use hutch::{EntryName, Item};
+use hutch::{EntryName, Failure, Item};
+use hutch_model::digest::Digest;
+use hutch_model::ledger::Record;
 use hutch_model::snapshot::{Node, PathChange};
 use hutch_store::VolumeName;
 use serde_json::{Value, json};
@@ -23,6 +25,8 @@ pub(crate) struct StateArguments {
 
 #[derive(Debug, Subcommand)]
 enum StateCommand {
+    /// List the entries that changed the state, the last ones first
+    Log(LogArguments),
     /// List what a folder of a volume holds
     Ls(PathArguments),
     /// Write a file of a volume to standard output, unchanged
@@ -39,6 +43,18 @@ enum StateCommand {
     Status(InstanceArguments),
     /// Record what was changed in the plain directories as an entry
     Absorb(InstanceArguments),
+}
+
+#[derive(Debug, Args)]
+struct LogArguments {
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Leave out so many of the last ones
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    offset: usize,
+    #[command(flatten)]
+    instance: InstanceArguments,
 }
 
 #[derive(Debug, Args)]
@@ -88,6 +104,7 @@ struct RestoreArguments {
 
 pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> Result<ExitCode, Fault> {
     match &own.command {
+        StateCommand::Log(own) => log(global, own, output)?,
         StateCommand::Ls(own) => ls(global, own, output)?,
         StateCommand::Cat(own) => cat(global, own)?,
         StateCommand::Diff(own) => {
@@ -150,6 +167,51 @@ impl FolderArguments {
 
 fn folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
     open_folder(path).map_err(|error| Fault::file(path, &error))
+}
+
+fn log(global: &Global, own: &LogArguments, output: &Output) -> Result<(), Fault> {
+    let session = own.instance.open(global)?.0;
+    let mut changes = Vec::new();
+    for sealed in session.entries(1) {
+        let sealed = sealed.map_err(Failure::from)?;
+        let record = sealed.open().map_err(Failure::Entry)?.record;
+        if record.changes_state() {
+            changes.push((sealed.sequence, sealed.hash, record));
+        }
+    }
+    let total = changes.len();
+    let shown: Vec<_> = changes.into_iter().rev().skip(own.offset).take(own.limit).collect();
+    match output.format {
+        Format::Human => {
+            let line = |(sequence, _, record): &(u64, Digest, Record)| {
+                let paths = record.volumes.iter().flat_map(|(volume, change)| {
+                    change.changes.iter().map(move |change| format!("{volume}/{}", change.path))
+                });
+                let kind = format!("{:?}", record.kind).to_lowercase();
+                format!("@{sequence:<5} {} {kind:<8} {}", record.at, paths.collect::<Vec<_>>().join(" "))
+                    .trim_end()
+                    .to_owned()
+            };
+            output.text(&shown.iter().map(line).collect::<Vec<_>>().join("\n"))
+        }
+        Format::Json => {
+            let item = |(sequence, hash, record): &(u64, Digest, Record)| {
+                json!({
+                    "sequence": sequence, "hash": hash, "at": record.at, "kind": record.kind,
+                    "follows": record.follows, "volumes": record.volumes,
+                })
+            };
+            output.json(&json!({
+                "ok": true,
+                "command": "state log",
+                "total": total,
+                "limit": own.limit,
+                "offset": own.offset,
+                "has_more": own.offset + shown.len() < total,
+                "items": shown.iter().map(item).collect::<Vec<_>>(),
+            }))
+        }
+    }
 }
 
 fn ls(global: &Global, own: &PathArguments, output: &Output) -> Result<(), Fault> {
