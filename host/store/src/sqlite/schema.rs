@@ -3,10 +3,11 @@
 //! `user_version` is the number of migrations that were applied; a database with more than this version knows is left
 //! alone. Each opening brings the tables up to date in one transaction. Never change a migration that was released: add one.
 
-use super::pool::IfMissing;
+use super::pool::{BUSY_TIMEOUT, IfMissing};
 use crate::error::StoreError;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::Path;
+use std::time::Duration;
 
 /// Marks the file as ours: "htch".
 pub(super) const APPLICATION_ID: i32 = 0x6874_6368;
@@ -56,19 +57,18 @@ pub(super) fn migrate(
 ) -> Result<(), StoreError> {
     let database = |error| StoreError::database(path, error);
     let latest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
-    if is_current(connection, path, latest)? {
+    // In a transaction, because another process may be making the tables right now.
+    let (current, applied) = {
+        let moment = connection.transaction().map_err(database)?;
+        (is_current(&moment, path, latest)?, version(&moment).map_err(database)?)
+    };
+    if current {
         return Ok(());
     }
-    if if_missing == IfMissing::Fail && version(connection).map_err(database)? == 0 {
+    if if_missing == IfMissing::Fail && applied == 0 {
         return Err(StoreError::Missing { path: path.to_owned(), what: "store".to_owned() });
     }
-    // In a new database these decide the file's form, and must come before its first table.
-    connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").map_err(database)?;
-    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get(0)).map_err(database)?;
-    if mode != "wal" {
-        let source = std::io::Error::other(format!("the file system allows no write-ahead log (mode {mode})"));
-        return Err(StoreError::io(path, "open the database", source));
-    }
+    set_form(connection, path)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
     // Another process may have been first.
     if is_current(&transaction, path, latest)? {
@@ -81,6 +81,36 @@ pub(super) fn migrate(
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(database)?;
     transaction.pragma_update(None, "user_version", latest).map_err(database)?;
     transaction.commit().map_err(database)
+}
+
+/// How often the form of the file is tried to be set, and at what distance, while others do the same.
+const FORM_TRIES: u32 = 1000;
+const FORM_PAUSE: Duration = Duration::from_millis(10);
+
+/// Decides the file's form, which must come before its first table. SQLite never waits for a lock here, because two who wait
+/// could wait for each other: so it is tried again.
+fn set_form(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let set = || {
+        connection.busy_timeout(Duration::ZERO)?;
+        connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
+        connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get::<_, String>(0))
+    };
+    let mut result = set();
+    for _ in 0..FORM_TRIES {
+        let busy = Some(ErrorCode::DatabaseBusy);
+        if !result.as_ref().is_err_and(|error| error.sqlite_error_code() == busy) {
+            break;
+        }
+        std::thread::sleep(FORM_PAUSE);
+        result = set();
+    }
+    let mode = result.and_then(|mode| connection.busy_timeout(BUSY_TIMEOUT).map(|()| mode));
+    let mode = mode.map_err(|error| StoreError::database(path, error))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    let source = std::io::Error::other(format!("the file system allows no write-ahead log (mode {mode})"));
+    Err(StoreError::io(path, "open the database", source))
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {
@@ -172,6 +202,28 @@ mod tests {
             "hutch.db: the store has schema version 2, and this version knows versions up to 1"
         );
         assert_eq!(version(&open(&folder)).unwrap(), 2);
+    }
+
+    #[test]
+    fn many_may_make_the_same_store_at_once() {
+        for _ in 0..10 {
+            let folder = tempfile::tempdir().unwrap();
+            std::thread::scope(|scope| {
+                let started: Vec<_> = (0..8)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            let mut connection = open(&folder);
+                            connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+                            migrate(&mut connection, Path::new("hutch.db"), MIGRATIONS, IfMissing::Create)
+                        })
+                    })
+                    .collect();
+                for result in started {
+                    result.join().unwrap().unwrap();
+                }
+            });
+            assert_eq!(version(&open(&folder)).unwrap(), MIGRATIONS.len() as i64);
+        }
     }
 
     #[test]
