@@ -37,14 +37,52 @@ fn scripts() -> Vec<Script> {
         probe(&["grow-memory", "grow-and-touch", "grow-table", "stdout 100000", "stderr 100000", "stdout 9000000"]),
         probe(&["hostcall-spin --count 10000", "big-host-calls random --count 3", "big-host-calls read --count 3"]),
         probe(&["write-files 100", "tree state", "list-dir state", "stat state", "open-handles 200", "tree state"]),
-        probe(&["write-file state/f 300000", "write-at state/f 70000 hello", "append-text state/f end", "stat state/f"]),
-        probe(&["write-text state/a text", "link state/a state/b", "symlink a state/c", "read-file state/c", "rename state/a state/z", "read-link state/c", "read-file state/c", "tree state", "remove state/b", "stat state/z"]),
-        probe(&["make-dir state/d", "write-chunked state/d/f 200000 777", "truncate state/d/f 65537", "read-file state/d/f", "remove state/d --all", "tree state"]),
+        probe(&[
+            "write-file state/f 300000",
+            "write-at state/f 70000 hello",
+            "append-text state/f end",
+            "stat state/f",
+        ]),
+        probe(&[
+            "write-text state/a text",
+            "link state/a state/b",
+            "symlink a state/c",
+            "read-file state/c",
+            "rename state/a state/z",
+            "read-link state/c",
+            "read-file state/c",
+            "tree state",
+            "remove state/b",
+            "stat state/z",
+        ]),
+        probe(&[
+            "make-dir state/d",
+            "write-chunked state/d/f 200000 777",
+            "truncate state/d/f 65537",
+            "read-file state/d/f",
+            "remove state/d --all",
+            "tree state",
+        ]),
         probe(&["deep-dirs 200", "long-name 255", "long-name 256", "follow-links", "read-outside", "tree state"]),
-        probe(&["write-then-trap state/f", "write-then-exit state/f 9", "tree state", "write-then-exit state/f 0", "tree state"]),
-        small(&[(Limit::Fuel, 3_000_000)], &["spin", "hostcall-spin", "big-host-calls random", "write-then-spin state/f", "write-files 10000"]),
-        small(&[(Limit::Memory, 3 << 20)], &["grow-memory", "write-file state/f 8000000", "write-chunked state/f 8000000 65536"]),
-        small(&[(Limit::StateFiles, 10), (Limit::StateBytes, 1000)], &["write-files 50", "write-file state/f 5000", "tree state"]),
+        probe(&[
+            "write-then-trap state/f",
+            "write-then-exit state/f 9",
+            "tree state",
+            "write-then-exit state/f 0",
+            "tree state",
+        ]),
+        small(
+            &[(Limit::Fuel, 3_000_000)],
+            &["spin", "hostcall-spin", "big-host-calls random", "write-then-spin state/f", "write-files 10000"],
+        ),
+        small(
+            &[(Limit::Memory, 3 << 20)],
+            &["grow-memory", "write-file state/f 8000000", "write-chunked state/f 8000000 65536"],
+        ),
+        small(
+            &[(Limit::StateFiles, 10), (Limit::StateBytes, 1000)],
+            &["write-files 50", "write-file state/f 5000", "tree state"],
+        ),
         Script {
             todo: true,
             limits: Limits::default(),
@@ -181,15 +219,28 @@ fn processes_do_not_show() {
     let elsewhere = tempfile::tempdir().expect("a temporary folder");
     let surroundings: [(&str, &[(&str, &str)]); 4] = [
         ("exec \"$0\" \"$@\"", &[]),
-        ("cd / && exec \"$0\" \"$@\"", &[("HOME", "/nowhere"), ("TZ", "Asia/Tokyo"), ("LANG", "de_DE.UTF-8"), ("LC_ALL", "C")]),
-        ("ulimit -s 1024 && ulimit -n 64 && exec \"$0\" \"$@\"", &[("TZ", "America/Caracas"), ("USER", "somebody"), ("COLUMNS", "20")]),
-        ("umask 077 && exec nice -n 10 \"$0\" \"$@\"", &[("MALLOC_ARENA_MAX", "1"), ("RUST_MIN_STACK", "300000"), ("SOURCE_DATE_EPOCH", "0")]),
+        (
+            "cd / && exec \"$0\" \"$@\"",
+            &[("HOME", "/nowhere"), ("TZ", "Asia/Tokyo"), ("LANG", "de_DE.UTF-8"), ("LC_ALL", "C")],
+        ),
+        (
+            "ulimit -s 1024 && ulimit -n 64 && exec \"$0\" \"$@\"",
+            &[("TZ", "America/Caracas"), ("USER", "somebody"), ("COLUMNS", "20")],
+        ),
+        (
+            "umask 077 && exec nice -n 10 \"$0\" \"$@\"",
+            &[("MALLOC_ARENA_MAX", "1"), ("RUST_MIN_STACK", "300000"), ("SOURCE_DATE_EPOCH", "0")],
+        ),
     ];
     let mut pairs = 0;
     for (script, environment) in surroundings {
         let mut command = Command::new("sh");
         command.args(["-c", script]).arg(&program).args(["--exact", "observations_are_printed", "--show-output"]);
-        command.env_clear().env("PATH", "/usr/bin:/bin").envs(environment.iter().copied()).current_dir(elsewhere.path());
+        command
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .envs(environment.iter().copied())
+            .current_dir(elsewhere.path());
         let output = command.output().expect("a child process");
         let text = String::from_utf8_lossy(&output.stdout);
         let seen: Vec<&str> = text.lines().filter(|line| line.starts_with("observed ")).collect();

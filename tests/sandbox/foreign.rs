@@ -31,9 +31,11 @@ fn a_c_program_works_with_files() {
         let program = sandbox().load(&compile(optimisation), &Limits::default()).expect("a program");
 
         let run = run_parts(&program, parts(&[], Limits::default())).expect("an outcome");
-        let (said, complaint) = (String::from_utf8_lossy(&run.outcome.stdout), String::from_utf8_lossy(&run.outcome.stderr));
+        let (said, complaint) =
+            (String::from_utf8_lossy(&run.outcome.stdout), String::from_utf8_lossy(&run.outcome.stderr));
         assert_eq!(run.outcome.ending, exited(7), "{optimisation}: {complaint}");
-        let expected = r#"{"text":"hello WORLD","entries":20,"first":"file-00","last":"second.txt","year":2026,"arguments":1}"#;
+        let expected =
+            r#"{"text":"hello WORLD","entries":20,"first":"file-00","last":"second.txt","year":2026,"arguments":1}"#;
         assert_eq!(said.trim_end(), expected);
         assert!(run.after.volumes.is_empty(), "exit status 7 left state");
 

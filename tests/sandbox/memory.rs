@@ -70,7 +70,10 @@ fn main() {
         };
         let allowed = 2 * MEMORY_BYTES.min(counted) + 2 * captured + BESIDE_BYTES;
         println!("{:6.1} MiB of {:6.1}, {:6.1} counted: {words}", mib(rose), mib(allowed), mib(counted));
-        if rose > allowed || (shows && rose < 8 * MIB) || allowed > 2 * (MEMORY_BYTES + STDOUT_BYTES + STDERR_BYTES) + BESIDE_BYTES {
+        if rose > allowed
+            || (shows && rose < 8 * MIB)
+            || allowed > 2 * (MEMORY_BYTES + STDOUT_BYTES + STDERR_BYTES) + BESIDE_BYTES
+        {
             failed.push(words);
         }
     }

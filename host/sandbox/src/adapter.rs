@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use wasi_preview1_component_adapter_provider::{
     WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
 };
-use wasm_encoder::{ImportSection, RawSection};
 use wasm_encoder::reencode::{Error as ReencodeError, Reencode, utils};
+use wasm_encoder::{ImportSection, RawSection};
 use wasmparser::{Imports, Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;

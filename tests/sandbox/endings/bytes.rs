@@ -16,7 +16,9 @@ fn code(bytes: &[u8], limits: &Limits) -> Option<ErrorCode> {
 fn what_is_no_component_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cache = ArtifactCache::open(folder.path());
-    Sandbox::new(Compile::Here, cache).load(&WatGuest::body("i32.const 0").bytes(), &Limits::default()).expect("a program");
+    Sandbox::new(Compile::Here, cache)
+        .load(&WatGuest::body("i32.const 0").bytes(), &Limits::default())
+        .expect("a program");
     let entry = std::fs::read_dir(folder.path()).expect("the cache").next().expect("an entry").expect("an entry");
     let artifact = std::fs::read(entry.path()).expect("an artifact");
     assert!(artifact.starts_with(b"\x7fELF"), "an artifact is an ELF file, which is what this test needs");
@@ -82,7 +84,8 @@ fn shapes_beyond_their_bounds_are_refused() {
 fn truncations_are_refused() {
     let bytes = WatGuest::body("i32.const 0").bytes();
     let lengths = 0..bytes.len();
-    let whole = lengths.filter(|length| code(&bytes[..*length], &Limits::default()) != Some(ErrorCode::ComponentInvalid));
+    let whole =
+        lengths.filter(|length| code(&bytes[..*length], &Limits::default()) != Some(ErrorCode::ComponentInvalid));
     // Only where nothing but names is missing.
     let whole: Vec<usize> = whole.collect();
     assert!(whole.len() <= 1 && whole.iter().all(|length| bytes.len() - length < 100), "{whole:?} of {}", bytes.len());
@@ -138,7 +141,9 @@ fn mutated_components_load_or_are_refused_and_what_loads_ends() {
            (loop $l (br_if $l (i32.lt_u (local.tee 0 (call_indirect (param i32) (result i32) (local.get 0) (i32.const 0))) (i32.const 1000))))
            (memory.fill (i32.const 8) (i32.const 1) (i32.const 100)) (i32.const 0))",
     );
-    adding.imports = "(import \"wasi:random/random@0.2.0\" (instance $random (export \"get-random-u64\" (func (result u64)))))".to_owned();
+    adding.imports =
+        "(import \"wasi:random/random@0.2.0\" (instance $random (export \"get-random-u64\" (func (result u64)))))"
+            .to_owned();
     adding.lowered = vec![("random", "$random \"get-random-u64\"")];
     let module = wat("(module (import \"wasi_snapshot_preview1\" \"proc_exit\" (func $exit (param i32))) (memory (export \"memory\") 1)
         (func (export \"_start\") (call $exit (i32.load (i32.const 16)))))");
@@ -164,6 +169,9 @@ fn mutated_components_load_or_are_refused_and_what_loads_ends() {
     }
     println!("{MUTATIONS} mutations: {loaded} loaded, {good} of them ended well");
     // Mutations that all fail at the first byte, or that change nothing, would prove nothing.
-    assert!(loaded > MUTATIONS / 100 && good > 0 && loaded - good > MUTATIONS / 1000, "{loaded} loaded, {good} ended well");
+    assert!(
+        loaded > MUTATIONS / 100 && good > 0 && loaded - good > MUTATIONS / 1000,
+        "{loaded} loaded, {good} ended well"
+    );
     assert!(sandbox().load(&adding.bytes(), &Limits::default()).is_ok());
 }

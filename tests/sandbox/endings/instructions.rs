@@ -34,7 +34,13 @@ fn traps_have_their_names() {
             "bad_signature",
             format!("(table funcref (elem $f)) (func $f) {}", run("(call_indirect (result i32) (i32.const 0))")),
         ),
-        ("table_out_of_bounds", format!("(table 1 funcref) (elem $e func) {}", run("(table.init $e (i32.const 2) (i32.const 0) (i32.const 0)) (i32.const 0)"))),
+        (
+            "table_out_of_bounds",
+            format!(
+                "(table 1 funcref) (elem $e func) {}",
+                run("(table.init $e (i32.const 2) (i32.const 0) (i32.const 0)) (i32.const 0)")
+            ),
+        ),
         ("unreachable_code_reached", format!("(func $s unreachable) (start $s) {}", run("i32.const 0"))),
         ("memory_out_of_bounds", format!("(data (i32.const 131072) \"x\") {}", run("i32.const 0"))),
     ];
@@ -95,9 +101,8 @@ fn endless_loops_end_by_fuel() {
 #[test]
 fn endless_loops_end_by_the_clock() {
     for (name, guest) in endless() {
-        let case = Case::wat(name, &guest, limited(Limit::WallTime))
-            .under(Limit::Fuel, u64::MAX)
-            .under(Limit::WallTime, 100);
+        let case =
+            Case::wat(name, &guest, limited(Limit::WallTime)).under(Limit::Fuel, u64::MAX).under(Limit::WallTime, 100);
         let run = case.run().expect("an outcome");
         assert!(run.measured.wall_time_us < 1_000_000, "{name} was stopped after {} us", run.measured.wall_time_us);
         check(&[case]);
@@ -106,10 +111,7 @@ fn endless_loops_end_by_the_clock() {
 
 #[test]
 fn growth() {
-    let grow = |pages: u64, then: &str| {
-        let guest = WatGuest::body(&format!("(memory.grow (i32.const {pages})) {then}"));
-        guest
-    };
+    let grow = |pages: u64, then: &str| WatGuest::body(&format!("(memory.grow (i32.const {pages})) {then}"));
     // The template's memory has two pages.
     let limit = |pages: u64| pages * PAGE;
     let or_trap = "i32.const -1 i32.eq if unreachable end i32.const 0";
@@ -152,6 +154,19 @@ fn growth() {
         Case::wat("table beyond, handled", &table(10, "drop i32.const 0"), exited(0))
             .under(Limit::Tables, 10)
             .refused(&[Limit::Tables]),
+        // Of two refusals, the later one counts.
+        Case::wat(
+            "table beyond, then memory beyond",
+            &WatGuest::core(
+                "(table $t 1 funcref) (func (export \"run\") (result i32) (drop (table.grow $t (ref.null func) (i32.const 100)))
+                   (drop (memory.grow (i32.const 100))) unreachable)",
+            ),
+            limited(Limit::Memory),
+        )
+        .under(Limit::Memory, limit(10))
+        .under(Limit::Tables, 10)
+        .refused(&[Limit::Memory, Limit::Tables])
+        .inexact(),
         // Memories add up.
         Case::text("ten memories fit", &many_memories, exited(0)).under(Limit::Memory, limit(1000)),
         Case::text("ten memories do not", &many_memories, limited(Limit::Memory))

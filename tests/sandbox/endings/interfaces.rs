@@ -82,7 +82,9 @@ fn run(body: &str) -> WatGuest {
 #[test]
 fn pointers_and_lengths() {
     let write = |pointer: i64, length: i64| {
-        run(&format!("(call $write (call $stdout) (i32.const {pointer}) (i32.const {length}) (i32.const 8)) (i32.const 0)"))
+        run(&format!(
+            "(call $write (call $stdout) (i32.const {pointer}) (i32.const {length}) (i32.const 8)) (i32.const 0)"
+        ))
     };
     check(&[
         Case::wat("the last byte", &write(131_071, 1), exited(0)).says("\0"),
@@ -99,11 +101,15 @@ fn pointers_and_lengths() {
 #[test]
 fn permits_of_streams() {
     let write = |function: &str, length: u64| {
-        let mut guest = run(&format!("(call {function} (call $stdout) (i32.const 0) (i32.const {length}) (i32.const 8)) (i32.load8_u (i32.const 8))"));
+        let mut guest = run(&format!(
+            "(call {function} (call $stdout) (i32.const 0) (i32.const {length}) (i32.const 8)) (i32.load8_u (i32.const 8))"
+        ));
         guest.memory = "8".to_owned();
         guest
     };
-    let zeroes = |length: u64| run(&format!("(call $zeroes (call $stdout) (i64.const {length}) (i32.const 8)) (i32.load8_u (i32.const 8))"));
+    let zeroes = |length: u64| {
+        run(&format!("(call $zeroes (call $stdout) (i64.const {length}) (i32.const 8)) (i32.load8_u (i32.const 8))"))
+    };
     check(&[
         Case::wat("64 KiB", &write("$write", 65_536), exited(0)),
         Case::wat("64 KiB and 1", &write("$write", 65_537), trapped("write_beyond_permit")),
@@ -118,8 +124,10 @@ fn permits_of_streams() {
 #[test]
 fn handles() {
     let many = |work: &str| {
-        run(&format!("(loop $again {work} (local.set $i (i32.add (local.get $i) (i32.const 1)))
-                        (br_if $again (i32.lt_u (local.get $i) (i32.const 100000)))) i32.const 0"))
+        run(&format!(
+            "(loop $again {work} (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                        (br_if $again (i32.lt_u (local.get $i) (i32.const 100000)))) i32.const 0"
+        ))
     };
     let duplicates = |count: u32| {
         let mut guest = run(&format!(
@@ -132,21 +140,65 @@ fn handles() {
         guest
     };
     check(&[
-        Case::wat("none", &run("(call $write (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)) (i32.const 0)"), trapped(BROKEN)),
-        Case::wat("forged", &run("(call $write (i32.const 1234) (i32.const 0) (i32.const 1) (i32.const 8)) (i32.const 0)"), trapped(BROKEN)),
-        Case::wat("of another type", &run("(call $write (call $subscribe (i64.const 1)) (i32.const 0) (i32.const 1) (i32.const 8)) (i32.const 0)"), trapped(BROKEN)),
-        Case::wat("dropped twice", &run("(local.set $h (call $stdout)) (call $drop_output (local.get $h)) (call $drop_output (local.get $h)) (i32.const 0)"), trapped(BROKEN)),
-        Case::wat("used after its end", &run("(local.set $h (call $stdout)) (call $drop_output (local.get $h)) (call $write (local.get $h) (i32.const 0) (i32.const 1) (i32.const 8)) (i32.const 0)"), trapped(BROKEN)),
-        Case::wat("dropped as another type", &run("(call $drop_output (call $subscribe (i64.const 1))) (i32.const 0)"), trapped(BROKEN)),
+        Case::wat(
+            "none",
+            &run("(call $write (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)) (i32.const 0)"),
+            trapped(BROKEN),
+        ),
+        Case::wat(
+            "forged",
+            &run("(call $write (i32.const 1234) (i32.const 0) (i32.const 1) (i32.const 8)) (i32.const 0)"),
+            trapped(BROKEN),
+        ),
+        Case::wat(
+            "of another type",
+            &run(
+                "(call $write (call $subscribe (i64.const 1)) (i32.const 0) (i32.const 1) (i32.const 8)) (i32.const 0)",
+            ),
+            trapped(BROKEN),
+        ),
+        Case::wat(
+            "dropped twice",
+            &run(
+                "(local.set $h (call $stdout)) (call $drop_output (local.get $h)) (call $drop_output (local.get $h)) (i32.const 0)",
+            ),
+            trapped(BROKEN),
+        ),
+        Case::wat(
+            "used after its end",
+            &run(
+                "(local.set $h (call $stdout)) (call $drop_output (local.get $h)) (call $write (local.get $h) (i32.const 0) (i32.const 1) (i32.const 8)) (i32.const 0)",
+            ),
+            trapped(BROKEN),
+        ),
+        Case::wat(
+            "dropped as another type",
+            &run("(call $drop_output (call $subscribe (i64.const 1))) (i32.const 0)"),
+            trapped(BROKEN),
+        ),
         Case::wat("made and dropped", &many("(call $drop_pollable (call $subscribe (i64.const 1)))"), exited(0)),
         Case::wat("made and kept", &many("(drop (call $subscribe (i64.const 1)))"), limited(Limit::Handles)),
         Case::wat("streams kept", &many("(drop (call $stdout))"), limited(Limit::Handles)),
-        Case::wat("to the limit", &run("(drop (call $stdout)) (drop (call $stdout)) (i32.const 0)"), exited(0)).under(Limit::Handles, 2),
-        Case::wat("beyond the limit", &run("(drop (call $stdout)) (drop (call $stdout)) (i32.const 0)"), limited(Limit::Handles)).under(Limit::Handles, 1),
-        Case::wat("poll of nothing", &run("(call $poll (i32.const 0) (i32.const 0) (i32.const 8)) (i32.const 0)"), trapped("poll_of_nothing")),
+        Case::wat("to the limit", &run("(drop (call $stdout)) (drop (call $stdout)) (i32.const 0)"), exited(0))
+            .under(Limit::Handles, 2),
+        Case::wat(
+            "beyond the limit",
+            &run("(drop (call $stdout)) (drop (call $stdout)) (i32.const 0)"),
+            limited(Limit::Handles),
+        )
+        .under(Limit::Handles, 1),
+        Case::wat(
+            "poll of nothing",
+            &run("(call $poll (i32.const 0) (i32.const 0) (i32.const 8)) (i32.const 0)"),
+            trapped("poll_of_nothing"),
+        ),
         Case::wat("poll of one many times", &duplicates(4_000), exited(0)),
         Case::wat("poll of one too many times", &duplicates(5_000), limited(Limit::Handles)),
-        Case::wat("poll of a list without end", &run("(call $poll (i32.const 0) (i32.const 0x3fffffff) (i32.const 8)) (i32.const 0)"), trapped(BROKEN)),
+        Case::wat(
+            "poll of a list without end",
+            &run("(call $poll (i32.const 0) (i32.const 0x3fffffff) (i32.const 8)) (i32.const 0)"),
+            trapped(BROKEN),
+        ),
     ]);
 }
 
@@ -166,10 +218,18 @@ fn realloc() {
         Case::wat("loops, by the clock", &with("(loop $l (br $l)) unreachable"), limited(Limit::WallTime))
             .under(Limit::Fuel, u64::MAX)
             .under(Limit::WallTime, 50),
-        Case::wat("recurses", &with("(drop (call 0 (local.get 0) (local.get 1) (local.get 2) (local.get 3))) (i32.const 0)"), limited(Limit::Stack)),
-        Case::wat("grows without end", &with("(loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable"), limited(Limit::Memory))
-            .refused(&[Limit::Memory])
-            .inexact(),
+        Case::wat(
+            "recurses",
+            &with("(drop (call 0 (local.get 0) (local.get 1) (local.get 2) (local.get 3))) (i32.const 0)"),
+            limited(Limit::Stack),
+        ),
+        Case::wat(
+            "grows without end",
+            &with("(loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable"),
+            limited(Limit::Memory),
+        )
+        .refused(&[Limit::Memory])
+        .inexact(),
     ]);
 }
 
@@ -177,7 +237,9 @@ fn realloc() {
 fn too_much_at_once() {
     let random = |length: u64| run(&format!("(call $random (i64.const {length}) (i32.const 8)) (i32.const 0)"));
     let write = |length: u64| {
-        let mut guest = run(&format!("(call $write (call $stdout) (i32.const 0) (i32.const {length}) (i32.const 8)) (i32.const 0)"));
+        let mut guest = run(&format!(
+            "(call $write (call $stdout) (i32.const 0) (i32.const {length}) (i32.const 8)) (i32.const 0)"
+        ));
         guest.memory = "100".to_owned();
         guest
     };
@@ -199,7 +261,8 @@ fn ends_inside_calls() {
         "(func $a (param i32) (if (local.get 0) (then (call $a (i32.sub (local.get 0) (i32.const 1)))) (else (call $exit (i32.const 0)))))
          (func (export \"run\") (result i32) (call $a (i32.const 100)) unreachable)",
     );
-    let started = guest("(func $s (call $exit (i32.const 0))) (start $s) (func (export \"run\") (result i32) unreachable)");
+    let started =
+        guest("(func $s (call $exit (i32.const 0))) (start $s) (func (export \"run\") (result i32) unreachable)");
     check(&[
         Case::wat("exit with ok", &exit(0), exited(0)),
         Case::wat("exit with err", &exit(1), exited(1)),

@@ -7,7 +7,9 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
 
 fn module(imports: &str, body: &str) -> String {
-    format!("(module {imports} (memory (export \"memory\") 1) (data (i32.const 64) \"hello\\n\") (func (export \"_start\") (local i32) {body}))")
+    format!(
+        "(module {imports} (memory (export \"memory\") 1) (data (i32.const 64) \"hello\\n\") (func (export \"_start\") (local i32) {body}))"
+    )
 }
 
 fn import(name: &str, ty: &str) -> String {
@@ -38,8 +40,10 @@ fn modules_run_to_their_ends() {
         Case::text("exits with 255", &module(&exit, "(call $proc_exit (i32.const 255))"), exited(255)),
         Case::text("writes", &module(&write, &hello(1)), exited(0)).says("hello\n"),
         Case::text("writes to stderr", &module(&write, &hello(2)), exited(0)).says(""),
-        Case::text("writes without end", &module(&write, &endless), limited(Limit::Stdout)).under(Limit::Stdout, 10_000),
-        Case::text("writes without end, by fuel", &module(&write, &endless), limited(Limit::Fuel)).under(Limit::Fuel, 1_000_000),
+        Case::text("writes without end", &module(&write, &endless), limited(Limit::Stdout))
+            .under(Limit::Stdout, 10_000),
+        Case::text("writes without end, by fuel", &module(&write, &endless), limited(Limit::Fuel))
+            .under(Limit::Fuel, 1_000_000),
         Case::text("sleeps for an hour", &module(&sleep, hour), exited(0)).under(Limit::WallTime, 2_000),
         Case::text("spins", &module("", "(loop $l (br $l))"), limited(Limit::Fuel)).under(Limit::Fuel, 10_000_000),
     ]);
