@@ -65,19 +65,20 @@ fn main() {
     let again = python(&program, FILES, &[]);
     assert_eq!((&run.outcome, &run.after.volumes), (&again.outcome, &again.after.volumes));
 
-    let ends: [(&str, &[(Limit, u64)], Ending); 5] = [
-        ("raise SystemExit(7)", &[], exited(7)),
-        ("open('state/f', 'w').write('x'); 1 / 0", &[], exited(1)),
-        ("while True: pass", &[(Limit::Fuel, 2_000_000_000)], limited(Limit::Fuel)),
-        ("x = 'x' * (1 << 30)", &[], limited(Limit::Memory)),
-        (
+    let end = |code: &'static str, changed: &[(Limit, u64)], ending: Ending| (code, changed.to_vec(), ending);
+    let ends = [
+        end("raise SystemExit(7)", &[], exited(7)),
+        end("open('state/f', 'w').write('x'); 1 / 0", &[], exited(1)),
+        end("while True: pass", &[(Limit::Fuel, 2_000_000_000)], limited(Limit::Fuel)),
+        end("x = 'x' * (1 << 30)", &[], limited(Limit::Memory)),
+        end(
             "f = open('state/f', 'w'); f.write('x' * 5000); f.close()",
             &[(Limit::StateBytes, 4999)],
             limited(Limit::StateBytes),
         ),
     ];
     for (code, changed, ending) in ends {
-        let run = python(&program, code, changed);
+        let run = python(&program, code, &changed);
         assert_eq!(run.outcome.ending, ending, "{code}");
         assert!(run.after.volumes.is_empty(), "{code} left state");
     }

@@ -150,8 +150,13 @@ fn denied(length: u32) -> WatGuest {
     guest
 }
 
-/// Runs it twice with different fuel, and divides the differences.
+/// The least of three measurements: other work on the machine only adds.
 fn ns_per_fuel(guest: &WatGuest) -> f64 {
+    (0..3).map(|_| measure(guest)).fold(f64::INFINITY, f64::min)
+}
+
+/// Runs it twice with different fuel, and divides the differences.
+fn measure(guest: &WatGuest) -> f64 {
     let bytes = guest.bytes();
     let mut points = Vec::new();
     for fuel in [4_000_000, 44_000_000] {

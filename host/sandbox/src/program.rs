@@ -84,15 +84,11 @@ impl Sandbox {
             return Err(LoadError::TooMuch(format!("it has {} bytes, more than {max}", component.len())));
         }
         let digest = Digest::of(Kind::Component, component);
-        eprintln!("digest {}", start.elapsed().as_nanos() / 1000);
         let stack_bytes = limits.get(Limit::Stack);
         let engine = self.engine(stack_bytes)?;
         let key = artifact_key(&digest);
-        eprintln!("engine+key {}", start.elapsed().as_nanos() / 1000);
         let cached = self.cache.as_ref().and_then(|cache| cache.get(&key));
-        eprintln!("get {}", start.elapsed().as_nanos() / 1000);
         let cached = cached.and_then(|artifact| map(&engine, &artifact).ok());
-        eprintln!("map {}", start.elapsed().as_nanos() / 1000);
         let compiled = cached.is_none();
         let component = match cached {
             Some(component) => component,
@@ -106,9 +102,7 @@ impl Sandbox {
         };
         let component_type = component.component_type();
         check_command(&engine, &component_type).map_err(LoadError::Invalid)?;
-        eprintln!("check {}", start.elapsed().as_nanos() / 1000);
         let linker = wasi::link(&engine, &component_type);
-        eprintln!("link {}", start.elapsed().as_nanos() / 1000);
         let linked = linker.and_then(|linker| GuestPre::new(linker.instantiate_pre(&component)?));
         let linked = linked.map_err(|error| LoadError::Invalid(format!("{error:#}")))?;
         let load_time_us = start.elapsed().as_micros() as u64;

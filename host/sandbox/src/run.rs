@@ -185,11 +185,11 @@ fn finish(
         Stopped::Exited(status) => Ending::Exited { status },
         Stopped::Trapped(trap) => Ending::Trapped { trap },
     };
-    // A guest that was refused something and did not end well is ended by that refusal.
+    // A guest that was refused something and did not end well is ended by that refusal, the last one.
     if !matches!(ending, Ending::Exited { status: 0 } | Ending::Limited { .. })
-        && let Some(limit) = world.meter.refused().last()
+        && let Some(limit) = world.meter.refused_last()
     {
-        ending = Ending::Limited { limit: *limit };
+        ending = Ending::Limited { limit };
     }
     let mut after = WorldAfter::default();
     if ending == (Ending::Exited { status: 0 }) {
