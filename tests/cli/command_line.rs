@@ -85,14 +85,22 @@ fn an_argument_that_is_no_text_is_refused() {
 #[test]
 fn everything_after_the_package_is_the_guests() {
     let machine = Machine::new();
-    let words = ["args", "--yes", "--limit", "fuel=1", "--", "--help", "-x", "--stdin", "--envelope", "", "ünï", "a b"];
+    // Also right after it, where the host has flags of the same name.
+    for words in
+        [&["--human", "args", "x"][..], &["--yes", "args"], &["--limit", "fuel=1"], &["--stdin", "args"], &["-x"]]
+    {
+        assert_eq!(machine.probe(&[], words).guest_failure(2)["error"]["code"], "UNKNOWN_FLAG", "{words:?}");
+    }
+    let words =
+        ["args", "--", "--yes", "--limit", "fuel=1", "--", "--help", "-x", "--stdin", "--envelope", "", "ünï", "a b"];
     let answer = machine.probe(&[], &words).answer();
     assert_eq!(answer["args"], serde_json::json!(words[1..]));
     let failure = machine.todo(&["list", "--frobnicate"]).guest_failure(2);
     assert_eq!(failure["error"]["code"], "UNKNOWN_FLAG");
     let help = machine.todo(&["--help"]).answer();
-    assert_eq!(help["ok"], true);
-    assert!(help.to_string().contains("reminder set"), "the guest's help, not the host's");
+    assert!(help.to_string().contains("reminder set"), "the guest's help, not the host's: {help}");
+    // The guest's --human does not change how the host speaks.
+    machine.todo(&["--human", "remove", "td_0001", "--confirm"]).fault("CONFIRMATION_REQUIRED", 30);
 }
 
 #[test]

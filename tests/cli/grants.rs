@@ -62,40 +62,41 @@ fn holds(folder: &std::path::Path, text: &[u8]) -> bool {
 fn arguments_that_look_dangerous_are_held_back() {
     let machine = Machine::new();
     let token = "ghp_0123456789abcdef0123456789abcdef";
-    // For each argument the rule that holds it back, by how strictly arguments are judged.
-    for (argument, strict, text) in [
-        (token, Some("G2"), Some("G2")),
-        ("AKIAIOSFODNN7EXAMPLE", Some("G2"), Some("G2")),
-        ("-----BEGIN RSA PRIVATE KEY-----", Some("G2"), Some("G2")),
-        ("config/.env", Some("G3"), Some("G3")),
-        ("/home/me/.ssh/id_rsa", Some("G3"), Some("G3")),
-        ("../../etc/passwd", Some("S4"), Some("S4")),
-        ("%2e%2e%2fpasswd", Some("S4"), Some("S4")),
-        ("a\nb", Some("S4"), Some("S4")),
-        ("a\u{1b}[2Jb", Some("S4"), Some("S4")),
-        ("a; rm -rf /", Some("G8"), None),
-        ("$(reboot)", Some("G8"), None),
-        ("`reboot`", Some("G8"), None),
-        ("a | b", Some("G8"), None),
-        ("Buy milk & eggs", None, None),
-        ("it's 50% done, really!", None, None),
-        ("日本語 🎉", None, None),
+    // What each argument is held back for: as prose and as a path by a strict judge, as prose and as a path by a lenient one.
+    for (argument, rules) in [
+        (token, ["G2", "G2", "G2", "G2"]),
+        ("AKIAIOSFODNN7EXAMPLE", ["G2", "G2", "G2", "G2"]),
+        ("-----BEGIN RSA PRIVATE KEY-----", ["G2", "G2", "G2", "G2"]),
+        ("a\nb", ["S4", "S4", "S4", "S4"]),
+        ("a\u{1b}[2Jb", ["S4", "S4", "S4", "S4"]),
+        ("config/.env", ["G3", "G3", "", "G3"]),
+        ("/home/me/.ssh/id_rsa", ["G3", "G3", "", "G3"]),
+        ("../../etc/passwd", ["S4", "S4", "", "S4"]),
+        ("%2e%2e%2fpasswd", ["S4", "S4", "", "S4"]),
+        ("a; rm -rf /", ["", "G8", "", "G8"]),
+        ("$(reboot)", ["", "G8", "", "G8"]),
+        ("`reboot`", ["", "G8", "", "G8"]),
+        ("a | b", ["", "G8", "", "G8"]),
+        ("Buy milk & eggs", ["", "", "", ""]),
+        ("it's 50% done, really!", ["", "", "", ""]),
+        ("日本語 🎉", ["", "", "", ""]),
     ] {
-        for (policy, rule) in [("strict", strict), ("text", text), ("off", None)] {
-            let ran = machine.probe(&["--guard", policy], &["args", argument]);
-            match rule {
-                None => assert_eq!(ran.answer()["args"], json!([argument]), "{policy}"),
-                Some(rule) => {
-                    let fault = ran.fault("ARGUMENT_REFUSED", 2);
-                    assert_eq!(
-                        (&fault.details["rule"], &fault.details["argument"]),
-                        (&json!(rule), &json!(2)),
-                        "{policy} {argument:?}"
-                    );
-                    assert!(!ran.stderr.contains(token), "the report repeats the secret");
-                }
+        let judges = [("strict", "args"), ("strict", "read-link"), ("text", "args"), ("text", "read-link")];
+        for ((policy, command), rule) in judges.into_iter().zip(rules) {
+            // `args` shows what it is given; `read-link` takes a path, and finds nothing there.
+            let ran = machine.probe(&["--guard", policy], &[command, argument]);
+            if !rule.is_empty() {
+                let fault = ran.fault("ARGUMENT_REFUSED", 2);
+                let details = (&fault.details["rule"], &fault.details["argument"]);
+                assert_eq!(details, (&json!(rule), &json!(2)), "{policy} {command} {argument:?}");
+                assert!(!ran.stderr.contains(token), "the report repeats the secret");
+            } else if command == "args" {
+                assert_eq!(ran.answer()["args"], json!([argument]), "{policy}");
+            } else {
+                ran.guest_failure(1);
             }
         }
+        assert_eq!(machine.probe(&["--guard", "off"], &["args", argument]).answer()["args"], json!([argument]));
     }
 }
 

@@ -319,14 +319,14 @@ fn a_package_can_ask_and_the_operator_has_the_last_word() {
         package::with_manifest(&machine, "asks", "    state:\n", "    limits:\n      stdout_bytes: 100\n    state:\n");
     let run = |options: &[&str]| machine.guest(&[options, &[asks.to_str().unwrap(), "stdout", "200"]].concat());
     run(&[]).fault("STDOUT_LIMIT", 43);
-    run(&["--limit", "stdout_bytes=200"]).answer();
+    assert_eq!(run(&["--limit", "stdout_bytes=200"]).status, 0);
     run(&["--limit", "stdout_bytes=10"]).fault("STDOUT_LIMIT", 43);
 }
 
 #[test]
 fn amounts_have_units() {
     let machine = Machine::new();
-    machine.probe(&["--limit", "stdout_bytes=1KiB"], &["stdout", "1024"]).answer();
+    assert_eq!(machine.probe(&["--limit", "stdout_bytes=1KiB"], &["stdout", "1024"]).status, 0);
     machine.probe(&["--limit", "stdout_bytes=1KiB"], &["stdout", "1025"]).fault("STDOUT_LIMIT", 43);
     machine.probe(&["--limit", "stdout_bytes=1kB"], &["stdout", "1001"]).fault("STDOUT_LIMIT", 43);
     machine.probe(&["--limit", "wall_time_ms=2min"], &["return-ok"]).answer();
