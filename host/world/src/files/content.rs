@@ -92,7 +92,9 @@ impl World {
             let content = self.content(id)?;
             if let Some(chunk) = content.written.get(&number) {
                 bytes.extend_from_slice(chunk.get(from..to.min(chunk.len())).unwrap_or_default());
-            } else if let Some(base) = content.base {
+            } else if let Some(base) = content.base
+                && at < base.visible
+            {
                 let chunk = self.base_chunk(&base, number)?;
                 let to = to.min(chunk_length(base.visible, number) as usize);
                 bytes.extend_from_slice(chunk.get(from..to).unwrap_or_default());
