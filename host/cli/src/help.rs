@@ -37,7 +37,9 @@ fn mistake(error: &clap::Error) -> Fault {
     let message = match error.kind() {
         ErrorKind::UnknownArgument => format!("there is no option {argument}"),
         ErrorKind::InvalidSubcommand => format!("there is no command {command}"),
-        ErrorKind::MissingSubcommand => "a command is missing".to_owned(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            "a command is missing".to_owned()
+        }
         ErrorKind::MissingRequiredArgument => format!("missing: {argument}"),
         ErrorKind::ArgumentConflict => {
             format!("{argument} can't be given together with {}", context(ContextKind::PriorArg))

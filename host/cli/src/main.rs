@@ -9,11 +9,13 @@ mod invocation;
 mod output;
 mod query;
 mod surroundings;
+mod words;
 
 use arguments::Arguments;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use output::{Fault, Format, Output};
 use std::process::ExitCode;
+use words::Words;
 
 fn main() -> ExitCode {
     let words: Vec<String> = match std::env::args_os().map(std::ffi::OsString::into_string).collect() {
@@ -23,10 +25,13 @@ fn main() -> ExitCode {
             return Output::new(Format::Json, false).fail(&Fault::usage(message));
         }
     };
-    let format = Format::asked_for(&words);
-    let output = Output::new(format, words.iter().any(|word| word == "--quiet"));
-    match Arguments::try_parse_from(&words) {
+    let mut command = Arguments::command();
+    command.build();
+    let words = Words::split(words, &command);
+    let format = Format::asked_for(&words.host);
+    let output = Output::new(format, words.host.iter().any(|word| word == "--quiet"));
+    match Arguments::try_parse_from(words.parsed()) {
         Ok(arguments) => commands::run(arguments, &output),
-        Err(error) => help::answer(&words, &error, &output),
+        Err(error) => help::answer(&words.host, &error, &output),
     }
 }

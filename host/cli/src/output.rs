@@ -21,10 +21,9 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What the command line asks for, told before it is parsed: also a line that can't be parsed is answered in it. HUTCH_FORMAT
-    /// says what holds without a flag.
+    /// What the host's part of the command line asks for, told before it is parsed: also a line that can't be parsed is answered
+    /// in it. HUTCH_FORMAT says what holds without a flag.
     pub(crate) fn asked_for(words: &[String]) -> Format {
-        // What follows the package belongs to the guest, but a wrong guess here only changes how an error looks.
         let last = words.iter().rev().find(|word| *word == "--human" || *word == "--agent");
         match last.map(String::as_str) {
             Some("--human") => Format::Human,

@@ -3,7 +3,7 @@
 use hutch_model::digest::{Digest, Hasher, Kind};
 use std::hash::Hash;
 use std::sync::OnceLock;
-use wasmtime::{Config, Engine, OperatorCost, OptLevel, RegallocAlgorithm};
+use wasmtime::{Config, Engine, OperatorCost, OptLevel, RegallocAlgorithm, WasmBacktraceDetails};
 
 /// Raise it when a change here changes outcomes but not the settings that wasmtime hashes.
 const PROFILE_REVISION: u32 = 1;
@@ -42,6 +42,8 @@ fn config() -> Config {
     config.memory_may_move(false);
     // Names, not backtraces: a trap says which it was. What would describe code addresses is left out of artifacts.
     config.wasm_backtrace_max_frames(None);
+    // Said, or the engine asks WASMTIME_BACKTRACE_DETAILS, and with it no artifact would load.
+    config.wasm_backtrace_details(WasmBacktraceDetails::Disable);
     config.generate_address_map(false);
     config.native_unwind_info(cfg!(windows));
     config.debug_symbols(false);

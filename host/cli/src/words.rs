@@ -1,0 +1,91 @@
+//! Which words of the command line are the host's. The package ends them: a flag that follows it is the guest's, even if the host
+//! has one of the same name, or a guest's arguments could confirm what they ask for.
+
+use clap::{Arg, Command};
+
+/// Words in two parts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Words {
+    /// The program's name, its options, a command, its options, and the package if the command takes one.
+    pub(crate) host: Vec<String>,
+    /// What follows the package.
+    pub(crate) guest: Vec<String>,
+}
+
+impl Words {
+    /// Splits words as `command`, built, would read them.
+    pub(crate) fn split(words: Vec<String>, command: &Command) -> Words {
+        let mut at = command;
+        let mut rest = words.iter().enumerate().skip(1);
+        while let Some((place, word)) = rest.next() {
+            if word == "--" {
+                break;
+            } else if word.starts_with('-') && word != "-" {
+                if let (Some(option), false) = (option(at, word), word.contains('='))
+                    && option.get_action().takes_values()
+                {
+                    rest.next();
+                }
+            } else if let Some(inner) = at.find_subcommand(word) {
+                at = inner;
+            } else if at.get_positionals().any(Arg::is_trailing_var_arg_set) {
+                let mut host = words;
+                let guest = host.split_off(place + 1);
+                return Words { host, guest };
+            }
+        }
+        Words { host: words, guest: Vec::new() }
+    }
+
+    /// All words, for a parser that may take nothing after the package for an option.
+    pub(crate) fn parsed(&self) -> Vec<String> {
+        let end = (!self.guest.is_empty()).then(|| "--".to_owned());
+        self.host.iter().cloned().chain(end).chain(self.guest.iter().cloned()).collect()
+    }
+}
+
+fn option<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {
+    let name = word.split('=').next().unwrap_or_default();
+    let mut letters = name.trim_start_matches('-').chars();
+    let letter = letters.next().filter(|_| letters.next().is_none());
+    command.get_arguments().find(|argument| match name.strip_prefix("--") {
+        Some(name) => argument.get_long() == Some(name),
+        None => letter.is_some() && argument.get_short() == letter,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::Arguments;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_package_ends_the_hosts_words() {
+        let mut command = Arguments::command();
+        command.build();
+        // The part before the bar is the host's.
+        for line in [
+            "hutch run todo | --yes remove td_0001",
+            "hutch run todo | --help",
+            "hutch run todo | -- --human",
+            "hutch run --yes todo | --human --limit fuel=1",
+            "hutch --human run --limit fuel=1 --limit=handles=2 todo | list run check",
+            "hutch --home run run --instance check run | run",
+            "hutch run -h todo | x",
+            "hutch run - | -x",
+            "hutch run -- todo --human x |",
+            "hutch run --frobnicate todo | --yes",
+            "hutch check todo --human |",
+            "hutch --human |",
+            "hutch frobnicate --yes |",
+            "hutch |",
+        ] {
+            let (host, guest) = line.split_once('|').unwrap();
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let expected = Words { host: words(host), guest: words(guest) };
+            let all = [words(host), words(guest)].concat();
+            assert_eq!(Words::split(all, &command), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! No code. See `Cargo.toml`.

@@ -1,0 +1,137 @@
+//! Compiled artifacts: made once, never trusted when broken, and never a reason to fail.
+
+use crate::support::{Machine, Ran, probe, todo};
+use std::path::{Path, PathBuf};
+
+/// Runs the probe with the cache below this folder; whether it was compiled. The answer is always the same.
+fn compiled(machine: &Machine, cache: impl AsRef<Path>) -> bool {
+    let mut command = machine.hutch(["run", "--envelope", &probe(), "args", "an answer"]);
+    let ran = Ran::of(command.env("XDG_CACHE_HOME", cache.as_ref()));
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let envelope = ran.envelope();
+    assert_eq!(envelope.output["args"], serde_json::json!(["an answer"]));
+    envelope.compiled
+}
+
+fn entries(cache: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<_> =
+        std::fs::read_dir(cache.join("hutch")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries
+}
+
+#[test]
+fn the_first_run_compiles_and_later_ones_do_not() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    assert!(compiled(&machine, &cache));
+    assert!(!compiled(&machine, &cache));
+    let [entry] = entries(&cache).try_into().expect("one entry");
+    // Another home and another current folder change nothing; another place for the cache does.
+    assert!(!compiled(&Machine::new(), &cache));
+    assert!(compiled(&machine, machine.path("other")));
+    assert!(compiled(&machine, machine.path("other")) != compiled(&Machine::new(), machine.path("third")));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&entry), mode(&cache.join("hutch"))), (0o600, 0o700));
+    }
+}
+
+#[test]
+fn the_cache_is_below_the_home_unless_it_is_named() {
+    let machine = Machine::new();
+    let mut command = machine.hutch(["run", &probe(), "return-ok"]);
+    Ran::of(command.env_remove("XDG_CACHE_HOME")).answer();
+    assert_eq!(entries(&machine.path("person/.cache")).len(), 1);
+}
+
+#[test]
+fn a_broken_entry_is_compiled_anew_and_replaced() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    assert!(compiled(&machine, &cache));
+    let [entry] = entries(&cache).try_into().expect("one entry");
+    let whole = std::fs::read(&entry).unwrap();
+    let flipped = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let last = whole.len() - 1;
+    for (what, broken) in [
+        ("empty", Vec::new()),
+        ("a byte", vec![0]),
+        ("cut in half", whole[..whole.len() / 2].to_vec()),
+        ("cut by one byte", whole[..last].to_vec()),
+        ("one byte longer", [&whole[..], &[0]].concat()),
+        ("flipped at the start", flipped(0)),
+        ("flipped in the middle", flipped(whole.len() / 2)),
+        ("flipped at the end", flipped(last)),
+        ("text", b"not an artifact".repeat(10)),
+    ] {
+        std::fs::write(&entry, broken).unwrap();
+        assert!(compiled(&machine, &cache), "{what}");
+        assert_eq!(entries(&cache), [entry.clone()], "{what}");
+        assert!(!compiled(&machine, &cache), "{what} was replaced");
+    }
+}
+
+#[test]
+fn the_artifact_of_another_component_is_never_run() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    assert!(compiled(&machine, &cache));
+    let [entry] = entries(&cache).try_into().expect("one entry");
+    let mut other = machine.hutch(["run", &todo(), "list"]);
+    Ran::of(other.env("XDG_CACHE_HOME", &cache)).answer();
+    let foreign = entries(&cache).into_iter().find(|path| *path != entry).expect("the other's entry");
+    std::fs::copy(&foreign, &entry).unwrap();
+    assert!(compiled(&machine, &cache));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_no_entry() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    assert!(compiled(&machine, &cache));
+    let [entry] = entries(&cache).try_into().expect("one entry");
+    let elsewhere = machine.path("elsewhere");
+    std::fs::rename(&entry, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &entry).unwrap();
+    assert!(compiled(&machine, &cache), "a link");
+    assert!(!compiled(&machine, &cache), "the link was replaced by a file");
+    std::fs::remove_file(&entry).unwrap();
+    std::fs::create_dir(&entry).unwrap();
+    assert!(compiled(&machine, &cache), "a folder");
+    assert!(compiled(&machine, &cache), "a folder is not removed");
+    std::fs::remove_dir(&entry).unwrap();
+    assert!(compiled(&machine, &cache), "nothing");
+    assert!(!compiled(&machine, &cache));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_cache_that_cannot_be_used_costs_time_and_nothing_else() {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = Machine::new();
+    let file = machine.write("file", "x");
+    let others = machine.path("others");
+    std::fs::create_dir_all(others.join("hutch")).unwrap();
+    std::fs::set_permissions(others.join("hutch"), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let read_only = machine.path("read-only");
+    assert!(compiled(&machine, &read_only));
+    let [entry] = entries(&read_only).try_into().expect("one entry");
+    std::fs::remove_file(&entry).unwrap();
+    std::fs::set_permissions(read_only.join("hutch"), std::fs::Permissions::from_mode(0o500)).unwrap();
+    for unusable in [file.as_path(), &others, Path::new("/dev/null"), Path::new("/proc/nowhere")] {
+        assert!(compiled(&machine, unusable), "{}", unusable.display());
+        assert!(compiled(&machine, unusable), "{}", unusable.display());
+    }
+    assert_eq!(entries(&others), [PathBuf::new(); 0], "a folder that others may write to is left alone");
+    // Whether this one can be written to depends on who runs the tests.
+    compiled(&machine, &read_only);
+    std::fs::set_permissions(read_only.join("hutch"), std::fs::Permissions::from_mode(0o700)).unwrap();
+}

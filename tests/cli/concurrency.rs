@@ -1,0 +1,112 @@
+//! Several processes on one instance: no work is lost, and none is half done.
+
+use crate::support::{Machine, Ran, probe, todo};
+use std::collections::BTreeSet;
+use std::process::{Child, Stdio};
+
+const PROCESSES: usize = 6;
+const ADDITIONS: usize = 4;
+
+fn start(machine: &Machine, arguments: &[&str]) -> Child {
+    machine.hutch(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn finish(child: Child) -> Ran {
+    Ran::from_output(child.wait_with_output().unwrap())
+}
+
+/// The ids and titles of all items.
+fn items(machine: &Machine) -> Vec<(String, String)> {
+    let listed = machine.todo(&["list", "--limit", "1000"]).answer();
+    let text = |item: &serde_json::Value, name: &str| item[name].as_str().unwrap().to_owned();
+    listed["items"].as_array().unwrap().iter().map(|item| (text(item, "id"), text(item, "title"))).collect()
+}
+
+#[test]
+fn with_retries_nothing_is_lost() {
+    let machine = Machine::new();
+    let package = todo();
+    // The instance does not exist yet: making it is part of the race.
+    std::thread::scope(|scope| {
+        for process in 0..PROCESSES {
+            let (machine, package) = (&machine, &package);
+            scope.spawn(move || {
+                for addition in 0..ADDITIONS {
+                    let title = format!("{process}-{addition}");
+                    finish(start(machine, &["run", "--retry", "1000", package, "add", &title])).answer();
+                }
+            });
+        }
+    });
+    let items = items(&machine);
+    let ids: BTreeSet<_> = items.iter().map(|(id, _)| id.clone()).collect();
+    let titles: BTreeSet<_> = items.iter().map(|(_, title)| title.clone()).collect();
+    assert_eq!(
+        (items.len(), ids.len(), titles.len()),
+        (PROCESSES * ADDITIONS, PROCESSES * ADDITIONS, PROCESSES * ADDITIONS)
+    );
+    assert_eq!(ids.last().map(String::as_str), Some(format!("td_{:04}", PROCESSES * ADDITIONS).as_str()));
+}
+
+#[test]
+fn without_retries_each_run_is_kept_whole_or_told_to_be_a_conflict() {
+    let machine = Machine::new();
+    let package = todo();
+    machine.todo(&["add", "first"]).answer();
+    let children: Vec<_> = (0..12).map(|n| start(&machine, &["run", &package, "add", &format!("{n}")])).collect();
+    let ran: Vec<_> = children.into_iter().map(finish).collect();
+    let mut kept = 0;
+    for ran in &ran {
+        match ran.status {
+            0 => kept += 1,
+            _ => assert_eq!(ran.fault("CONFLICT", 30).details["volume"], "state"),
+        }
+    }
+    assert!(kept >= 1);
+    assert_eq!(items(&machine).len(), 1 + kept);
+}
+
+#[test]
+fn readers_are_never_in_the_way() {
+    let machine = Machine::new();
+    let package = todo();
+    machine.todo(&["add", "first"]).answer();
+    let children: Vec<_> = (0..12).map(|_| start(&machine, &["run", &package, "list"])).collect();
+    for child in children {
+        assert_eq!(finish(child).answer()["count"], 1);
+    }
+}
+
+#[test]
+fn a_run_that_another_one_overtook_is_a_conflict_and_leaves_nothing() {
+    let machine = Machine::new();
+    let package = probe();
+    machine.probe(&[], &["write-text", "state/keep", "0"]).answer();
+    // A guest that takes long enough for others to start and end meanwhile, on a machine of any speed: they go on until it ends.
+    let mut slow = start(&machine, &["run", &package, "write-chunked", "state/slow", "400000", "1"]);
+    let mut overtaking = 0;
+    while slow.try_wait().unwrap().is_none() {
+        overtaking += 1;
+        machine.probe(&[], &["write-text", "state/keep", &overtaking.to_string()]);
+    }
+    let fault = finish(slow).fault("CONFLICT", 30);
+    assert_eq!(fault.details["volume"], "state");
+    assert!(fault.suggestion.contains("--retry"), "{fault:?}");
+    assert_eq!(machine.probe(&[], &["read-file", "state/slow"]).guest_failure(1)["error"]["errno"], "noent");
+}
+
+#[test]
+fn a_host_that_is_killed_leaves_the_state_as_it_was() {
+    let machine = Machine::new();
+    machine.probe(&[], &["write-text", "state/keep", "kept"]).answer();
+    let before = machine.probe_state();
+    for _ in 0..3 {
+        let options = ["run", "--limit", "fuel=1000000000000000", "--limit", "wall_time_ms=600000"];
+        let package = probe();
+        let mut child = start(&machine, &[&options[..], &[&package, "write-then-spin", "state/new"]].concat());
+        // At whatever point it is by now.
+        child.kill().unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(machine.probe_state(), before);
+    }
+}

@@ -1,0 +1,145 @@
+//! The golden table of error codes: programs rely on the words and on the statuses, so a change here is a breaking change. Each
+//! code is provoked through the program, or the table says why it can't be.
+
+use crate::support::{Machine, Ran, package, probe, todo};
+use hutch_model::error_code::ErrorCode;
+use rusqlite::Connection;
+use serde::Deserialize;
+use std::process::Stdio;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    code: String,
+    status: u8,
+    /// Why no test can provoke it; absent if one does.
+    #[serde(default)]
+    not_provoked: Option<String>,
+}
+
+fn golden() -> Vec<Row> {
+    serde_json::from_str(include_str!("error-codes.json")).unwrap()
+}
+
+#[test]
+fn codes_and_statuses_are_those_of_the_golden_table() {
+    let golden: Vec<_> = golden().into_iter().map(|row| (row.code, row.status)).collect();
+    let present: Vec<_> = ErrorCode::ALL.iter().map(|code| (code.text().to_owned(), code.exit_status())).collect();
+    assert_eq!(present, golden, "codes are never renamed; a new one is added to tests/cli/error-codes.json");
+}
+
+#[test]
+fn every_code_is_provoked_or_the_table_says_why_not() {
+    for row in golden() {
+        let machine = Machine::new();
+        match (provoke(&machine, &row.code), row.not_provoked) {
+            (Some(ran), None) => {
+                ran.fault(&row.code, i32::from(row.status));
+            }
+            (None, Some(reason)) => assert!(!reason.is_empty(), "{}", row.code),
+            (Some(_), Some(_)) => panic!("{} is provoked, so the table need not say why not", row.code),
+            (None, None) => panic!("{} is not provoked and the table does not say why", row.code),
+        }
+    }
+}
+
+/// A run that ends with the code.
+fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
+    let limited = |limit: &str, arguments: &[&str]| machine.probe(&["--limit", limit], arguments);
+    Some(match code {
+        "USAGE" => machine.run(["--frobnicate"]),
+        #[cfg(unix)]
+        "STDIN_TERMINAL" => {
+            let terminal = crate::support::terminal::Terminal::open();
+            Ran::of(machine.hutch(["run", "--stdin", &probe(), "stdin"]).stdin(terminal.end()))
+        }
+        "STDIN_LIMIT" => machine.probe(&["--limit", "stdin_bytes=1", "--stdin-text", "ab"], &["stdin"]),
+        "ARGUMENT_LIMIT" => limited("argument_bytes=10", &["args", "0123456789"]),
+        "ARGUMENT_REFUSED" => machine.todo(&["add", "a\u{7}b"]),
+        "PACKAGE_INVALID" => {
+            let package = package::with_manifest(machine, "package", "slug: probe", "slug: -");
+            machine.guest(&[package.to_str()?, "return-ok"])
+        }
+        "ENTRY_UNSUPPORTED" => {
+            let package = package::with_manifest(machine, "package", "wasm:app.wasm", "python main.py");
+            machine.guest(&[package.to_str()?, "return-ok"])
+        }
+        "COMPONENT_INVALID" => {
+            let package = package::with_payload(machine, "package", b"(component)");
+            machine.guest(&[package.to_str()?, "return-ok"])
+        }
+        "COMPONENT_LIMIT" => limited("component_bytes=1000", &["return-ok"]),
+        "PERMISSION_DENIED" => machine.probe(&["--env", "NAME=value"], &["env"]),
+        "PACKAGE_NOT_FOUND" => machine.guest(&["missing", "x"]),
+        "NOT_FOUND" => machine.probe(&["--stdin-file", "missing"], &["stdin"]),
+        "CONFIRMATION_REQUIRED" => machine.todo(&["remove", "td_0001", "--confirm"]),
+        "CONFLICT" => overtaken(machine),
+        "INSTANCE_BUSY" => {
+            machine.probe(&[], &["return-ok"]).answer();
+            let held = database(machine);
+            held.execute_batch("BEGIN EXCLUSIVE").unwrap();
+            machine.probe(&[], &["return-ok"])
+        }
+        "WALL_TIME_LIMIT" => {
+            machine.probe(&["--limit", "wall_time_ms=20", "--limit", "fuel=1000000000000000"], &["spin"])
+        }
+        "COMPILE_TIME_LIMIT" => {
+            let mut command = machine.hutch(["run", "--limit", "compile_time_ms=1", &probe(), "return-ok"]);
+            Ran::of(command.env("XDG_CACHE_HOME", machine.path("cache")))
+        }
+        "FUEL_LIMIT" => limited("fuel=100000", &["spin"]),
+        "MEMORY_LIMIT" => limited("memory_bytes=64KiB", &["return-ok"]),
+        "TABLE_LIMIT" => limited("table_elements=1", &["return-ok"]),
+        "INSTANCE_LIMIT" => limited("instances=1", &["return-ok"]),
+        "STACK_LIMIT" => machine.probe(&[], &["recurse"]),
+        "HANDLE_LIMIT" => limited("handles=20", &["open-handles", "100"]),
+        "HOST_CALL_LIMIT" => limited("host_call_bytes=1000", &["random", "1001"]),
+        "STDOUT_LIMIT" => limited("stdout_bytes=2", &["stdout", "3"]),
+        "STDERR_LIMIT" => limited("stderr_bytes=1", &["stderr", "2"]),
+        "STATE_BYTES_LIMIT" => limited("state_bytes=1", &["write-text", "state/a", "xx"]),
+        "STATE_FILES_LIMIT" => {
+            machine.probe(&[], &["write-text", "state/a", "x"]).answer();
+            limited("state_files=1", &["write-text", "state/b", "x"])
+        }
+        "FILE_BYTES_LIMIT" => limited("file_bytes=1", &["write-text", "state/a", "xx"]),
+        "FOLDER_DEPTH_LIMIT" => {
+            machine.probe(&[], &["make-dir", "state/a"]).answer();
+            limited("folder_depth=1", &["make-dir", "state/a/b"])
+        }
+        "GUEST_TRAPPED" => machine.probe(&[], &["trap"]),
+        "CONTRACT_VIOLATION" => machine.probe(&[], &["empty"]),
+        "HOST_FAULT" => {
+            // A file where the folder of all instances should be.
+            machine.write("home/instances", "x");
+            machine.guest(&["--home", "home", &todo(), "list"])
+        }
+        "STORE_DAMAGED" => {
+            machine.write("person/.local/share/hutch/instances/probe/default/hutch.db", "not a database".repeat(1000));
+            machine.probe(&[], &["return-ok"])
+        }
+        "STORE_TOO_NEW" => {
+            machine.probe(&[], &["return-ok"]).answer();
+            database(machine).pragma_update(None, "user_version", 1_000_000).unwrap();
+            machine.probe(&[], &["return-ok"])
+        }
+        _ => return None,
+    })
+}
+
+/// The store of the probe's default instance.
+fn database(machine: &Machine) -> Connection {
+    Connection::open(machine.path("person/.local/share/hutch/instances/probe/default/hutch.db")).unwrap()
+}
+
+/// A run that others overtook: they go on until it ends.
+fn overtaken(machine: &Machine) -> Ran {
+    machine.probe(&[], &["write-text", "state/keep", "0"]).answer();
+    let mut command = machine.hutch(["run", &probe(), "write-chunked", "state/slow", "400000", "1"]);
+    let mut slow = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut others = 0;
+    while slow.try_wait().unwrap().is_none() {
+        others += 1;
+        machine.probe(&[], &["write-text", "state/keep", &others.to_string()]);
+    }
+    Ran::from_output(slow.wait_with_output().unwrap())
+}

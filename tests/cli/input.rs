@@ -1,0 +1,109 @@
+//! Standard input: empty unless one source is named, and never a terminal.
+
+use crate::support::{HUTCH, Machine, Ran, probe};
+use serde_json::json;
+use std::fs::File;
+use std::process::Stdio;
+
+#[test]
+fn without_a_source_there_is_nothing_to_read() {
+    let machine = Machine::new();
+    let ran = Ran::with_input(&mut machine.hutch(["run", &probe(), "stdin"]), b"this is for nobody");
+    assert_eq!(ran.answer()["length"], 0);
+}
+
+#[test]
+fn each_source_gives_its_bytes() {
+    let machine = Machine::new();
+    let text = "a line\nünï\n";
+    let piped = Ran::with_input(&mut machine.hutch(["run", "--stdin", &probe(), "stdin"]), text.as_bytes()).answer();
+    assert_eq!((&piped["length"], &piped["content"]), (&json!(text.len()), &json!(text)));
+    machine.write("input", text);
+    assert_eq!(machine.guest(&["--stdin-file", "input", &probe(), "stdin"]).answer(), piped);
+    assert_eq!(machine.guest(&["--stdin-text", text, &probe(), "stdin"]).answer(), piped);
+    let nothing = Ran::of(machine.hutch(["run", "--stdin", &probe(), "stdin"]).stdin(Stdio::null()));
+    assert_eq!(nothing.answer()["length"], 0);
+}
+
+#[test]
+fn every_byte_goes_in_and_comes_out_as_it_is() {
+    let machine = Machine::new();
+    let bytes: Vec<u8> = (0..=255).cycle().take(3_000_000).collect();
+    machine.write("input", &bytes);
+    let options = ["run", "--contract", "any", "--stdin-file", "input", &probe(), "stdin-echo"];
+    let output = machine.hutch(options).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty());
+    assert!(output.stdout == bytes, "{} bytes came out", output.stdout.len());
+}
+
+#[test]
+fn two_sources_are_one_too_many() {
+    let machine = Machine::new();
+    machine.write("input", "x");
+    for options in [
+        &["--stdin", "--stdin-text", "x"][..],
+        &["--stdin", "--stdin-file", "input"],
+        &["--stdin-file", "input", "--stdin-text", "x"],
+        &["--stdin-text", "x", "--stdin-text", "y"],
+    ] {
+        machine.probe(options, &["stdin"]).fault("USAGE", 2);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_not_found() {
+    let fault = Machine::new().probe(&["--stdin-file", "missing"], &["stdin"]).fault("NOT_FOUND", 20);
+    assert!(fault.message.contains("missing"), "{fault:?}");
+}
+
+#[test]
+fn more_than_the_limit_is_refused_and_never_read_to_its_end() {
+    let machine = Machine::new();
+    let limited = ["--limit", "stdin_bytes=1000"];
+    assert_eq!(
+        machine.probe(&[&limited[..], &["--stdin-text", &"x".repeat(1000)]].concat(), &["stdin"]).answer()["length"],
+        1000
+    );
+    let fault = machine.probe(&[&limited[..], &["--stdin-text", &"x".repeat(1001)]].concat(), &["stdin"]);
+    assert_eq!(fault.fault("STDIN_LIMIT", 2).details["limit_value"], 1000);
+    #[cfg(unix)]
+    machine.probe(&[&limited[..], &["--stdin-file", "/dev/zero"]].concat(), &["stdin"]).fault("STDIN_LIMIT", 2);
+    let command = &mut machine.hutch(["run", "--limit", "stdin_bytes=1000", "--stdin", &probe(), "stdin"]);
+    Ran::with_input(command, &[b'x'; 1_000_000]).fault("STDIN_LIMIT", 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_is_refused_and_never_waited_for() {
+    let machine = Machine::new();
+    let terminal = crate::support::terminal::Terminal::open();
+    let ran = Ran::of(machine.hutch(["run", "--stdin", &probe(), "stdin"]).stdin(terminal.end()));
+    ran.fault("STDIN_TERMINAL", 2);
+    // Without --stdin nobody looks at it.
+    let ran = Ran::of(machine.hutch(["run", &probe(), "stdin"]).stdin(terminal.end()));
+    assert_eq!(ran.answer()["length"], 0);
+}
+
+#[test]
+fn standard_input_may_be_closed() {
+    let machine = Machine::new();
+    let script = format!("exec {HUTCH} run {} stdin <&-", probe());
+    let ran = Ran::of(
+        std::process::Command::new("/bin/sh")
+            .args(["-c", &script])
+            .env_clear()
+            .env("HOME", machine.path(""))
+            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")),
+    );
+    assert_eq!(ran.answer()["length"], 0);
+}
+
+#[test]
+fn a_folder_is_no_input() {
+    let machine = Machine::new();
+    std::fs::create_dir(machine.path("folder")).unwrap();
+    let ran = machine.probe(&["--stdin-file", "folder"], &["stdin"]);
+    assert_ne!(ran.status, 0);
+    assert_eq!(ran.stdout, "");
+    assert!(File::open(machine.path("folder")).is_ok());
+}

@@ -1,0 +1,25 @@
+//! The `hutch` program from outside: what a person or another program sees of it, and what it leaves behind. Every test has a
+//! folder of its own for home, state and whatever it needs, and starts the program with an empty environment.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot prepare its data has failed"
+)]
+
+mod cache;
+mod check;
+mod command_line;
+mod concurrency;
+mod contract;
+mod determinism;
+mod envelope;
+mod error_codes;
+mod grants;
+mod input;
+mod job;
+mod limits;
+mod one_build;
+mod output;
+mod readme;
+mod support;

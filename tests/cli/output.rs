@@ -1,0 +1,73 @@
+//! Where answers go when nobody listens, when there is no room, and when a person looks.
+
+use crate::support::{Machine, Ran, probe};
+use std::fs::File;
+use std::process::Stdio;
+
+#[test]
+fn a_reader_that_goes_away_ends_nothing_badly() {
+    let machine = Machine::new();
+    let mut command = machine.hutch(["run", &probe(), "stdout", "4000000"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ran = Ran::from_output(child.wait_with_output().unwrap());
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    let mut command = machine.hutch(["--help"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(Ran::from_output(child.wait_with_output().unwrap()).stderr, "");
+}
+
+#[test]
+fn closed_standard_error_hides_the_report_and_not_the_status() {
+    let machine = Machine::new();
+    let mut child = machine.hutch(["run", "missing"]).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(20));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_a_fault_of_the_host() {
+    let machine = Machine::new();
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    Ran::of(machine.hutch(["run", &probe(), "return-ok"]).stdout(full())).fault("HOST_FAULT", 50);
+    let both = machine.hutch(["run", &probe(), "return-ok"]).stdout(full()).stderr(full()).status().unwrap();
+    assert_eq!(both.code(), Some(50));
+}
+
+#[test]
+fn large_output_comes_out_whole() {
+    let ran = Machine::new().probe(&[], &["stdout", "8000000"]);
+    assert_eq!((ran.status, ran.stdout.len()), (0, 8_000_000));
+    assert_eq!(ran.stdout, format!("\"{}\"", "x".repeat(7_999_998)));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_gets_no_control_characters_of_a_guest() {
+    use crate::support::terminal::Terminal;
+    let machine = Machine::new();
+    let wild = "\u{1b}[2J\u{1b}]0;title\u{7}red\u{202e}\n";
+    let terminal = Terminal::open();
+    let options = ["run", "--contract", "any", "--stdin-text", wild, &probe(), "stdin-echo"];
+    let ended = machine.hutch(options).stdout(terminal.end()).stderr(terminal.end()).status().unwrap();
+    assert!(ended.success());
+    assert_eq!(terminal.printed(), "\u{fffd}[2J\u{fffd}]0;title\u{fffd}red\u{fffd}\n");
+    // Through a pipe every byte is the guest's.
+    assert_eq!(machine.run(options).stdout, wild);
+}
+
+#[cfg(unix)]
+#[test]
+fn documents_are_indented_on_a_terminal_and_one_line_elsewhere() {
+    use crate::support::terminal::Terminal;
+    let machine = Machine::new();
+    let terminal = Terminal::open();
+    assert!(machine.hutch(["--version"]).stdout(terminal.end()).status().unwrap().success());
+    let printed = terminal.printed();
+    let piped = machine.run(["--version"]).stdout;
+    assert!(printed.lines().count() > 1 && piped.lines().count() == 1, "{printed:?} {piped:?}");
+    let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(parse(&printed), parse(&piped));
+}

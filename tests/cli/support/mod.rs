@@ -1,0 +1,280 @@
+//! A machine to run the program on, and what came of a run.
+
+pub(crate) mod package;
+#[cfg(unix)]
+pub(crate) mod terminal;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// The program under test.
+pub(crate) const HUTCH: &str = env!("CARGO_BIN_EXE_hutch");
+
+/// Arguments that make two runs the same invocation.
+pub(crate) const FIXED: [&str; 4] = ["--now", "2026-04-01T09:00:00Z", "--seed", "7"];
+
+/// The top of the repository.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+pub(crate) fn todo() -> String {
+    repository().join("packages/todo").display().to_string()
+}
+
+pub(crate) fn probe() -> String {
+    repository().join("tests/packages/probe").display().to_string()
+}
+
+/// A folder with a home and the state of all instances. The compiled artifacts alone are shared by all tests: they are a
+/// function of the component, and compiling takes longer than any test.
+pub(crate) struct Machine {
+    folder: TempDir,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Machine {
+        Machine { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    /// A path inside the machine's folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Makes a file inside the machine's folder.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(&path, content).expect("a file");
+        path
+    }
+
+    /// The program with these arguments, not yet started.
+    pub(crate) fn hutch<I: AsRef<str>>(&self, arguments: impl IntoIterator<Item = I>) -> Command {
+        let home = self.path("person");
+        std::fs::create_dir_all(&home).expect("a home");
+        let mut command = Command::new(HUTCH);
+        command.env_clear().env("HOME", home).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command.args(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run<I: AsRef<str>>(&self, arguments: impl IntoIterator<Item = I>) -> Ran {
+        Ran::of(&mut self.hutch(arguments))
+    }
+
+    /// Runs `hutch run` with these arguments.
+    pub(crate) fn guest(&self, arguments: &[&str]) -> Ran {
+        self.run([&["run"], arguments].concat())
+    }
+
+    /// Runs the to-do application.
+    pub(crate) fn todo(&self, arguments: &[&str]) -> Ran {
+        self.guest(&[&[todo().as_str()], arguments].concat())
+    }
+
+    /// Runs a command of the probe with options of the host.
+    pub(crate) fn probe(&self, options: &[&str], arguments: &[&str]) -> Ran {
+        self.guest(&[options, &[probe().as_str()], arguments].concat())
+    }
+
+    /// Runs a command of the probe and reads the document about the run.
+    pub(crate) fn probe_envelope(&self, options: &[&str], arguments: &[&str]) -> Envelope {
+        self.probe(&[&["--envelope"], options].concat(), arguments).envelope()
+    }
+
+    /// The digest of the probe's volume.
+    pub(crate) fn probe_state(&self) -> String {
+        self.probe_envelope(&[], &["return-ok"]).volumes["state"].after.clone()
+    }
+}
+
+/// What a finished program left.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    pub(crate) fn of(command: &mut Command) -> Ran {
+        Ran::from_output(command.output().expect("the program starts"))
+    }
+
+    /// The same, with bytes on its standard input through a pipe.
+    pub(crate) fn with_input(command: &mut Command, input: &[u8]) -> Ran {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut pipe = child.stdin.take().expect("a pipe");
+        let written = std::thread::scope(|scope| {
+            let writer = scope.spawn(move || pipe.write_all(input));
+            let output = child.wait_with_output().expect("it ends");
+            // A program that does not read its input may be gone before all of it is written.
+            let _ = writer.join().expect("the writer");
+            output
+        });
+        Ran::from_output(written)
+    }
+
+    pub(crate) fn from_output(output: Output) -> Ran {
+        Ran {
+            status: output.status.code().expect("it was not killed by a signal"),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8 on standard output"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8 on standard error"),
+        }
+    }
+
+    /// The answer of a run that went well: one document, and no word on standard error.
+    #[track_caller]
+    pub(crate) fn answer(&self) -> Value {
+        assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{self:?}");
+        self.document()
+    }
+
+    /// The one JSON document on standard output.
+    #[track_caller]
+    pub(crate) fn document(&self) -> Value {
+        assert!(self.stdout.ends_with('\n'), "{self:?}");
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The guest's own failure: its status, its document, and nothing from the host.
+    #[track_caller]
+    pub(crate) fn guest_failure(&self, status: i32) -> Value {
+        assert_eq!((self.status, self.stderr.as_str()), (status, ""), "{self:?}");
+        self.document()
+    }
+
+    /// The host's failure: one object on standard error, of exactly the documented shape, and nothing on standard output.
+    #[track_caller]
+    pub(crate) fn fault(&self, code: &str, status: i32) -> Fault {
+        assert_eq!(self.stdout, "", "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
+        let fault: Fault = self.strict(&self.stderr);
+        assert_eq!((fault.code.as_str(), self.status), (code, status), "{self:?}");
+        assert!(fault.error && !fault.message.is_empty() && !fault.suggestion.is_empty(), "{self:?}");
+        for fix in &fault.fixes {
+            assert!(!fix.cmd.is_empty() && !fix.effect.is_empty(), "{self:?}");
+            assert!(["none", "low", "high"].contains(&fix.risk.as_str()), "{self:?}");
+        }
+        fault
+    }
+
+    /// The document of `run --envelope`, whatever the status.
+    #[track_caller]
+    pub(crate) fn envelope(&self) -> Envelope {
+        assert_eq!(self.stderr, "", "{self:?}");
+        let envelope: Envelope = self.strict(&self.stdout);
+        assert_eq!(envelope.command, "run");
+        assert_eq!(envelope.ok, self.status == 0, "{self:?}");
+        envelope
+    }
+
+    #[track_caller]
+    fn strict<T: DeserializeOwned>(&self, text: &str) -> T {
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// The host's error, as programs read it. A new field breaks this on purpose.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Fault {
+    error: bool,
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) suggestion: String,
+    #[serde(default)]
+    pub(crate) details: Map<String, Value>,
+    #[serde(default)]
+    fixes: Vec<Fix>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fix {
+    cmd: String,
+    effect: String,
+    risk: String,
+}
+
+/// The document about a run, as programs read it. A new field breaks this on purpose.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Envelope {
+    pub(crate) ok: bool,
+    pub(crate) command: String,
+    pub(crate) ending: String,
+    pub(crate) ending_detail: Option<String>,
+    pub(crate) exit_status: Option<u8>,
+    pub(crate) output: Value,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) fuel: u64,
+    pub(crate) fuel_exact: bool,
+    pub(crate) memory_peak_bytes: u64,
+    pub(crate) refused: Vec<String>,
+    pub(crate) unreproducible: Vec<String>,
+    pub(crate) profile: String,
+    pub(crate) wall_time_us: u64,
+    pub(crate) load_time_us: u64,
+    pub(crate) compiled: bool,
+    pub(crate) kept: bool,
+    pub(crate) volumes: BTreeMap<String, Volume>,
+    pub(crate) entry: Entry,
+    pub(crate) error: Option<Fault>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Volume {
+    pub(crate) before: String,
+    pub(crate) after: String,
+    pub(crate) changes: Vec<Change>,
+}
+
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Change {
+    pub(crate) path: String,
+    pub(crate) change: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    pub(crate) sequence: u64,
+    pub(crate) hash: String,
+}
+
+impl Envelope {
+    /// The code of the host's report, if there is one.
+    pub(crate) fn code(&self) -> Option<&str> {
+        self.error.as_ref().map(|error| error.code.as_str())
+    }
+
+    /// Paths that the run changed in a volume.
+    pub(crate) fn changes(&self, volume: &str) -> Vec<(&str, &str)> {
+        self.volumes[volume].changes.iter().map(|change| (change.change.as_str(), change.path.as_str())).collect()
+    }
+
+    /// Nothing of what the guest did to its volumes is left.
+    #[track_caller]
+    pub(crate) fn assert_dropped(&self) {
+        assert!(!self.kept, "{self:?}");
+        for volume in self.volumes.values() {
+            assert_eq!(volume.before, volume.after, "{self:?}");
+            assert_eq!(volume.changes, [], "{self:?}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A terminal that nobody sits at.
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::ffi::CString;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+
+pub(crate) struct Terminal {
+    controller: OwnedFd,
+    name: CString,
+}
+
+impl Terminal {
+    pub(crate) fn open() -> Terminal {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+        grantpt(&controller).expect("access to the terminal");
+        unlockpt(&controller).expect("an unlocked terminal");
+        let name = ptsname(&controller, Vec::new()).expect("the terminal's name");
+        Terminal { controller, name }
+    }
+
+    /// The end that a program gets.
+    pub(crate) fn end(&self) -> Stdio {
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Stdio::from(rustix::fs::open(self.name.as_c_str(), flags, Mode::empty()).expect("the terminal"))
+    }
+
+    /// What programs have printed, once all of them have ended. A terminal holds 4 KiB.
+    pub(crate) fn printed(self) -> String {
+        let mut bytes = Vec::new();
+        // With the last program gone the terminal answers with an error instead of the end.
+        let _ = File::from(self.controller).read_to_end(&mut bytes);
+        String::from_utf8(bytes).expect("UTF-8").replace("\r\n", "\n")
+    }
+}
