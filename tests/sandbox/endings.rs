@@ -2,10 +2,10 @@
 //! outcome, nothing of a bad end's state is left, and this process is alive to say so.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
 
-#[path = "endings/instructions.rs"]
-mod instructions;
 #[path = "endings/imports.rs"]
 mod imports;
+#[path = "endings/instructions.rs"]
+mod instructions;
 #[path = "endings/probe.rs"]
 mod probe;
 mod support;

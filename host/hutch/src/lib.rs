@@ -7,14 +7,19 @@
 
 mod call;
 mod describe;
+mod expected;
 mod failure;
+pub mod find;
 mod folder;
 mod host;
+pub mod installed;
+mod output_schema;
 pub mod package;
 mod run;
 
 pub use call::{Call, EnvironmentValue};
 pub use describe::{Described, check_described};
+pub use expected::argument_violations;
 pub use failure::Failure;
 pub use host::Host;
 pub use run::{Answer, VolumeChange};

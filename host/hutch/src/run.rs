@@ -1,6 +1,7 @@
 //! A run for real: check, run, judge, keep.
 
 use crate::call::Call;
+use crate::expected;
 use crate::failure::Failure;
 use crate::folder;
 use crate::host::Host;
@@ -14,6 +15,7 @@ use hutch_model::outcome::{Measured, Outcome, Verdict};
 use hutch_model::snapshot::{Layered, MemoryObjects, PathChange, diff};
 use hutch_sandbox::{Program, Run, run};
 use hutch_store::{IfMissing, Store, StoreError, VolumeName};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -52,6 +54,7 @@ struct Prepared {
     record: InvocationRecord,
     resources: MemoryObjects,
     resource_trees: BTreeMap<String, Digest>,
+    output_schema: Option<Value>,
 }
 
 /// A call that was refused before the guest started, and what may be written down of it.
@@ -128,6 +131,8 @@ impl Host {
             ..InvocationRecord::of(&invocation, &secrets, &key)
         };
         let refuse = |failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record.clone())) };
+        expected::check_arguments(package, call).map_err(refuse)?;
+        let output_schema = expected::schema(package, call).map_err(refuse)?;
         if let (Some(reason), false) = (decision.confirmation, call.confirmed) {
             return Err(refuse(Failure::Confirmation { reason }));
         }
@@ -137,7 +142,7 @@ impl Host {
             let tree = folder::snapshot(package, path, &mut resources).map_err(|error| refuse(error.into()))?;
             resource_trees.insert(path.to_string(), tree);
         }
-        Ok(Prepared { program, invocation, record, resources, resource_trees })
+        Ok(Prepared { program, invocation, record, resources, resource_trees, output_schema })
     }
 
     fn attempt(&self, call: &Call, store: &dyn Store, prepared: &Prepared, record: Record) -> Result<Answer, Failure> {
@@ -148,7 +153,7 @@ impl Host {
         let objects = Layered(vec![store.objects(), Arc::new(prepared.resources.clone())]);
         let Run { outcome, after, measured } =
             run(&prepared.program, &prepared.invocation, &state, Arc::new(objects.clone()))?;
-        let verdict = outcome.verdict(call.contract);
+        let verdict = expected::judge(&outcome, call.contract, prepared.output_schema.as_ref());
         let kept = verdict == Verdict::Good;
         let seen = Layered(vec![Arc::new(after.objects.clone()), store.objects()]);
         let mut changed = BTreeMap::new();

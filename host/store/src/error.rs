@@ -168,7 +168,9 @@ impl StoreError {
             Some(Code::DatabaseCorrupt | Code::NotADatabase) => {
                 StoreError::Damaged { path, what: "the database".to_owned(), reason: source.to_string() }
             }
-            Some(Code::ReadOnly | Code::PermissionDenied | Code::CannotOpen | Code::AuthorizationForStatementDenied) => {
+            Some(
+                Code::ReadOnly | Code::PermissionDenied | Code::CannotOpen | Code::AuthorizationForStatementDenied,
+            ) => {
                 let source = denied(io::ErrorKind::PermissionDenied);
                 StoreError::Denied { path, action: "write the database", source }
             }

@@ -230,7 +230,8 @@ impl Store for MemoryStore {
         let mut damages = Vec::new();
         for (digest, (kind, bytes)) in &shelved.0 {
             if Digest::of(*kind, bytes) != *digest && damages.len() < DAMAGES_MAX {
-                damages.push(Damage { what: format!("object {digest}"), reason: "does not match its digest".to_owned() });
+                damages
+                    .push(Damage { what: format!("object {digest}"), reason: "does not match its digest".to_owned() });
             }
         }
         let entries = contents.entries.iter().map(|(_, entry)| Ok(entry.clone()));

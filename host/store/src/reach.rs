@@ -37,12 +37,7 @@ pub(crate) fn reach(source: &dyn Source, root: Digest, live: &mut HashSet<Digest
 }
 
 /// The depth of this recursion is bounded by the levels of lists, of which there are at most six.
-fn reach_parts(
-    source: &dyn Source,
-    level: u32,
-    digest: Digest,
-    live: &mut HashSet<Digest>,
-) -> Result<(), ObjectError> {
+fn reach_parts(source: &dyn Source, level: u32, digest: Digest, live: &mut HashSet<Digest>) -> Result<(), ObjectError> {
     if !live.insert(digest) {
         return Ok(());
     }

@@ -26,7 +26,12 @@ pub(crate) fn retained_from(retention: &Retention, entries: impl IntoIterator<It
 pub(crate) fn states(record: &Record) -> impl Iterator<Item = (Digest, bool)> {
     let stored = record.changes_state();
     let led = move |volume: &VolumeRecord| stored.then_some(volume.after);
-    record.volumes.values().flat_map(move |volume| [volume.before, led(volume)]).flatten().map(move |state| (state, stored))
+    record
+        .volumes
+        .values()
+        .flat_map(move |volume| [volume.before, led(volume)])
+        .flatten()
+        .map(move |state| (state, stored))
 }
 
 #[cfg(test)]

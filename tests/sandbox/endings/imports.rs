@@ -2,7 +2,7 @@
 
 use crate::support::case::{Case, check, exited, limited, trapped};
 use crate::support::wat_guest::{WatGuest, wat};
-use crate::support::{limits, probe, parts, run_parts, sandbox};
+use crate::support::{limits, parts, probe, run_parts, sandbox};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
 
@@ -44,14 +44,24 @@ fn every_version_of_wasi_0_2() {
 fn imports_that_are_not_here_are_named() {
     let function = "(func)";
     let cases = [
-        (format!("(import \"wasi:keyvalue/store@0.2.0\" (instance (export \"open\" {function})))"), "wasi:keyvalue/store@0.2.0"),
+        (
+            format!("(import \"wasi:keyvalue/store@0.2.0\" (instance (export \"open\" {function})))"),
+            "wasi:keyvalue/store@0.2.0",
+        ),
         (format!("(import \"acme:bank/pay\" (instance (export \"pay\" {function})))"), "acme:bank/pay"),
         (format!("(import \"pay\" {function})"), "\"pay\""),
-        (format!("(import \"wasi:clocks/timezone@0.2.0\" (instance (export \"display\" {function})))"), "wasi:clocks/timezone@0.2.0"),
+        (
+            format!("(import \"wasi:clocks/timezone@0.2.0\" (instance (export \"display\" {function})))"),
+            "wasi:clocks/timezone@0.2.0",
+        ),
         ("(import \"a:b/c\" (component))".to_owned(), "component"),
         ("(import \"m\" (core module))".to_owned(), "m"),
         // There, but not with this shape.
-        ("(import \"wasi:clocks/monotonic-clock@0.2.0\" (instance (export \"now\" (func (result string)))))".to_owned(), "now"),
+        (
+            "(import \"wasi:clocks/monotonic-clock@0.2.0\" (instance (export \"now\" (func (result string)))))"
+                .to_owned(),
+            "now",
+        ),
         ("(import \"wasi:clocks/monotonic-clock@0.2.0\" (instance (export \"later\" (func))))".to_owned(), "later"),
     ];
     for (import, named) in cases {
@@ -101,7 +111,9 @@ fn sockets_are_there_and_denied() {
 /// Calls `$f` of an interface of `wasi:http`, whose types are `types`, and exits with what the call's result starts with.
 fn http(interface: &str, types: &str, ty: &str, core_type: &str, call: &str) -> WatGuest {
     WatGuest {
-        imports: format!("(import \"wasi:http/{interface}@0.2.0\" (instance $http {types} (export \"f\" (func {ty}))))"),
+        imports: format!(
+            "(import \"wasi:http/{interface}@0.2.0\" (instance $http {types} (export \"f\" (func {ty}))))"
+        ),
         lowered: vec![("f", "$http \"f\"")],
         core: format!("(import \"host\" \"f\" (func $f {core_type})) (func (export \"run\") (result i32) {call})"),
         ..WatGuest::default()
@@ -110,36 +122,77 @@ fn http(interface: &str, types: &str, ty: &str, core_type: &str, call: &str) -> 
 
 #[test]
 fn every_shape_of_answer_can_be_denied() {
-    let error = "(type $e (variant (case \"DNS-timeout\") (case \"HTTP-request-denied\") (case \"other\" (option string))))
+    let error =
+        "(type $e (variant (case \"DNS-timeout\") (case \"HTTP-request-denied\") (case \"other\" (option string))))
                  (export \"error-code\" (type $error (eq $e)))";
     let load = |at: u32| format!("(call $f (i32.const 16)) (i32.load8_u (i32.const {at}))");
     let is = |what: &str, value: u32| format!("(i32.ne ({what}) (i32.const {value}))");
-    let first = |value: u32| format!("(call $f (i32.const 16)) (i32.ne (i32.load8_u (i32.const 16)) (i32.const {value}))");
+    let first =
+        |value: u32| format!("(call $f (i32.const 16)) (i32.ne (i32.load8_u (i32.const 16)) (i32.const {value}))");
     let returns = |ty: &str| format!("(result {ty})");
     let list = "(param \"l\" (list u8)) (result bool)";
     check(&[
         // An error of the interface's own: case 1 of result, then case 1 of the variant.
         Case::wat(
             "result with error",
-            &http("outgoing-handler", error, "(result (result u32 (error $error)))", "(param i32)", &format!("{} (i32.ne (i32.const 1)) (if (then unreachable)) {} (i32.ne (i32.const 1))", load(16), "(i32.load8_u (i32.const 20))")),
+            &http(
+                "outgoing-handler",
+                error,
+                "(result (result u32 (error $error)))",
+                "(param i32)",
+                &format!(
+                    "{} (i32.ne (i32.const 1)) (if (then unreachable)) {} (i32.ne (i32.const 1))",
+                    load(16),
+                    "(i32.load8_u (i32.const 20))"
+                ),
+            ),
             exited(0),
         ),
         Case::wat("result without", &http("a", "", &returns("(result)"), "(result i32)", &is("call $f", 1)), exited(0)),
         Case::wat("bool", &http("a", "", &returns("bool"), "(result i32)", "call $f"), exited(0)),
-        Case::wat("u64", &http("a", "", &returns("u64"), "(result i64)", "(i64.ne (call $f) (i64.const 0))"), exited(0)),
-        Case::wat("string", &http("a", "", &returns("string"), "(param i32)", &first(0).replace("load8_u (i32.const 16)", "load (i32.const 20)")), exited(0)),
+        Case::wat(
+            "u64",
+            &http("a", "", &returns("u64"), "(result i64)", "(i64.ne (call $f) (i64.const 0))"),
+            exited(0),
+        ),
+        Case::wat(
+            "string",
+            &http(
+                "a",
+                "",
+                &returns("string"),
+                "(param i32)",
+                &first(0).replace("load8_u (i32.const 16)", "load (i32.const 20)"),
+            ),
+            exited(0),
+        ),
         Case::wat("option", &http("a", "", &returns("(option u64)"), "(param i32)", &first(0)), exited(0)),
         Case::wat("tuple", &http("a", "", &returns("(tuple u8 char f64)"), "(param i32)", &first(0)), exited(0)),
         Case::wat("nothing", &http("a", "", "", "", "(call $f) (i32.const 0)"), exited(0)),
-        Case::wat("a list given", &http("a", "", list, "(param i32 i32) (result i32)", "(call $f (i32.const 0) (i32.const 99))"), exited(0)),
+        Case::wat(
+            "a list given",
+            &http("a", "", list, "(param i32 i32) (result i32)", "(call $f (i32.const 0) (i32.const 99))"),
+            exited(0),
+        ),
         // A list of values made for the host is bounded by what they take there.
-        Case::wat("a long list given", &http("a", "", list, "(param i32 i32) (result i32)", "(drop (memory.grow (i32.const 64))) (call $f (i32.const 0) (i32.const 4000000))"), limited(Limit::HostCall)),
+        Case::wat(
+            "a long list given",
+            &http(
+                "a",
+                "",
+                list,
+                "(param i32 i32) (result i32)",
+                "(drop (memory.grow (i32.const 64))) (call $f (i32.const 0) (i32.const 4000000))",
+            ),
+            limited(Limit::HostCall),
+        ),
     ]);
 }
 
 #[test]
 fn resources_of_denied_interfaces_come_and_go() {
-    let imports = "(import \"wasi:sockets/network@0.2.0\" (instance $network (export \"network\" (type (sub resource)))))
+    let imports =
+        "(import \"wasi:sockets/network@0.2.0\" (instance $network (export \"network\" (type (sub resource)))))
         (alias export $network \"network\" (type $t))
         (import \"wasi:sockets/instance-network@0.2.0\" (instance $maker
           (alias outer 1 $t (type $u)) (export \"network\" (type $n (eq $u)))
@@ -149,7 +202,8 @@ fn resources_of_denied_interfaces_come_and_go() {
           (export \"lend\" (func (param \"n\" (borrow $n)) (result bool)))
           (export \"lend-all\" (func (param \"n\" (list (borrow $n))) (result bool)))
           (export \"give\" (func (param \"n\" (option (own $n))) (result bool)))))";
-    let guest = |body: &str| WatGuest {
+    let guest = |body: &str| {
+        WatGuest {
         imports: imports.to_owned(),
         lowered: vec![("make", "$maker \"instance-network\""), ("lend", "$user \"lend\""), ("lend-all", "$user \"lend-all\""), ("give", "$user \"give\"")],
         made: vec![("drop", "(canon resource.drop $t)")],
@@ -160,6 +214,7 @@ fn resources_of_denied_interfaces_come_and_go() {
              (func (export \"run\") (result i32) (local $n i32) (local $i i32) {body})"
         ),
         ..WatGuest::default()
+    }
     };
     let many = |work: &str| {
         format!(
@@ -169,12 +224,32 @@ fn resources_of_denied_interfaces_come_and_go() {
     };
     check(&[
         Case::wat("made and dropped", &guest(&many("(call $drop (call $make))")), exited(0)),
-        Case::wat("lent", &guest(&format!("(local.set $n (call $make)) {}", many("(drop (call $lend (local.get $n)))"))), exited(0)),
-        Case::wat("lent in a list", &guest("(i32.store (i32.const 0) (call $make)) (i32.store (i32.const 4) (call $make)) (call $lend_all (i32.const 0) (i32.const 2))"), exited(0)),
+        Case::wat(
+            "lent",
+            &guest(&format!("(local.set $n (call $make)) {}", many("(drop (call $lend (local.get $n)))"))),
+            exited(0),
+        ),
+        Case::wat(
+            "lent in a list",
+            &guest(
+                "(i32.store (i32.const 0) (call $make)) (i32.store (i32.const 4) (call $make)) (call $lend_all (i32.const 0) (i32.const 2))",
+            ),
+            exited(0),
+        ),
         Case::wat("given", &guest(&many("(drop (call $give (i32.const 1) (call $make)))")), exited(0)),
         Case::wat("kept", &guest(&many("(drop (call $make))")), limited(Limit::Handles)),
-        Case::wat("dropped twice", &guest("(local.set $n (call $make)) (call $drop (local.get $n)) (call $drop (local.get $n)) i32.const 0"), trapped("interface_rule_broken")),
-        Case::wat("given, then used", &guest("(local.set $n (call $make)) (drop (call $give (i32.const 1) (local.get $n))) (call $lend (local.get $n))"), trapped("interface_rule_broken")),
+        Case::wat(
+            "dropped twice",
+            &guest("(local.set $n (call $make)) (call $drop (local.get $n)) (call $drop (local.get $n)) i32.const 0"),
+            trapped("interface_rule_broken"),
+        ),
+        Case::wat(
+            "given, then used",
+            &guest(
+                "(local.set $n (call $make)) (drop (call $give (i32.const 1) (local.get $n))) (call $lend (local.get $n))",
+            ),
+            trapped("interface_rule_broken"),
+        ),
         Case::wat("forged", &guest("(call $lend (i32.const 77))"), trapped("interface_rule_broken")),
     ]);
     assert_eq!(limits(&[]).get(Limit::Handles), Limit::Handles.info().default);

@@ -34,7 +34,13 @@ fn traps_have_their_names() {
             "bad_signature",
             format!("(table funcref (elem $f)) (func $f) {}", run("(call_indirect (result i32) (i32.const 0))")),
         ),
-        ("table_out_of_bounds", format!("(table 1 funcref) (elem $e func) {}", run("(table.init $e (i32.const 2) (i32.const 0) (i32.const 0)) (i32.const 0)"))),
+        (
+            "table_out_of_bounds",
+            format!(
+                "(table 1 funcref) (elem $e func) {}",
+                run("(table.init $e (i32.const 2) (i32.const 0) (i32.const 0)) (i32.const 0)")
+            ),
+        ),
         ("unreachable_code_reached", format!("(func $s unreachable) (start $s) {}", run("i32.const 0"))),
         ("memory_out_of_bounds", format!("(data (i32.const 131072) \"x\") {}", run("i32.const 0"))),
     ];
@@ -95,9 +101,8 @@ fn endless_loops_end_by_fuel() {
 #[test]
 fn endless_loops_end_by_the_clock() {
     for (name, guest) in endless() {
-        let case = Case::wat(name, &guest, limited(Limit::WallTime))
-            .under(Limit::Fuel, u64::MAX)
-            .under(Limit::WallTime, 100);
+        let case =
+            Case::wat(name, &guest, limited(Limit::WallTime)).under(Limit::Fuel, u64::MAX).under(Limit::WallTime, 100);
         let run = case.run().expect("an outcome");
         assert!(run.measured.wall_time_us < 1_000_000, "{name} was stopped after {} us", run.measured.wall_time_us);
         check(&[case]);

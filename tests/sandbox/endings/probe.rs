@@ -11,7 +11,8 @@ const UNREACHABLE: &str = "unreachable_code_reached";
 fn every_exit_status_comes_through() {
     for status in 0..=u8::MAX {
         for command in ["exit", "json-and-exit"] {
-            let run = run_parts(probe(), parts(&[command, &status.to_string()], Limits::default())).expect("an outcome");
+            let run =
+                run_parts(probe(), parts(&[command, &status.to_string()], Limits::default())).expect("an outcome");
             assert_eq!(run.outcome.ending, exited(status), "{command} {status}");
             assert_eq!(run.after.volumes.is_empty(), status != 0, "{command} {status}");
         }
@@ -126,7 +127,9 @@ fn state() {
     let write = |bytes: u64| format!("write-file state/f {bytes}");
     check(&[
         Case::probe(&write(1000), exited(0)).under(Limit::StateBytes, 1000),
-        Case::probe(&write(1001), limited(Limit::StateBytes)).under(Limit::StateBytes, 1000).refused(&[Limit::StateBytes]),
+        Case::probe(&write(1001), limited(Limit::StateBytes))
+            .under(Limit::StateBytes, 1000)
+            .refused(&[Limit::StateBytes]),
         Case::probe(&write(1000), exited(0)).under(Limit::FileBytes, 1000),
         Case::probe(&write(1001), limited(Limit::FileBytes)).under(Limit::FileBytes, 1000).refused(&[Limit::FileBytes]),
         Case::probe("write-files 10", exited(0)).under(Limit::StateFiles, 10),

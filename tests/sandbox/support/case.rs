@@ -138,7 +138,8 @@ pub(crate) fn laws(run: &Run, changed: &[(Limit, u64)]) -> Vec<String> {
     let Outcome { ending, stdout, stderr, fuel, unreproducible, memory_peak_bytes, .. } = &run.outcome;
     let limits = limits(changed);
     let mut broken = Vec::new();
-    if *ending != exited(0) && (!run.after.volumes.is_empty() || !format!("{:?}", run.after.objects).ends_with("({})")) {
+    if *ending != exited(0) && (!run.after.volumes.is_empty() || !format!("{:?}", run.after.objects).ends_with("({})"))
+    {
         broken.push(format!("a bad end left state: {:?}", run.after.volumes));
     }
     let by_clock = *ending == limited(Limit::WallTime);

@@ -160,11 +160,17 @@ fn random_operations_agree() {
                     let min = minimise(operations.clone());
                     let d = replay(&min).err().map(|d| d.says).unwrap_or_default();
                     let last = format!("{:?}", min.last());
-                    let key = format!("{} {}", last.split(' ').next().unwrap(), if d.starts_with("the trees") { "trees".into() } else { d.clone() });
+                    let key = format!(
+                        "{} {}",
+                        last.split(' ').next().unwrap(),
+                        if d.starts_with("the trees") { "trees".into() } else { d.clone() }
+                    );
                     let key: String = key.chars().take(160).collect();
                     if survey.insert(key) {
-                        println!("=== seed {seed} found: {}", if min.len() < 20 {""} else {"LONG"});
-                        for o in min.iter().rev().take(10).rev() { println!("{}", short(o)); }
+                        println!("=== seed {seed} found: {}", if min.len() < 20 { "" } else { "LONG" });
+                        for o in min.iter().rev().take(10).rev() {
+                            println!("{}", short(o));
+                        }
                         println!("{d}");
                     }
                     break;
@@ -198,7 +204,9 @@ fn what_disagreed_once_agrees() {
         let text = std::fs::read_to_string(file).expect("a regression");
         let operations: Vec<Operation> = text
             .lines()
-            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {error}: {line}", file.display())))
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {error}: {line}", file.display()))
+            })
             .collect();
         if let Err(Disagreement { at, says }) = replay(&operations) {
             panic!("{}, line {}\n{says}", file.display(), at + 1);

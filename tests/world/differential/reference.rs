@@ -4,8 +4,8 @@
 
 use crate::support::operation::{OpenFlags, Operation, SLOTS, STREAMS, Time, content};
 use crate::support::seen::{Attributes, Kind, NOW_NS, Seen, Tree, TreeNode, sampled};
-use cap_primitives::fs::{self as primitives, DirOptions, FollowSymlinks, MetadataExt, OpenOptions, SystemTimeSpec};
 use cap_fs_ext::OpenOptionsFollowExt;
+use cap_primitives::fs::{self as primitives, DirOptions, FollowSymlinks, MetadataExt, OpenOptions, SystemTimeSpec};
 use hutch_world::Errno;
 use std::fs::{File, FileTimes};
 use std::io;

@@ -31,8 +31,7 @@ impl Generator {
         let mut random = Random::new(seed);
         let chained = random.one_in(25);
         let large = random.one_in(8);
-        let mut generator =
-            Generator { random, known: vec!["a".to_owned()], pending: VecDeque::new(), chained, large };
+        let mut generator = Generator { random, known: vec!["a".to_owned()], pending: VecDeque::new(), chained, large };
         if chained {
             generator.chain();
         }

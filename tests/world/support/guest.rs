@@ -45,9 +45,7 @@ impl Guest {
                 self.put(*slot, None);
                 Seen::Done
             }
-            Operation::Read { slot, offset, length } => {
-                seen(world.read(at(*slot), *length, *offset).map(Seen::Bytes))
-            }
+            Operation::Read { slot, offset, length } => seen(world.read(at(*slot), *length, *offset).map(Seen::Bytes)),
             Operation::Write { slot, offset, length, fill } => {
                 seen(world.write(at(*slot), &content(*length, *fill), *offset).map(|()| Seen::Done))
             }
@@ -75,9 +73,7 @@ impl Guest {
                 None => Seen::Closed,
             },
             Operation::StreamWrite { output, length, fill } => match &mut outputs[*output] {
-                Some(output) => {
-                    stream_seen(world.stream_write(output, &content(*length, *fill)).map(|()| Seen::Done))
-                }
+                Some(output) => stream_seen(world.stream_write(output, &content(*length, *fill)).map(|()| Seen::Done)),
                 None => Seen::Closed,
             },
             Operation::Splice { output, input, length } => match (&mut outputs[*output], &mut inputs[*input]) {
@@ -98,12 +94,8 @@ impl Guest {
                 }
                 Seen::Done
             }
-            Operation::CreateFolder { base, path } => {
-                seen(world.create_folder(at(*base), path).map(|()| Seen::Done))
-            }
-            Operation::RemoveFolder { base, path } => {
-                seen(world.remove_folder(at(*base), path).map(|()| Seen::Done))
-            }
+            Operation::CreateFolder { base, path } => seen(world.create_folder(at(*base), path).map(|()| Seen::Done)),
+            Operation::RemoveFolder { base, path } => seen(world.remove_folder(at(*base), path).map(|()| Seen::Done)),
             Operation::Unlink { base, path } => seen(world.unlink_file(at(*base), path).map(|()| Seen::Done)),
             Operation::Rename { base, path, new_base, new_path } => {
                 seen(world.rename((at(*base), path), (at(*new_base), new_path)).map(|()| Seen::Done))

@@ -17,7 +17,11 @@ pub(crate) enum Seen {
     Yes(bool),
     Stat(Attributes),
     Entries(Vec<(String, Kind)>),
-    Flags { read: bool, write: bool, mutate_directory: bool },
+    Flags {
+        read: bool,
+        write: bool,
+        mutate_directory: bool,
+    },
     Failed(Errno),
     Unsupported,
     /// A stream that has ended.

@@ -43,7 +43,9 @@ pub(super) fn read_file(
 pub(super) fn holds(folder: &Dir, name: &str, stamp: &Stamp, node: &Node) -> io::Result<bool> {
     match (stamp.form, node) {
         (Form::Folder, Node::Folder { .. }) => Ok(true),
-        (Form::Link, Node::Link { target }) => Ok(disk::link_target(folder, name).is_ok_and(|found| *found == **target)),
+        (Form::Link, Node::Link { target }) => {
+            Ok(disk::link_target(folder, name).is_ok_and(|found| *found == **target))
+        }
         (Form::File, Node::File { size, .. }) if stamp.size == *size => {
             let mut file = match disk::read(folder, name) {
                 Ok(file) => file,

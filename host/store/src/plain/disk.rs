@@ -42,7 +42,8 @@ impl Stamp {
             () if metadata.is_symlink() => Form::Link,
             () => Form::Other,
         };
-        let since_1970 = metadata.modified().ok().and_then(|time| time.into_std().duration_since(std::time::UNIX_EPOCH).ok());
+        let since_1970 =
+            metadata.modified().ok().and_then(|time| time.into_std().duration_since(std::time::UNIX_EPOCH).ok());
         let modified_ns = since_1970.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
         #[cfg(unix)]
         let changed_ns = {

@@ -131,9 +131,8 @@ impl Export<'_> {
         modified_ns: u64,
     ) -> Result<(), StoreError> {
         let file = self.disk.create_file(folder, name).map_err(|error| self.io(path, error))?;
-        let written = read_file(self.objects, content, size, &mut |chunk| {
-            self.disk.write(&file, chunk).map_err(WriteError::Io)
-        });
+        let written =
+            read_file(self.objects, content, size, &mut |chunk| self.disk.write(&file, chunk).map_err(WriteError::Io));
         written.map_err(|error| match error {
             WriteError::Io(error) => self.io(path, error),
             WriteError::Object(error) => StoreError::object(self.root, &error),

@@ -1,10 +1,10 @@
 //! Whether something in a plain directory is ours, and the look at what a run touched.
 
+use super::Plain;
 use super::content::holds;
 use super::disk::{self, Form, Stamp};
 use super::handles::Handles;
 use super::stamps::{self, Mark, Shown};
-use super::Plain;
 use crate::error::StoreError;
 use crate::names::VolumeName;
 use crate::store::Store;
@@ -57,12 +57,7 @@ impl<'a> Known<'a> {
 
     /// Whether what stands at `path` is what some state since the shown one has there. `stamp` is its look, if anything is
     /// there.
-    pub(super) fn is_ours(
-        &mut self,
-        folder: &Dir,
-        path: &[String],
-        stamp: Option<&Stamp>,
-    ) -> Result<bool, StoreError> {
+    pub(super) fn is_ours(&mut self, folder: &Dir, path: &[String], stamp: Option<&Stamp>) -> Result<bool, StoreError> {
         let Some(name) = path.last() else { return Ok(true) };
         for version in self.versions(path)? {
             let same = match (stamp, version) {
@@ -124,7 +119,8 @@ impl Plain {
         for touch in touched {
             let (Touch::Path(text) | Touch::Folder(text)) = touch;
             let path: Vec<String> = text.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-            let same = (1..=path.len()).try_fold(true, |same, depth| Ok::<_, StoreError>(same && look.at(&path[..depth])?))?;
+            let same =
+                (1..=path.len()).try_fold(true, |same, depth| Ok::<_, StoreError>(same && look.at(&path[..depth])?))?;
             if same && matches!(touch, Touch::Folder(_)) {
                 look.listing(&path)?;
             }
@@ -233,4 +229,3 @@ impl Look<'_> {
         Ok(())
     }
 }
-

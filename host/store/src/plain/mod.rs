@@ -121,7 +121,9 @@ impl Plain {
             let failed = |error| self.failed(volume, "open the folder", error);
             let next = match disk::look(&at, name).map_err(failed)? {
                 None if create => {
-                    self.disk.create_folder(&at, name).map_err(|error| self.failed(volume, "create the folder", error))?;
+                    self.disk
+                        .create_folder(&at, name)
+                        .map_err(|error| self.failed(volume, "create the folder", error))?;
                     disk::folder(&at, name).map_err(failed)?
                 }
                 None => return Ok(None),

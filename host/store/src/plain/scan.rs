@@ -1,12 +1,12 @@
 //! Real folders as states: every file named, nothing followed, everything bounded.
 
+use super::Plain;
 use super::content::read_file;
 use super::disk::{self, Form, Stamp};
 use super::handles::Handles;
 use super::links::stays_inside;
 use super::stamps::{self, Mark, Note, Shown};
 use super::steps::DEPTH_MAX;
-use super::Plain;
 use crate::error::StoreError;
 use crate::names::VolumeName;
 use crate::store::Store;
@@ -333,4 +333,3 @@ impl Scanner<'_> {
         node.ok_or_else(|| StoreError::Limited { path: self.at(path), limit, allowed: self.bounds.bytes })
     }
 }
-

@@ -73,7 +73,9 @@ pub(super) fn shown(connection: &Connection, volume: &VolumeName) -> rusqlite::R
 /// Whether any directory shows something else than the state.
 pub(super) fn behind(connection: &Connection) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("SELECT 1 FROM heads LEFT JOIN plain USING (volume) WHERE plain.tree IS NOT heads.tree LIMIT 1")?
+        .prepare_cached(
+            "SELECT 1 FROM heads LEFT JOIN plain USING (volume) WHERE plain.tree IS NOT heads.tree LIMIT 1",
+        )?
         .exists(())
 }
 
@@ -84,7 +86,8 @@ pub(super) fn one(
     folder: &str,
     name: &str,
 ) -> rusqlite::Result<Option<Mark>> {
-    const ONE: &str = "SELECT kind, size, modified_ns, changed_ns, inode FROM stamps WHERE volume = ?1 AND folder = ?2 AND name = ?3";
+    const ONE: &str =
+        "SELECT kind, size, modified_ns, changed_ns, inode FROM stamps WHERE volume = ?1 AND folder = ?2 AND name = ?3";
     connection.prepare_cached(ONE)?.query_row((volume.as_str(), folder, name), mark).optional()
 }
 
@@ -94,11 +97,9 @@ pub(super) fn all(
     volume: &VolumeName,
     folder: &str,
 ) -> rusqlite::Result<HashMap<String, Mark>> {
-    const ALL: &str = "SELECT kind, size, modified_ns, changed_ns, inode, name FROM stamps WHERE volume = ?1 AND folder = ?2";
-    connection
-        .prepare_cached(ALL)?
-        .query_map((volume.as_str(), folder), |row| Ok((row.get(5)?, mark(row)?)))?
-        .collect()
+    const ALL: &str =
+        "SELECT kind, size, modified_ns, changed_ns, inode, name FROM stamps WHERE volume = ?1 AND folder = ?2";
+    connection.prepare_cached(ALL)?.query_map((volume.as_str(), folder), |row| Ok((row.get(5)?, mark(row)?)))?.collect()
 }
 
 /// Writes down what was learned, and what the directory shows now.
@@ -123,20 +124,24 @@ pub(super) fn save(
                 Some(Mark::Seen(stamp)) => (number(stamp.form), Some(stamp)),
             };
             let field = |field: fn(&Stamp) -> u64| stamp.map_or(0, |stamp| signed(field(stamp)));
-            transaction.prepare_cached("INSERT OR REPLACE INTO stamps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?.execute((
-                at.0,
-                at.1,
-                at.2,
-                kind,
-                field(|stamp| stamp.size),
-                field(|stamp| stamp.modified_ns),
-                field(|stamp| stamp.changed_ns),
-                stamp.map_or(0, |stamp| stamp.inode.cast_signed()),
-            ))?;
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO stamps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+                .execute((
+                    at.0,
+                    at.1,
+                    at.2,
+                    kind,
+                    field(|stamp| stamp.size),
+                    field(|stamp| stamp.modified_ns),
+                    field(|stamp| stamp.changed_ns),
+                    stamp.map_or(0, |stamp| stamp.inode.cast_signed()),
+                ))?;
         }
-        transaction
-            .prepare_cached("INSERT OR REPLACE INTO plain VALUES (?1, ?2, ?3)")?
-            .execute((volume.as_str(), Named(shown.tree), signed(shown.sequence)))?;
+        transaction.prepare_cached("INSERT OR REPLACE INTO plain VALUES (?1, ?2, ?3)")?.execute((
+            volume.as_str(),
+            Named(shown.tree),
+            signed(shown.sequence),
+        ))?;
         transaction.commit()
     })
 }

@@ -91,8 +91,16 @@ impl Plain {
             let known = Known::new(self, volume, from);
             let steps = steps(known.objects(), &from.tree, tree).map_err(|error| known.damaged(&error))?;
             let blocked = vec![false; steps.len()];
-            let mut update =
-                Update { plain: self, volume, known, steps: &steps, blocked, handles: Handles::new(root), staging, notes: Vec::new() };
+            let mut update = Update {
+                plain: self,
+                volume,
+                known,
+                steps: &steps,
+                blocked,
+                handles: Handles::new(root),
+                staging,
+                notes: Vec::new(),
+            };
             update.remove()?;
             update.make()?;
             update.set_folder_times()?;
@@ -303,9 +311,8 @@ impl Update<'_> {
             Node::File { size, content } => {
                 let file = disk.create_file(staging, &name).map_err(failed)?;
                 let objects = self.plain.store.objects();
-                let written = read_file(&*objects, content, *size, &mut |chunk| {
-                    disk.write(&file, chunk).map_err(WriteError::Io)
-                });
+                let written =
+                    read_file(&*objects, content, *size, &mut |chunk| disk.write(&file, chunk).map_err(WriteError::Io));
                 written.map_err(|error| match error {
                     WriteError::Io(error) => failed(error),
                     WriteError::Object(error) => self.known.damaged(&error),
@@ -395,4 +402,3 @@ impl From<ObjectError> for WriteError {
         WriteError::Object(error)
     }
 }
-

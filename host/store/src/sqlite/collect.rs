@@ -47,15 +47,18 @@ pub(super) fn roots(connection: &Connection, path: &Path, from: u64) -> Result<R
     }
 }
 
-pub(super) fn collect(connection: &mut Connection, path: &Path, retention: &Retention) -> Result<Collected, StoreError> {
+pub(super) fn collect(
+    connection: &mut Connection,
+    path: &Path,
+    retention: &Retention,
+) -> Result<Collected, StoreError> {
     let database = |error| StoreError::database(path, error);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
     let before = ledger::head(&transaction, path)?.retained_from;
     let times = {
-        let mut query = transaction.prepare("SELECT sequence, at_ns FROM entries ORDER BY sequence").map_err(database)?;
-        let place = |row: &rusqlite::Row<'_>| {
-            Ok((unsigned(row.get(0)?), Instant::from_unix_ns(unsigned(row.get(1)?))))
-        };
+        let mut query =
+            transaction.prepare("SELECT sequence, at_ns FROM entries ORDER BY sequence").map_err(database)?;
+        let place = |row: &rusqlite::Row<'_>| Ok((unsigned(row.get(0)?), Instant::from_unix_ns(unsigned(row.get(1)?))));
         let rows = query.query_map((), place).map_err(database)?;
         rows.collect::<rusqlite::Result<Vec<_>>>().map_err(database)?
     };

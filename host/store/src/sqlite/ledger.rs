@@ -19,7 +19,8 @@ const TAIL: u64 = 16;
 pub(super) fn head(connection: &Connection, path: &Path) -> Result<Head, StoreError> {
     let database = |error| StoreError::database(path, error);
     let mut volumes = connection.prepare_cached("SELECT volume, tree FROM heads").map_err(database)?;
-    let rows = volumes.query_map((), |row| Ok((row.get::<_, String>(0)?, row.get::<_, Named>(1)?))).map_err(database)?;
+    let rows =
+        volumes.query_map((), |row| Ok((row.get::<_, String>(0)?, row.get::<_, Named>(1)?))).map_err(database)?;
     let mut state = State::new();
     for row in rows {
         let (name, Named(tree)) = row.map_err(database)?;
@@ -135,9 +136,10 @@ pub(super) fn entry(connection: &Connection, key: EntryKey) -> rusqlite::Result<
             .prepare_cached(&format!("{COLUMNS} WHERE sequence = ?1"))?
             .query_row([signed(sequence)], sealed)
             .optional(),
-        EntryKey::Hash(hash) => {
-            connection.prepare_cached(&format!("{COLUMNS} WHERE hash = ?1"))?.query_row([Named(hash)], sealed).optional()
-        }
+        EntryKey::Hash(hash) => connection
+            .prepare_cached(&format!("{COLUMNS} WHERE hash = ?1"))?
+            .query_row([Named(hash)], sealed)
+            .optional(),
     }
 }
 

@@ -54,8 +54,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path, migrations: &[&s
     }
     // In a new database these decide the file's form, and must come before its first table.
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").map_err(database)?;
-    let mode: String =
-        connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get(0)).map_err(database)?;
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get(0)).map_err(database)?;
     if mode != "wal" {
         let source = std::io::Error::other(format!("the file system allows no write-ahead log (mode {mode})"));
         return Err(StoreError::io(path, "open the database", source));
@@ -81,12 +80,10 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
 /// Whether nothing is to be done; an error if nothing may be done.
 fn is_current(connection: &Connection, path: &Path, latest: i64) -> Result<bool, StoreError> {
     let database = |error| StoreError::database(path, error);
-    let application: i32 =
-        connection.query_row("PRAGMA application_id", (), |row| row.get(0)).map_err(database)?;
+    let application: i32 = connection.query_row("PRAGMA application_id", (), |row| row.get(0)).map_err(database)?;
     let applied = version(connection).map_err(database)?;
-    let foreign = |reason: String| {
-        Err(StoreError::Damaged { path: path.to_owned(), what: "the database".to_owned(), reason })
-    };
+    let foreign =
+        |reason: String| Err(StoreError::Damaged { path: path.to_owned(), what: "the database".to_owned(), reason });
     if application != APPLICATION_ID {
         let tables: i64 =
             connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0)).map_err(database)?;
@@ -124,15 +121,22 @@ mod tests {
     fn an_older_schema_is_brought_up_to_date_and_keeps_its_rows() {
         let folder = tempfile::tempdir().unwrap();
         migrate_to(&folder, &[]).unwrap();
-        let key: Vec<u8> = open(&folder).query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
+        let key: Vec<u8> =
+            open(&folder).query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
         migrate_to(&folder, &[SECOND]).unwrap();
         migrate_to(&folder, &[SECOND]).unwrap();
         let connection = open(&folder);
         assert_eq!(version(&connection).unwrap(), MIGRATIONS.len() as i64 + 1);
-        let rows: Vec<i64> =
-            connection.prepare("SELECT x FROM more").unwrap().query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        let rows: Vec<i64> = connection
+            .prepare("SELECT x FROM more")
+            .unwrap()
+            .query_map((), |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
         assert_eq!(rows, [32]);
-        let same: Vec<u8> = connection.query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
+        let same: Vec<u8> =
+            connection.query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
         assert_eq!(same, key);
     }
 
