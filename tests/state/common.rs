@@ -46,7 +46,13 @@ impl Home {
     pub fn json(&self, arguments: &[&str]) -> Value {
         let answer = self.run(arguments);
         assert_eq!(answer.status, 0, "{arguments:?}: {}{}", answer.stdout, answer.stderr);
-        serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", answer.stdout))
+        let value: Value = serde_json::from_str(&answer.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", answer.stdout));
+        // What is not a plain run answers in the common form.
+        match value.get("rules") {
+            Some(_) => value["result"].clone(),
+            None => value,
+        }
     }
 
     /// The error that a command ends with.

@@ -35,7 +35,7 @@ pub(crate) struct InvocationArguments {
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     pub(crate) limits: Vec<(Limit, u64)>,
     /// Give the guest an environment value that its package asks for; may be repeated
-    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_pair)]
+    #[arg(long = "env", value_name = "NAME=TEXT", value_parser = parse_pair)]
     pub(crate) environment: Vec<(String, String)>,
     /// Give the guest a value of this process's environment as a secret, which the ledger holds as a keyed hash; may be repeated
     #[arg(long = "secret", value_name = "NAME")]
@@ -43,13 +43,16 @@ pub(crate) struct InvocationArguments {
     /// Grant the guest a real folder that its package asks for, read-only unless :rw follows; may be repeated
     #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw]", value_parser = parse_mount)]
     pub(crate) mounts: Vec<(PathBuf, String, Access)>,
-    /// What standard output is held to: one JSON document, or nothing
+    /// What standard output is held to: one JSON document, one of the declared schema, or nothing
     #[arg(long, value_enum, default_value_t = ContractChoice::Json)]
     pub(crate) contract: ContractChoice,
+    /// Start the guest even if its arguments break the contract that its package declares
+    #[arg(long)]
+    pub(crate) unchecked: bool,
     /// How strictly guest arguments are judged; what the package says if absent
     #[arg(long, value_enum)]
     pub(crate) guard: Option<GuardChoice>,
-    /// The folder that holds APP.md
+    /// The folder that holds APP.md, or an installed package
     #[arg(value_name = "PACKAGE")]
     pub(crate) package: PathBuf,
     /// The guest's arguments
@@ -77,6 +80,8 @@ pub(crate) struct InputArguments {
 pub(crate) enum ContractChoice {
     /// Exit status 0 comes with exactly one JSON document
     Json,
+    /// The same, and the document is of the command's declared output schema
+    Schema,
     /// Any output
     Any,
 }
@@ -85,6 +90,7 @@ impl From<ContractChoice> for Contract {
     fn from(choice: ContractChoice) -> Contract {
         match choice {
             ContractChoice::Json => Contract::Json,
+            ContractChoice::Schema => Contract::Schema,
             ContractChoice::Any => Contract::Any,
         }
     }
@@ -169,6 +175,7 @@ impl InvocationArguments {
             mounts: mounts(self.mounts)?,
             limits,
             contract: self.contract.into(),
+            unchecked: self.unchecked,
             guard: self.guard.map(Into::into),
             confirmed: self.yes,
             retries,

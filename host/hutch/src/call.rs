@@ -41,6 +41,8 @@ pub struct Call {
     pub limits: BTreeMap<Limit, u64>,
     /// What the output is held to.
     pub contract: Contract,
+    /// Whether the guest starts even if its arguments break the package's contract.
+    pub unchecked: bool,
     /// How strictly arguments are judged; what the package says if `None`.
     pub guard: Option<Guard>,
     /// Whether the user has confirmed a command that asks for it.

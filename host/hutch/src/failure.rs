@@ -1,6 +1,7 @@
 //! Why there is no answer from a guest. Each has a code, and facts that a program can act on.
 
 use crate::package::PackageError;
+use hutch_model::contract::ArgumentViolation;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::guard::GuardViolation;
@@ -30,6 +31,15 @@ pub enum Failure {
         /// Which command, and who wants it confirmed.
         reason: String,
     },
+    /// The arguments break the contract of the package.
+    #[error("{}", .violations.iter().map(|violation| violation.message.as_str()).collect::<Vec<_>>().join("; "))]
+    Arguments {
+        /// Each of them; at least one.
+        violations: Vec<ArgumentViolation>,
+    },
+    /// The answer was to be held to its schema, and there is none.
+    #[error("no output schema is declared for this call")]
+    NoSchema,
     /// A value was given for an environment name that the package does not ask for.
     #[error("the package does not ask for the environment name {name:?}")]
     Environment {
@@ -150,6 +160,8 @@ impl Failure {
                 ErrorCode::PermissionDenied
             }
             Failure::Mount { .. } => ErrorCode::HostFault,
+            Failure::Arguments { .. } => ErrorCode::ArgumentInvalid,
+            Failure::NoSchema => ErrorCode::Usage,
             Failure::Volume { .. } => ErrorCode::PackageInvalid,
             Failure::Store(error) => error.code(),
             Failure::NoEntry { .. } | Failure::Path { .. } | Failure::NothingToUndo { .. } => ErrorCode::NotFound,
@@ -176,6 +188,10 @@ impl Failure {
                 report.detail("rule", violation.rule.id()).detail("argument", violation.index as u64 + 1)
             }
             Failure::Environment { name } | Failure::MountNotAsked { name } => report.detail("name", name.as_str()),
+            Failure::Arguments { violations } => {
+                report.detail("violations", serde_json::to_value(violations).unwrap_or_default())
+            }
+            Failure::NoSchema => report.suggest("name a declared command, or leave --contract schema out"),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
             Failure::PlanStale { sequence, volume } => report
                 .detail("plan", *sequence)

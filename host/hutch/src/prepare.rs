@@ -1,6 +1,7 @@
 //! Everything that is decided before a guest starts: what reaches it, and whether it may start at all.
 
 use crate::call::Call;
+use crate::expected;
 use crate::failure::Failure;
 use crate::folder;
 use crate::host::Host;
@@ -13,10 +14,10 @@ use hutch_model::guard;
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
 use hutch_model::ledger::{EnvironmentRecord, InvocationRecord, Record};
 use hutch_model::names::CommandPath;
-use hutch_model::outcome::Contract;
 use hutch_model::snapshot::MemoryObjects;
 use hutch_sandbox::Program;
 use hutch_store::Store;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An invocation that may start.
@@ -24,7 +25,8 @@ pub(crate) struct Prepared {
     pub(crate) program: Program,
     pub(crate) invocation: Invocation,
     pub(crate) record: InvocationRecord,
-    pub(crate) contract: Contract,
+    /// What the answer is held to, beside its form.
+    pub(crate) output_schema: Option<Value>,
     pub(crate) resources: MemoryObjects,
     pub(crate) resource_trees: BTreeMap<String, Digest>,
     pub(crate) mounts: BTreeMap<String, Mount>,
@@ -64,6 +66,7 @@ impl Host {
         let command = decision.command.as_ref().map(|command| command.as_str());
         let policy = call.guard.unwrap_or(manifest.guard());
         guard::check(&call.arguments, policy, contract, command).map_err(Failure::Guard)?;
+        expected::check_arguments(package, call)?;
         let asked: BTreeSet<&str> = manifest.environment().iter().map(|name| name.as_str()).collect();
         if let Some(name) = call.environment.keys().find(|name| !asked.contains(name.as_str())) {
             return Err(Failure::Environment { name: name.clone() });
@@ -183,7 +186,9 @@ impl Host {
             let tree = folder::snapshot(package, path, &mut resources)?;
             resource_trees.insert(path.to_string(), tree);
         }
-        let contract = record.contract;
-        Ok(Prepared { program, invocation, record, contract, resources, resource_trees, mounts })
+        let leading = package.manifest().entry().arguments().len() + 1;
+        let arguments = invocation.argv().get(leading..).unwrap_or_default();
+        let output_schema = expected::schema(package, record.contract, arguments)?;
+        Ok(Prepared { program, invocation, record, output_schema, resources, resource_trees, mounts })
     }
 }

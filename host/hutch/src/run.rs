@@ -1,6 +1,7 @@
 //! A run: over a state, judged, recorded, and kept or not.
 
 use crate::call::Call;
+use crate::expected;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::Package;
@@ -138,7 +139,7 @@ pub(crate) fn execute(prepared: &Prepared, session: &Session, state: &State) -> 
     let objects = Layered(layers);
     let Run { outcome, after, measured } =
         run(&prepared.program, &prepared.invocation, &trees, Arc::new(objects.clone()))?;
-    let verdict = outcome.verdict(prepared.contract);
+    let verdict = expected::judge(&outcome, prepared.record.contract, prepared.output_schema.as_ref());
     let mut seen = Layered(vec![Arc::new(after.objects.clone())]);
     seen.0.extend(objects.0);
     let (mut volumes, mut mounted) = (BTreeMap::new(), BTreeMap::new());

@@ -1,7 +1,7 @@
 //! `hutch apply`: commits what a plan said.
 
 use super::instance::InstanceArguments;
-use super::run::{finish, run_value};
+use super::run::finish;
 use crate::arguments::Global;
 use crate::invocation::secret_values;
 use crate::output::{Fault, Output};
@@ -29,5 +29,5 @@ pub(super) fn apply(global: &Global, own: &ApplyArguments, output: &Output) -> R
     let (host, package, _) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
     let answer = host.apply(&package, &own.instance.instance, &own.plan, &secrets, surroundings::now())?;
-    finish(&answer, own.envelope.then(|| run_value("apply", &answer)), output)
+    finish("apply", &answer, own.envelope || output.shaping.selects(), output)
 }

@@ -2,7 +2,7 @@
 
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
-use crate::output::{Fault, Format, Output};
+use crate::output::{Fault, Output};
 use clap::Args;
 use hutch::Failure;
 use hutch_model::instant::Instant;
@@ -12,9 +12,6 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct GcArguments {
-    /// Confirm: what is dropped can't be verified or gone back to
-    #[arg(long)]
-    yes: bool,
     /// Keep the states and streams of so many entries, counted from the last
     #[arg(long, value_name = "N", default_value_t = 1000)]
     keep: u64,
@@ -27,21 +24,17 @@ pub(crate) struct GcArguments {
 
 pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<ExitCode, Fault> {
     let session = own.instance.open(global)?.0;
-    if !own.yes {
+    if !global.yes {
         let message = format!("gc drops the states of all but the last {} entries for good", own.keep);
         return Err(Fault::new(hutch_model::error_code::ErrorCode::ConfirmationRequired, message));
     }
     let retention = Retention { keep_last: own.keep, newer_than: own.newer_than };
     let collected = session.store().collect(&retention).map_err(Failure::from)?;
-    match output.format {
-        Format::Human => output.text(&format!("{} objects, {} bytes", collected.objects, collected.bytes))?,
-        Format::Json => output.json(&json!({
-            "ok": true,
-            "command": "gc",
-            "objects": collected.objects,
-            "bytes": collected.bytes,
-            "retained_from": collected.retained_from,
-        }))?,
-    }
+    let value = json!({
+        "objects": collected.objects,
+        "bytes": collected.bytes,
+        "retained_from": collected.retained_from,
+    });
+    output.answer("gc", value, |_| format!("{} objects, {} bytes", collected.objects, collected.bytes))?;
     Ok(ExitCode::SUCCESS)
 }

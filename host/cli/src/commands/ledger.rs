@@ -2,17 +2,15 @@
 
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
-use crate::output::{Fault, Format, Output};
-use crate::query::Query;
+use crate::human;
+use crate::output::{Fault, Output};
+use crate::selection::Page;
 use clap::{Args, Subcommand};
 use hutch::{EntryName, Failure, Session};
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{Entry, Pin, Sealed, StreamRecord};
 use serde_json::{Value, json};
 use std::process::ExitCode;
-
-/// How many entries a listing shows unless it is told.
-const LIST_DEFAULT: u64 = 50;
 
 #[derive(Debug, Args)]
 pub(crate) struct LedgerArguments {
@@ -27,7 +25,7 @@ enum LedgerCommand {
     /// Show an entry with its input and output
     Show(ShowArguments),
     /// Show the last entry with its input and output
-    Last(LastArguments),
+    Last(InstanceArguments),
     /// Show the head: what to write down to recognise the ledger later
     Head(InstanceArguments),
     /// Write all entries, one JSON document a line, as they are stored
@@ -38,35 +36,19 @@ enum LedgerCommand {
 
 #[derive(Debug, Args)]
 struct ListArguments {
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = LIST_DEFAULT)]
-    limit: u64,
-    /// Leave out so many of the last ones
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    offset: u64,
+    #[command(flatten)]
+    page: Page,
     #[command(flatten)]
     instance: InstanceArguments,
 }
 
 #[derive(Debug, Args)]
 struct ShowArguments {
-    /// Print only this part of the answer, as output.items[0].id
-    #[arg(long, value_name = "PATH")]
-    query: Option<Query>,
     #[command(flatten)]
     instance: InstanceArguments,
     /// The entry: the beginning of its hash, @ and its number, or last
     #[arg(value_name = "ENTRY")]
     entry: EntryName,
-}
-
-#[derive(Debug, Args)]
-struct LastArguments {
-    /// Print only this part of the answer, as output.items[0].id
-    #[arg(long, value_name = "PATH")]
-    query: Option<Query>,
-    #[command(flatten)]
-    instance: InstanceArguments,
 }
 
 #[derive(Debug, Args)]
@@ -87,17 +69,13 @@ fn parse_pin(text: &str) -> Result<Pin, String> {
 pub(super) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) -> Result<ExitCode, Fault> {
     match &own.command {
         LedgerCommand::List(own) => list(global, own, output)?,
-        LedgerCommand::Show(own) => show(global, &own.instance, &own.entry, own.query.as_ref(), output)?,
-        LedgerCommand::Last(own) => show(global, &own.instance, &EntryName::Last, own.query.as_ref(), output)?,
+        LedgerCommand::Show(own) => show("ledger show", global, &own.instance, &own.entry, output)?,
+        LedgerCommand::Last(own) => show("ledger last", global, own, &EntryName::Last, output)?,
         LedgerCommand::Head(own) => {
             let head = own.open(global)?.0.head()?.last;
             let pin = format!("{}:{}", head.sequence, head.hash);
-            match output.format {
-                Format::Human => output.text(&pin)?,
-                Format::Json => output.json(&json!({
-                    "ok": true, "command": "ledger head", "sequence": head.sequence, "hash": head.hash, "head": pin,
-                }))?,
-            }
+            let value = json!({ "sequence": head.sequence, "hash": head.hash, "head": pin });
+            output.answer("ledger head", value, |_| pin)?;
         }
         LedgerCommand::Export(own) => {
             for sealed in own.open(global)?.0.entries(1) {
@@ -109,12 +87,8 @@ pub(super) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) ->
             let session = own.instance.open(global)?.0;
             let pins: Vec<Pin> = own.head.into_iter().collect();
             let head = session.check_chain(&pins)?;
-            match output.format {
-                Format::Human => output.text(&format!("{} entries, as they were written", head.sequence))?,
-                Format::Json => output.json(&json!({
-                    "ok": true, "command": "ledger verify", "entries": head.sequence, "hash": head.hash,
-                }))?,
-            }
+            let value = json!({ "entries": head.sequence, "hash": head.hash });
+            output.answer("ledger verify", value, |_| format!("{} entries, as they were written", head.sequence))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -122,43 +96,27 @@ pub(super) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) ->
 
 fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fault> {
     let session = own.instance.open(global)?.0;
-    let total = session.head()?.last.sequence;
-    let end = total.saturating_sub(own.offset);
-    let first = end.saturating_sub(own.limit) + 1;
+    let (total, page) = (session.head()?.last.sequence, &own.page);
+    let end = total.saturating_sub(u64::from(page.offset));
+    let first = end.saturating_sub(u64::from(page.limit)) + 1;
     let mut rows = Vec::new();
-    for sealed in session.entries(first).take_while(|sealed| sealed.as_ref().is_ok_and(|sealed| sealed.sequence <= end))
-    {
+    for sealed in session.entries(first) {
         let sealed = sealed.map_err(Failure::from)?;
-        rows.push((sealed.hash, sealed.open().map_err(Failure::Entry)?));
+        if sealed.sequence > end {
+            break;
+        }
+        rows.push(summary(&sealed.hash, &sealed.open().map_err(Failure::Entry)?));
     }
     rows.reverse();
-    match output.format {
-        Format::Human => {
-            let line = |(hash, entry): &(Digest, Entry)| {
-                let hash: String = hash.to_string().chars().take(12).collect();
-                let argv =
-                    entry.record.invocation.as_ref().map(|invocation| invocation.argv.join(" ")).unwrap_or_default();
-                let end = entry.record.error.map(|code| code.to_string()).unwrap_or_default();
-                format!("@{:<5} {hash} {} {:<8} {argv} {end}", entry.sequence, entry.record.at, word(entry))
-                    .trim_end()
-                    .to_owned()
-            };
-            output.text(&rows.iter().map(line).collect::<Vec<_>>().join("\n"))
-        }
-        Format::Json => output.json(&json!({
-            "ok": true,
-            "command": "ledger list",
-            "total": total,
-            "limit": own.limit,
-            "offset": own.offset,
-            "has_more": first > 1,
-            "items": rows.iter().map(|(hash, entry)| summary(hash, entry)).collect::<Vec<_>>(),
-        })),
-    }
-}
-
-fn word(entry: &Entry) -> String {
-    serde_json::to_value(entry.record.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default()
+    let columns = [
+        ("sequence", "N"),
+        ("at", "AT"),
+        ("kind", "KIND"),
+        ("argv", "ARGUMENTS"),
+        ("error", "ERROR"),
+        ("hash", "HASH"),
+    ];
+    output.part("ledger list", rows, total, page, |items| human::table(items, &columns))
 }
 
 fn summary(hash: &Digest, entry: &Entry) -> Value {
@@ -178,18 +136,14 @@ fn summary(hash: &Digest, entry: &Entry) -> Value {
 }
 
 fn show(
+    command: &str,
     global: &Global,
     instance: &InstanceArguments,
     name: &EntryName,
-    query: Option<&Query>,
     output: &Output,
 ) -> Result<(), Fault> {
     let session = instance.open(global)?.0;
-    let value = entry_value(&session, &session.entry(name)?)?;
-    match query {
-        Some(query) => output.json(&query.find(&value)?),
-        None => output.json(&value),
-    }
+    output.answer(command, entry_value(&session, &session.entry(name)?)?, human::fields)
 }
 
 fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Fault> {
@@ -208,8 +162,6 @@ fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Fault> {
     let stdout = stream(outcome.map(|outcome| outcome.stdout))?;
     let stderr = stream(outcome.map(|outcome| outcome.stderr))?;
     Ok(json!({
-        "ok": true,
-        "command": "ledger show",
         "sequence": entry.sequence,
         "hash": sealed.hash,
         "previous": entry.previous,

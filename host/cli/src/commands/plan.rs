@@ -1,12 +1,12 @@
 //! `hutch plan`: what a run would do, without doing it.
 
 use super::open_package;
-use super::run::run_value;
+use super::run::{run_value, status};
 use crate::arguments::Global;
 use crate::diff::volume_diffs;
 use crate::invocation::InvocationArguments;
-use crate::output::{Fault, Format, Output};
-use crate::surroundings;
+use crate::output::{Fault, Output};
+use crate::{repair, surroundings};
 use clap::Args;
 use hutch_model::limits::Limit;
 use hutch_model::outcome::Verdict;
@@ -25,35 +25,25 @@ pub(super) fn plan(global: &Global, own: PlanArguments, output: &Output) -> Resu
 
 /// Runs on the current state and keeps only the record.
 pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let package_path = invocation.package.clone();
-    let package = open_package(&package_path, invocation.operator_limits().get(&Limit::Component).copied())?;
+    let word = invocation.package.display().to_string();
+    let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
+    let package = open_package(global, &invocation.package, component_bytes_max)?;
     let host = surroundings::host(global)?;
     let call = invocation.call(&host, &package, 0)?;
-    let answer = host.plan(&package, &call)?;
+    let answer =
+        host.plan(&package, &call).map_err(|failure| repair::explain(&failure, "plan", &word, &call.arguments))?;
     let diffs = volume_diffs(&answer);
     let plan_id = answer.entry.hash.to_string();
-    match output.format {
-        Format::Human => {
-            let mut text = String::from_utf8_lossy(&answer.outcome.stdout).trim_end().to_owned();
-            for diff in diffs.iter() {
-                text.push_str(&format!("\n{}", diff.for_people()));
-            }
-            let short: String = plan_id.chars().take(12).collect();
-            output.text(&format!(
-                "{text}\n\nplan {short}: apply it with hutch apply {} {short}",
-                package_path.display()
-            ))?;
+    let mut value = run_value(&answer);
+    value["plan_id"] = json!(plan_id);
+    value["diff"] = json!(diffs);
+    output.answer_as(answer.verdict == Verdict::Good, "plan", value, |_| {
+        let mut text = String::from_utf8_lossy(&answer.outcome.stdout).trim_end().to_owned();
+        for diff in &diffs {
+            text.push_str(&format!("\n{}", diff.for_people()));
         }
-        Format::Json => {
-            let mut value = run_value("plan", &answer);
-            value["plan_id"] = json!(plan_id);
-            value["diff"] = json!(diffs);
-            output.json(&value)?;
-        }
-    }
-    Ok(ExitCode::from(match &answer.verdict {
-        Verdict::Good => 0,
-        Verdict::Failed { status } => *status,
-        Verdict::Bad { code, .. } => code.exit_status(),
-    }))
+        let short: String = plan_id.chars().take(12).collect();
+        format!("{text}\n\nplan {short}: apply it with hutch apply {word} {short}")
+    })?;
+    Ok(ExitCode::from(status(&answer)))
 }

@@ -1,7 +1,7 @@
 //! `hutch replay`: issues a recorded invocation again, for real.
 
 use super::instance::InstanceArguments;
-use super::run::{finish, run_value};
+use super::run::finish;
 use crate::arguments::Global;
 use crate::invocation::secret_values;
 use crate::output::{Fault, Output};
@@ -11,9 +11,6 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
-    /// Confirm a command that asks for it
-    #[arg(long)]
-    yes: bool,
     /// Give a secret that the invocation was given, from this process's environment; may be repeated
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
@@ -33,6 +30,6 @@ pub(crate) struct ReplayArguments {
 pub(super) fn replay(global: &Global, own: &ReplayArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (host, package, session) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
-    let answer = host.replay(&package, &session, &own.entry, &secrets, own.yes, own.retry)?;
-    finish(&answer, own.envelope.then(|| run_value("replay", &answer)), output)
+    let answer = host.replay(&package, &session, &own.entry, &secrets, global.yes, own.retry)?;
+    finish("replay", &answer, own.envelope || output.shaping.selects(), output)
 }

@@ -3,7 +3,9 @@
 use super::instance::InstanceArguments;
 use super::undo::say_moved;
 use crate::arguments::Global;
-use crate::output::{Fault, Format, Output};
+use crate::human;
+use crate::output::{Fault, Output};
+use crate::selection::Page;
 use clap::{Args, Subcommand};
 use hutch::package::open_folder;
 use hutch::{EntryName, Failure, Item};
@@ -47,12 +49,8 @@ enum StateCommand {
 
 #[derive(Debug, Args)]
 struct LogArguments {
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    limit: usize,
-    /// Leave out so many of the last ones
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    offset: usize,
+    #[command(flatten)]
+    page: Page,
     #[command(flatten)]
     instance: InstanceArguments,
 }
@@ -117,7 +115,7 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             let state = session.state_at(None)?;
             let volume = own.volume(&state)?;
             session.export(&state, &volume, (&folder(&own.folder)?, &own.folder), &limits)?;
-            say("state export", &json!({ "volume": volume.as_str(), "folder": own.folder }), output)?;
+            output.answer("state export", json!({ "volume": volume.as_str(), "folder": own.folder }), human::fields)?;
         }
         StateCommand::Import(own) => {
             let (session, limits) = own.instance.open(global)?;
@@ -125,7 +123,11 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             let (entry, changes, behind) = session.import(&volume, (&folder(&own.folder)?, &own.folder), &limits)?;
             output.behind(behind.as_deref());
             let entry = json!({ "sequence": entry.sequence, "hash": entry.hash });
-            say("state import", &json!({ "volume": volume.as_str(), "changes": changes, "entry": entry }), output)?;
+            output.answer(
+                "state import",
+                json!({ "volume": volume.as_str(), "changes": changes, "entry": entry }),
+                human::fields,
+            )?;
         }
         StateCommand::Restore(own) => {
             let (session, limits) = own.instance.open(global)?;
@@ -139,13 +141,13 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
                 .into_iter()
                 .map(|(name, digest)| (name.clone(), json!({ "digest": digest, "edited_outside": edits.get(&name) })))
                 .collect();
-            say("state status", &json!({ "volumes": volumes }), output)?;
+            output.answer("state status", json!({ "volumes": volumes }), human::fields)?;
         }
         StateCommand::Absorb(own) => {
             let (session, limits) = own.open(global)?;
             let entry = session.absorb_edits(&limits)?;
             let entry = entry.map(|entry| json!({ "sequence": entry.sequence, "hash": entry.hash }));
-            say("state absorb", &json!({ "entry": entry }), output)?;
+            output.answer("state absorb", json!({ "entry": entry }), human::fields)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -179,39 +181,15 @@ fn log(global: &Global, own: &LogArguments, output: &Output) -> Result<(), Fault
             changes.push((sealed.sequence, sealed.hash, record));
         }
     }
-    let total = changes.len();
-    let shown: Vec<_> = changes.into_iter().rev().skip(own.offset).take(own.limit).collect();
-    match output.format {
-        Format::Human => {
-            let line = |(sequence, _, record): &(u64, Digest, Record)| {
-                let paths = record.volumes.iter().flat_map(|(volume, change)| {
-                    change.changes.iter().map(move |change| format!("{volume}/{}", change.path))
-                });
-                let kind = format!("{:?}", record.kind).to_lowercase();
-                format!("@{sequence:<5} {} {kind:<8} {}", record.at, paths.collect::<Vec<_>>().join(" "))
-                    .trim_end()
-                    .to_owned()
-            };
-            output.text(&shown.iter().map(line).collect::<Vec<_>>().join("\n"))
-        }
-        Format::Json => {
-            let item = |(sequence, hash, record): &(u64, Digest, Record)| {
-                json!({
-                    "sequence": sequence, "hash": hash, "at": record.at, "kind": record.kind,
-                    "follows": record.follows, "volumes": record.volumes,
-                })
-            };
-            output.json(&json!({
-                "ok": true,
-                "command": "state log",
-                "total": total,
-                "limit": own.limit,
-                "offset": own.offset,
-                "has_more": own.offset + shown.len() < total,
-                "items": shown.iter().map(item).collect::<Vec<_>>(),
-            }))
-        }
-    }
+    let item = |(sequence, hash, record): (u64, Digest, Record)| {
+        json!({
+            "sequence": sequence, "hash": hash, "at": record.at, "kind": record.kind,
+            "follows": record.follows, "volumes": record.volumes,
+        })
+    };
+    let items = changes.into_iter().rev().map(item).collect();
+    let columns = [("sequence", "N"), ("at", "AT"), ("kind", "KIND"), ("hash", "HASH")];
+    output.list("state log", items, &own.page, |items| human::table(items, &columns))
 }
 
 fn ls(global: &Global, own: &PathArguments, output: &Output) -> Result<(), Fault> {
@@ -221,22 +199,10 @@ fn ls(global: &Global, own: &PathArguments, output: &Output) -> Result<(), Fault
         Some(path) => session.list(&state, &session.state_path(&state, path)?)?,
         None => state.keys().map(|name| Item { path: name.clone(), entry: None }).collect(),
     };
-    match output.format {
-        Format::Human => {
-            let line = |item: &Item| match item.entry.as_ref().map(|entry| &entry.node) {
-                Some(Node::File { size, .. }) => format!("{size:>12} {}", item.path),
-                Some(Node::Link { target }) => format!("{:>12} {} -> {target}", "link", item.path),
-                Some(Node::Folder { .. }) | None => format!("{:>12} {}/", "folder", item.path),
-            };
-            output.text(&items.iter().map(line).collect::<Vec<_>>().join("\n"))
-        }
-        Format::Json => output.json(&json!({
-            "ok": true,
-            "command": "state ls",
-            "count": items.len(),
-            "items": items.iter().map(item_value).collect::<Vec<_>>(),
-        })),
-    }
+    let items: Vec<Value> = items.iter().map(item_value).collect();
+    let value = json!({ "count": items.len(), "items": items });
+    let columns = [("type", "TYPE"), ("size", "BYTES"), ("modified", "MODIFIED"), ("path", "PATH")];
+    output.answer("state ls", value, |_| human::table(&items, &columns))
 }
 
 fn item_value(item: &Item) -> Value {
@@ -275,26 +241,10 @@ fn cat(global: &Global, own: &PathArguments) -> Result<(), Fault> {
 }
 
 fn say_changes(command: &str, changes: &BTreeMap<String, Vec<PathChange>>, output: &Output) -> Result<(), Fault> {
-    match output.format {
-        Format::Human => {
-            let lines = changes.iter().flat_map(|(volume, changes)| {
-                changes.iter().map(move |change| {
-                    format!("{:<9} {volume}/{}", format!("{:?}", change.change).to_lowercase(), change.path)
-                })
-            });
-            output.text(&lines.collect::<Vec<_>>().join("\n"))
-        }
-        Format::Json => output.json(&json!({ "ok": true, "command": command, "changes": changes })),
-    }
-}
-
-fn say(command: &str, fields: &Value, output: &Output) -> Result<(), Fault> {
-    let mut value = json!({ "ok": true, "command": command });
-    if let (Some(all), Some(fields)) = (value.as_object_mut(), fields.as_object()) {
-        all.extend(fields.clone());
-    }
-    match output.format {
-        Format::Human => output.text(&serde_json::to_string_pretty(&value).unwrap_or_default()),
-        Format::Json => output.json(&value),
-    }
+    output.answer(command, json!({ "changes": changes }), |_| {
+        let lines = changes.iter().flat_map(|(volume, changes)| {
+            changes.iter().map(move |change| format!("{:?} {volume}/{}", change.change, change.path).to_lowercase())
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    })
 }

@@ -2,10 +2,10 @@
 
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
-use crate::output::{Fault, Format, Output};
+use crate::output::{Fault, Output};
 use clap::Args;
 use hutch::{EntryName, Moved};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -51,27 +51,18 @@ pub(super) fn undo(global: &Global, own: &UndoArguments, output: &Output) -> Res
 /// Answers with a move to another state.
 pub(super) fn say_moved(command: &str, moved: &Moved, output: &Output) -> Result<(), Fault> {
     output.behind(moved.behind.as_deref());
-    match output.format {
-        Format::Human => {
-            let mut text =
-                format!("{command}: entry {} follows entry {}", moved.entry.sequence, moved.follows.sequence);
-            for (volume, changes) in &moved.changes {
-                for change in changes {
-                    text.push_str(&format!("\n  {:?} {volume}/{}", change.change, change.path).to_lowercase());
-                }
-            }
-            output.text(&text)
-        }
-        Format::Json => output.json(&moved_value(command, moved)),
-    }
-}
-
-fn moved_value(command: &str, moved: &Moved) -> Value {
-    json!({
-        "ok": true,
-        "command": command,
+    let value = json!({
         "entry": { "sequence": moved.entry.sequence, "hash": moved.entry.hash },
         "follows": { "sequence": moved.follows.sequence, "hash": moved.follows.hash },
         "changes": moved.changes,
+    });
+    output.answer(command, value, |_| {
+        let mut text = format!("entry {} follows entry {}", moved.entry.sequence, moved.follows.sequence);
+        for (volume, changes) in &moved.changes {
+            for change in changes {
+                text.push_str(&format!("\n  {:?} {volume}/{}", change.change, change.path).to_lowercase());
+            }
+        }
+        text
     })
 }

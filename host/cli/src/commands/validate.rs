@@ -3,10 +3,10 @@
 use super::open_package;
 use crate::arguments::Global;
 use crate::invocation::InvocationArguments;
-use crate::output::{Fault, Format, Output};
-use crate::surroundings;
+use crate::output::{Fault, Output};
+use crate::{repair, surroundings};
 use clap::Args;
-use hutch_model::error_code::ErrorCode;
+use hutch::Failure;
 use hutch_model::limits::Limit;
 use serde_json::json;
 use std::process::ExitCode;
@@ -19,28 +19,27 @@ pub(crate) struct ValidateArguments {
 
 pub(super) fn validate(global: &Global, own: ValidateArguments, output: &Output) -> Result<ExitCode, Fault> {
     let invocation = own.invocation;
-    let package = open_package(&invocation.package, invocation.operator_limits().get(&Limit::Component).copied())?;
+    let word = invocation.package.display().to_string();
+    let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
+    let package = open_package(global, &invocation.package, component_bytes_max)?;
     let host = surroundings::host(global)?;
     let call = invocation.call(&host, &package, 0)?;
-    let validated = host.validate(&package, &call)?;
+    let explain = |failure: &Failure| repair::explain(failure, "validate", &word, &call.arguments);
+    let validated = host.validate(&package, &call).map_err(|failure| explain(&failure))?;
     if let Some(reason) = &validated.confirmation
         && !call.confirmed
     {
-        return Err(Fault::new(ErrorCode::ConfirmationRequired, reason.clone()));
+        return Err(explain(&Failure::Confirmation { reason: reason.clone() }));
     }
-    match output.format {
-        Format::Human => output.text("the call is valid")?,
-        Format::Json => output.json(&json!({
-            "ok": true,
-            "command": "validate",
-            "calls": validated.command.as_ref().map(ToString::to_string),
-            "confirmation": validated.confirmation,
-            "argv": validated.invocation.argv(),
-            "environment": validated.invocation.environment().keys().collect::<Vec<_>>(),
-            "preopens": validated.invocation.preopens(),
-            "limits": validated.invocation.limits(),
-            "stdin_bytes": validated.invocation.stdin().len(),
-        }))?,
-    }
+    let value = json!({
+        "calls": validated.command.as_ref().map(ToString::to_string),
+        "confirmation": validated.confirmation,
+        "argv": validated.invocation.argv(),
+        "environment": validated.invocation.environment().keys().collect::<Vec<_>>(),
+        "preopens": validated.invocation.preopens(),
+        "limits": validated.invocation.limits(),
+        "stdin_bytes": validated.invocation.stdin().len(),
+    });
+    output.answer("validate", value, |_| "the call is valid".to_owned())?;
     Ok(ExitCode::SUCCESS)
 }

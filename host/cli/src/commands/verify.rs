@@ -3,7 +3,7 @@
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
 use crate::invocation::secret_values;
-use crate::output::{Fault, Format, Output};
+use crate::output::{Fault, Output};
 use clap::Args;
 use hutch::{EntryName, Verified};
 use hutch_model::error_code::ErrorCode;
@@ -51,17 +51,13 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
         let code = if differs > 0 { ErrorCode::VerifyFailed } else { ErrorCode::NotReproducible };
         return Err(ErrorReport::new(code, summary).detail("entries", results).into());
     }
-    match output.format {
-        Format::Human => output.text(&summary)?,
-        Format::Json => output.json(&json!({
-            "ok": true,
-            "command": "verify",
-            "equal": equal,
-            "differ": differs,
-            "not_reproducible": not_reproducible,
-            "no_run": no_run,
-            "entries": results,
-        }))?,
-    }
+    let value = json!({
+        "equal": equal,
+        "differ": differs,
+        "not_reproducible": not_reproducible,
+        "no_run": no_run,
+        "entries": results,
+    });
+    output.answer("verify", value, |_| summary)?;
     Ok(ExitCode::SUCCESS)
 }
