@@ -17,7 +17,10 @@ struct Folder {
 }
 
 /// Reads `folder` into `objects` and names it; an absent one is empty.
-pub(crate) fn snapshot(
+///
+/// # Errors
+/// A file of it can't be read.
+pub fn snapshot(
     package: &Package,
     folder: &PackagePath,
     objects: &mut MemoryObjects,

@@ -16,5 +16,6 @@ mod run;
 pub use call::{Call, EnvironmentValue};
 pub use describe::{Described, check_described};
 pub use failure::Failure;
+pub use folder::snapshot as folder_snapshot;
 pub use host::Host;
 pub use run::{Answer, VolumeChange};
