@@ -40,10 +40,28 @@ pub struct Command {
     pub confirmed: bool,
     /// The schema of its answer.
     pub output_schema: Option<Value>,
-    /// Calls that show its use, and how they end.
-    pub examples: Vec<(Vec<String>, Option<u8>)>,
+    /// Calls that show its use.
+    pub examples: Vec<Example>,
     /// As it was written.
     pub json: Value,
+}
+
+/// A call that shows the use of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Example {
+    /// Calls that make what it needs.
+    pub before: Vec<Vec<String>>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// The exit status that it ends with, if that is said.
+    pub status: Option<u8>,
+}
+
+impl Example {
+    /// Whether it is one that succeeds.
+    pub fn succeeds(&self) -> bool {
+        matches!(self.status, None | Some(0))
+    }
 }
 
 /// One parameter.
@@ -123,6 +141,11 @@ impl Command {
     /// Whether it is known to change nothing.
     pub fn is_reading(&self) -> bool {
         self.effect == Some(Effect::Read) && !self.is_destructive()
+    }
+
+    /// Whether it does not say what it may do: then it may do anything.
+    pub fn is_silent(&self) -> bool {
+        self.effect.is_none() && !self.is_destructive()
     }
 
     /// The parameters that are written bare, in their order.
@@ -253,11 +276,14 @@ fn error(json: &Value) -> Option<(String, Option<u8>)> {
     Some((text(json, &["code", "name"])?, status))
 }
 
-fn example(json: &Value) -> Option<(Vec<String>, Option<u8>)> {
-    let args = json.get("args").or_else(|| json.get("arguments"))?.as_array()?;
-    let args = args.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()?;
+fn example(json: &Value) -> Option<Example> {
+    let words = |json: &Value| {
+        json.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
+    };
+    let args = words(json.get("args").or_else(|| json.get("arguments"))?)?;
     let status = ["exitStatus", "exit_status", "status"].iter().find_map(|key| json.get(*key)).and_then(Value::as_u64);
-    Some((args, status.and_then(|status| u8::try_from(status).ok())))
+    let status = status.and_then(|status| u8::try_from(status).ok());
+    Some(Example { before: list(json, &["before"]).iter().filter_map(words).collect(), args, status })
 }
 
 fn text(json: &Value, names: &[&str]) -> Option<String> {

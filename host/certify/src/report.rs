@@ -48,6 +48,8 @@ pub struct Report {
     pub target: String,
     /// Whether what it did stayed inside.
     pub sandboxed: bool,
+    /// Whether changing and destructive calls were made.
+    pub all_calls: bool,
     /// The contract that it was held to.
     pub contract: Contract,
     /// The highest level reached.
@@ -95,6 +97,7 @@ impl Report {
         Report {
             target: survey.facts.name.clone(),
             sandboxed: survey.facts.sandboxed,
+            all_calls: survey.facts.may_change,
             contract: survey.facts.contract,
             level: level(&rules),
             asked: Level::Friendly,
@@ -136,7 +139,11 @@ impl Report {
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let summary = &self.summary;
-        let place = if self.sandboxed { "in the sandbox" } else { "NOT sandboxed, only harmless calls" };
+        let place = match (self.sandboxed, self.all_calls) {
+            (true, _) => "in the sandbox",
+            (false, true) => "not sandboxed, in a home of its own",
+            (false, false) => "NOT sandboxed, so only calls that should change nothing were made",
+        };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}: level {} ({} asked), {place}", self.target, self.level_name(), self.asked.name());
         if let Some(raw) = self.level_without_host {

@@ -1,7 +1,7 @@
 //! The command line's shape: what every command takes, and the list of commands. Each command's own arguments stand in its file
 //! below `commands`; doc comments are the help texts.
 
-use crate::commands::{check::CheckArguments, run::RunArguments};
+use crate::commands::{certify::CertifyArguments, check::CheckArguments, run::RunArguments};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -41,6 +41,11 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// Check a package against the rules of its format
     Check(CheckArguments),
+    /// Test a command line against the 98 rules of agent-friendly command lines
+    ///
+    /// A package is called in the sandbox on a throw-away state, destructive commands included; nothing is kept. A native
+    /// program is not sandboxed: only calls that should change nothing are made.
+    Certify(CertifyArguments),
     /// Compile a component from standard input to standard output, for hutch itself
     #[command(hide = true)]
     CompileComponent,

@@ -27,6 +27,7 @@ macro_rules! codes {
 }
 
 codes! {
+    LevelNotReached "LEVEL_NOT_REACHED" 1 "a command line breaks rules of the level that was asked for, or they could not be decided" "mend the rules that details.report.fix_first lists, the first first";
     Usage "USAGE" 2 "the command line is not of the form that --help states" "correct the arguments";
     StdinTerminal "STDIN_TERMINAL" 2 "standard input is a terminal, and hutch never waits for one" "pipe the data, or use --stdin-file or --stdin-text";
     StdinLimit "STDIN_LIMIT" 2 "standard input is longer than stdin_bytes" "send less, or raise --limit stdin_bytes";

@@ -38,6 +38,13 @@ const REPLACEMENTS: &[Replacement] = &[
                   host carry rules, skills and issue",
         holds: |_| Finding::pass("the host adds the envelope"),
     },
+    Replacement {
+        rules: &["N4"],
+        row: "confirmation",
+        instead: "--yes is the host's flag, before the package: it opens the host's gate, and the application's own confirmation \
+                  is the application's argument; the other reserved flags are there",
+        holds: |survey| super::naming::reserved_but(survey, &["yes"]),
+    },
 ];
 
 /// The finding under the application contract.

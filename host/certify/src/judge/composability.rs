@@ -1,6 +1,6 @@
 //! C: how a program works with others.
 
-use super::{Check, absent, each};
+use super::{Check, absent, each, no_reads};
 use crate::describe::Command;
 use crate::read;
 use crate::rule::Finding;
@@ -19,10 +19,6 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
 
 fn any(survey: &Survey) -> Finding {
     absent(survey, true, "")
-}
-
-fn no_reads(survey: &Survey) -> Finding {
-    absent(survey, survey.description.commands.iter().any(Command::is_reading), "no command is marked as reading")
 }
 
 fn data_only(survey: &Survey) -> Finding {

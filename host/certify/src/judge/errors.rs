@@ -18,7 +18,12 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
 
 /// The calls that failed and were to be answered for programs.
 pub(super) fn failures(survey: &Survey) -> impl Iterator<Item = &Probe> + Clone {
-    survey.failures().filter(|probe| !probe.args.iter().any(|word| word == "--human") && !probe.seen.timed_out)
+    survey.failures().filter(|probe| {
+        let human = probe.args.iter().any(|word| word == "--human");
+        // What is passed through is somebody else's failure, unless it is told on standard error.
+        let passed = probe.args.first().is_some_and(|word| survey.facts.pass_through.contains(word));
+        !human && !probe.seen.timed_out && !(passed && probe.seen.stderr.is_empty())
+    })
 }
 
 pub(super) fn no_failure() -> Finding {
@@ -113,11 +118,12 @@ fn stable_codes(survey: &Survey) -> Finding {
     if let Some(gone) = stored.iter().find(|code| !declared.is_empty() && !declared.contains(code)) {
         return Finding::fail(format!("the stored code {gone} is not declared any more"));
     }
+    let host: Vec<&str> = survey.facts.host_codes.iter().map(|(code, _)| code.as_str()).collect();
     let code = |probe: &Probe| read::told(&probe.seen).and_then(|told| told.code);
     let coded = failures(survey).filter(|probe| code(probe).is_some());
     each(coded, absent(survey, true, ""), |probe| {
         let found = code(probe).unwrap_or_default();
-        if !declared.contains(&found.as_str()) && !stored.contains(&found.as_str()) {
+        if ![&declared, &stored, &host].iter().any(|codes| codes.contains(&found.as_str())) {
             return Err(format!("the code {found} is in no stored list"));
         }
         let first = survey.of_purpose(Purpose::MissingRequired).find(|first| first.args == probe.args);

@@ -1,6 +1,6 @@
 //! I: how arguments are taken.
 
-use super::{Check, absent, each, listed, prompts, refused, structured};
+use super::{Check, absent, each, listed, no_reads, prompts, refused, structured};
 use crate::read;
 use crate::rule::Finding;
 use crate::survey::{MODES, Purpose, Survey};
@@ -135,8 +135,7 @@ fn arrays(survey: &Survey) -> Finding {
 
 /// What changes by itself is C7's matter.
 fn no_implicit_state(survey: &Survey) -> Finding {
-    let none = absent(survey, survey.reads().next().is_none(), "no command is marked as reading");
-    each(survey.of_purpose(Purpose::OtherEnvironment), none, |probe| {
+    each(survey.of_purpose(Purpose::OtherEnvironment), no_reads(survey), |probe| {
         let first = survey.valid(probe).map(|valid| &valid.seen.stdout);
         let again = survey.of_purpose(Purpose::Again).find(|again| again.command == probe.command);
         let stable = again.is_some_and(|again| Some(&again.seen.stdout) == first);

@@ -14,6 +14,7 @@ mod output;
 mod responses;
 mod safety;
 
+use crate::describe::Command;
 use crate::read;
 use crate::rule::{Finding, Rule};
 use crate::survey::{Probe, Survey};
@@ -98,6 +99,22 @@ fn absent(survey: &Survey, exists: bool, reason: &str) -> Finding {
         (true, false) => Finding::unknown("not called: outside a sandbox only reading commands are"),
         (true, true) => Finding::unknown(format!("no valid call was found of: {}", survey.unreached.join(", "))),
     }
+}
+
+/// What to say when no reading command was called.
+fn no_reads(survey: &Survey) -> Finding {
+    by_effect(survey, Command::is_reading, "no command only reads")
+}
+
+/// What to say when no command with some effect was called: commands that do not say what they do may have it.
+fn by_effect(survey: &Survey, has: fn(&Command) -> bool, reason: &str) -> Finding {
+    let commands = &survey.description.commands;
+    if !commands.iter().any(has) {
+        if let Some(silent) = commands.iter().find(|command| command.is_silent()) {
+            return Finding::unknown(format!("{} does not say what it may do, so it was not called for this", silent.name()));
+        }
+    }
+    absent(survey, commands.iter().any(has), reason)
 }
 
 /// Whether a call was refused in an orderly way: by an exit status of its own, and without a trace.

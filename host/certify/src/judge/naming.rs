@@ -75,6 +75,11 @@ fn levels(survey: &Survey) -> Finding {
 const RESERVED: [&str; 9] = ["agent", "human", "brief", "help", "version", "yes", "dry-run", "quiet", "fields"];
 
 fn reserved(survey: &Survey) -> Finding {
+    reserved_but(survey, &[])
+}
+
+/// The reserved flags, but those that somebody else takes.
+pub(super) fn reserved_but(survey: &Survey, elsewhere: &[&str]) -> Finding {
     if let Some(finding) = described(survey) {
         return finding;
     }
@@ -85,8 +90,8 @@ fn reserved(survey: &Survey) -> Finding {
         "version" => answered(Purpose::Version),
         _ => survey.description.all_parameters().any(|(_, it)| it.name == name),
     };
-    let missing = RESERVED.iter().filter(|name| !declared(name)).map(|name| format!("--{name} is not declared"));
-    listed("all nine are declared", missing.collect())
+    let missing = RESERVED.iter().filter(|name| !elsewhere.contains(name) && !declared(name)).map(|name| format!("--{name} is not declared"));
+    listed(format!("{} are declared", RESERVED.len() - elsewhere.len()), missing.collect())
 }
 
 fn human_help(survey: &Survey) -> Finding {

@@ -1,7 +1,6 @@
 //! O: what a successful call prints.
 
-use super::{Check, absent, each};
-use crate::describe::Command;
+use super::{Check, absent, each, no_reads};
 use crate::read;
 use crate::rule::Finding;
 use crate::survey::{Probe, Purpose, Survey};
@@ -24,8 +23,13 @@ fn any(survey: &Survey) -> Finding {
     absent(survey, true, "")
 }
 
-fn no_reads(survey: &Survey) -> Finding {
-    absent(survey, survey.description.commands.iter().any(Command::is_reading), "no command is marked as reading")
+/// What to say when no listing was called: nothing lists only if every reading command was called and none did.
+fn no_listing(survey: &Survey) -> Finding {
+    match survey.reads().next() {
+        None => no_reads(survey),
+        Some(_) if !survey.unreached.is_empty() => absent(survey, true, ""),
+        Some(_) => absent(survey, survey.listings().next().is_some(), "no command lists anything"),
+    }
 }
 
 fn json_by_default(survey: &Survey) -> Finding {
@@ -101,7 +105,7 @@ fn fields(survey: &Survey) -> Finding {
 fn empty(survey: &Survey) -> Finding {
     let listings: Vec<Option<usize>> = survey.listings().map(|(probe, _)| probe.command).collect();
     let on_initial = survey.of_purpose(Purpose::Empty).filter(|probe| listings.contains(&probe.command));
-    let none = absent(survey, !listings.is_empty(), "no command lists anything");
+    let none = no_listing(survey);
     let judged = each(on_initial.clone(), none, |probe| {
         let answer = read::document(&probe.seen.stdout);
         match (probe.seen.status, answer.as_ref().and_then(read::rows)) {
@@ -150,7 +154,7 @@ fn arrays(survey: &Survey) -> Finding {
     });
     match judged.status {
         crate::rule::Status::Pass if several == 0 => {
-            absent(survey, survey.listings().next().is_some(), "no command lists anything")
+            no_listing(survey)
         }
         _ => judged,
     }
@@ -159,7 +163,7 @@ fn arrays(survey: &Survey) -> Finding {
 fn pagination(survey: &Survey) -> Finding {
     let listings: Vec<&Probe> = survey.listings().map(|(probe, _)| probe).collect();
     let is_help = |probe: &&Probe| probe.args.first().is_some_and(|word| word == "skills");
-    let none = absent(survey, survey.reads().next().is_none(), "no command lists anything");
+    let none = no_listing(survey);
     each(listings.into_iter().filter(|probe| !is_help(probe)), none, |probe| {
         let answer = read::document(&probe.seen.stdout).unwrap_or_default();
         let has = |names: &[&str]| names.iter().any(|name| deep(&answer, name));
@@ -184,7 +188,7 @@ fn deep(answer: &Value, name: &str) -> bool {
 
 fn streams(survey: &Survey) -> Finding {
     if survey.listings().next().is_none() {
-        return absent(survey, survey.reads().next().is_none(), "no command lists anything");
+        return no_listing(survey);
     }
     let none = Finding::fail("the description offers no --ndjson, --jsonl or --stream, and no format of that name");
     each(survey.of_purpose(Purpose::Stream), none, |probe| {

@@ -1,6 +1,6 @@
 //! S: what protects from mistakes.
 
-use super::{Check, absent, each, listed, refused};
+use super::{Check, absent, by_effect, each, listed, refused};
 use crate::describe::{Command, Effect};
 use crate::read;
 use crate::rule::Finding;
@@ -18,8 +18,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
 ];
 
 fn nothing_destructive(survey: &Survey) -> Finding {
-    let exists = survey.description.commands.iter().any(Command::is_destructive);
-    absent(survey, exists, "no command is destructive")
+    by_effect(survey, Command::is_destructive, "no command is destructive")
 }
 
 fn needs_yes(survey: &Survey) -> Finding {

@@ -35,9 +35,9 @@ impl Prober<'_> {
                 let answered = Options { stdin: answers, ..options.clone() };
                 self.call(Purpose::MissingAnswered, Some(at), "", args, &answered)?;
             }
-            for (args, status) in command.examples.iter().filter(|(_, status)| status.is_some_and(|it| it != 0)) {
-                let status = status.unwrap_or_default().to_string();
-                self.call(Purpose::FailingExample, Some(at), &status, args.clone(), &Options::default())?;
+            for example in command.examples.iter().filter(|example| !example.succeeds()) {
+                let status = example.status.unwrap_or_default().to_string();
+                self.call(Purpose::FailingExample, Some(at), &status, example.args.clone(), &options)?;
             }
             let Some(parts) = parts else { continue };
             if !command.positional().iter().any(|parameter| parameter.repeated) {

@@ -37,7 +37,9 @@ impl Prober<'_> {
         }
         for (at, command) in self.description.commands.clone().into_iter().enumerate() {
             let args = command.words.iter().cloned().chain(["--help".to_owned()]).collect();
-            self.call(Purpose::CommandHelp, Some(at), "", args, &Options::default())?;
+            // A host that asks before a destructive command can't know that this call destroys nothing.
+            let options = Options { confirmed: true, ..Options::default() };
+            self.call(Purpose::CommandHelp, Some(at), "", args, &options)?;
             if command.words.iter().any(|word| word == "mcp") {
                 self.call(Purpose::Mcp, Some(at), "", command.words, &Options::default())?;
             }
@@ -134,7 +136,7 @@ impl Prober<'_> {
                     let args = args.iter().cloned().chain(words.iter().cloned()).collect();
                     self.call(Purpose::Repeated, Some(at), name, args, &options)?;
                 }
-                const TOO_OFTEN: usize = 5_000;
+                const TOO_OFTEN: usize = 12_000;
                 let many = (0..TOO_OFTEN).flat_map(|nth| [flag.clone(), self.values.of(parameter, nth)]);
                 let args = args.iter().cloned().chain(many).collect();
                 self.call(Purpose::RepeatedTooOften, Some(at), name, args, &options)?;
@@ -155,7 +157,11 @@ fn first_skill(answer: &Value) -> Option<String> {
 
 /// A field that `--fields` can be asked for: of the first row, else of the answer.
 fn one_field(answer: &Value) -> Option<String> {
-    let row = read::rows(answer).and_then(|rows| rows.first()).and_then(Value::as_object);
+    let rows = read::rows(answer);
+    if rows.is_some_and(|rows| rows.is_empty()) {
+        return None;
+    }
+    let row = rows.and_then(|rows| rows.first()).and_then(Value::as_object);
     let fields = row.or_else(|| answer.get("result").and_then(Value::as_object)).or_else(|| answer.as_object())?;
     let plain = |key: &&String| !matches!(key.as_str(), "ok" | "command" | "rules" | "skills" | "issue");
     let first = fields.keys().find(|key| key.as_str() == "id").or_else(|| fields.keys().find(plain));

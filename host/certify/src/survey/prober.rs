@@ -126,9 +126,9 @@ impl<'t> Prober<'t> {
             if command.is_reading() || command.is_destructive() {
                 continue;
             }
-            let good = |status: &Option<u8>| matches!(status, None | Some(0));
+            let good = command.examples.iter().filter(|example| example.succeeds());
             let mut calls: Vec<Vec<String>> =
-                command.examples.iter().filter(|(_, status)| good(status)).map(|(args, _)| args.clone()).collect();
+                good.flat_map(|example| example.before.iter().chain([&example.args]).cloned()).collect();
             if calls.is_empty() {
                 calls = (0..2).map(|nth| self.values.required_only(&command, nth).args()).collect();
             }
@@ -156,9 +156,9 @@ impl<'t> Prober<'t> {
     fn find_valid_call(&mut self, at: usize, command: &Command) -> Result<bool, TargetError> {
         let mut guesses: Vec<Parts> =
             (0..GUESSES_MAX).map(|nth| self.values.required_only(command, nth)).collect();
-        let good = command.examples.iter().filter(|(_, status)| matches!(status, None | Some(0)));
+        let good = command.examples.iter().filter(|example| example.succeeds());
         let examples: Vec<Parts> =
-            good.filter_map(|(args, _)| Parts::of_example(&self.description, command, args)).collect();
+            good.filter_map(|example| Parts::of_example(&self.description, command, &example.args)).collect();
         guesses.truncate(GUESSES_MAX);
         guesses.splice(1.., examples.into_iter().chain(guesses.clone().into_iter().skip(1)));
         guesses.dedup();

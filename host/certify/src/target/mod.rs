@@ -113,6 +113,8 @@ pub struct Facts {
     pub stored_description: Option<Value>,
     /// The stored list of error codes and their exit statuses; empty if there is none.
     pub stored_codes: Vec<(String, u8)>,
+    /// The codes of a host that stands before the target and may answer in its place.
+    pub host_codes: Vec<(String, u8)>,
     /// Commands whose answer is somebody else's, passed through: no envelope around it.
     pub pass_through: Vec<String>,
     /// Commands that are not called at all.
@@ -134,6 +136,7 @@ impl Facts {
             files: None,
             stored_description: None,
             stored_codes: Vec::new(),
+            host_codes: Vec::new(),
             pass_through: Vec::new(),
             not_called: Vec::new(),
             samples: BTreeMap::new(),

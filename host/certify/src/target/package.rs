@@ -73,6 +73,10 @@ impl<'p> PackageTarget<'p> {
             files: Some(files(package)),
             stored_description: described.map(|contract| contract.to_document()),
             stored_codes: codes.unwrap_or_default(),
+            host_codes: match contract {
+                Contract::Application => host_codes(),
+                Contract::CommandLine => Vec::new(),
+            },
             ..Facts::sandboxed(name)
         };
         let current = initial.volumes.clone();
@@ -184,6 +188,10 @@ impl Target for PackageTarget<'_> {
     fn program(&mut self) -> Result<Option<Digest>, TargetError> {
         Ok(Some(self.program.digest()))
     }
+}
+
+fn host_codes() -> Vec<(String, u8)> {
+    ErrorCode::ALL.iter().map(|code| (code.text().to_owned(), code.exit_status())).collect()
 }
 
 /// One name for all volumes.

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub(crate) mod certify;
 pub(crate) mod check;
 pub(crate) mod run;
 
@@ -18,6 +19,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
     let done = match arguments.command {
         Command::Run(own) => run::run(&arguments.global, *own, output),
         Command::Check(own) => check::check(&arguments.global, &own, output),
+        Command::Certify(own) => certify::certify(&arguments.global, &own, output),
         Command::CompileComponent => {
             let compiled = hutch_sandbox::compile_from_stdin();
             compiled.map(|()| ExitCode::SUCCESS).map_err(|error| Fault::host(error.to_string()))
