@@ -117,7 +117,11 @@ pub fn rows(answer: &Value) -> Option<&Vec<Value>> {
     named.or_else(|| list_in(fields))
 }
 
+/// What has an identifier is one thing: a list in it is a part of it.
 fn list_in(fields: &Map<String, Value>) -> Option<&Vec<Value>> {
+    if fields.contains_key("id") {
+        return None;
+    }
     let own = |(key, value): (&String, &'_ Value)| !CONTEXT_KEYS.contains(&key.as_str()) && value.is_array();
     fields.iter().filter(|(key, value)| own((key, value))).find_map(|(_, value)| value.as_array())
 }

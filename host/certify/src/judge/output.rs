@@ -162,7 +162,7 @@ fn arrays(survey: &Survey) -> Finding {
 
 fn pagination(survey: &Survey) -> Finding {
     let listings: Vec<&Probe> = survey.listings().map(|(probe, _)| probe).collect();
-    let is_help = |probe: &&Probe| probe.args.first().is_some_and(|word| word == "skills");
+    let is_help = |probe: &&Probe| probe.args.first().is_some_and(|word| word == "skills" || word == "mcp");
     let none = no_listing(survey);
     each(listings.into_iter().filter(|probe| !is_help(probe)), none, |probe| {
         let answer = read::document(&probe.seen.stdout).unwrap_or_default();
@@ -201,13 +201,13 @@ fn streams(survey: &Survey) -> Finding {
     })
 }
 
+/// What is no JSON anywhere is O1's matter.
 fn json_in_pipes(survey: &Survey) -> Finding {
-    each(survey.of_purpose(Purpose::TerminalEnvironment), no_reads(survey), |probe| {
-        let valid = survey.valid(probe).is_some_and(|valid| read::begins_as_json(&valid.seen.stdout));
-        match (valid, read::begins_as_json(&probe.seen.stdout)) {
-            (true, false) => Err("stdout is a pipe, and no JSON".to_owned()),
-            (false, _) => Err("no JSON to begin with".to_owned()),
-            (true, true) => Ok(()),
-        }
+    let json = survey.of_purpose(Purpose::TerminalEnvironment).filter(|probe| {
+        survey.valid(probe).is_some_and(|valid| read::begins_as_json(&valid.seen.stdout))
+    });
+    each(json, no_reads(survey), |probe| match read::begins_as_json(&probe.seen.stdout) {
+        true => Ok(()),
+        false => Err("stdout is a pipe, and no JSON".to_owned()),
     })
 }
