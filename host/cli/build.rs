@@ -1,12 +1,13 @@
 //! Gathers what the project holds for agents, so that the program can hold itself to the rules about it: files that are not there
 //! are not gathered, and those rules then fail.
 
+use std::error::Error;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-fn main() {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../..");
     let mut found = vec![PathBuf::from("AGENTS.md"), PathBuf::from("CHANGELOG.md")];
     for folder in ["agent", "agent/rules", "agent/skills"] {
         println!("cargo::rerun-if-changed={}", root.join(folder).display());
@@ -20,12 +21,12 @@ fn main() {
         println!("cargo::rerun-if-changed={}", root.join(path).display());
     }
     for path in &found {
-        let whole = fs::canonicalize(root.join(path)).expect("it is a file");
+        let whole = fs::canonicalize(root.join(path))?;
         println!("cargo::rerun-if-changed={}", whole.display());
-        // Writing to a string cannot fail.
-        let _ = writeln!(source, "    ({:?}, include_str!({:?})),", path.display().to_string(), whole.display().to_string());
+        writeln!(source, "    ({:?}, include_str!({:?})),", path.display().to_string(), whole.display().to_string())?;
     }
     source.push_str("];\n");
-    let out = env::var("OUT_DIR").expect("cargo sets it");
-    fs::write(Path::new(&out).join("project_files.rs"), source).expect("the folder can be written");
+    let out = env::var("OUT_DIR")?;
+    fs::write(Path::new(&out).join("project_files.rs"), source)?;
+    Ok(())
 }

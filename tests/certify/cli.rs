@@ -1,4 +1,5 @@
 //! `hutch certify` through the program: a package, hutch itself, a native program. Its own home, an environment with nothing in it.
+#![allow(clippy::expect_used, reason = "a helper of a test that fails is the test failing")]
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -45,7 +46,9 @@ fn the_to_do_package_is_agent_friendly_and_leaves_nothing_behind() {
     assert!(output.stderr.is_empty());
     assert_eq!((&report["level"], &report["sandboxed"]), (&"agent-friendly".into(), &true.into()));
     let statuses = statuses(&report);
-    for (id, status) in [("S1", "pass"), ("G2", "pass"), ("E1", "not-applicable"), ("R1", "not-applicable"), ("F1", "fail")] {
+    for (id, status) in
+        [("S1", "pass"), ("G2", "pass"), ("E1", "not-applicable"), ("R1", "not-applicable"), ("F1", "fail")]
+    {
         assert_eq!(statuses[id], status, "{id}");
     }
     for rule in report["rules"].as_array().expect("rules") {
@@ -53,7 +56,8 @@ fn the_to_do_package_is_agent_friendly_and_leaves_nothing_behind() {
             assert!(rule["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{rule}");
         }
     }
-    let kept: Vec<_> = walk(home.path()).into_iter().filter(|path| !path.to_string_lossy().contains(".cache")).collect();
+    let kept: Vec<_> =
+        walk(home.path()).into_iter().filter(|path| !path.to_string_lossy().contains(".cache")).collect();
     assert!(kept.is_empty(), "{kept:?}");
 }
 
@@ -81,7 +85,10 @@ fn hutch_judges_itself() {
     let home = home();
     let output = certify(&home, &["--self", "packages/todo"]);
     let report = report(&output);
-    assert_eq!((&report["target"], &report["sandboxed"], &report["all_calls"]), (&"hutch".into(), &false.into(), &true.into()));
+    assert_eq!(
+        (&report["target"], &report["sandboxed"], &report["all_calls"]),
+        (&"hutch".into(), &false.into(), &true.into())
+    );
     let statuses = statuses(&report);
     for id in ["O1", "D1", "E1", "E4", "E8", "X3", "X9", "C1", "G1", "N6"] {
         assert_eq!(statuses[id], "pass", "{id}: {report}");
@@ -98,7 +105,10 @@ fn a_native_program_is_not_asked_to_destroy_anything() {
     let output = certify(&home, &["--program", "/bin/sh", "--", &words[0], &words[1]]);
     let report = report(&output);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!((&report["sandboxed"], &report["all_calls"], &report["level"]), (&false.into(), &false.into(), &Value::Null));
+    assert_eq!(
+        (&report["sandboxed"], &report["all_calls"], &report["level"]),
+        (&false.into(), &false.into(), &Value::Null)
+    );
     let statuses = statuses(&report);
     for (id, status) in [("O1", "pass"), ("E1", "pass"), ("G1", "pass"), ("S1", "unknown"), ("F1", "fail")] {
         assert_eq!(statuses[id], status, "{id}: {report}");

@@ -115,9 +115,10 @@ impl Description {
 
     /// Every parameter, with the name of its command.
     pub fn all_parameters(&self) -> impl Iterator<Item = (String, &Parameter)> {
-        let own = self.commands.iter().flat_map(|command| {
-            command.parameters.iter().map(|parameter| (command.name(), parameter))
-        });
+        let own = self
+            .commands
+            .iter()
+            .flat_map(|command| command.parameters.iter().map(|parameter| (command.name(), parameter)));
         self.parameters.iter().map(|parameter| ("every command".to_owned(), parameter)).chain(own)
     }
 }

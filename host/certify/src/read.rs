@@ -168,8 +168,7 @@ pub fn identifiers(answer: &Value, found: &mut Vec<String>) {
 pub fn shown(bytes: &[u8]) -> String {
     const CHARS_MAX: usize = 160;
     let text = String::from_utf8_lossy(bytes);
-    let mut line: String =
-        text.trim().chars().take(CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut line: String = text.trim().chars().take(CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.trim().chars().count() > CHARS_MAX {
         line.push('…');
     }

@@ -184,9 +184,7 @@ impl Report {
 
 /// The highest level of which every rule is kept or not applicable.
 fn level(rules: &[Judged]) -> Option<Level> {
-    let granted = |level: &Level| {
-        rules.iter().filter(|it| level.includes(it.rule.layer)).all(|it| it.status.grants())
-    };
+    let granted = |level: &Level| rules.iter().filter(|it| level.includes(it.rule.layer)).all(|it| it.status.grants());
     Level::ALL.into_iter().take_while(granted).last()
 }
 

@@ -14,10 +14,8 @@ pub(crate) const ISSUE: &str = "notes issue create --type bug --message TEXT";
 /// The project's files.
 pub(crate) fn files() -> BTreeMap<String, String> {
     let titled = |name: &str, text: &str| format!("---\nname: {name}\ndescription: about {name}\n---\n\n{text}\n");
-    let mut files: BTreeMap<String, String> = RULES
-        .iter()
-        .map(|(name, text)| (format!("agent/rules/{name}.md"), titled(name, text)))
-        .collect();
+    let mut files: BTreeMap<String, String> =
+        RULES.iter().map(|(name, text)| (format!("agent/rules/{name}.md"), titled(name, text))).collect();
     files.insert("agent/skills/getting-started.md".to_owned(), titled("getting-started", "Begin with notes list."));
     files.insert("agent/brief.md".to_owned(), format!("{BRIEF}\n"));
     files.insert("AGENTS.md".to_owned(), "# For agents\n".to_owned());
@@ -119,11 +117,11 @@ pub(crate) fn help() -> Value {
             vec![],
         ),
     ];
-    let modes = ["help", "version", "human", "agent", "brief", "quiet", "yes", "dry-run", "sanitize", "redact", "ndjson"];
+    let modes =
+        ["help", "version", "human", "agent", "brief", "quiet", "yes", "dry-run", "sanitize", "redact", "ndjson"];
     let mut parameters: Vec<Value> = modes.iter().map(|name| flag(name, "boolean")).collect();
     parameters.push(flag("fields", "string"));
-    let errors: Vec<Value> =
-        CODES.iter().map(|(code, status)| json!({"code": code, "exit_status": status})).collect();
+    let errors: Vec<Value> = CODES.iter().map(|(code, status)| json!({"code": code, "exit_status": status})).collect();
     json!({"help": "notes COMMAND", "version": "1.2.0", "commands": commands, "parameters": parameters, "errors": errors,
            "rules": rules(), "skills": skills(), "issue": ISSUE})
 }

@@ -1,5 +1,6 @@
 //! Every rule, kept and broken: one command line keeps all 98; with one flaw at a time it breaks one of them, and that one alone,
 //! or with it those that can't be kept without it. So every check can say yes, and every check can say no.
+#![allow(clippy::expect_used, reason = "a helper of a test that fails is the test failing")]
 
 mod description;
 mod flaws;
@@ -30,7 +31,12 @@ fn one_command_line_keeps_every_rule() {
     assert!(others.is_empty(), "\n{}", shown(&report, &others));
     assert_eq!(report.level, Some(Level::Native));
     assert_eq!(report.unreached, Vec::<String>::new());
-    println!("{} of {} rules have a command line that keeps them, with {} calls", report.summary.pass, RULES.len(), report.summary.calls);
+    println!(
+        "{} of {} rules have a command line that keeps them, with {} calls",
+        report.summary.pass,
+        RULES.len(),
+        report.summary.calls
+    );
 }
 
 #[test]
@@ -42,7 +48,11 @@ fn each_flaw_breaks_its_own_rule_and_no_other() {
         let expected: BTreeSet<&str> = flaw.also.iter().copied().chain([flaw.rule]).collect();
         let own = report.rules.iter().find(|it| it.rule.id == flaw.rule).map(|it| it.status);
         if own != Some(Status::Fail) || broken != expected {
-            wrong += &format!("{}: expected {expected:?} to break, but\n{}", flaw.rule, shown(&report, &(&broken | &expected)));
+            wrong += &format!(
+                "{}: expected {expected:?} to break, but\n{}",
+                flaw.rule,
+                shown(&report, &(&broken | &expected))
+            );
         }
         let layer = rule(flaw.rule).expect("a flaw names a rule").layer;
         assert!(report.level.is_none_or(|level| !level.includes(layer)), "{} does not cost its level", flaw.rule);

@@ -143,7 +143,10 @@ fn check(parameter: &Value, value: &str) -> Result<(), Failure> {
     if value.chars().any(char::is_control) {
         return refused("a control character");
     }
-    if ["sk-", "pk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AKIA", "eyJ"].iter().any(|it| value.starts_with(it)) {
+    if ["sk-", "pk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AKIA", "eyJ"]
+        .iter()
+        .any(|it| value.starts_with(it))
+    {
         return refused("a secret");
     }
     if parameter["free_text"] == true {
@@ -211,12 +214,18 @@ fn call(help: &Value, parsed: &Parsed, stdin: &[u8], state: &mut Value) -> Resul
             state["notes"] = json!([]);
             json!({"purged": true})
         }
-        "sync" => match parsed.flags.iter().find(|(name, _)| name.starts_with('t')).and_then(|(_, values)| values.last()) {
-            Some(token) if token == "expired" => return Err(("AUTH_EXPIRED", "the token is too old".to_owned())),
-            Some(token) if token == "readonly" => return Err(("PERMISSION_DENIED", "the token only reads".to_owned())),
-            Some(token) if token == "broken" => return Err(("SYNC_FAILED", "the other side does not answer".to_owned())),
-            _ => json!({"synced": 0}),
-        },
+        "sync" => {
+            match parsed.flags.iter().find(|(name, _)| name.starts_with('t')).and_then(|(_, values)| values.last()) {
+                Some(token) if token == "expired" => return Err(("AUTH_EXPIRED", "the token is too old".to_owned())),
+                Some(token) if token == "readonly" => {
+                    return Err(("PERMISSION_DENIED", "the token only reads".to_owned()));
+                }
+                Some(token) if token == "broken" => {
+                    return Err(("SYNC_FAILED", "the other side does not answer".to_owned()));
+                }
+                _ => json!({"synced": 0}),
+            }
+        }
         "skills" if parsed.bare.is_empty() => description::skills(),
         "skills" if parsed.bare() == "getting-started" => json!({"name": "getting-started", "content": "Begin."}),
         "skills" => return Err(("NOT_FOUND", "there is no such skill".to_owned())),
@@ -246,7 +255,12 @@ fn call(help: &Value, parsed: &Parsed, stdin: &[u8], state: &mut Value) -> Resul
     })
 }
 
-fn add(state: &mut Value, title: &str, flags: &BTreeMap<String, Vec<String>>, sanitize: bool) -> Result<Value, Failure> {
+fn add(
+    state: &mut Value,
+    title: &str,
+    flags: &BTreeMap<String, Vec<String>>,
+    sanitize: bool,
+) -> Result<Value, Failure> {
     const TAGS_MAX: usize = 32;
     let tags = flags.get("tag").cloned().unwrap_or_default();
     if tags.len() > TAGS_MAX {

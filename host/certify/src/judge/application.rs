@@ -49,7 +49,9 @@ const REPLACEMENTS: &[Replacement] = &[
 
 /// The finding under the application contract.
 pub(super) fn overridden(id: &str, survey: &Survey, finding: Finding) -> Finding {
-    let Some(replacement) = REPLACEMENTS.iter().find(|replacement| replacement.rules.contains(&id)) else { return finding };
+    let Some(replacement) = REPLACEMENTS.iter().find(|replacement| replacement.rules.contains(&id)) else {
+        return finding;
+    };
     if finding.status == Status::Pass {
         return finding;
     }

@@ -75,9 +75,9 @@ fn parameters(survey: &Survey, flaw: impl Fn(&Value) -> Option<String>) -> Findi
     if all.is_empty() {
         return Finding::not_applicable("there are no parameters");
     }
-    let broken = all.iter().filter_map(|(command, parameter)| {
-        Some(format!("{command}: {} {}", parameter.name, flaw(&parameter.json)?))
-    });
+    let broken = all
+        .iter()
+        .filter_map(|(command, parameter)| Some(format!("{command}: {} {}", parameter.name, flaw(&parameter.json)?)));
     listed(format!("{} parameters", all.len()), broken.collect())
 }
 
@@ -94,9 +94,9 @@ fn types(survey: &Survey) -> Finding {
 
 fn choices(survey: &Survey) -> Finding {
     let values = |parameter: &Value| {
-        ["choices", "enum", "values"].iter().any(|key| {
-            parameter.get(*key).and_then(Value::as_array).is_some_and(|values| !values.is_empty())
-        })
+        ["choices", "enum", "values"]
+            .iter()
+            .any(|key| parameter.get(*key).and_then(Value::as_array).is_some_and(|values| !values.is_empty()))
     };
     let is_enum = |parameter: &Value| matches!(kind(parameter), Some("enum" | "choice")) || values(parameter);
     if survey.help.is_some() && !survey.description.all_parameters().any(|(_, it)| is_enum(&it.json)) {
@@ -147,9 +147,9 @@ fn output_schemas(survey: &Survey) -> Finding {
 
 fn descriptions(survey: &Survey) -> Finding {
     commands(survey, |command| {
-        let said = ["description", "help", "summary"].iter().any(|key| {
-            command.get(*key).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty())
-        });
+        let said = ["description", "help", "summary"]
+            .iter()
+            .any(|key| command.get(*key).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty()));
         (!said).then(|| "has no description".to_owned())
     })
 }
@@ -181,8 +181,11 @@ fn context_in_help(survey: &Survey) -> Finding {
         Some(Value::String(text)) => !text.is_empty(),
         _ => false,
     };
-    let missing: Vec<String> =
-        ["help", "rules", "skills", "commands", "issue"].iter().filter(|key| !full(key)).map(|key| (*key).to_owned()).collect();
+    let missing: Vec<String> = ["help", "rules", "skills", "commands", "issue"]
+        .iter()
+        .filter(|key| !full(key))
+        .map(|key| (*key).to_owned())
+        .collect();
     Finding::of(missing.is_empty(), "all are there", format!("--help lacks {}", missing.join(", ")))
 }
 
@@ -207,9 +210,9 @@ fn rule_files(survey: &Survey) -> Finding {
         Ok(files) => files,
         Err(finding) => return finding,
     };
-    let missing = ["trigger", "workflow", "writeback"].into_iter().filter(|name| {
-        !files.markdown("agent/rules").any(|(found, text)| found == *name && !text.trim().is_empty())
-    });
+    let missing = ["trigger", "workflow", "writeback"]
+        .into_iter()
+        .filter(|name| !files.markdown("agent/rules").any(|(found, text)| found == *name && !text.trim().is_empty()));
     listed("all three are there", missing.map(|name| format!("there is no agent/rules/{name}.md")).collect())
 }
 
@@ -230,7 +233,9 @@ fn skill_files(survey: &Survey) -> Finding {
 }
 
 fn brief(survey: &Survey) -> Finding {
-    let Some(probe) = survey.of_purpose(Purpose::Brief).next() else { return Finding::unknown("--brief was not called") };
+    let Some(probe) = survey.of_purpose(Purpose::Brief).next() else {
+        return Finding::unknown("--brief was not called");
+    };
     let printed = String::from_utf8_lossy(&probe.seen.stdout).into_owned();
     let text = read::document(&probe.seen.stdout).and_then(|answer| match answer {
         Value::String(text) => Some(text),
@@ -253,7 +258,8 @@ fn modes(survey: &Survey) -> Finding {
             false => Err(format!("prints no JSON: {}", read::shown(&probe.seen.stderr))),
         }
     });
-    let human = survey.of_purpose(Purpose::Human).any(|probe| probe.seen.status == Some(0) && !json(&probe.seen.stdout));
+    let human =
+        survey.of_purpose(Purpose::Human).any(|probe| probe.seen.status == Some(0) && !json(&probe.seen.stdout));
     match agent.status {
         crate::rule::Status::Pass if !human => Finding::fail("--human makes no difference"),
         _ => agent,

@@ -22,7 +22,7 @@ pub(super) fn failures(survey: &Survey) -> impl Iterator<Item = &Probe> + Clone 
         let human = probe.args.iter().any(|word| word == "--human");
         // What is passed through is somebody else's failure, unless it is told on standard error.
         let passed = probe.args.first().is_some_and(|word| survey.facts.pass_through.contains(word));
-        !human && !probe.seen.timed_out && !(passed && probe.seen.stderr.is_empty())
+        !(human || probe.seen.timed_out || passed && probe.seen.stderr.is_empty())
     })
 }
 
@@ -89,9 +89,10 @@ fn suggestion(survey: &Survey) -> Finding {
 
 /// Nothing asks, nothing waits, and answers that wait on standard input change nothing.
 fn never_asks(survey: &Survey) -> Finding {
-    let mistakes = survey.probes.iter().filter(|probe| {
-        matches!(probe.purpose, Purpose::MissingAnswered) || read::failed(&probe.seen)
-    });
+    let mistakes = survey
+        .probes
+        .iter()
+        .filter(|probe| matches!(probe.purpose, Purpose::MissingAnswered) || read::failed(&probe.seen));
     each(mistakes, no_failure(), |probe| {
         if probe.seen.timed_out {
             return Err("it waited".to_owned());

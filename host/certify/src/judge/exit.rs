@@ -156,8 +156,7 @@ fn agree(survey: &Survey) -> Finding {
         return Finding::unknown("there are no codes");
     }
     let several = codes.iter().filter(|(_, statuses)| statuses.len() > 1);
-    let mut broken: Vec<String> =
-        several.map(|(code, statuses)| format!("{code} comes with {statuses:?}")).collect();
+    let mut broken: Vec<String> = several.map(|(code, statuses)| format!("{code} comes with {statuses:?}")).collect();
     for probe in survey.of_purpose(Purpose::FailingExample) {
         if probe.seen.status != probe.about.parse().ok() && read::failed(&probe.seen) {
             broken.push(format!("{}, the description says {}", probe.shown(), probe.about));

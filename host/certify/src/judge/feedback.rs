@@ -50,7 +50,10 @@ fn categories(survey: &Survey) -> Finding {
     listed("all four can be chosen", missing.map(|category| format!("{category} can't be chosen")).collect())
 }
 
-fn answered<'s>(survey: &'s Survey, purposes: &'s [Purpose]) -> Result<impl Iterator<Item = &'s Probe> + Clone, Finding> {
+fn answered<'s>(
+    survey: &'s Survey,
+    purposes: &'s [Purpose],
+) -> Result<impl Iterator<Item = &'s Probe> + Clone, Finding> {
     described(survey)?;
     let probes = survey.of_purposes(purposes);
     match (probes.clone().next(), survey.facts.may_change) {

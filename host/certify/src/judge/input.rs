@@ -165,7 +165,8 @@ fn authentication(survey: &Survey) -> Finding {
     };
     let asked = survey.probes.iter().find(|probe| {
         let told = read::told(&probe.seen).and_then(|told| told.code).unwrap_or_default();
-        super::exit::Kind::of(&told) == Some(super::exit::Kind::Authentication) && (probe.seen.timed_out || prompts(probe))
+        super::exit::Kind::of(&told) == Some(super::exit::Kind::Authentication)
+            && (probe.seen.timed_out || prompts(probe))
     });
     match asked {
         Some(probe) => Finding::fail(format!("{}, it asks", probe.shown())),

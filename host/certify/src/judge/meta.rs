@@ -41,10 +41,14 @@ fn changelog(survey: &Survey) -> Finding {
         Ok(files) => {
             let text = files.0.get("CHANGELOG.md");
             let marks = text.is_some_and(|text| text.to_lowercase().contains("breaking"));
-            Finding::of(marks, "CHANGELOG.md marks breaking changes", match text {
-                Some(_) => "CHANGELOG.md says nothing of breaking changes",
-                None => "there is no CHANGELOG.md",
-            })
+            Finding::of(
+                marks,
+                "CHANGELOG.md marks breaking changes",
+                match text {
+                    Some(_) => "CHANGELOG.md says nothing of breaking changes",
+                    None => "there is no CHANGELOG.md",
+                },
+            )
         }
     }
 }

@@ -109,10 +109,9 @@ fn no_reads(survey: &Survey) -> Finding {
 /// What to say when no command with some effect was called: commands that do not say what they do may have it.
 fn by_effect(survey: &Survey, has: fn(&Command) -> bool, reason: &str) -> Finding {
     let commands = &survey.description.commands;
-    if !commands.iter().any(has) {
-        if let Some(silent) = commands.iter().find(|command| command.is_silent()) {
-            return Finding::unknown(format!("{} does not say what it may do, so it was not called for this", silent.name()));
-        }
+    if let (false, Some(silent)) = (commands.iter().any(has), commands.iter().find(|command| command.is_silent())) {
+        let name = silent.name();
+        return Finding::unknown(format!("{name} does not say what it may do, so it was not called for this"));
     }
     absent(survey, commands.iter().any(has), reason)
 }

@@ -6,19 +6,37 @@ use crate::rule::Finding;
 use crate::survey::{Purpose, Survey};
 use serde_json::Value;
 
-pub(super) const CHECKS: &[(&str, Check)] = &[
-    ("N1", consistent),
-    ("N2", kebab_case),
-    ("N3", levels),
-    ("N4", reserved),
-    ("N5", human_help),
-    ("N6", version),
-];
+pub(super) const CHECKS: &[(&str, Check)] =
+    &[("N1", consistent), ("N2", kebab_case), ("N3", levels), ("N4", reserved), ("N5", human_help), ("N6", version)];
 
 /// Words that say what is done.
 const VERBS: [&str; 26] = [
-    "add", "apply", "cat", "check", "clear", "close", "create", "delete", "diff", "export", "find", "get", "import", "init",
-    "install", "list", "ls", "purge", "remove", "run", "set", "show", "transition", "update", "verify", "reopen",
+    "add",
+    "apply",
+    "cat",
+    "check",
+    "clear",
+    "close",
+    "create",
+    "delete",
+    "diff",
+    "export",
+    "find",
+    "get",
+    "import",
+    "init",
+    "install",
+    "list",
+    "ls",
+    "purge",
+    "remove",
+    "run",
+    "set",
+    "show",
+    "transition",
+    "update",
+    "verify",
+    "reopen",
 ];
 
 fn described(survey: &Survey) -> Option<Finding> {
@@ -90,7 +108,10 @@ pub(super) fn reserved_but(survey: &Survey, elsewhere: &[&str]) -> Finding {
         "version" => answered(Purpose::Version),
         _ => survey.description.all_parameters().any(|(_, it)| it.name == name),
     };
-    let missing = RESERVED.iter().filter(|name| !elsewhere.contains(name) && !declared(name)).map(|name| format!("--{name} is not declared"));
+    let missing = RESERVED
+        .iter()
+        .filter(|name| !elsewhere.contains(name) && !declared(name))
+        .map(|name| format!("--{name} is not declared"));
     listed(format!("{} are declared", RESERVED.len() - elsewhere.len()), missing.collect())
 }
 

@@ -56,10 +56,10 @@ fn stable_shape(survey: &Survey) -> Finding {
     each(parsed, any(survey), |probe| {
         let answer = read::document(&probe.seen.stdout).unwrap_or_default();
         let again = survey.of_purpose(Purpose::Again).find(|again| again.command == probe.command);
-        if let Some(second) = again.and_then(|again| read::document(&again.seen.stdout)) {
-            if read::keys(&second) != read::keys(&answer) {
-                return Err(format!("the keys are {:?}, then {:?}", read::keys(&answer), read::keys(&second)));
-            }
+        if let Some(second) = again.and_then(|again| read::document(&again.seen.stdout))
+            && read::keys(&second) != read::keys(&answer)
+        {
+            return Err(format!("the keys are {:?}, then {:?}", read::keys(&answer), read::keys(&second)));
         }
         let schema = survey.command(probe).and_then(|command| command.output_schema.as_ref());
         schema.map_or(Ok(()), |schema| fits(&answer, schema))
@@ -75,10 +75,10 @@ fn fits(answer: &Value, schema: &Value) -> Result<(), String> {
         }
     }
     let properties = schema.get("properties").and_then(Value::as_object);
-    if let (Some(properties), Some(Value::Bool(false))) = (properties, schema.get("additionalProperties")) {
-        if let Some(key) = read::keys(answer).into_iter().find(|key| !properties.contains_key(*key)) {
-            return Err(format!("the key {key:?} is not declared"));
-        }
+    if let (Some(properties), Some(Value::Bool(false))) = (properties, schema.get("additionalProperties"))
+        && let Some(key) = read::keys(answer).into_iter().find(|key| !properties.contains_key(*key))
+    {
+        return Err(format!("the key {key:?} is not declared"));
     }
     Ok(())
 }
@@ -153,9 +153,7 @@ fn arrays(survey: &Survey) -> Finding {
         if alike { Err(format!("{} results are keys of an object", results.len())) } else { Ok(()) }
     });
     match judged.status {
-        crate::rule::Status::Pass if several == 0 => {
-            no_listing(survey)
-        }
+        crate::rule::Status::Pass if several == 0 => no_listing(survey),
         _ => judged,
     }
 }
@@ -203,9 +201,9 @@ fn streams(survey: &Survey) -> Finding {
 
 /// What is no JSON anywhere is O1's matter.
 fn json_in_pipes(survey: &Survey) -> Finding {
-    let json = survey.of_purpose(Purpose::TerminalEnvironment).filter(|probe| {
-        survey.valid(probe).is_some_and(|valid| read::begins_as_json(&valid.seen.stdout))
-    });
+    let json = survey
+        .of_purpose(Purpose::TerminalEnvironment)
+        .filter(|probe| survey.valid(probe).is_some_and(|valid| read::begins_as_json(&valid.seen.stdout)));
     each(json, no_reads(survey), |probe| match read::begins_as_json(&probe.seen.stdout) {
         true => Ok(()),
         false => Err("stdout is a pipe, and no JSON".to_owned()),

@@ -42,7 +42,8 @@ fn rules(survey: &Survey) -> Finding {
         let entries = entries(answer, "rules", &["name", "content"])?;
         for (name, text) in files.iter().flat_map(|files| files.markdown("agent/rules")) {
             let body = read::without_front_matter(text).trim();
-            let holds = |entry: &Value| entry.get("content").and_then(Value::as_str).is_some_and(|it| it.contains(body));
+            let holds =
+                |entry: &Value| entry.get("content").and_then(Value::as_str).is_some_and(|it| it.contains(body));
             if !entries.iter().any(holds) {
                 return Err(format!("the content of agent/rules/{name}.md is not there in full"));
             }

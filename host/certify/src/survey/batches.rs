@@ -64,8 +64,7 @@ impl Prober<'_> {
     ) -> Result<crate::target::Observation, TargetError> {
         let parts = super::parts::Parts { words: command.words.clone(), ..Default::default() };
         let args = self.confirmed(command, &parts.with("json-input", None));
-        let options =
-            Options { stdin: Stdin::Bytes(input.as_bytes().to_vec()), confirmed: true, ..Options::default() };
+        let options = Options { stdin: Stdin::Bytes(input.as_bytes().to_vec()), confirmed: true, ..Options::default() };
         self.call(purpose, Some(at), "", args, &options)
     }
 

@@ -94,8 +94,11 @@ impl Prober<'_> {
     /// Personal data that is kept, then shown plainly and with `--redact`.
     fn redacted(&mut self) -> Result<(), TargetError> {
         let offers = |prober: &Self, command: &Command| prober.description.parameter(command, "redact").is_some();
-        let reads: Vec<_> =
-            self.reached().into_iter().filter(|(_, command, _)| command.is_reading() && offers(self, command)).collect();
+        let reads: Vec<_> = self
+            .reached()
+            .into_iter()
+            .filter(|(_, command, _)| command.is_reading() && offers(self, command))
+            .collect();
         if reads.is_empty() || !self.facts().may_change {
             return Ok(());
         }

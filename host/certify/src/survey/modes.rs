@@ -15,8 +15,22 @@ const TERMINAL: [(&str, &str); 4] =
     [("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("CLICOLOR_FORCE", "1"), ("FORCE_COLOR", "1")];
 /// Switches that change how the program answers, not what a command does.
 pub(crate) const MODES: [&str; 16] = [
-    "help", "version", "brief", "human", "agent", "quiet", "yes", "confirm", "dry-run", "json-input", "sanitize", "redact",
-    "ndjson", "jsonl", "stream", "mcp",
+    "help",
+    "version",
+    "brief",
+    "human",
+    "agent",
+    "quiet",
+    "yes",
+    "confirm",
+    "dry-run",
+    "json-input",
+    "sanitize",
+    "redact",
+    "ndjson",
+    "jsonl",
+    "stream",
+    "mcp",
 ];
 /// Names of a switch that streams.
 const STREAMS: [&str; 3] = ["ndjson", "jsonl", "stream"];
@@ -26,7 +40,7 @@ impl Prober<'_> {
     pub(super) fn modes_of_the_program(&mut self) -> Result<(), TargetError> {
         self.plain(Purpose::HelpHuman, &["--help", "--human"])?;
         self.plain(Purpose::Brief, &["--brief"])?;
-        if self.description.command("skills").is_some() || self.description.commands.iter().any(is_skills) {
+        if self.commands().iter().any(|(_, command)| is_skills(command)) {
             let skills = self.plain(Purpose::Skills, &["skills"])?;
             let answer = read::document(&skills.stdout).unwrap_or_default();
             let first = read::object_with(&answer, &["name"]).and_then(|skill| skill.get("name")?.as_str());
@@ -35,7 +49,12 @@ impl Prober<'_> {
                 self.plain(Purpose::Skills, &["skills", &name])?;
             }
         }
+        let may_change = self.facts().may_change;
         for (at, command) in self.description.commands.clone().into_iter().enumerate() {
+            // Nothing promises that a command does nothing because --help stands after it.
+            if !may_change && !command.is_reading() {
+                continue;
+            }
             let args = command.words.iter().cloned().chain(["--help".to_owned()]).collect();
             // A host that asks before a destructive command can't know that this call destroys nothing.
             let options = Options { confirmed: true, ..Options::default() };
@@ -144,7 +163,6 @@ impl Prober<'_> {
         }
         Ok(())
     }
-
 }
 
 fn is_skills(command: &crate::describe::Command) -> bool {

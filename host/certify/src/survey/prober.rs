@@ -154,8 +154,7 @@ impl<'t> Prober<'t> {
     }
 
     fn find_valid_call(&mut self, at: usize, command: &Command) -> Result<bool, TargetError> {
-        let mut guesses: Vec<Parts> =
-            (0..GUESSES_MAX).map(|nth| self.values.required_only(command, nth)).collect();
+        let mut guesses: Vec<Parts> = (0..GUESSES_MAX).map(|nth| self.values.required_only(command, nth)).collect();
         let good = command.examples.iter().filter(|example| example.succeeds());
         let examples: Vec<Parts> =
             good.filter_map(|example| Parts::of_example(&self.description, command, &example.args)).collect();

@@ -186,9 +186,9 @@ fn home() -> Result<tempfile::TempDir, Fault> {
 
 fn report(target: &mut dyn Target) -> Result<Report, Fault> {
     hutch_certify::certify(target).map_err(|error| match error {
-        TargetError::Start { .. } => {
-            ErrorReport::new(ErrorCode::NotFound, error.to_string()).suggest("name a program that can be started").into()
-        }
+        TargetError::Start { .. } => ErrorReport::new(ErrorCode::NotFound, error.to_string())
+            .suggest("name a program that can be started")
+            .into(),
         TargetError::Host(_) => Fault::host(error.to_string()),
     })
 }

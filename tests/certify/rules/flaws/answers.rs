@@ -187,11 +187,7 @@ pub(super) const FLAWS: &[Flaw] = &[
         }),
         ..NONE
     },
-    Flaw {
-        rule: "C6",
-        reply: Some(|call, reply, _| reply.timed_out = call.held_open && call.is("stats")),
-        ..NONE
-    },
+    Flaw { rule: "C6", reply: Some(|call, reply, _| reply.timed_out = call.held_open && call.is("stats")), ..NONE },
     Flaw {
         rule: "C7",
         reply: Some(|call, reply, _| {

@@ -72,7 +72,9 @@ pub(super) const FLAWS: &[Flaw] = &[
     Flaw {
         rule: "D17",
         files: Some(|files| {
-            files.entry("agent/rules/trigger.md".to_owned()).and_modify(|text| *text = text.replace("description:", "about:"));
+            files
+                .entry("agent/rules/trigger.md".to_owned())
+                .and_modify(|text| *text = text.replace("description:", "about:"));
         }),
         ..NONE
     },
@@ -89,7 +91,11 @@ pub(super) const FLAWS: &[Flaw] = &[
         help: Some(|help| push(&mut help["commands"], described("show summary", "read", vec![], vec![]))),
         ..NONE
     },
-    Flaw { rule: "N2", help: Some(|help| push(&mut command(help, "stats")["parameters"], optional("--dueBy"))), ..NONE },
+    Flaw {
+        rule: "N2",
+        help: Some(|help| push(&mut command(help, "stats")["parameters"], optional("--dueBy"))),
+        ..NONE
+    },
     Flaw {
         rule: "N3",
         help: Some(|help| push(&mut help["commands"], described("report of the week", "read", vec![], vec![]))),

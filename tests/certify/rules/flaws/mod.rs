@@ -13,8 +13,7 @@ use serde_json::Value;
 
 /// All flaws.
 pub(crate) fn all() -> impl Iterator<Item = Flaw> {
-    let families =
-        [answers::FLAWS, description::FLAWS, failures::FLAWS, feedback::FLAWS, input::FLAWS, safety::FLAWS];
+    let families = [answers::FLAWS, description::FLAWS, failures::FLAWS, feedback::FLAWS, input::FLAWS, safety::FLAWS];
     families.into_iter().flatten().copied()
 }
 
@@ -28,11 +27,11 @@ fn document(reply: &mut Reply, change: impl FnOnce(&mut Value)) {
 
 /// Changes the failure on standard error, if it has this code.
 fn failure(reply: &mut Reply, code: &str, change: impl FnOnce(&mut Value)) {
-    if let Ok(mut value) = serde_json::from_str::<Value>(&reply.stderr) {
-        if value["code"] == code {
-            change(&mut value);
-            reply.stderr = format!("{value}\n");
-        }
+    if let Ok(mut value) = serde_json::from_str::<Value>(&reply.stderr)
+        && value["code"] == code
+    {
+        change(&mut value);
+        reply.stderr = format!("{value}\n");
     }
 }
 
