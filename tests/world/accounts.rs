@@ -290,13 +290,8 @@ fn state_bytes_and_file_bytes_hold_for_every_way_to_grow() {
         guest.perform(&Operation::OpenOutput { into: 0, slot: 1, offset: None });
         assert_eq!(guest.perform(&append), Seen::Done);
         assert_eq!(guest.perform(&size(value)), Seen::Done);
-        let link = Operation::Link {
-            base: 0,
-            path: "a".to_owned(),
-            follow: false,
-            new_base: 0,
-            new_path: "b".to_owned(),
-        };
+        let link =
+            Operation::Link { base: 0, path: "a".to_owned(), follow: false, new_base: 0, new_path: "b".to_owned() };
         if limit == Limit::StateBytes {
             // A second name is a second file to a snapshot.
             refused(&mut guest, limit, &link, errno);

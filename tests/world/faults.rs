@@ -160,8 +160,7 @@ fn lies(random: &mut Random, objects: &mut MemoryObjects, depth: usize) -> Diges
             0 => Node::Link { target: ["a", "b/c", "/", "../..", "é/", "a/a/a/a"][random.below(6)].into() },
             1 if depth > 0 => {
                 let tree = lies(random, objects, depth - 1);
-                let totals =
-                    Totals { bytes: number(random), files: number(random), depth: number(random) as u32 };
+                let totals = Totals { bytes: number(random), files: number(random), depth: number(random) as u32 };
                 Node::Folder { tree, totals }
             }
             2 => Node::Folder { tree: content, totals: Totals { bytes: 1, files: 1, depth: 1 } },

@@ -28,7 +28,8 @@ fn sources_name_nothing_but_core_alloc_and_the_model() {
         let text = std::fs::read_to_string(&path).expect("a source");
         for (at, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
-            for foreign in ["std::", "crate std", "wasmtime", "unsafe", "HashMap", "HashSet", "include_bytes!", "env!"] {
+            for foreign in ["std::", "crate std", "wasmtime", "unsafe", "HashMap", "HashSet", "include_bytes!", "env!"]
+            {
                 assert!(!code.contains(foreign), "{}:{}: {foreign} in the world", path.display(), at + 1);
             }
         }
