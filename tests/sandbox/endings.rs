@@ -2,10 +2,18 @@
 //! outcome, nothing of a bad end's state is left, and this process is alive to say so.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
 
+#[path = "endings/bytes.rs"]
+mod bytes;
 #[path = "endings/imports.rs"]
 mod imports;
 #[path = "endings/instructions.rs"]
 mod instructions;
+#[path = "endings/interfaces.rs"]
+mod interfaces;
 #[path = "endings/probe.rs"]
 mod probe;
 mod support;
+#[path = "endings/together.rs"]
+mod together;
+#[path = "endings/wasi_0_1.rs"]
+mod wasi_0_1;

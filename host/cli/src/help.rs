@@ -1,27 +1,31 @@
 //! Answers to lines that are not carried out: `--help`, `--version`, and mistakes. clap's own texts never reach a program; for a
 //! person asking for help they do.
 
-use crate::arguments::Arguments;
+use crate::agent::BRIEF;
+use crate::description;
 use crate::output::{Fault, Format, Output};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgAction, Command, CommandFactory};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::ExitCode;
 
 /// Answers what clap did not parse into a command.
 pub(crate) fn answer(words: &[String], error: &clap::Error, output: &Output) -> ExitCode {
+    let incomplete = matches!(error.kind(), ErrorKind::MissingSubcommand | ErrorKind::MissingRequiredArgument);
+    if incomplete && words.iter().any(|word| word == "--brief") {
+        return brief(output);
+    }
     let answered = match error.kind() {
         ErrorKind::DisplayHelp => match output.format {
             Format::Human => output.text(&error.render().to_string()),
-            Format::Json => output.json(&describe(words)),
+            Format::Json => describe(words, output),
         },
         ErrorKind::DisplayVersion => match output.format {
             Format::Human => output.text(env!("CARGO_PKG_VERSION")),
             Format::Json => output.json(&json!({"name": "hutch", "version": env!("CARGO_PKG_VERSION")})),
         },
-        _ => Err(mistake(error)),
+        _ => Err(mistake(words, error)),
     };
     match answered {
         Ok(()) => ExitCode::SUCCESS,
@@ -29,8 +33,40 @@ pub(crate) fn answer(words: &[String], error: &clap::Error, output: &Output) -> 
     }
 }
 
+/// Prints the one paragraph of `agent/brief.md` (rule D15).
+pub(crate) fn brief(output: &Output) -> ExitCode {
+    match output.text(BRIEF) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => output.fail(&fault),
+    }
+}
+
+/// Describes the command that a line names.
+fn describe(words: &[String], output: &Output) -> Result<(), Fault> {
+    let mut command = crate::arguments::command();
+    command.build();
+    let path = path(&command, words);
+    output.json(&description::help(&command, &path))
+}
+
+/// The words of a line that name a command, as far as they do.
+fn path<'w>(root: &clap::Command, words: &'w [String]) -> Vec<&'w str> {
+    let mut at = root;
+    let mut path = Vec::new();
+    for word in words.iter().skip(1) {
+        if let Some(inner) = at.find_subcommand(word) {
+            at = inner;
+            path.push(word.as_str());
+            if !inner.has_subcommands() {
+                break;
+            }
+        }
+    }
+    path
+}
+
 /// One sentence about what is wrong, without clap's layout.
-fn mistake(error: &clap::Error) -> Fault {
+fn mistake(words: &[String], error: &clap::Error) -> Fault {
     let context = |kind| error.get(kind).map(texts).unwrap_or_default();
     let (argument, value) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
     let command = context(ContextKind::InvalidSubcommand);
@@ -63,14 +99,17 @@ fn mistake(error: &clap::Error) -> Fault {
     } else if !valid.is_empty() {
         report = report.suggest(format!("use one of: {valid}"));
     } else {
-        report = report.suggest("see hutch --help");
+        report = report.suggest("ask for --help, which states every parameter");
     }
     for (name, value) in [("argument", argument), ("value", value), ("command", command)] {
         if !value.is_empty() {
             report = report.detail(name, value);
         }
     }
-    report.into()
+    let command = crate::arguments::command();
+    let words: Vec<&str> = ["hutch"].into_iter().chain(path(&command, words)).collect();
+    let help = format!("{} --help", words.join(" "));
+    report.fixed_by(help, "says what can be written there", "none").into()
 }
 
 fn texts(value: &ContextValue) -> String {
@@ -80,49 +119,4 @@ fn texts(value: &ContextValue) -> String {
         ContextValue::StyledStr(text) => text.to_string(),
         other => other.to_string(),
     }
-}
-
-/// The command that a line names, described.
-fn describe(words: &[String]) -> Value {
-    let mut command = Arguments::command();
-    command.build();
-    let mut at = &command;
-    for word in words.iter().skip(1) {
-        if let Some(inner) = at.find_subcommand(word) {
-            at = inner;
-        }
-    }
-    let mut described = describe_command(at);
-    if let Some(fields) = described.as_object_mut() {
-        fields.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
-        fields.insert(
-            "commands".to_owned(),
-            at.get_subcommands().filter(|inner| !inner.is_hide_set()).map(describe_command).collect(),
-        );
-    }
-    described
-}
-
-fn describe_command(command: &Command) -> Value {
-    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
-    let parameters = command.get_arguments().filter(|argument| !argument.is_hide_set()).map(|argument| {
-        let flag = matches!(argument.get_action(), ArgAction::SetTrue | ArgAction::Help | ArgAction::Version);
-        let choices: Vec<String> = match flag {
-            true => Vec::new(),
-            false => argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect(),
-        };
-        let defaults: Vec<String> =
-            argument.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
-        json!({
-            "name": argument.get_long().map_or_else(|| argument.get_id().to_string(), |long| format!("--{long}")),
-            "type": if flag { "boolean" } else if choices.is_empty() { "string" } else { "enum" },
-            "value": argument.get_value_names().filter(|_| !flag).and_then(<[_]>::first).map(ToString::to_string),
-            "required": argument.is_required_set(),
-            "repeated": matches!(argument.get_action(), ArgAction::Append),
-            "default": defaults.first().filter(|_| !flag),
-            "choices": choices,
-            "help": argument.get_help().map(ToString::to_string).unwrap_or_default(),
-        })
-    });
-    json!({ "name": command.get_name(), "help": about, "parameters": parameters.collect::<Vec<_>>() })
 }

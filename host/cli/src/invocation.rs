@@ -4,9 +4,9 @@ use crate::output::Fault;
 use crate::surroundings;
 use clap::{Args, ValueEnum};
 use hutch::package::Package;
-use hutch::{Call, EnvironmentValue, Host};
+use hutch::{Call, EnvironmentValue, Host, Mount};
 use hutch_model::instant::Instant;
-use hutch_model::invocation::Seed;
+use hutch_model::invocation::{Access, Seed};
 use hutch_model::limits::Limit;
 use hutch_model::manifest::Guard;
 use hutch_model::outcome::Contract;
@@ -35,18 +35,24 @@ pub(crate) struct InvocationArguments {
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     pub(crate) limits: Vec<(Limit, u64)>,
     /// Give the guest an environment value that its package asks for; may be repeated
-    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_pair)]
+    #[arg(long = "env", value_name = "NAME=TEXT", value_parser = parse_pair)]
     pub(crate) environment: Vec<(String, String)>,
     /// Give the guest a value of this process's environment as a secret, which the ledger holds as a keyed hash; may be repeated
     #[arg(long = "secret", value_name = "NAME")]
     pub(crate) secrets: Vec<String>,
-    /// What standard output is held to: one JSON document, or nothing
+    /// Grant the guest a real folder that its package asks for, read-only unless :rw follows; may be repeated
+    #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw]", value_parser = parse_mount)]
+    pub(crate) mounts: Vec<(PathBuf, String, Access)>,
+    /// What standard output is held to: one JSON document, one of the declared schema, or nothing
     #[arg(long, value_enum, default_value_t = ContractChoice::Json)]
     pub(crate) contract: ContractChoice,
+    /// Start the guest even if its arguments break the contract that its package declares
+    #[arg(long)]
+    pub(crate) unchecked: bool,
     /// How strictly guest arguments are judged; what the package says if absent
     #[arg(long, value_enum)]
     pub(crate) guard: Option<GuardChoice>,
-    /// The folder that holds APP.md
+    /// The folder that holds APP.md, or an installed package
     #[arg(value_name = "PACKAGE")]
     pub(crate) package: PathBuf,
     /// The guest's arguments
@@ -74,6 +80,8 @@ pub(crate) struct InputArguments {
 pub(crate) enum ContractChoice {
     /// Exit status 0 comes with exactly one JSON document
     Json,
+    /// The same, and the document is of the command's declared output schema
+    Schema,
     /// Any output
     Any,
 }
@@ -82,6 +90,7 @@ impl From<ContractChoice> for Contract {
     fn from(choice: ContractChoice) -> Contract {
         match choice {
             ContractChoice::Json => Contract::Json,
+            ContractChoice::Schema => Contract::Schema,
             ContractChoice::Any => Contract::Any,
         }
     }
@@ -116,6 +125,29 @@ fn parse_limit(text: &str) -> Result<(Limit, u64), String> {
     Ok((limit, amount))
 }
 
+/// Read-only unless it says otherwise.
+fn parse_mount(text: &str) -> Result<(PathBuf, String, Access), String> {
+    let (text, access) = match text.rsplit_once(':') {
+        Some((rest, "ro")) => (rest, Access::ReadOnly),
+        Some((rest, "rw")) => (rest, Access::ReadWrite),
+        _ => (text, Access::ReadOnly),
+    };
+    let (folder, name) = text.rsplit_once(':').ok_or("expected DIR:NAME, DIR:NAME:ro or DIR:NAME:rw")?;
+    Ok((folder.into(), name.to_owned(), access))
+}
+
+fn mounts(asked: Vec<(PathBuf, String, Access)>) -> Result<BTreeMap<String, Mount>, Fault> {
+    let mut mounts = BTreeMap::new();
+    for (folder, name, access) in asked {
+        let path = std::path::absolute(&folder).map_err(|error| Fault::file(&folder, &error))?;
+        let mount = Mount::open(&path, access).map_err(|error| Fault::file(&folder, &error))?;
+        if mounts.insert(name.clone(), mount).is_some() {
+            return Err(Fault::usage(format!("two folders are to be mounted as {name}")));
+        }
+    }
+    Ok(mounts)
+}
+
 fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
@@ -140,8 +172,10 @@ impl InvocationArguments {
             clock_start: self.now.unwrap_or(at),
             seed: self.seed.map_or_else(surroundings::random_seed, Ok)?,
             environment: environment(self.environment, self.secrets)?,
+            mounts: mounts(self.mounts)?,
             limits,
             contract: self.contract.into(),
+            unchecked: self.unchecked,
             guard: self.guard.map(Into::into),
             confirmed: self.yes,
             retries,
@@ -157,11 +191,15 @@ fn environment(
     for (name, value) in values {
         environment.insert(name, EnvironmentValue { value, secret: false });
     }
-    for name in secrets {
-        let value = surroundings::environment_value(&name)?;
+    for (name, value) in secret_values(&secrets)? {
         if environment.insert(name.clone(), EnvironmentValue { value, secret: true }).is_some() {
             return Err(Fault::usage(format!("{name} is given by --env and by --secret")));
         }
     }
     Ok(environment)
+}
+
+/// Secrets, from the program's environment.
+pub(crate) fn secret_values(names: &[String]) -> Result<BTreeMap<String, String>, Fault> {
+    names.iter().map(|name| Ok((name.clone(), surroundings::environment_value(name)?))).collect()
 }

@@ -1,7 +1,10 @@
 //! Printing: data on standard output, one error on standard error, for programs or for people. Bytes that a guest wrote reach a
 //! terminal without their control characters.
 
+use crate::arguments::Global;
+use crate::shaping::Shaping;
 use hutch::Failure;
+use hutch::installed::InstalledError;
 use hutch::package::PackageError;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -37,6 +40,7 @@ impl Format {
 /// Where answers go.
 pub(crate) struct Output {
     pub(crate) format: Format,
+    pub(crate) shaping: Shaping,
     quiet: bool,
 }
 
@@ -45,6 +49,16 @@ pub(crate) struct Output {
 pub(crate) struct Fault(Box<ErrorReport>);
 
 impl Fault {
+    /// A failure with its code's own suggestion.
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Fault {
+        ErrorReport::new(code, message).into()
+    }
+
+    /// There is no package at a path.
+    pub(crate) fn no_package(path: &Path, reason: &str) -> Fault {
+        Fault::new(ErrorCode::PackageNotFound, format!("{}: {reason}", path.display()))
+    }
+
     /// A mistake on the command line.
     pub(crate) fn usage(message: impl Into<String>) -> Fault {
         ErrorReport::new(ErrorCode::Usage, message).into()
@@ -83,6 +97,15 @@ impl From<Failure> for Fault {
     }
 }
 
+impl From<InstalledError> for Fault {
+    fn from(error: InstalledError) -> Fault {
+        match error {
+            InstalledError::Package(error) => error.into(),
+            error => ErrorReport::new(error.code(), error.to_string()).into(),
+        }
+    }
+}
+
 impl From<PackageError> for Fault {
     fn from(error: PackageError) -> Fault {
         Failure::from(error).into()
@@ -91,7 +114,16 @@ impl From<PackageError> for Fault {
 
 impl Output {
     pub(crate) fn new(format: Format, quiet: bool) -> Output {
-        Output { format, quiet }
+        Output { format, shaping: Shaping::default(), quiet }
+    }
+
+    /// For whom, and how loud, now that the line is parsed: a guest's own words no longer count.
+    pub(crate) fn settle(&mut self, global: &Global) {
+        let words = [("--human", global.human), ("--agent", global.agent)];
+        let words: Vec<String> =
+            words.into_iter().filter(|(_, given)| *given).map(|(word, _)| word.to_owned()).collect();
+        self.format = Format::asked_for(&words);
+        self.quiet = global.quiet;
     }
 
     /// Prints one JSON document: compact in a pipe, indented on a terminal.
@@ -113,8 +145,8 @@ impl Output {
     pub(crate) fn guest(&self, stdout: &[u8], stderr: &[u8]) -> Result<(), Fault> {
         let (mut out, mut err) = (io::stdout(), io::stderr());
         let (seen_out, seen_err) = (out.is_terminal(), err.is_terminal());
-        write_all(&mut err, &[&for_terminal(stderr, seen_err)])?;
-        write_all(&mut out, &[&for_terminal(stdout, seen_out)])
+        write_all(&mut err, &[&for_terminal(&self.shaping.purify_bytes(stderr), seen_err)])?;
+        write_all(&mut out, &[&for_terminal(&self.shaping.purify_bytes(stdout), seen_out)])
     }
 
     /// Prints a remark on standard error, unless asked to be quiet.
@@ -125,9 +157,16 @@ impl Output {
         }
     }
 
+    /// Remarks that plain directories do not show the state yet.
+    pub(crate) fn behind(&self, reason: Option<&str>) {
+        if let Some(reason) = reason {
+            self.remark(&format!("the state is kept, but a plain directory does not show it yet: {reason}"));
+        }
+    }
+
     /// Reports a failure on standard error, and gives its exit status.
     pub(crate) fn fail(&self, fault: &Fault) -> ExitCode {
-        let report = fault.report();
+        let report = explained(fault.report());
         let text = match self.format {
             Format::Human => {
                 let mut text = format!("error: {} [{}]\n  {}", report.message, report.code, report.suggestion);
@@ -136,12 +175,22 @@ impl Output {
                 }
                 text
             }
-            Format::Json => serde_json::to_string(report).unwrap_or_else(|error| error.to_string()),
+            Format::Json => serde_json::to_string(&report).unwrap_or_else(|error| error.to_string()),
         };
         // With standard error closed there is nobody to tell; the status still says it.
         let _ = writeln!(io::stderr().lock(), "{text}");
         ExitCode::from(report.code.exit_status())
     }
+}
+
+/// With a command that helps, if the report names none: what the code means.
+fn explained(report: &ErrorReport) -> ErrorReport {
+    let report = report.clone();
+    if !report.fixes.is_empty() {
+        return report;
+    }
+    let cmd = format!("hutch explain-error {}", report.code);
+    report.fixed_by(cmd, "says what the code means and what helps", "none")
 }
 
 /// Writes and flushes. A reader that has gone away wants no more: that is no failure.

@@ -33,8 +33,15 @@ pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
     std::env::var(name).map_err(|_| Fault::usage(format!("the environment has no {name} that is UTF-8 text")))
 }
 
-/// The host, with the home that the command line, HUTCH_HOME or the platform names, and the platform's cache.
+/// The host, with its home and the platform's cache.
 pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
+    let platform = etcetera::choose_base_strategy();
+    let cache = platform.ok().and_then(|platform| ArtifactCache::open(&platform.cache_dir().join("hutch")));
+    Ok(Host::new(home(global)?, Sandbox::new(compiler(), cache)))
+}
+
+/// The home that the command line, HUTCH_HOME or the platform names.
+pub(crate) fn home(global: &Global) -> Result<PathBuf, Fault> {
     let platform = etcetera::choose_base_strategy();
     let named = global
         .home
@@ -45,9 +52,7 @@ pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
         (None, Ok(platform)) => platform.data_dir().join("hutch"),
         (None, Err(_)) => return Err(Fault::usage("there is no home directory; name one with --home or HUTCH_HOME")),
     };
-    let home = std::path::absolute(&home).map_err(|error| Fault::host(format!("{}: {error}", home.display())))?;
-    let cache = platform.ok().and_then(|platform| ArtifactCache::open(&platform.cache_dir().join("hutch")));
-    Ok(Host::new(home, Sandbox::new(compiler(), cache)))
+    std::path::absolute(&home).map_err(|error| Fault::host(format!("{}: {error}", home.display())))
 }
 
 /// This program again, as the process that compiles.

@@ -1,5 +1,6 @@
 //! What the operator says about one run. Everything that is not said here does not reach the guest.
 
+use crate::mount::Mount;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_model::limits::Limit;
@@ -34,10 +35,14 @@ pub struct Call {
     pub seed: Seed,
     /// Values for environment names that the package asks for.
     pub environment: BTreeMap<String, EnvironmentValue>,
+    /// Real folders that the operator grants, by the name that the package asks for.
+    pub mounts: BTreeMap<String, Mount>,
     /// Limits that the operator sets.
     pub limits: BTreeMap<Limit, u64>,
     /// What the output is held to.
     pub contract: Contract,
+    /// Whether the guest starts even if its arguments break the package's contract.
+    pub unchecked: bool,
     /// How strictly arguments are judged; what the package says if `None`.
     pub guard: Option<Guard>,
     /// Whether the user has confirmed a command that asks for it.

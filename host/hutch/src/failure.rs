@@ -1,10 +1,12 @@
 //! Why there is no answer from a guest. Each has a code, and facts that a program can act on.
 
 use crate::package::PackageError;
+use hutch_model::contract::ArgumentViolation;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::guard::GuardViolation;
 use hutch_model::invocation::InvocationError;
+use hutch_model::ledger::{ChainError, EntryError};
 use hutch_sandbox::{DescribeError, LoadError, RunError};
 use hutch_store::{StoreError, StoreNameError};
 
@@ -29,11 +31,34 @@ pub enum Failure {
         /// Which command, and who wants it confirmed.
         reason: String,
     },
+    /// The arguments break the contract of the package.
+    #[error("{}", .violations.iter().map(|violation| violation.message.as_str()).collect::<Vec<_>>().join("; "))]
+    Arguments {
+        /// Each of them; at least one.
+        violations: Vec<ArgumentViolation>,
+    },
+    /// The answer was to be held to its schema, and there is none.
+    #[error("no output schema is declared for this call")]
+    NoSchema,
     /// A value was given for an environment name that the package does not ask for.
     #[error("the package does not ask for the environment name {name:?}")]
     Environment {
         /// The name.
         name: String,
+    },
+    /// A real folder was granted that the package does not ask for.
+    #[error("the package does not ask for a folder mounted as {name:?}")]
+    MountNotAsked {
+        /// Its name for the guest.
+        name: String,
+    },
+    /// A granted folder could not be changed as the run left it. The state was not kept; what was changed there stays.
+    #[error("{}: {source}", .path.display())]
+    Mount {
+        /// The folder.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
     },
     /// The package declares a volume that no store can keep.
     #[error("the volume {name:?} can't be kept: {source}")]
@@ -46,6 +71,72 @@ pub enum Failure {
     /// The store failed, or the state changed meanwhile.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// No entry of the ledger has this name.
+    #[error("the ledger has no entry {name}")]
+    NoEntry {
+        /// The name.
+        name: String,
+    },
+    /// Several entries have it.
+    #[error("more than one entry's hash begins with {prefix}")]
+    AmbiguousEntry {
+        /// The beginning.
+        prefix: String,
+    },
+    /// An entry can't be read.
+    #[error(transparent)]
+    Entry(EntryError),
+    /// The ledger is not as it was written.
+    #[error(transparent)]
+    Chain(ChainError),
+    /// The entry is not a plan.
+    #[error("entry {sequence} is not a plan")]
+    NotAPlan {
+        /// Its place.
+        sequence: u64,
+    },
+    /// The state is not the one that the plan saw.
+    #[error("the state of {volume} has changed since plan {sequence} was made")]
+    PlanStale {
+        /// The plan's place.
+        sequence: u64,
+        /// The volume.
+        volume: String,
+    },
+    /// Carrying out the plan came to something else than it said.
+    #[error("carrying out plan {sequence} came to something else than it said: {}", .differences.join(", "))]
+    PlanDiffers {
+        /// The plan's place.
+        sequence: u64,
+        /// What differs.
+        differences: Vec<String>,
+    },
+    /// A recorded invocation can't be made again.
+    #[error("the invocation can't be made again: {reason}")]
+    NotAgain {
+        /// Why.
+        reason: String,
+    },
+    /// There are fewer changes than are to be undone.
+    #[error("there are not {count} changes to undo")]
+    NothingToUndo {
+        /// How many were asked for.
+        count: u64,
+    },
+    /// The entry changed nothing, or left no state.
+    #[error("entry {sequence} left no change of state")]
+    NoChange {
+        /// Its place.
+        sequence: u64,
+    },
+    /// There is nothing at a path of a volume, or not what was asked for.
+    #[error("{path}: {reason}")]
+    Path {
+        /// The path, the volume first.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The component's description can't be had.
     #[error(transparent)]
     Describe(#[from] DescribeError),
@@ -64,9 +155,20 @@ impl Failure {
             Failure::Invocation(_) => ErrorCode::Usage,
             Failure::Guard(_) => ErrorCode::ArgumentRefused,
             Failure::Confirmation { .. } => ErrorCode::ConfirmationRequired,
-            Failure::Environment { .. } => ErrorCode::PermissionDenied,
+            Failure::Environment { .. } | Failure::MountNotAsked { .. } => ErrorCode::PermissionDenied,
+            Failure::Mount { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                ErrorCode::PermissionDenied
+            }
+            Failure::Mount { .. } => ErrorCode::HostFault,
+            Failure::Arguments { .. } => ErrorCode::ArgumentInvalid,
+            Failure::NoSchema => ErrorCode::Usage,
             Failure::Volume { .. } => ErrorCode::PackageInvalid,
             Failure::Store(error) => error.code(),
+            Failure::NoEntry { .. } | Failure::Path { .. } | Failure::NothingToUndo { .. } => ErrorCode::NotFound,
+            Failure::AmbiguousEntry { .. } | Failure::NotAPlan { .. } | Failure::NoChange { .. } => ErrorCode::Usage,
+            Failure::Entry(_) | Failure::Chain(_) => ErrorCode::StoreDamaged,
+            Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
+            Failure::NotAgain { .. } => ErrorCode::NotReproducible,
             Failure::Describe(DescribeError::Guest(_)) => ErrorCode::ComponentInvalid,
             Failure::Describe(DescribeError::Host(_)) | Failure::Run(_) => ErrorCode::HostFault,
         }
@@ -85,8 +187,20 @@ impl Failure {
             Failure::Guard(violation) => {
                 report.detail("rule", violation.rule.id()).detail("argument", violation.index as u64 + 1)
             }
-            Failure::Environment { name } => report.detail("name", name.as_str()),
+            Failure::Environment { name } | Failure::MountNotAsked { name } => report.detail("name", name.as_str()),
+            Failure::Arguments { violations } => {
+                report.detail("violations", serde_json::to_value(violations).unwrap_or_default())
+            }
+            Failure::NoSchema => report.suggest("name a declared command, or leave --contract schema out"),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
+            Failure::PlanStale { sequence, volume } => report
+                .detail("plan", *sequence)
+                .detail("volume", volume.as_str())
+                .suggest("make a new plan and look at it"),
+            Failure::PlanDiffers { sequence, differences } => {
+                report.detail("plan", *sequence).detail("differences", differences.clone())
+            }
+            Failure::Chain(error) => report.detail("sequence", error.sequence()),
             _ => report,
         }
     }

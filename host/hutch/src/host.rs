@@ -4,7 +4,6 @@ use crate::failure::Failure;
 use crate::package::Package;
 use hutch_model::limits::{Limit, Limits};
 use hutch_sandbox::{Program, Sandbox};
-use hutch_store::{IfMissing, InstanceName, Place, SqliteStore};
 use std::path::{Path, PathBuf};
 
 /// Runs packages and keeps their state below one folder.
@@ -35,18 +34,5 @@ impl Host {
     /// The limits of a run of `package`: what the operator says, else what the package asks for, else the default.
     pub fn limits(&self, package: &Package, operator: impl IntoIterator<Item = (Limit, u64)>) -> Limits {
         Limits::granted(package.manifest().limits().iter().map(|(limit, value)| (*limit, *value)), operator)
-    }
-
-    /// The store of an instance of `package`.
-    ///
-    /// # Errors
-    /// It can't be opened, or is not there and is not to be made.
-    pub fn store(
-        &self,
-        package: &Package,
-        instance: &InstanceName,
-        if_missing: IfMissing,
-    ) -> Result<SqliteStore, Failure> {
-        Ok(SqliteStore::open(&Place::new(&self.home, package.manifest().slug(), instance), if_missing)?)
     }
 }

@@ -2,19 +2,42 @@
 //!
 //! A [`Package`](package::Package) is opened and a [`Call`] is made from what the operator says; [`Host::run`] checks the call
 //! against what the package declares, runs the guest over the state of an instance, judges its end and keeps the state, or not, in
-//! one transaction with the ledger's entry. It prints nothing and reads no clock, no environment and no randomness: those are in
-//! the call.
+//! one transaction with the ledger's entry. Because a run is a pure function, the same parts give previews ([`Host::plan`],
+//! [`Host::apply`]), history ([`Session::undo`], [`Session::restore`]) and exact re-execution ([`Host::replay`],
+//! [`Host::verify`]).
+//!
+//! It prints nothing and reads no clock, no environment and no randomness: those are in the call.
 
+mod again;
 mod call;
 mod describe;
+mod entries;
+mod expected;
 mod failure;
+pub mod find;
 mod folder;
+mod history;
 mod host;
+pub mod installed;
+mod mount;
+mod output_schema;
 pub mod package;
+mod plan;
+mod prepare;
 mod run;
+mod session;
+mod state;
 
+pub use again::Verified;
 pub use call::{Call, EnvironmentValue};
 pub use describe::{Described, check_described};
+pub use entries::{EntryName, NotAnEntryName};
+pub use expected::argument_violations;
 pub use failure::Failure;
+pub use history::Moved;
 pub use host::Host;
+pub use mount::Mount;
+pub use prepare::Validated;
 pub use run::{Answer, VolumeChange};
+pub use session::Session;
+pub use state::{Item, StatePath};

@@ -30,6 +30,8 @@ pub enum Kind {
     Profile,
     /// The key of one compiled artifact.
     Artifact,
+    /// A part of a real folder: a handle to what is there, not a name for its content.
+    Mount,
 }
 
 impl Kind {
@@ -45,6 +47,7 @@ impl Kind {
             Kind::Entry => "hutch v1 entry",
             Kind::Profile => "hutch v1 profile",
             Kind::Artifact => "hutch v1 artifact",
+            Kind::Mount => "hutch v1 mount",
         }
     }
 }

@@ -27,11 +27,14 @@ macro_rules! codes {
 }
 
 codes! {
+    VerifyFailed "VERIFY_FAILED" 1 "re-execution of a ledger entry came to something else than was recorded" "look at the differences; a changed package or host is the usual cause";
+    NotReproducible "NOT_REPRODUCIBLE" 1 "a recorded invocation can't be made again here" "use the package and host it was made with, and give the secrets it was given";
     Usage "USAGE" 2 "the command line is not of the form that --help states" "correct the arguments";
     StdinTerminal "STDIN_TERMINAL" 2 "standard input is a terminal, and hutch never waits for one" "pipe the data, or use --stdin-file or --stdin-text";
     StdinLimit "STDIN_LIMIT" 2 "standard input is longer than stdin_bytes" "send less, or raise --limit stdin_bytes";
     ArgumentLimit "ARGUMENT_LIMIT" 2 "arguments and environment are longer than argument_bytes" "send less, or pass the data on standard input";
     ArgumentRefused "ARGUMENT_REFUSED" 2 "an argument looks like a secret, a sensitive path, a path traversal, shell syntax or holds control characters" "change the argument; free text is judged less strictly with --guard text";
+    ArgumentInvalid "ARGUMENT_INVALID" 2 "the guest's arguments break the contract that its package declares" "correct them as hutch meta describes the command, or pass --unchecked to let the guest judge";
     PackageInvalid "PACKAGE_INVALID" 2 "the package breaks the rules of its format" "run hutch check on the package and mend what it lists";
     EntryUnsupported "ENTRY_UNSUPPORTED" 2 "entry.command does not name a WebAssembly component" "only wasm: payloads are run; use a runtime for native commands";
     ComponentInvalid "COMPONENT_INVALID" 2 "the payload is not a WebAssembly component that this host can run" "rebuild it for wasm32-wasip2";
@@ -40,6 +43,8 @@ codes! {
     PackageNotFound "PACKAGE_NOT_FOUND" 20 "there is no package at this path" "name the folder that holds APP.md";
     NotFound "NOT_FOUND" 20 "there is no such thing" "list what there is, and name one of those";
     ConfirmationRequired "CONFIRMATION_REQUIRED" 30 "the package says that this command needs an explicit confirmation" "ask the user, then run it again with --yes before the package";
+    AlreadyExists "ALREADY_EXISTS" 30 "something of that name is there already" "choose another name, or remove or update what is there";
+    PackageChanged "PACKAGE_CHANGED" 30 "an installed package's files are not the ones that were installed" "install the package again from a source that you trust";
     Conflict "CONFLICT" 30 "the state has changed since this command read it" "read the state again and repeat, or use --retry";
     InstanceBusy "INSTANCE_BUSY" 30 "another process kept the state locked for too long" "wait for it to end, then repeat";
     WallTimeLimit "WALL_TIME_LIMIT" 40 "the guest ran longer than wall_time_ms" "give it less work, or raise --limit wall_time_ms";

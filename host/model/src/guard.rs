@@ -175,6 +175,11 @@ const SECRETS: [(&str, usize, &str); 19] = [
     ("eyJ", 16, "looks like a JSON web token"),
 ];
 
+/// Whether the text holds what looks like a credential.
+pub(crate) fn is_secret(text: &str) -> bool {
+    secret(text).is_some()
+}
+
 fn secret(argument: &str) -> Option<&'static str> {
     if argument.contains("-----BEGIN ") && argument.contains("PRIVATE KEY") {
         return Some("holds a private key");

@@ -4,7 +4,7 @@
 use crate::instant::Instant;
 use crate::limits::{Limit, Limits};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -77,6 +77,8 @@ pub struct InvocationParts {
     pub limits: Limits,
     /// The folders that are open when the guest starts, by the name it sees.
     pub preopens: BTreeMap<String, Access>,
+    /// Those of them that are real folders: what such a run comes to depends on more than its invocation and state.
+    pub mounts: BTreeSet<String>,
 }
 
 /// A checked invocation.
@@ -163,6 +165,11 @@ impl Invocation {
     /// What the run may use.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
+    }
+
+    /// Those preopened folders that are real.
+    pub fn mounts(&self) -> &BTreeSet<String> {
+        &self.0.mounts
     }
 
     /// The folders that are open when the guest starts, by the name it sees.

@@ -1,6 +1,7 @@
 //! Pure data and rules: names, digests, manifest, limits, invocation, outcome, error codes. Does no I/O, reads no clock, uses no
 //! randomness and knows no engine.
 
+pub mod asks;
 pub mod command_line;
 pub mod contract;
 pub mod diagnostic;
@@ -21,6 +22,7 @@ pub mod names;
 mod node;
 pub mod outcome;
 pub mod payload;
+pub mod redact;
 pub mod skill;
 pub mod snapshot;
 mod yaml;

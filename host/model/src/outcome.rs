@@ -77,6 +77,8 @@ pub enum Contract {
     /// Exit status 0 comes with exactly one JSON document on standard output.
     #[default]
     Json,
+    /// The same, and the document is of the output schema that the package declares for the command.
+    Schema,
     /// Any output: for a call whose answer is for people.
     Any,
 }
@@ -105,7 +107,7 @@ impl Outcome {
     pub fn verdict(&self, contract: Contract) -> Verdict {
         match &self.ending {
             Ending::Exited { status: 0 } => match (contract, one_json_document(&self.stdout)) {
-                (Contract::Json, Err(reason)) => Verdict::Bad {
+                (Contract::Json | Contract::Schema, Err(reason)) => Verdict::Bad {
                     code: ErrorCode::ContractViolation,
                     message: format!("the guest exited with 0, but its standard output {reason}"),
                 },

@@ -7,6 +7,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A private folder of artifacts.
 #[derive(Debug)]
@@ -65,7 +66,9 @@ impl ArtifactCache {
     /// Keeps an artifact: written aside, then given its name, so that no reader sees half of it.
     pub(crate) fn put(&self, key: &Digest, artifact: &[u8]) {
         let name = entry_name(key);
-        let aside = format!("{name}.{}", std::process::id());
+        // One for each writer: of several processes, and of several threads of one.
+        static WRITERS: AtomicU64 = AtomicU64::new(0);
+        let aside = format!("{name}.{}.{}", std::process::id(), WRITERS.fetch_add(1, Ordering::Relaxed));
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]

@@ -24,5 +24,6 @@ pub use cache::ArtifactCache;
 pub use compile::{Compile, compile_from_stdin};
 pub use describe::{DescribeError, describe};
 pub use engine::profile;
+pub use hutch_world::files::Touched;
 pub use program::{LoadError, Program, Sandbox};
 pub use run::{Run, RunError, run};

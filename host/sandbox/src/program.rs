@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 use wasmtime::Engine;
 use wasmtime::component::Component;
+use wasmtime::component::types::{Component as ComponentType, ComponentItem, Type};
 
 /// Makes programs. One for a process; it may be shared by threads.
 #[derive(Default)]
@@ -99,7 +100,9 @@ impl Sandbox {
                 map(&engine, &artifact).map_err(|error| LoadError::Host(format!("{error:#}")))?
             }
         };
-        let linker = wasi::link(&engine, &component.component_type());
+        let component_type = component.component_type();
+        check_command(&engine, &component_type).map_err(LoadError::Invalid)?;
+        let linker = wasi::link(&engine, &component_type);
         let linked = linker.and_then(|linker| GuestPre::new(linker.instantiate_pre(&component)?));
         let linked = linked.map_err(|error| LoadError::Invalid(format!("{error:#}")))?;
         let load_time_us = start.elapsed().as_micros() as u64;
@@ -122,6 +125,30 @@ impl Program {
     pub fn digest(&self) -> Digest {
         self.digest
     }
+}
+
+/// Whether a component exports `wasi:cli/run` with the one function that it has.
+fn check_command(engine: &Engine, component: &ComponentType) -> Result<(), String> {
+    let mut exports = component.exports(engine);
+    let export = exports.find(|(name, _)| name.split('@').next() == Some("wasi:cli/run"));
+    let Some((name, item)) = export else {
+        return Err("it does not export wasi:cli/run, so it is no command".to_owned());
+    };
+    let fits = match item.ty {
+        ComponentItem::ComponentInstance(instance) => {
+            instance.get_export(engine, "run").is_some_and(|run| is_run(&run.ty))
+        }
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(format!("its export {name} is not the function `run: func() -> result`")) }
+}
+
+/// Whether it is `func() -> result`.
+fn is_run(item: &ComponentItem) -> bool {
+    let ComponentItem::ComponentFunc(run) = item else { return false };
+    let results: Vec<Type> = run.results().collect();
+    let fits = matches!(&results[..], [Type::Result(result)] if result.ok().is_none() && result.err().is_none());
+    fits && run.params().len() == 0
 }
 
 fn artifact_key(component: &Digest) -> Digest {

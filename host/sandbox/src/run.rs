@@ -185,11 +185,11 @@ fn finish(
         Stopped::Exited(status) => Ending::Exited { status },
         Stopped::Trapped(trap) => Ending::Trapped { trap },
     };
-    // A guest that was refused something and did not end well is ended by that refusal.
+    // A guest that was refused something and did not end well is ended by that refusal, the last one.
     if !matches!(ending, Ending::Exited { status: 0 } | Ending::Limited { .. })
-        && let Some(limit) = world.meter.refused().last()
+        && let Some(limit) = world.meter.refused_last()
     {
-        ending = Ending::Limited { limit: *limit };
+        ending = Ending::Limited { limit };
     }
     let mut after = WorldAfter::default();
     if ending == (Ending::Exited { status: 0 }) {
@@ -199,7 +199,15 @@ fn finish(
             Err(stop) => return Err(RunError::Host(stop.to_string())),
         }
     }
+    after.touched = world.touched();
     let (stdout, stderr) = world.take_output();
+    let mut unreproducible = Vec::new();
+    if interrupted {
+        unreproducible.push(Unreproducible::WallTime);
+    }
+    if !guest.invocation.mounts().is_empty() {
+        unreproducible.push(Unreproducible::Mount);
+    }
     let outcome = Outcome {
         ending,
         stdout,
@@ -208,7 +216,7 @@ fn finish(
         fuel_exact,
         memory_peak_bytes: world.meter.memory_peak_bytes(),
         refused: world.meter.refused().to_vec(),
-        unreproducible: if interrupted { vec![Unreproducible::WallTime] } else { Vec::new() },
+        unreproducible,
         profile: engine::profile().to_owned(),
     };
     Ok((outcome, after))

@@ -5,6 +5,13 @@
 //! - [`Place`] says where an instance lies; [`plain`] brings its directories up to date and notices what others changed
 //!   there.
 
+// The tests of both kinds share their helpers.
+#[cfg(test)]
+extern crate self as hutch_store;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
+
 mod absorb;
 mod error;
 mod fold;

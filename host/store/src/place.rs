@@ -34,6 +34,10 @@ impl Place {
         self.0.join("hutch.db")
     }
 
+    pub(crate) fn has_database(&self) -> bool {
+        self.database().is_file()
+    }
+
     /// Creates the folder, for its owner only, where it is missing.
     pub(crate) fn create(&self) -> Result<(), StoreError> {
         if self.0.is_dir() {
@@ -43,7 +47,14 @@ impl Place {
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.0).map_err(|error| StoreError::io(&self.0, "create the folder", error))
+        builder.create(&self.0).map_err(|error| StoreError::io(&self.0, "create the folder", error))?;
+        // A commit is durable only if the way to it is. The home folder's own way is its maker's.
+        #[cfg(unix)]
+        for folder in self.0.ancestors().skip(1).take(3) {
+            let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+            synced.map_err(|error| StoreError::io(folder, "sync the folder", error))?;
+        }
+        Ok(())
     }
 
     /// Opens the folder.

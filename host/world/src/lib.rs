@@ -63,7 +63,7 @@ impl World {
             meter: Meter::new(invocation.limits().clone()),
             clock: Clock::new(invocation.clock_start()),
             random: Random::new(invocation.seed()),
-            files: FileSystem::new(invocation.preopens(), state, objects)?,
+            files: FileSystem::new(invocation, state, objects)?,
             stdin: invocation.stdin().to_vec(),
             stdin_at: 0,
             stdout: Vec::new(),

@@ -3,7 +3,7 @@
 
 use crate::World;
 use crate::failure::{Errno, Failure, Stop};
-use crate::files::NodeId;
+use crate::files::{NodeId, check_offset};
 use crate::meter::price;
 use alloc::vec::Vec;
 use hutch_model::limits::Limit;
@@ -97,9 +97,10 @@ impl World {
                 if length == 0 {
                     return Ok(Vec::new());
                 }
-                let read = match reading.readable {
-                    true => self.file_read(reading.node, reading.offset, length),
-                    false => Err(Errno::BadDescriptor.into()),
+                let read = match (check_offset(reading.offset), reading.readable) {
+                    (Err(errno), _) => Err(errno.into()),
+                    (Ok(()), false) => Err(Errno::BadDescriptor.into()),
+                    (Ok(()), true) => self.file_read(reading.node, reading.offset, length),
                 };
                 match read {
                     Ok(bytes) if !bytes.is_empty() => {
@@ -145,10 +146,11 @@ impl World {
             Output::Stderr => Ok(capture(&self.meter, &mut self.stderr, Limit::Stderr, bytes)?),
             Output::File(place) => {
                 let Some(writing) = place else { return Err(StreamFailure::Closed) };
-                let written = match (writing.writable, writing.offset) {
-                    (false, _) => Err(Errno::BadDescriptor.into()),
-                    (true, None) => self.file_append(writing.node, bytes),
-                    (true, Some(offset)) => self.file_write(writing.node, offset, bytes),
+                let written = match (check_offset(writing.offset.unwrap_or(0)), writing.writable, writing.offset) {
+                    (Err(errno), ..) => Err(errno.into()),
+                    (Ok(()), false, _) => Err(Errno::BadDescriptor.into()),
+                    (Ok(()), true, None) => self.file_append(writing.node, bytes),
+                    (Ok(()), true, Some(offset)) => self.file_write(writing.node, offset, bytes),
                 };
                 match written {
                     Ok(()) => {

@@ -2,7 +2,7 @@
 
 use crate::support::case::{Case, check, exited, limited, trapped};
 use crate::support::wat_guest::{WatGuest, wat};
-use crate::support::{limits, parts, probe, run_parts, sandbox};
+use crate::support::{parts, probe, run_parts, sandbox};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
 
@@ -105,7 +105,6 @@ fn sockets_are_there_and_denied() {
     for key in ["tcp4Create", "tcp6Create", "udp4Create", "udp6Create", "resolveName", "resolveAddress"] {
         assert_eq!(report[key], "access-denied", "{key} in {report}");
     }
-    assert!(!run.outcome.stdout.windows(4).any(|word| word == b"\"ok\""[..].split_at(4).0 && false));
 }
 
 /// Calls `$f` of an interface of `wasi:http`, whose types are `types`, and exits with what the call's result starts with.
@@ -252,5 +251,4 @@ fn resources_of_denied_interfaces_come_and_go() {
         ),
         Case::wat("forged", &guest("(call $lend (i32.const 77))"), trapped("interface_rule_broken")),
     ]);
-    assert_eq!(limits(&[]).get(Limit::Handles), Limit::Handles.info().default);
 }

@@ -111,10 +111,7 @@ fn endless_loops_end_by_the_clock() {
 
 #[test]
 fn growth() {
-    let grow = |pages: u64, then: &str| {
-        let guest = WatGuest::body(&format!("(memory.grow (i32.const {pages})) {then}"));
-        guest
-    };
+    let grow = |pages: u64, then: &str| WatGuest::body(&format!("(memory.grow (i32.const {pages})) {then}"));
     // The template's memory has two pages.
     let limit = |pages: u64| pages * PAGE;
     let or_trap = "i32.const -1 i32.eq if unreachable end i32.const 0";
@@ -157,6 +154,19 @@ fn growth() {
         Case::wat("table beyond, handled", &table(10, "drop i32.const 0"), exited(0))
             .under(Limit::Tables, 10)
             .refused(&[Limit::Tables]),
+        // Of two refusals, the later one counts.
+        Case::wat(
+            "table beyond, then memory beyond",
+            &WatGuest::core(
+                "(table $t 1 funcref) (func (export \"run\") (result i32) (drop (table.grow $t (ref.null func) (i32.const 100)))
+                   (drop (memory.grow (i32.const 100))) unreachable)",
+            ),
+            limited(Limit::Memory),
+        )
+        .under(Limit::Memory, limit(10))
+        .under(Limit::Tables, 10)
+        .refused(&[Limit::Memory, Limit::Tables])
+        .inexact(),
         // Memories add up.
         Case::text("ten memories fit", &many_memories, exited(0)).under(Limit::Memory, limit(1000)),
         Case::text("ten memories do not", &many_memories, limited(Limit::Memory))

@@ -138,8 +138,7 @@ pub(crate) fn laws(run: &Run, changed: &[(Limit, u64)]) -> Vec<String> {
     let Outcome { ending, stdout, stderr, fuel, unreproducible, memory_peak_bytes, .. } = &run.outcome;
     let limits = limits(changed);
     let mut broken = Vec::new();
-    if *ending != exited(0) && (!run.after.volumes.is_empty() || !format!("{:?}", run.after.objects).ends_with("({})"))
-    {
+    if *ending != exited(0) && (!run.after.volumes.is_empty() || !run.after.objects.is_empty()) {
         broken.push(format!("a bad end left state: {:?}", run.after.volumes));
     }
     let by_clock = *ending == limited(Limit::WallTime);
@@ -166,5 +165,4 @@ pub(crate) fn check(cases: &[Case]) {
         failed.extend(case.problems().into_iter().map(|problem| format!("{}: {problem}", case.name)));
     }
     assert!(failed.is_empty(), "{} problems in {} cases:\n{}", failed.len(), cases.len(), failed.join("\n"));
-    println!("{} guests ended as they must", cases.len());
 }

@@ -65,11 +65,8 @@ impl WatGuest {
         let mut canons = String::new();
         let mut given = String::new();
         for (name, function) in &self.lowered {
-            write!(
-                canons,
-                "(core func ${name} (canon lower (func {function}) (memory (core memory $libc \"memory\")) (realloc (core func $libc \"realloc\"))))\n"
-            )
-            .expect("a string");
+            let memory = "(memory (core memory $libc \"memory\")) (realloc (core func $libc \"realloc\"))";
+            writeln!(canons, "(core func ${name} (canon lower (func {function}) {memory}))").expect("a string");
             write!(given, "(export \"{name}\" (func ${name}))").expect("a string");
         }
         for (name, canon) in &self.made {

@@ -7,14 +7,16 @@ mod reference;
 use crate::support::generate::Generator;
 use crate::support::guest::Guest;
 use crate::support::operation::Operation;
-use crate::support::{empty_world, setting, wide_limits};
-use differences::{DIFFERENCES, listed};
+use crate::support::seen::{Seen, Tree};
+use crate::support::{setting, wide_limits};
+use differences::{DIFFERENCES, explain};
 use reference::Reference;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Operations in one run on a fresh volume.
-const RUN: usize = 64;
+const RUN: usize = 120;
 
 /// Operations between two comparisons of whole trees.
 const COMPARE_EVERY: usize = 8;
@@ -29,39 +31,37 @@ struct Disagreement {
 struct Pair {
     guest: Guest,
     reference: Reference,
-    /// How often each listed difference was seen.
-    seen: Vec<u64>,
+    /// How often each listed difference explained a disagreement.
+    explained: Vec<u64>,
 }
 
 impl Pair {
     fn new() -> Pair {
-        let guest = Guest::new(empty_world(wide_limits()));
-        Pair { guest, reference: Reference::new(), seen: vec![0; DIFFERENCES.len()] }
+        let guest = Guest::new(wide_limits());
+        Pair { guest, reference: Reference::new(), explained: vec![0; DIFFERENCES.len()] }
     }
 
-    /// Does one operation on both sides.
-    fn step(&mut self, operation: &Operation) -> Result<(), String> {
-        let (world, mut linux) = (self.guest.perform(operation), self.reference.perform(operation));
+    /// Does one operation on both sides, and says what both answered.
+    fn step(&mut self, operation: &Operation) -> Result<Seen, String> {
+        let (world, linux) = (self.guest.perform(operation), self.reference.perform(operation));
         if world == linux {
-            return Ok(());
+            return Ok(world);
         }
-        if let Some(at) = listed(operation, &world, &linux) {
-            self.seen[at] += 1;
-            let Some(instead) = DIFFERENCES[at].instead else { return Ok(()) };
-            linux = self.reference.perform(&instead(operation));
-            if world == linux || listed(operation, &world, &linux).is_some() {
-                return Ok(());
+        match explain(operation, &world, linux, |other| self.reference.perform(other)) {
+            Ok(rows) => {
+                rows.into_iter().for_each(|row| self.explained[row] += 1);
+                Ok(world)
             }
+            Err(linux) => Err(format!("the world: {}\nLinux:     {}", short(&world), short(&linux))),
         }
-        Err(format!("the world: {}\nLinux:     {}", short(&world), short(&linux)))
     }
 
     /// Compares all there is.
-    fn compare(&mut self) -> Result<(), String> {
+    fn compare(&mut self) -> Result<Tree, String> {
         let world = self.guest.tree().map_err(|failure| format!("the world's tree can't be read: {failure:?}"))?;
         let reference = self.reference.tree().map_err(|error| format!("the directory can't be read: {error}"))?;
         if world == reference {
-            return Ok(());
+            return Ok(world);
         }
         let mut says = "the trees differ:".to_owned();
         for path in world.keys().chain(reference.keys()) {
@@ -78,7 +78,7 @@ impl Pair {
 fn replay(operations: &[Operation]) -> Result<(), Disagreement> {
     let mut pair = Pair::new();
     for (at, operation) in operations.iter().enumerate() {
-        let agreed = pair.step(operation).and_then(|()| pair.compare());
+        let agreed = pair.step(operation).and_then(|_| pair.compare());
         agreed.map_err(|says| Disagreement { at, says })?;
     }
     Ok(())
@@ -134,83 +134,106 @@ fn keep(seed: u64, operations: &[Operation]) -> String {
     format!("seed {seed}, {} operations, {kept}\n{text}{says}", operations.len())
 }
 
+/// How often each kind of operation did something, and how often it failed.
+#[derive(Default)]
+struct Coverage(BTreeMap<String, (u64, u64)>);
+
+impl Coverage {
+    fn note(&mut self, operation: &Operation, seen: &Seen) {
+        let text = format!("{operation:?}");
+        let kind = text.split(' ').next().unwrap_or_default().to_owned();
+        let (done, failed) = self.0.entry(kind).or_default();
+        match seen {
+            Seen::Failed(_) | Seen::StreamFailed(_) | Seen::Closed => *failed += 1,
+            _ => *done += 1,
+        }
+    }
+}
+
 #[test]
 fn random_operations_agree() {
     let wanted = setting("HUTCH_WORLD_OPERATIONS", if cfg!(debug_assertions) { 20_000 } else { 120_000 });
     let first = setting("HUTCH_WORLD_SEED", 1);
-    let mut seen = vec![0; DIFFERENCES.len()];
+    let (mut explained, mut coverage) = (vec![0; DIFFERENCES.len()], Coverage::default());
     let (mut done, mut seed) = (0, first);
-    let mut survey = std::collections::BTreeSet::new();
     while done < wanted {
         let mut pair = Pair::new();
         let mut generator = Generator::new(seed);
         let mut operations = Vec::new();
-        for at in 0..RUN {
+        for at in 1..=RUN {
             let operation = generator.next(&pair.guest);
-            operations.push(operation);
-            let mut agreed = pair.step(&operations[at]);
-            if (at + 1) % COMPARE_EVERY == 0 {
-                agreed = agreed.and_then(|()| pair.compare());
-                if let Ok(tree) = pair.guest.tree() {
-                    generator.learn(&tree);
-                }
+            operations.push(operation.clone());
+            let mut agreed = pair.step(&operation).map(|seen| coverage.note(&operation, &seen));
+            if at % COMPARE_EVERY == 0 {
+                agreed = agreed.and_then(|()| pair.compare()).map(|tree| generator.learn(&tree));
             }
             if let Err(says) = agreed {
-                if std::env::var("SURVEY").is_ok() {
-                    let min = minimise(operations.clone());
-                    let d = replay(&min).err().map(|d| d.says).unwrap_or_default();
-                    let last = format!("{:?}", min.last());
-                    let key = format!(
-                        "{} {}",
-                        last.split(' ').next().unwrap(),
-                        if d.starts_with("the trees") { "trees".into() } else { d.clone() }
-                    );
-                    let key: String = key.chars().take(160).collect();
-                    if survey.insert(key) {
-                        println!("=== seed {seed} found: {}", if min.len() < 20 { "" } else { "LONG" });
-                        for o in min.iter().rev().take(10).rev() {
-                            println!("{}", short(o));
-                        }
-                        println!("{d}");
-                    }
-                    break;
-                }
                 let report = keep(seed, &minimise(operations));
                 panic!("{report}\nfound as: {says}");
             }
         }
         done += RUN as u64;
-        for (all, one) in seen.iter_mut().zip(&pair.seen) {
+        for (all, one) in explained.iter_mut().zip(&pair.explained) {
             *all += one;
         }
         seed += 1;
     }
     println!("{done} operations agreed, seeds {first} to {}", seed - 1);
-    for (difference, count) in DIFFERENCES.iter().zip(&seen) {
-        println!("{count:7} times: {}", difference.name);
+    for (difference, count) in DIFFERENCES.iter().zip(&explained) {
+        println!("{count:8} differences: {}", difference.name);
     }
+    for (kind, (done, failed)) in &coverage.0 {
+        println!("{done:8} done {failed:8} failed: {kind}");
+    }
+    let always = ["Close", "CloseInput", "CloseOutput", "Flags", "Reopen", "Same", "Stat"];
+    for (kind, (done, failed)) in &coverage.0 {
+        assert!(*done > 20, "{kind} was hardly ever done");
+        assert!(*failed > 20 || always.contains(&&**kind), "{kind} hardly ever failed");
+    }
+    assert_eq!(coverage.0.len(), 28, "a kind of operation was never tried");
+}
+
+/// What is kept in `regressions/`: the file's name without its ending, and its operations.
+fn kept() -> Vec<(String, Vec<Operation>)> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(regressions())
+        .expect("the folder of regressions")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.sort();
+    let read = |file: &PathBuf| {
+        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(file).expect("a regression");
+        let operation = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{name}: {error}: {line}"));
+        let operations = text.lines().map(operation).collect();
+        (name, operations)
+    };
+    files.iter().map(read).collect()
 }
 
 #[test]
 fn what_disagreed_once_agrees() {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(regressions())
-        .expect("the folder of regressions")
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "there are no regressions to replay");
-    for file in &files {
-        let text = std::fs::read_to_string(file).expect("a regression");
-        let operations: Vec<Operation> = text
-            .lines()
-            .map(|line| {
-                serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {error}: {line}", file.display()))
-            })
-            .collect();
-        if let Err(Disagreement { at, says }) = replay(&operations) {
-            panic!("{}, line {}\n{says}", file.display(), at + 1);
+    let kept = kept();
+    for (name, operations) in &kept {
+        if let Err(Disagreement { at, says }) = replay(operations) {
+            panic!("{name}, line {}\n{says}", at + 1);
         }
     }
-    println!("{} regressions agree", files.len());
+    println!("{} regressions agree", kept.len());
+}
+
+/// A row that nothing shows any more is to be deleted.
+#[test]
+fn every_listed_difference_is_there() {
+    for (row, difference) in DIFFERENCES.iter().enumerate() {
+        let file = format!("row-{}", difference.name);
+        let kept = kept();
+        let (_, operations) = kept.iter().find(|(name, _)| *name == file).unwrap_or_else(|| panic!("no {file}"));
+        let mut pair = Pair::new();
+        for operation in operations {
+            if let Err(says) = pair.step(operation) {
+                panic!("{file}: {operation:?}\n{says}");
+            }
+        }
+        assert!(pair.explained[row] > 0, "{file} shows no difference");
+    }
 }

@@ -51,9 +51,17 @@ impl Reference {
         Reference { directory, writable: true, slots, inputs, outputs }
     }
 
-    /// From now on nothing may be changed.
-    pub(crate) fn make_read_only(&mut self) {
-        self.writable = false;
+    /// Everything is closed. A snapshot keeps no second names and no access times, so both go here too.
+    fn reopen(&mut self, read_only: bool) -> io::Result<()> {
+        store(self.directory.path())?;
+        let file = File::open(self.directory.path())?;
+        let now = SystemTime::now();
+        file.set_times(FileTimes::new().set_accessed(now).set_modified(now))?;
+        self.slots = [const { None }; SLOTS];
+        self.slots[0] = Some(Opened { file: Rc::new(file), folder: true, read: true, write: !read_only });
+        (self.inputs, self.outputs) = ([const { None }; STREAMS], [const { None }; STREAMS]);
+        self.writable = !read_only;
+        Ok(())
     }
 
     /// Does it and says what came back.
@@ -256,6 +264,10 @@ impl Reference {
                 let here = self.at(*slot).file.metadata().map_err(errno)?;
                 Seen::Yes((there.dev(), there.ino()) == (here.dev(), here.ino()))
             }
+            Operation::Reopen { read_only } => {
+                self.reopen(*read_only).expect("the directory can be stored");
+                Seen::Done
+            }
         })
     }
 
@@ -445,6 +457,56 @@ fn walk(folder: &Path, path: &str, tree: &mut Tree) -> io::Result<()> {
         tree.insert(below, node);
     }
     Ok(())
+}
+
+/// Makes a folder what a snapshot of it would be: a file with several names becomes several files, and access times are those
+/// of the last change.
+fn store(folder: &Path) -> io::Result<()> {
+    let copy = folder.join(".copy");
+    let entries: Vec<_> = std::fs::read_dir(folder)?.collect::<io::Result<_>>()?;
+    let parent = File::open(folder)?;
+    let modified = parent.metadata()?.modified()?;
+    for entry in entries {
+        let (path, found) = (entry.path(), entry.metadata()?);
+        match kind(&found) {
+            Kind::Folder => store(&path)?,
+            Kind::File if found.nlink() > 1 => {
+                copy_file(&path, &copy, found.len())?;
+                std::fs::rename(&copy, &path)?;
+            }
+            Kind::Link if found.nlink() > 1 => {
+                std::os::unix::fs::symlink(std::fs::read_link(&path)?, &copy)?;
+                std::fs::rename(&copy, &path)?;
+            }
+            Kind::File | Kind::Link => {}
+        }
+        set_both_times(&path, found.modified()?)?;
+    }
+    parent.set_times(FileTimes::new().set_accessed(modified).set_modified(modified))
+}
+
+/// Copies what is not a hole.
+fn copy_file(from: &Path, to: &Path, size: u64) -> io::Result<()> {
+    use rustix::fs::{SeekFrom, seek};
+    let (from, to) = (File::open(from)?, File::create(to)?);
+    to.set_len(size)?;
+    let mut at = 0;
+    while let Ok(start) = seek(&from, SeekFrom::Data(at)) {
+        let end = seek(&from, SeekFrom::Hole(start))?;
+        let mut bytes = vec![0; (end - start) as usize];
+        from.read_exact_at(&mut bytes, start)?;
+        to.write_all_at(&bytes, start)?;
+        at = end;
+    }
+    Ok(())
+}
+
+fn set_both_times(path: &Path, time: SystemTime) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).map_err(io::Error::other)?;
+    let time = Timespec { tv_sec: since.as_secs() as i64, tv_nsec: since.subsec_nanos().into() };
+    let times = Timestamps { last_access: time, last_modification: time };
+    Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 /// The error's name, by the table of `wasmtime-wasi`; `None` is "not supported".

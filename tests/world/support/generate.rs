@@ -4,9 +4,10 @@
 use super::guest::Guest;
 use super::operation::{OpenFlags, Operation, SLOTS, STREAMS, Time};
 use super::random::Random;
-use super::seen::{Tree, TreeNode};
+use super::seen::{Kind, Tree, TreeNode};
 use hutch_model::snapshot::CHUNK_BYTES;
 use hutch_world::files::Type;
+use hutch_world::{Input, Output};
 use std::collections::VecDeque;
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "é"];
@@ -17,8 +18,8 @@ const CHAIN: usize = 44;
 /// A source of operations.
 pub(crate) struct Generator {
     random: Random,
-    /// Paths from the top that may exist.
-    known: Vec<String>,
+    /// Paths from the top that existed when the tree was last looked at.
+    known: Vec<(String, Kind)>,
     /// Operations to come before any other.
     pending: VecDeque<Operation>,
     chained: bool,
@@ -31,11 +32,26 @@ impl Generator {
         let mut random = Random::new(seed);
         let chained = random.one_in(25);
         let large = random.one_in(8);
-        let mut generator = Generator { random, known: vec!["a".to_owned()], pending: VecDeque::new(), chained, large };
+        let mut generator = Generator { random, known: Vec::new(), pending: VecDeque::new(), chained, large };
         if chained {
             generator.chain();
+        } else if !generator.random.one_in(4) {
+            generator.populate();
         }
         generator
+    }
+
+    /// Folders, files and links to begin with.
+    fn populate(&mut self) {
+        for at in 0..6 {
+            let path = self.parts(3);
+            let operation = match self.random.below(3) {
+                0 => Operation::Open { into: 1 + at, base: 0, path, flags: OpenFlags("crw".to_owned()) },
+                1 => Operation::Symlink { base: 0, target: self.target(), path },
+                _ => Operation::CreateFolder { base: 0, path },
+            };
+            self.pending.push_back(operation);
+        }
     }
 
     /// A chain of links that ends in a folder, a file, a link or nothing.
@@ -52,12 +68,13 @@ impl Generator {
     /// Takes note of what exists.
     pub(crate) fn learn(&mut self, tree: &Tree) {
         self.known.clear();
-        self.known.extend(tree.keys().filter(|path| path.len() < 400).cloned());
-        // Folders twice: most operations need one.
-        let folders = tree.iter().filter(|(_, node)| matches!(node, TreeNode::Folder { .. }));
-        self.known.extend(folders.map(|(path, _)| path.clone()).filter(|path| path.len() < 400));
-        if self.known.is_empty() {
-            self.known.push("a".to_owned());
+        for (path, node) in tree.iter().filter(|(path, _)| path.len() < 400) {
+            let kind = match node {
+                TreeNode::Folder { .. } => Kind::Folder,
+                TreeNode::Link { .. } => Kind::Link,
+                TreeNode::File { .. } => Kind::File,
+            };
+            self.known.push((path.clone(), kind));
         }
     }
 
@@ -67,55 +84,58 @@ impl Generator {
             return operation;
         }
         match self.random.below(100) {
-            0..18 => self.open(guest),
-            18..21 => Operation::Close { slot: self.slot() },
-            21..26 => Operation::Read { slot: self.file(guest), offset: self.offset(), length: self.size() },
-            26..34 => {
+            0..17 => self.open(guest),
+            17..19 => Operation::Close { slot: self.slot() },
+            19..24 => Operation::Read { slot: self.file(guest), offset: self.offset(), length: self.size() },
+            24..31 => {
                 let (slot, offset) = (self.file(guest), self.offset());
                 Operation::Write { slot, offset, length: self.length(), fill: self.random.next() as u8 }
             }
-            34..37 => Operation::SetSize { slot: self.file(guest), size: self.size() },
-            37..47 => self.stream(guest),
-            47..53 => {
-                let (base, path) = self.place(guest);
+            31..34 => Operation::SetSize { slot: self.file(guest), size: self.size() },
+            34..47 => self.stream(guest),
+            47..52 => {
+                let (base, path) = self.fresh(guest);
                 Operation::CreateFolder { base, path }
             }
-            53..56 => {
-                let (base, path) = self.place(guest);
+            52..56 => {
+                let (base, path) = self.existing(guest, &[Kind::Folder]);
                 Operation::RemoveFolder { base, path }
             }
             56..60 => {
-                let (base, path) = self.place(guest);
+                let (base, path) = self.existing(guest, &[Kind::File, Kind::Link]);
                 Operation::Unlink { base, path }
             }
             60..70 => {
-                let ((base, path), (new_base, new_path)) = (self.place(guest), self.place(guest));
+                let (base, path) = self.existing(guest, &[Kind::File, Kind::Folder, Kind::Link]);
+                let (new_base, new_path) = self.place(guest);
                 Operation::Rename { base, path, new_base, new_path }
             }
             70..74 => {
-                let ((base, path), (new_base, new_path)) = (self.place(guest), self.place(guest));
+                let (base, path) = self.existing(guest, &[Kind::File, Kind::Link]);
+                let (new_base, new_path) = self.fresh(guest);
                 Operation::Link { base, path, follow: self.random.one_in(10), new_base, new_path }
             }
-            74..79 => {
-                let (target, (base, path)) = (self.target(), self.place(guest));
+            74..78 => {
+                let (target, (base, path)) = (self.target(), self.fresh(guest));
                 Operation::Symlink { base, target, path }
             }
-            79..81 => {
-                let (base, path) = self.place(guest);
+            78..80 => {
+                let (base, path) = self.existing(guest, &[Kind::Link]);
                 Operation::ReadLink { base, path }
             }
-            81..83 => Operation::Stat { slot: self.slot() },
-            83..88 => {
+            80..82 => Operation::Stat { slot: self.slot() },
+            82..87 => {
                 let (base, path) = self.place(guest);
                 Operation::StatAt { base, path, follow: self.random.one_in(2) }
             }
-            88..90 => Operation::SetTimes { slot: self.slot(), accessed: self.time(), modified: self.time() },
-            90..92 => {
+            87..89 => Operation::SetTimes { slot: self.slot(), accessed: self.time(), modified: self.time() },
+            89..92 => {
                 let ((base, path), follow) = (self.place(guest), self.random.one_in(2));
                 Operation::SetTimesAt { base, path, follow, accessed: self.time(), modified: self.time() }
             }
             92..95 => Operation::List { slot: self.folder(guest) },
-            95..96 => Operation::Flags { slot: self.slot() },
+            95 => Operation::Flags { slot: self.slot() },
+            96 if self.random.one_in(3) => Operation::Reopen { read_only: self.random.one_in(5) },
             96..98 => Operation::Same { a: self.slot(), b: self.slot() },
             _ => {
                 let (slot, (base, path)) = (self.slot(), self.place(guest));
@@ -125,35 +145,45 @@ impl Generator {
     }
 
     fn open(&mut self, guest: &Guest) -> Operation {
-        let (base, path) = self.place(guest);
-        let flags = match self.random.below(10) {
-            0..3 => "r".to_owned(),
-            3..5 => "cw".to_owned(),
-            5 => "crw".to_owned(),
-            6 => "dr".to_owned(),
-            _ => OpenFlags::LETTERS.chars().filter(|_| self.random.one_in(3)).collect(),
+        let (flags, kinds): (String, &[Kind]) = match self.random.below(12) {
+            0..3 => ("r".to_owned(), &[Kind::File, Kind::Folder, Kind::Link]),
+            3..5 => ("cw".to_owned(), &[Kind::File]),
+            5..7 => ("crw".to_owned(), &[Kind::File, Kind::Link]),
+            7 => ("rw".to_owned(), &[Kind::File]),
+            8 => ("dr".to_owned(), &[Kind::Folder]),
+            _ => (OpenFlags::LETTERS.chars().filter(|_| self.random.one_in(3)).collect(), &[Kind::File, Kind::Folder]),
         };
+        let fresh = flags.contains('c') && self.random.one_in(2);
+        let (base, path) = if fresh { self.fresh(guest) } else { self.existing(guest, kinds) };
         let follow = if self.random.one_in(2) && !flags.contains('f') { "f" } else { "" };
         let into = 1 + self.random.below(SLOTS - 1);
         Operation::Open { into, base, path, flags: OpenFlags(format!("{follow}{flags}")) }
     }
 
     fn stream(&mut self, guest: &Guest) -> Operation {
-        let (input, output) = (self.random.below(STREAMS), self.random.below(STREAMS));
-        match self.random.below(12) {
-            0..2 => Operation::OpenInput { into: input, slot: self.file(guest), offset: self.offset() },
-            2..5 => {
-                let offset = if self.random.one_in(2) { None } else { Some(self.offset()) };
-                Operation::OpenOutput { into: output, slot: self.file(guest), offset }
+        let open = |random: &mut Random, is: &dyn Fn(usize) -> bool| {
+            let open: Vec<usize> = (0..STREAMS).filter(|at| is(*at)).collect();
+            if open.is_empty() || random.one_in(12) { random.below(STREAMS) } else { *random.pick(&open) }
+        };
+        let input = open(&mut self.random, &|at| matches!(guest.inputs[at], Some(Input::File(Some(_)))));
+        let output = open(&mut self.random, &|at| matches!(guest.outputs[at], Some(Output::File(Some(_)))));
+        match self.random.below(15) {
+            0..3 => {
+                let into = self.random.below(STREAMS);
+                Operation::OpenInput { into, slot: self.file(guest), offset: self.near() }
             }
-            5..7 => Operation::StreamRead { input, length: self.size() },
-            7..9 => {
+            3..6 => {
+                let offset = if self.random.one_in(2) { None } else { Some(self.near()) };
+                Operation::OpenOutput { into: self.random.below(STREAMS), slot: self.file(guest), offset }
+            }
+            6..8 => Operation::StreamRead { input, length: self.size() },
+            8..11 => {
                 let length = self.length().min(CHUNK_BYTES as usize);
                 Operation::StreamWrite { output, length, fill: self.random.next() as u8 }
             }
-            9 => Operation::Splice { output, input, length: self.size() },
-            10 => Operation::CloseInput { input },
-            _ => Operation::CloseOutput { output },
+            11..13 => Operation::Splice { output, input, length: self.size() },
+            13 => Operation::CloseInput { input: self.random.below(STREAMS) },
+            _ => Operation::CloseOutput { output: self.random.below(STREAMS) },
         }
     }
 
@@ -177,11 +207,41 @@ impl Generator {
         if fitting.is_empty() || self.random.one_in(12) { self.slot() } else { *self.random.pick(&fitting) }
     }
 
-    /// A folder and a path from it.
+    /// A folder and a path from it: of something, or of nothing.
     fn place(&mut self, guest: &Guest) -> (usize, String) {
-        let base = if self.random.one_in(3) { self.folder(guest) } else { 0 };
-        let known = base == 0 && !self.random.one_in(3);
-        let path = if known { self.random.pick(&self.known).clone() } else { self.parts(3) };
+        if self.random.one_in(2) {
+            self.existing(guest, &[Kind::File, Kind::Folder, Kind::Link])
+        } else {
+            self.fresh(guest)
+        }
+    }
+
+    /// A folder and a path from it, most times of something of these kinds.
+    fn existing(&mut self, guest: &Guest, kinds: &[Kind]) -> (usize, String) {
+        let fitting: Vec<&String> =
+            self.known.iter().filter(|(_, kind)| kinds.contains(kind)).map(|(path, _)| path).collect();
+        if fitting.is_empty() || self.random.one_in(4) {
+            return self.anything(guest);
+        }
+        let path = (*self.random.pick(&fitting)).clone();
+        (0, self.bent(path))
+    }
+
+    /// A folder and a path from it, most times of a name in a folder that exists.
+    fn fresh(&mut self, guest: &Guest) -> (usize, String) {
+        if self.random.one_in(3) {
+            return self.anything(guest);
+        }
+        let folders = self.known.iter().filter(|(_, kind)| *kind == Kind::Folder).map(|(path, _)| &**path);
+        let folders: Vec<&str> = folders.chain([""]).collect();
+        let folder = (*self.random.pick(&folders)).to_owned();
+        let name = self.name();
+        (0, self.bent(if folder.is_empty() { name } else { format!("{folder}/{name}") }))
+    }
+
+    /// An open folder and a few names.
+    fn anything(&mut self, guest: &Guest) -> (usize, String) {
+        let (base, path) = (self.folder(guest), self.parts(3));
         (base, self.bent(path))
     }
 
@@ -209,7 +269,7 @@ impl Generator {
     }
 
     fn bent(&mut self, path: String) -> String {
-        match self.random.below(60) {
+        match self.random.below(120) {
             0..4 => format!("{path}/"),
             4..7 => format!("{path}/{}", self.name()),
             7..9 => format!("{path}/."),
@@ -237,7 +297,7 @@ impl Generator {
             3 => "\0".to_owned(),
             4..8 => format!("../{}", self.parts(2)),
             8..12 => format!("{}/", self.parts(2)),
-            12..25 => self.random.pick(&self.known).clone(),
+            12..25 if !self.known.is_empty() => self.random.pick(&self.known).0.clone(),
             _ => self.parts(3),
         }
     }
@@ -255,8 +315,15 @@ impl Generator {
     fn offset(&mut self) -> u64 {
         match self.random.below(60) {
             0 => *self.random.pick(&[u64::MAX, 1 << 63, i64::MAX as u64, (i64::MAX - 9) as u64, 1 << 62]),
-            1..10 => self.boundary(),
-            10..30 => 0,
+            _ => self.near(),
+        }
+    }
+
+    /// An offset that a file may have.
+    fn near(&mut self) -> u64 {
+        match self.random.below(60) {
+            0..9 => self.boundary(),
+            9..35 => 0,
             _ => self.random.next() % 40,
         }
     }

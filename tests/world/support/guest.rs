@@ -2,33 +2,67 @@
 
 use super::operation::{OpenFlags, Operation, SLOTS, STREAMS, Time, content};
 use super::seen::{Attributes, Kind, NOW_NS, Seen, Tree, TreeNode, sampled};
+use super::{VOLUME, try_world};
+use hutch_model::digest::Digest;
+use hutch_model::invocation::Access;
+use hutch_model::limits::Limits;
+use hutch_model::snapshot::{Layered, MemoryObjects, ObjectError, Objects, empty_tree};
 use hutch_world::files::{NewTime, OpenOptions, Stat};
-use hutch_world::{Descriptor, Failure, Input, Output, StreamFailure, World};
+use hutch_world::{Descriptor, Failure, Input, Output, Stop, StreamFailure, World};
+use std::sync::Arc;
 
 /// A world, and what the guest holds open in it.
 pub(crate) struct Guest {
     pub(crate) world: World,
+    limits: Limits,
+    pub(crate) objects: Arc<dyn Objects>,
+    /// The volume at the start of this run.
+    pub(crate) top: Digest,
     pub(crate) slots: [Option<Descriptor>; SLOTS],
     pub(crate) inputs: [Option<Input>; STREAMS],
     pub(crate) outputs: [Option<Output>; STREAMS],
 }
 
 impl Guest {
-    /// A guest with the first preopened folder at place 0.
-    pub(crate) fn new(mut world: World) -> Guest {
-        let mut preopens = world.open_preopens().into_iter();
-        let (top, _) = preopens.next().expect("a world with a volume");
-        for (other, _) in preopens {
-            world.close(other);
-        }
+    /// A guest in an empty volume.
+    pub(crate) fn new(limits: Limits) -> Guest {
+        Guest::resume(limits, Access::ReadWrite, empty_tree(), Arc::new(MemoryObjects::default()))
+    }
+
+    /// A guest in a volume as it was stored.
+    pub(crate) fn resume(limits: Limits, access: Access, top: Digest, objects: Arc<dyn Objects>) -> Guest {
+        Guest::try_resume(limits, access, top, objects).expect("a volume that can be read")
+    }
+
+    fn try_resume(
+        limits: Limits,
+        access: Access,
+        top: Digest,
+        objects: Arc<dyn Objects>,
+    ) -> Result<Guest, ObjectError> {
+        let mut world = try_world(limits.clone(), access, top, objects.clone(), &[])?;
+        let (preopen, _) = world.open_preopens().pop().expect("a world with a volume");
         let mut slots = [const { None }; SLOTS];
-        slots[0] = Some(top);
-        Guest { world, slots, inputs: [const { None }; STREAMS], outputs: [const { None }; STREAMS] }
+        slots[0] = Some(preopen);
+        let (inputs, outputs) = ([const { None }; STREAMS], [const { None }; STREAMS]);
+        Ok(Guest { world, limits, objects, top, slots, inputs, outputs })
+    }
+
+    /// Ends the run, and starts the next one from what it left.
+    pub(crate) fn reopen(&mut self, access: Access) -> Result<(), Stop> {
+        let after = self.world.commit()?;
+        let objects = Layered(vec![Arc::new(after.objects), self.objects.clone()]);
+        // A read-only volume is not named: it is what it was.
+        if let Some(volume) = after.volumes.get(VOLUME) {
+            self.top = volume.after;
+        }
+        *self = Guest::try_resume(self.limits.clone(), access, self.top, Arc::new(objects))?;
+        Ok(())
     }
 
     /// Does it and says what came back.
     pub(crate) fn perform(&mut self, operation: &Operation) -> Seen {
-        let Guest { world, slots, inputs, outputs } = self;
+        let Guest { world, slots, inputs, outputs, .. } = self;
         let top = slots[0].as_ref().expect("the top stays open");
         let at = |slot: usize| slots[slot].as_ref().unwrap_or(top);
         match operation {
@@ -136,6 +170,10 @@ impl Guest {
                 let there = world.identity_at(at(*base), path, *follow);
                 let here = world.identity(at(*slot));
                 seen(there.map(|there| Seen::Yes(there == here)))
+            }
+            Operation::Reopen { read_only } => {
+                let access = if *read_only { Access::ReadOnly } else { Access::ReadWrite };
+                return self.reopen(access).map_or_else(Seen::Stopped, |()| Seen::Done);
             }
         }
     }

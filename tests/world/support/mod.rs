@@ -10,7 +10,7 @@ use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Invocation, InvocationParts, Seed};
 use hutch_model::limits::{Limit, Limits};
-use hutch_model::snapshot::{Objects, empty_tree};
+use hutch_model::snapshot::{ObjectError, Objects};
 use hutch_world::World;
 use std::sync::Arc;
 
@@ -33,17 +33,17 @@ pub(crate) fn wide_limits() -> Limits {
 
 /// A world with one volume.
 pub(crate) fn world(limits: Limits, access: Access, top: Digest, objects: Arc<dyn Objects>) -> World {
-    world_with_stdin(limits, access, top, objects, &[])
+    try_world(limits, access, top, objects, &[]).expect("a world")
 }
 
-/// A world with one volume and standard input.
-pub(crate) fn world_with_stdin(
+/// A world with one volume and standard input, if the volume can be read.
+pub(crate) fn try_world(
     limits: Limits,
     access: Access,
     top: Digest,
     objects: Arc<dyn Objects>,
     stdin: &[u8],
-) -> World {
+) -> Result<World, ObjectError> {
     let parts = InvocationParts {
         argv: vec!["test".to_owned()],
         clock_start: Instant::from_unix_ns(CLOCK_START_NS),
@@ -54,12 +54,7 @@ pub(crate) fn world_with_stdin(
         ..InvocationParts::default()
     };
     let invocation = Invocation::new(parts).expect("an invocation");
-    World::new(&invocation, &[(VOLUME.to_owned(), top)].into(), objects).expect("a world")
-}
-
-/// A world with one empty volume.
-pub(crate) fn empty_world(limits: Limits) -> World {
-    world(limits, Access::ReadWrite, empty_tree(), Arc::new(hutch_model::snapshot::MemoryObjects::default()))
+    World::new(&invocation, &[(VOLUME.to_owned(), top)].into(), objects)
 }
 
 /// A number from the environment, to run a test for longer or with another seed.

@@ -13,33 +13,134 @@ pub(crate) const STREAMS: usize = 3;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Operation {
-    Open { into: usize, base: usize, path: String, flags: OpenFlags },
-    Close { slot: usize },
-    Read { slot: usize, offset: u64, length: u64 },
-    Write { slot: usize, offset: u64, length: usize, fill: u8 },
-    SetSize { slot: usize, size: u64 },
-    OpenInput { into: usize, slot: usize, offset: u64 },
-    OpenOutput { into: usize, slot: usize, offset: Option<u64> },
-    StreamRead { input: usize, length: u64 },
-    StreamWrite { output: usize, length: usize, fill: u8 },
-    Splice { output: usize, input: usize, length: u64 },
-    CloseInput { input: usize },
-    CloseOutput { output: usize },
-    CreateFolder { base: usize, path: String },
-    RemoveFolder { base: usize, path: String },
-    Unlink { base: usize, path: String },
-    Rename { base: usize, path: String, new_base: usize, new_path: String },
-    Link { base: usize, path: String, follow: bool, new_base: usize, new_path: String },
-    Symlink { base: usize, target: String, path: String },
-    ReadLink { base: usize, path: String },
-    Stat { slot: usize },
-    StatAt { base: usize, path: String, follow: bool },
-    SetTimes { slot: usize, accessed: Time, modified: Time },
-    SetTimesAt { base: usize, path: String, follow: bool, accessed: Time, modified: Time },
-    List { slot: usize },
-    Flags { slot: usize },
-    Same { a: usize, b: usize },
-    SameAt { slot: usize, base: usize, path: String, follow: bool },
+    Open {
+        into: usize,
+        base: usize,
+        path: String,
+        flags: OpenFlags,
+    },
+    Close {
+        slot: usize,
+    },
+    Read {
+        slot: usize,
+        offset: u64,
+        length: u64,
+    },
+    Write {
+        slot: usize,
+        offset: u64,
+        length: usize,
+        fill: u8,
+    },
+    SetSize {
+        slot: usize,
+        size: u64,
+    },
+    OpenInput {
+        into: usize,
+        slot: usize,
+        offset: u64,
+    },
+    OpenOutput {
+        into: usize,
+        slot: usize,
+        offset: Option<u64>,
+    },
+    StreamRead {
+        input: usize,
+        length: u64,
+    },
+    StreamWrite {
+        output: usize,
+        length: usize,
+        fill: u8,
+    },
+    Splice {
+        output: usize,
+        input: usize,
+        length: u64,
+    },
+    CloseInput {
+        input: usize,
+    },
+    CloseOutput {
+        output: usize,
+    },
+    CreateFolder {
+        base: usize,
+        path: String,
+    },
+    RemoveFolder {
+        base: usize,
+        path: String,
+    },
+    Unlink {
+        base: usize,
+        path: String,
+    },
+    Rename {
+        base: usize,
+        path: String,
+        new_base: usize,
+        new_path: String,
+    },
+    Link {
+        base: usize,
+        path: String,
+        follow: bool,
+        new_base: usize,
+        new_path: String,
+    },
+    Symlink {
+        base: usize,
+        target: String,
+        path: String,
+    },
+    ReadLink {
+        base: usize,
+        path: String,
+    },
+    Stat {
+        slot: usize,
+    },
+    StatAt {
+        base: usize,
+        path: String,
+        follow: bool,
+    },
+    SetTimes {
+        slot: usize,
+        accessed: Time,
+        modified: Time,
+    },
+    SetTimesAt {
+        base: usize,
+        path: String,
+        follow: bool,
+        accessed: Time,
+        modified: Time,
+    },
+    List {
+        slot: usize,
+    },
+    Flags {
+        slot: usize,
+    },
+    Same {
+        a: usize,
+        b: usize,
+    },
+    SameAt {
+        slot: usize,
+        base: usize,
+        path: String,
+        follow: bool,
+    },
+    /// The run ends, all is stored, and the next one starts from there.
+    Reopen {
+        read_only: bool,
+    },
 }
 
 /// A new time stamp.

@@ -1,8 +1,8 @@
 //! `hutch check`: all problems of a package at once.
 
-use super::package_folder;
 use crate::arguments::Global;
 use crate::output::{Fault, Format, Output};
+use crate::packages::{self, Place};
 use crate::surroundings;
 use clap::Args;
 use hutch::check_described;
@@ -17,14 +17,18 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// The folder that holds APP.md
+    /// The folder that holds APP.md, or an installed package
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
 }
 
 pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> Result<ExitCode, Fault> {
     let bounds = PackageBounds::with_component(Limit::Component.info().default);
-    let mut checked = check_package(&package_folder(&own.package)?, bounds);
+    let folder = match packages::place(global, &own.package)? {
+        Place::Local(path) => path,
+        Place::Installed(pin) => packages::installed(global)?.folder_of(&pin),
+    };
+    let mut checked = check_package(&packages::folder(&folder)?, bounds);
     check_described(&surroundings::host(global)?, &mut checked)?;
     let diagnostics = &checked.diagnostics;
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
@@ -41,22 +45,16 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
             .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
         return Err(report.into());
     }
-    match output.format {
-        Format::Human => output.text(format!("{}\n{summary}", lines(diagnostics)).trim_start())?,
-        Format::Json => {
-            let package = checked.package.as_ref().map(|package| package.manifest());
-            output.json(&json!({
-                "ok": true,
-                "command": "check",
-                "package": package.map(|manifest| manifest.slug().to_string()),
-                "version": package.map(|manifest| manifest.version().to_string()),
-                "skills": checked.skills.iter().map(|skill| skill.name().to_string()).collect::<Vec<_>>(),
-                "errors": errors,
-                "warnings": warnings,
-                "diagnostics": diagnostics,
-            }))?;
-        }
-    }
+    let package = checked.package.as_ref().map(|package| package.manifest());
+    let result = json!({
+        "package": package.map(|manifest| manifest.slug().to_string()),
+        "version": package.map(|manifest| manifest.version().to_string()),
+        "skills": checked.skills.iter().map(|skill| skill.name().to_string()).collect::<Vec<_>>(),
+        "errors": errors,
+        "warnings": warnings,
+        "diagnostics": diagnostics,
+    });
+    output.answer("check", result, |_| format!("{}\n{summary}", lines(diagnostics)).trim_start().to_owned())?;
     Ok(ExitCode::SUCCESS)
 }
 

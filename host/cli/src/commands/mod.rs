@@ -1,23 +1,69 @@
 //! One file for each command.
 
+pub(crate) mod apply;
+pub(crate) mod catalog;
 pub(crate) mod check;
+pub(crate) mod doctor;
+pub(crate) mod examples;
+pub(crate) mod explain_error;
+pub(crate) mod find;
+pub(crate) mod gc;
+pub(crate) mod init;
+pub(crate) mod install;
+pub(crate) mod instance;
+pub(crate) mod issue;
+pub(crate) mod ledger;
+pub(crate) mod meta;
+pub(crate) mod plan;
+pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod shell;
+pub(crate) mod show;
+pub(crate) mod skills;
+pub(crate) mod state;
+pub(crate) mod undo;
+pub(crate) mod validate;
+pub(crate) mod verify;
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, Command, Global};
 use crate::output::{Fault, Output};
-use hutch::package::{Package, PackageBounds, open_folder};
-use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
-use hutch_model::limits::Limit;
-use std::io;
+use crate::packages;
+use hutch::package::Package;
+use install::Kind;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// Carries out a command and gives the exit status.
 pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
+    let global = &arguments.global;
     let done = match arguments.command {
-        Command::Run(own) => run::run(&arguments.global, *own, output),
-        Command::Check(own) => check::check(&arguments.global, &own, output),
+        Command::Run(own) => run::run(global, *own, output),
+        Command::Validate(own) => validate::validate(global, *own, output),
+        Command::Plan(own) => plan::plan(global, *own, output),
+        Command::Apply(own) => apply::apply(global, &own, output),
+        Command::Undo(own) => undo::undo(global, &own, output),
+        Command::Replay(own) => replay::replay(global, &own, output),
+        Command::Verify(own) => verify::verify(global, &own, output),
+        Command::Ledger(own) => ledger::ledger(global, &own, output),
+        Command::State(own) => state::state(global, &own, output),
+        Command::Gc(own) => gc::gc(global, &own, output),
+        Command::Check(own) => check::check(global, &own, output),
+        Command::Catalog(own) => catalog::catalog(global, &own, output),
+        Command::Find(own) => find::find(global, &own, output),
+        Command::Show(own) => show::show(global, &own, output),
+        Command::Meta(own) => meta::meta(global, &own, output),
+        Command::Examples(own) => examples::examples(global, &own, output),
+        Command::ExplainError(own) => explain_error::explain_error(global, &own, output),
+        Command::Install(own) => install::install(global, &own, output, Kind::Install),
+        Command::Update(own) => install::install(global, &own, output, Kind::Update),
+        Command::List(own) => install::list(global, &own, output),
+        Command::Remove(own) => install::remove(global, &own, output),
+        Command::Init(own) => init::init(global, &own, output),
+        Command::Skills(own) => skills::skills(&own, output),
+        Command::Issue(own) => issue::issue(global, own, output),
+        Command::Completions(own) => shell::completions(&own, output),
+        Command::Man(own) => shell::man(&own, output),
+        Command::Doctor => doctor::doctor(global, output),
         Command::CompileComponent => {
             let compiled = hutch_sandbox::compile_from_stdin();
             compiled.map(|()| ExitCode::SUCCESS).map_err(|error| Fault::host(error.to_string()))
@@ -26,19 +72,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
     done.unwrap_or_else(|fault| output.fail(&fault))
 }
 
-/// The folder of a package.
-fn package_folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
-    open_folder(path).map_err(|error| {
-        let code = match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorCode::PackageNotFound,
-            io::ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
-            _ => ErrorCode::HostFault,
-        };
-        ErrorReport::new(code, format!("{}: {error}", path.display())).into()
-    })
-}
-
-fn open_package(path: &Path, component_bytes_max: Option<u64>) -> Result<Package, Fault> {
-    let max = component_bytes_max.unwrap_or(Limit::Component.info().default);
-    Ok(Package::open(&package_folder(path)?, PackageBounds::with_component(max))?)
+/// The package that a word on the command line means: a folder, or an installed package.
+fn open_package(global: &Global, path: &Path, component_bytes_max: Option<u64>) -> Result<Package, Fault> {
+    packages::open(global, path, component_bytes_max)
 }

@@ -1,12 +1,14 @@
 //! `hutch run`: a drop-in for a package's `entry.command`.
 
 use super::open_package;
+use super::plan::preview;
 use crate::arguments::Global;
 use crate::invocation::InvocationArguments;
 use crate::output::{Fault, Output};
-use crate::surroundings;
+use crate::{batch, human, repair, surroundings};
 use clap::Args;
-use hutch::Answer;
+use hutch::package::Package;
+use hutch::{Answer, Host};
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
 use hutch_model::outcome::{Ending, Verdict};
@@ -25,29 +27,110 @@ pub(crate) struct RunArguments {
     /// Run again on the new state, so many times, if another process changed it meanwhile
     #[arg(long, value_name = "N", default_value_t = 0)]
     retry: u32,
+    /// Make every invocation that standard input lists: JSON arrays of arguments, or objects with arguments, stdin, now, seed
+    #[arg(long, conflicts_with_all = ["stdin", "stdin_file", "stdin_text"])]
+    json_input: bool,
+    /// The most invocations that such a list may have
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "json_input", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    batch_max: u32,
+    /// Go on with the list after an invocation that failed
+    #[arg(long, requires = "json_input")]
+    keep_going: bool,
+    /// Print one line for each invocation of the list as soon as it ended
+    #[arg(long, requires = "json_input")]
+    ndjson: bool,
     #[command(flatten)]
     invocation: InvocationArguments,
 }
 
-pub(super) fn run(global: &Global, own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let package =
-        open_package(&own.invocation.package, own.invocation.operator_limits().get(&Limit::Component).copied())?;
+pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
+    if global.dry_run {
+        if own.json_input {
+            return Err(Fault::usage("a list of invocations can't be previewed; preview each with hutch plan"));
+        }
+        return preview(global, own.invocation, output);
+    }
+    let component_bytes_max = own.invocation.operator_limits().get(&Limit::Component).copied();
+    let package = open_package(global, &own.invocation.package, component_bytes_max)?;
     let host = surroundings::host(global)?;
+    if own.json_input {
+        return batch(&host, &package, own, output);
+    }
+    own.envelope |= output.shaping.selects();
+    let word = own.invocation.package.display().to_string();
     let call = own.invocation.call(&host, &package, own.retry)?;
-    let answer = host.run(&package, &call)?;
-    let failed = bad_end(&answer);
-    if own.envelope {
-        output.json(&envelope(&answer, failed.as_ref()))?;
-    } else if let Some(report) = failed {
+    let answer =
+        host.run(&package, &call).map_err(|failure| repair::explain(&failure, "run", &word, &call.arguments))?;
+    finish("run", &answer, own.envelope, output)
+}
+
+/// Answers as the guest did, or with one document about the run.
+pub(super) fn finish(command: &str, answer: &Answer, envelope: bool, output: &Output) -> Result<ExitCode, Fault> {
+    output.behind(answer.behind.as_deref());
+    if envelope {
+        output.answer_as(answer.verdict == Verdict::Good, command, run_value(answer), human::fields)?;
+    } else if let Some(report) = bad_end(answer) {
         return Err(report.into());
     } else {
         output.guest(&answer.outcome.stdout, &answer.outcome.stderr)?;
     }
-    Ok(ExitCode::from(match &answer.verdict {
+    Ok(ExitCode::from(status(answer)))
+}
+
+/// The exit status of a command that answers as the guest did.
+pub(super) fn status(answer: &Answer) -> u8 {
+    match &answer.verdict {
         Verdict::Good => 0,
         Verdict::Failed { status } => *status,
         Verdict::Bad { code, .. } => code.exit_status(),
-    }))
+    }
+}
+
+/// One invocation after the other, each on the state that the one before left. Stops at the first that is not good.
+fn batch(host: &Host, package: &Package, own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let items = batch::read(own.batch_max)?;
+    let total = items.len();
+    let word = own.invocation.package.display().to_string();
+    let (now, seed) = (own.invocation.now, own.invocation.seed);
+    let call = own.invocation.call(host, package, own.retry)?;
+    let (mut done, mut first_bad) = (Vec::new(), 0);
+    for (at, item) in items.into_iter().enumerate() {
+        let mut call = call.clone();
+        call.at = surroundings::now();
+        call.clock_start = item.now.or(now).unwrap_or(call.at);
+        call.seed = item.seed.or(seed).map_or_else(surroundings::random_seed, Ok)?;
+        call.stdin = item.stdin.into_bytes();
+        call.arguments.extend(item.arguments);
+        let (result, bad) = match host.run(package, &call) {
+            Ok(answer) => (run_value(&answer), status(&answer)),
+            Err(failure) => {
+                let fault = repair::explain(&failure, "run", &word, &call.arguments);
+                let report = fault.report();
+                (json!({"error": report}), report.code.exit_status())
+            }
+        };
+        let mut result = json!({"index": at, "arguments": call.arguments, "status": bad, "run": result});
+        output.shaping.purify(&mut result);
+        match own.ndjson {
+            true => output.lines(&[result])?,
+            false => done.push(result),
+        }
+        if bad != 0 && first_bad == 0 {
+            first_bad = bad;
+        }
+        if bad != 0 && !own.keep_going {
+            output.remark(&format!("stopped at invocation {at} of {total}, which ended with {bad}"));
+            break;
+        }
+    }
+    if !own.ndjson {
+        let result = json!({"items": done, "total": total, "done": done.len()});
+        output.answer_as(first_bad == 0, "run", result, |result| {
+            let items = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            human::table(items, &[("index", "N"), ("status", "STATUS"), ("arguments", "ARGUMENTS")])
+        })?;
+    }
+    Ok(ExitCode::from(first_bad))
 }
 
 /// The host's report about a guest that ended otherwise than by its own exit, or broke the contract.
@@ -73,7 +156,7 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 /// One document about a run.
-fn envelope(answer: &Answer, error: Option<&ErrorReport>) -> Value {
+pub(super) fn run_value(answer: &Answer) -> Value {
     let outcome = &answer.outcome;
     let (ending, detail) = match &outcome.ending {
         Ending::Exited { .. } => ("exited", Value::Null),
@@ -92,8 +175,6 @@ fn envelope(answer: &Answer, error: Option<&ErrorReport>) -> Value {
         })
         .collect();
     json!({
-        "ok": answer.verdict == Verdict::Good,
-        "command": "run",
         "ending": ending,
         "ending_detail": detail,
         "exit_status": exit_status,
@@ -111,7 +192,8 @@ fn envelope(answer: &Answer, error: Option<&ErrorReport>) -> Value {
         "compiled": answer.measured.compiled,
         "kept": answer.kept,
         "volumes": volumes,
+        "mounts": answer.mounted.iter().map(|(name, mount)| (name, &mount.changes)).collect::<BTreeMap<_, _>>(),
         "entry": { "sequence": answer.entry.sequence, "hash": answer.entry.hash },
-        "error": error,
+        "error": bad_end(answer),
     })
 }

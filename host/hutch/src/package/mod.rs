@@ -3,8 +3,10 @@
 
 mod check;
 mod files;
+mod outline;
 
 pub use files::{PackageBounds, PackageEntry};
+pub use outline::Outline;
 
 use cap_std::fs::Dir;
 use files::{Found, problem};

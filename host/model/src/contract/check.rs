@@ -199,7 +199,7 @@ fn is_code(text: &str) -> bool {
 }
 
 /// Whether a text, written as an argument, is of a type.
-fn is_of_type(text: &str, value_type: ValueType) -> bool {
+pub(super) fn is_of_type(text: &str, value_type: ValueType) -> bool {
     match value_type {
         ValueType::String => true,
         ValueType::Integer => !text.starts_with('+') && text.parse::<i64>().is_ok(),

@@ -1,9 +1,13 @@
 //! What an application says its commands are: `schemas/commands.json`, or the component's own `contract` export. The shape
 //! and its JSON form are those of `wit/hutch.wit`. Knows neither file system nor engine: both sources come here as values.
 
+mod arguments;
 mod check;
 mod compare;
 mod read;
+mod tool;
+
+pub use arguments::{ArgumentViolation, ReadArguments, ViolationKind};
 
 use crate::diagnostic::{Diagnostic, Position};
 use crate::node::Node;

@@ -61,6 +61,16 @@ impl MemoryObjects {
         self.0.insert(digest, bytes.into());
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The object with this digest, if it is here.
     pub fn find(&self, digest: &Digest) -> Option<&Arc<[u8]>> {
         self.0.get(digest)

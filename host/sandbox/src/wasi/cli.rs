@@ -5,7 +5,7 @@ use super::bindings::wasi::cli::{
     terminal_stdout,
 };
 use crate::guest::{Guest, Terminal};
-use hutch_world::{Input, Output, Stop};
+use hutch_world::{Input, Output, Stop, price};
 use wasmtime::component::Resource;
 
 impl environment::Host for Guest {
@@ -13,13 +13,15 @@ impl environment::Host for Guest {
         let environment = self.invocation.environment();
         let bytes: usize = environment.iter().map(|(name, value)| name.len() + value.len()).sum();
         let pairs = environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        self.enter()?.meter.spend(bytes as u64)?;
+        let items = 2 * environment.len();
+        self.enter()?.meter.spend(bytes as u64 * price::BYTE + items as u64 * price::ITEM)?;
         Ok(pairs)
     }
 
     fn get_arguments(&mut self) -> wasmtime::Result<Vec<String>> {
         let bytes: usize = self.invocation.argv().iter().map(String::len).sum();
-        self.enter()?.meter.spend(bytes as u64)?;
+        let items = self.invocation.argv().len();
+        self.enter()?.meter.spend(bytes as u64 * price::BYTE + items as u64 * price::ITEM)?;
         Ok(self.invocation.argv().to_vec())
     }
 

@@ -2,6 +2,7 @@
 //! are made from the functions' types, so no list of interfaces has to be kept here.
 
 use crate::guest::Guest;
+use hutch_world::price;
 use wasmtime::component::types::{ComponentItem, Type};
 use wasmtime::component::{Linker, Resource, ResourceType, Val};
 use wasmtime::{AsContextMut, Engine, Error, Result, StoreContextMut};
@@ -69,8 +70,10 @@ fn deny(mut cx: StoreContextMut<'_, Guest>, given: &[Val], types: &[Type], resul
 fn let_go(cx: &mut StoreContextMut<'_, Guest>, given: &[Val]) -> Result<()> {
     let mut pending: Vec<&Val> = given.iter().collect();
     while let Some(value) = pending.pop() {
+        cx.data_mut().world.meter.spend(price::ITEM)?;
         match value {
             Val::Resource(resource) => resource.resource_drop(cx.as_context_mut())?,
+            Val::String(text) => cx.data_mut().world.meter.spend(text.len() as u64 * price::BYTE)?,
             Val::List(values) | Val::Tuple(values) => pending.extend(values),
             Val::Record(fields) => pending.extend(fields.iter().map(|(_, value)| value)),
             Val::Variant(_, value) | Val::Option(value) | Val::Result(Ok(value) | Err(value)) => {

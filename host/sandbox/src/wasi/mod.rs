@@ -12,6 +12,7 @@ mod random;
 
 use crate::guest::Guest;
 use bindings::wasi;
+use std::collections::BTreeSet;
 use wasmtime::Engine;
 use wasmtime::component::types::Component as ComponentType;
 use wasmtime::component::{HasSelf, Linker};
@@ -22,9 +23,16 @@ use wasmtime::component::{HasSelf, Linker};
 /// It imports something that neither has an answer here nor can be denied: the message names it.
 pub(crate) fn link(engine: &Engine, component: &ComponentType) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
+    // A component made of several may import one interface in several versions.
+    let mut linked = BTreeSet::new();
     for (import, kind) in component.imports(engine) {
         let interface = import.split('@').next().unwrap_or(import);
-        if !link_interface(&mut linker, interface)? {
+        if linked.contains(interface) {
+            continue;
+        }
+        if link_interface(&mut linker, interface)? {
+            linked.insert(interface);
+        } else {
             denied::link(engine, &mut linker, import, &kind.ty)?;
         }
     }

@@ -192,10 +192,10 @@ impl Disk {
         parent.set_symlink_times(name, None, Some(time))
     }
 
-    /// Makes all that was written to the file system of `folder` durable, in one go where the system can.
+    /// Makes all that was written to the file system of the file `name` durable, in one go.
     #[cfg(target_os = "linux")]
-    pub(super) fn sync_all(&self, folder: &Dir) -> io::Result<()> {
+    pub(super) fn sync_all(&self, folder: &Dir, name: &str) -> io::Result<()> {
         self.step()?;
-        Ok(rustix::fs::syncfs(folder)?)
+        Ok(rustix::fs::syncfs(read(folder, name)?)?)
     }
 }

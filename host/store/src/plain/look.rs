@@ -24,18 +24,17 @@ pub enum Touch<'a> {
     Folder(&'a str),
 }
 
-/// What a volume's later states say, looked up when something does not fit.
+/// What may stand in a volume's directory.
 pub(super) struct Known<'a> {
     plain: &'a Plain,
     volume: &'a VolumeName,
     shown: Shown,
     objects: Arc<dyn Objects>,
-    later: Option<Vec<Digest>>,
 }
 
 impl<'a> Known<'a> {
     pub(super) fn new(plain: &'a Plain, volume: &'a VolumeName, shown: Shown) -> Known<'a> {
-        Known { plain, volume, shown, objects: plain.store.objects(), later: None }
+        Known { plain, volume, shown, objects: plain.store.objects() }
     }
 
     pub(super) fn objects(&self) -> &dyn Objects {
@@ -46,20 +45,25 @@ impl<'a> Known<'a> {
         StoreError::object(&self.plain.store.place().database(), error)
     }
 
-    /// What the shown snapshot and all later states have at `path`.
-    fn versions(&mut self, path: &[String]) -> Result<Vec<Option<Entry>>, StoreError> {
-        if self.later.is_none() {
-            self.later = Some(self.plain.later_states(self.volume, self.shown)?);
-        }
-        let states = std::iter::once(&self.shown.tree).chain(self.later.iter().flatten());
-        states.map(|state| find(&*self.objects, state, path).map_err(|error| self.damaged(&error))).collect()
+    /// What the shown snapshot has at `path`, and the ones that it has become or is becoming meanwhile.
+    fn versions(&self, path: &[String]) -> Result<Vec<Option<Entry>>, StoreError> {
+        let now = self.plain.store.pool().sql(|connection| stamps::shown(connection, self.volume))?;
+        let later = [self.shown.target, now.map(|now| now.tree), now.and_then(|now| now.target)];
+        let mut states = vec![self.shown.tree];
+        states.extend(later.into_iter().flatten());
+        states.dedup();
+        states.iter().map(|state| find(&*self.objects, state, path).map_err(|error| self.damaged(&error))).collect()
     }
 
-    /// Whether what stands at `path` is what some state since the shown one has there. `stamp` is its look, if anything is
-    /// there.
-    pub(super) fn is_ours(&mut self, folder: &Dir, path: &[String], stamp: Option<&Stamp>) -> Result<bool, StoreError> {
+    /// Whether what stands at `path` is ours. `stamp` is its look, if anything is there; nothing is ours too where an update
+    /// is about to replace something.
+    pub(super) fn is_ours(&self, folder: &Dir, path: &[String], stamp: Option<&Stamp>) -> Result<bool, StoreError> {
         let Some(name) = path.last() else { return Ok(true) };
-        for version in self.versions(path)? {
+        let versions = self.versions(path)?;
+        if stamp.is_none() && versions.windows(2).any(|pair| pair[0] != pair[1]) {
+            return Ok(true);
+        }
+        for version in versions {
             let same = match (stamp, version) {
                 (None, None) => true,
                 (Some(stamp), Some(entry)) => holds(folder, name, stamp, &entry.node)

@@ -8,9 +8,9 @@
 //! - [`import_folder`] and [`export_folder`] read and write folders anywhere else.
 //!
 //! A file is *ours* if it looks as it did when it was last known to hold what the shown snapshot says, or if it holds what
-//! the shown snapshot or a later committed state has there. Looks are remembered as [stamps](stamps); a stamp that does
-//! not fit costs reading the file, nothing more. So there is no journal: after a crash, what an unfinished update wrote is
-//! recognised by its content.
+//! that snapshot has there, or the one that an update is bringing the directory to. Looks are remembered as stamps; a stamp
+//! that does not fit costs reading the file, nothing more. There is no journal of steps: after a crash, what an unfinished
+//! update wrote is recognised by its content, and the same update runs again before any other.
 //!
 //! A file is made durable before it replaces another one. Its folder is not: after a loss of power, on a file system that
 //! orders renames freely, an older version of a file can come back and then shows as an edit, in the ledger and undoable.
@@ -27,6 +27,8 @@ mod look;
 mod scan;
 mod stamps;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub use export::export_folder;
@@ -40,7 +42,6 @@ use crate::sqlite::SqliteStore;
 use crate::store::Store;
 use cap_std::fs::{Dir, OpenOptions};
 use disk::{Disk, Form, Stamp};
-use hutch_model::digest::Digest;
 use hutch_model::snapshot::{PathChange, empty_tree};
 use stamps::Shown;
 use std::io;
@@ -173,27 +174,5 @@ impl Plain {
             std::thread::sleep(LOCK_PAUSE);
         }
         Err(StoreError::Busy { path: self.store.place().folder().join("hutch.lock") })
-    }
-
-    /// The states of `volume` that were committed after what its directory shows.
-    fn later_states(&self, volume: &VolumeName, shown: Shown) -> Result<Vec<Digest>, StoreError> {
-        let head = self.store.head()?;
-        if head.state.get(volume.as_str()) == Some(&shown.tree) {
-            return Ok(Vec::new());
-        }
-        let mut states = Vec::new();
-        let mut next = shown.sequence + 1;
-        loop {
-            let page = self.store.entries(next, 256)?;
-            let Some(last) = page.last() else { return Ok(states) };
-            next = last.sequence + 1;
-            for sealed in &page {
-                let path = self.store.place().database();
-                let record = sealed.open().map_err(|error| StoreError::entry(&path, &error))?.record;
-                if record.changes_state() {
-                    states.extend(record.volumes.get(volume.as_str()).map(|volume| volume.after));
-                }
-            }
-        }
     }
 }

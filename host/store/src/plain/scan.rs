@@ -52,7 +52,7 @@ pub struct Imported {
     totals: Totals,
     memory: MemoryObjects,
     files: Vec<Vec<String>>,
-    chunks: HashMap<Digest, (usize, u64)>,
+    pub(super) chunks: HashMap<Digest, (usize, u64)>,
     handles: Mutex<Handles>,
 }
 
@@ -162,7 +162,8 @@ fn scan(
         notes: Vec::new(),
     };
     let state = expected.map(|expected| expected.shown.tree);
-    let tree = scanner.folder(root, &mut Vec::new(), state)?;
+    let own = root.try_clone().map_err(|error| StoreError::io(path, "open the folder", error))?;
+    let tree = scanner.folders(own, state)?;
     let Node::Folder { tree, totals } = scanner.memory.insert_tree(&tree) else {
         return Err(StoreError::Record("a folder is no folder".to_owned()));
     };
@@ -177,6 +178,32 @@ struct Expected<'a> {
     volume: &'a VolumeName,
     objects: Arc<dyn Objects>,
     shown: Shown,
+}
+
+/// A folder that is being read.
+struct Frame {
+    folder: Dir,
+    /// Where it stands in the folder above.
+    place: Option<Place>,
+    old: Tree,
+    marks: HashMap<String, Mark>,
+    listed: HashSet<String>,
+    names: std::vec::IntoIter<String>,
+    entries: Vec<Entry>,
+}
+
+/// A name, what stands there, and what should.
+struct Place {
+    name: String,
+    stamp: Stamp,
+    old: Option<Entry>,
+}
+
+enum Found {
+    /// It went away meanwhile.
+    Nothing,
+    Entry(Entry),
+    Folder(Dir, Place),
 }
 
 struct Scanner<'a> {
@@ -225,8 +252,49 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads one folder. `state` is what it should hold, if anything is known of it.
-    fn folder(&mut self, folder: &Dir, path: &mut Vec<String>, state: Option<Digest>) -> Result<Tree, StoreError> {
+    /// Reads all folders from `root` down. `state` is what it should hold, if anything is known of it.
+    fn folders(&mut self, root: Dir, state: Option<Digest>) -> Result<Tree, StoreError> {
+        let mut path = Vec::new();
+        let mut open = vec![self.enter(root, &path, state, None)?];
+        while let Some(frame) = open.last_mut() {
+            if let Some(name) = frame.names.next() {
+                path.push(name.clone());
+                if path.len() > self.bounds.depth {
+                    return self.refuse(&path, format!("is more than {} folders deep", self.bounds.depth));
+                }
+                match self.look(frame, &path, &name)? {
+                    Found::Nothing => {}
+                    Found::Entry(entry) => frame.entries.push(entry),
+                    Found::Folder(inside, place) => {
+                        let state = match place.old.as_ref().map(|entry| &entry.node) {
+                            Some(Node::Folder { tree, .. }) => Some(*tree),
+                            _ => None,
+                        };
+                        let frame = self.enter(inside, &path, state, Some(place))?;
+                        open.push(frame);
+                        continue;
+                    }
+                }
+                path.pop();
+            } else if let Some(frame) = open.pop() {
+                let (place, tree) = self.leave(frame, &path)?;
+                let (Some(parent), Some(place)) = (open.last_mut(), place) else { return Ok(tree) };
+                let node = self.memory.insert_tree(&tree);
+                let entry = self.finish(place, &path, node)?;
+                parent.entries.push(entry);
+                path.pop();
+            }
+        }
+        Ok(Tree::default())
+    }
+
+    fn enter(
+        &self,
+        folder: Dir,
+        path: &[String],
+        state: Option<Digest>,
+        place: Option<Place>,
+    ) -> Result<Frame, StoreError> {
         let (mut old, mut marks) = (Tree::default(), HashMap::new());
         if let (Some(expected), Some(state)) = (self.expected, state) {
             let store = &expected.plain.store;
@@ -234,20 +302,22 @@ impl Scanner<'_> {
             old = read_tree(&*expected.objects, &state).map_err(damaged)?;
             marks = store.pool().sql(|connection| stamps::all(connection, expected.volume, &path.join("/")))?;
         }
-        let names = disk::list(folder).map_err(|error| self.failed(path, error))?;
-        let mut entries = Vec::with_capacity(names.len());
-        for name in &names {
-            path.push(name.clone());
-            if path.len() > self.bounds.depth {
-                return self.refuse(path, format!("is more than {} folders deep", self.bounds.depth));
-            }
-            if let Some(stamp) = disk::look(folder, name).map_err(|error| self.failed(path, error))? {
-                let entry = self.entry(folder, path, name, stamp, old.get(name), marks.get(name))?;
-                entries.push(entry);
-            }
-            path.pop();
-        }
-        let listed: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let names = disk::list(&folder).map_err(|error| self.failed(path, error))?;
+        let entries = Vec::with_capacity(names.len());
+        Ok(Frame {
+            folder,
+            place,
+            old,
+            marks,
+            listed: names.iter().cloned().collect(),
+            names: names.into_iter(),
+            entries,
+        })
+    }
+
+    /// Ends a folder: what it can't show is still in it.
+    fn leave(&mut self, frame: Frame, path: &[String]) -> Result<(Option<Place>, Tree), StoreError> {
+        let Frame { place, old, marks, listed, mut entries, .. } = frame;
         for entry in old.into_entries() {
             let name = entry.name.as_str();
             if marks.get(name) == Some(&Mark::Withheld) && !listed.contains(name) {
@@ -255,55 +325,54 @@ impl Scanner<'_> {
                 entries.push(entry);
             }
         }
-        Tree::new(entries).map_or_else(|| self.refuse(path, "lists a name twice"), Ok)
+        let tree = Tree::new(entries).map_or_else(|| self.refuse(path, "lists a name twice"), Ok)?;
+        Ok((place, tree))
     }
 
-    fn entry(
-        &mut self,
-        folder: &Dir,
-        path: &mut Vec<String>,
-        name: &str,
-        stamp: Stamp,
-        old: Option<&Entry>,
-        mark: Option<&Mark>,
-    ) -> Result<Entry, StoreError> {
-        let unchanged = old.filter(|_| mark == Some(&Mark::Seen(stamp)));
-        let node = match (stamp.form, unchanged) {
+    /// Looks at one name of a folder.
+    fn look(&mut self, frame: &Frame, path: &[String], name: &str) -> Result<Found, StoreError> {
+        let Some(stamp) = disk::look(&frame.folder, name).map_err(|error| self.failed(path, error))? else {
+            return Ok(Found::Nothing);
+        };
+        let old = frame.old.get(name).cloned();
+        let known = frame.marks.get(name) == Some(&Mark::Seen(stamp));
+        let node = match (stamp.form, old.as_ref().filter(|_| known)) {
             (Form::File | Form::Link, Some(entry)) => entry.node.clone(),
-            (Form::File, None) => self.file(folder, path, name)?,
+            (Form::File, None) => self.file(&frame.folder, path, name)?,
             (Form::Link, None) => {
-                let target = disk::link_target(folder, name).map_err(|error| self.failed(path, error))?;
+                let target = disk::link_target(&frame.folder, name).map_err(|error| self.failed(path, error))?;
                 if !stays_inside(path.len() - 1, &target) {
                     return self.refuse(path, format!("is a link that could leave its folder, to {target:?}"));
                 }
                 Node::Link { target: target.into() }
             }
             (Form::Folder, _) => {
-                let state = match old.map(|entry| &entry.node) {
-                    Some(Node::Folder { tree, .. }) => Some(*tree),
-                    _ => None,
-                };
-                let inside = disk::folder(folder, name).and_then(|inside| inside.ok_or(io::ErrorKind::NotFound.into()));
+                let inside = disk::folder(&frame.folder, name);
+                let inside = inside.and_then(|inside| inside.ok_or(io::ErrorKind::NotFound.into()));
                 let inside = inside.map_err(|error| self.failed(path, error))?;
-                let tree = self.folder(&inside, path, state)?;
-                self.memory.insert_tree(&tree)
+                return Ok(Found::Folder(inside, Place { name: name.to_owned(), stamp, old }));
             }
             (Form::Other, _) => return self.refuse(path, "is no regular file, folder or link"),
         };
+        if !known && old.as_ref().is_some_and(|old| old.node == node) {
+            let folder = path.split_last().map(|(_, above)| above.join("/")).unwrap_or_default();
+            self.notes.push(Note { folder, name: name.to_owned(), mark: Some(Mark::Seen(stamp)) });
+        }
+        self.finish(Place { name: name.to_owned(), stamp, old }, path, node).map(Found::Entry)
+    }
+
+    /// The entry for what was found in a place: the old one if it says the same.
+    fn finish(&mut self, place: Place, path: &[String], node: Node) -> Result<Entry, StoreError> {
         self.count(&node, path)?;
+        let Place { name, stamp, old } = place;
         if let Some(old) = old.filter(|old| old.node == node) {
-            if unchanged.is_none() && stamp.form != Form::Folder {
-                let above = path.len() - 1;
-                let (folder, name) = (path[..above].join("/"), name.to_owned());
-                self.notes.push(Note { folder, name, mark: Some(Mark::Seen(stamp)) });
-            }
-            return Ok(old.clone());
+            return Ok(old);
         }
         let modified_ns = match self.times {
             Times::Kept => stamp.modified_ns,
             Times::Fixed(instant) => instant.unix_ns(),
         };
-        let name = Name::new(name).or_else(|error| self.refuse(path, format!("has a name that {error}")))?;
+        let name = Name::new(&name).or_else(|error| self.refuse(path, format!("has a name that {error}")))?;
         Ok(Entry { name, modified_ns, node })
     }
 

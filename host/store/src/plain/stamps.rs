@@ -24,8 +24,8 @@ pub(super) enum Mark {
 pub(super) struct Shown {
     /// The snapshot.
     pub(super) tree: Digest,
-    /// The last entry when it was brought there.
-    pub(super) sequence: u64,
+    /// The one that an update is bringing it to, or was when it was cut off: on disk may be either, and nothing else.
+    pub(super) target: Option<Digest>,
 }
 
 /// New knowledge about one name: what it looks like, or that nothing is known.
@@ -62,21 +62,19 @@ fn mark(row: &Row<'_>) -> rusqlite::Result<Mark> {
 /// What the directory of `volume` shows; `None` if it was never brought anywhere.
 pub(super) fn shown(connection: &Connection, volume: &VolumeName) -> rusqlite::Result<Option<Shown>> {
     connection
-        .prepare_cached("SELECT tree, sequence FROM plain WHERE volume = ?1")?
+        .prepare_cached("SELECT tree, target FROM plain WHERE volume = ?1")?
         .query_row([volume.as_str()], |row| {
             let Named(tree) = row.get(0)?;
-            Ok(Shown { tree, sequence: unsigned(row.get(1)?) })
+            Ok(Shown { tree, target: row.get::<_, Option<Named>>(1)?.map(|Named(target)| target) })
         })
         .optional()
 }
 
-/// Whether any directory shows something else than the state.
+/// Whether any directory shows something else than the state, or may.
 pub(super) fn behind(connection: &Connection) -> rusqlite::Result<bool> {
-    connection
-        .prepare_cached(
-            "SELECT 1 FROM heads LEFT JOIN plain USING (volume) WHERE plain.tree IS NOT heads.tree LIMIT 1",
-        )?
-        .exists(())
+    const BEHIND: &str = "SELECT 1 FROM heads LEFT JOIN plain USING (volume)
+        WHERE plain.tree IS NOT heads.tree OR plain.target NOTNULL LIMIT 1";
+    connection.prepare_cached(BEHIND)?.exists(())
 }
 
 /// What is known of one name.
@@ -140,7 +138,7 @@ pub(super) fn save(
         transaction.prepare_cached("INSERT OR REPLACE INTO plain VALUES (?1, ?2, ?3)")?.execute((
             volume.as_str(),
             Named(shown.tree),
-            signed(shown.sequence),
+            shown.target.map(Named),
         ))?;
         transaction.commit()
     })

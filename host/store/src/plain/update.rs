@@ -16,6 +16,7 @@ use crate::error::StoreError;
 use crate::names::VolumeName;
 use crate::store::Store;
 use cap_std::fs::Dir;
+use hutch_model::digest::Digest;
 use hutch_model::snapshot::{Node, ObjectError, empty_tree, read_file};
 use std::io;
 
@@ -79,37 +80,49 @@ impl Plain {
     }
 
     pub(super) fn update_locked(&self, updated: &mut Updated) -> Result<(), StoreError> {
-        let head = self.store.head()?;
-        for (volume, tree) in &head.state {
-            let shown = self.shown(volume)?.map(|(shown, _)| shown);
-            if shown.is_some_and(|shown| shown.tree == *tree) {
+        for (volume, tree) in &self.store.head()?.state {
+            let Some((mut shown, _)) = self.shown(volume)? else {
+                self.bring(volume, Shown { tree: empty_tree(), target: None }, *tree, updated)?;
                 continue;
-            }
-            let from = shown.unwrap_or(Shown { tree: empty_tree(), sequence: head.last.sequence });
-            let Some(root) = self.root(volume, true)? else { continue };
-            let staging = self.staging()?;
-            let known = Known::new(self, volume, from);
-            let steps = steps(known.objects(), &from.tree, tree).map_err(|error| known.damaged(&error))?;
-            let blocked = vec![false; steps.len()];
-            let mut update = Update {
-                plain: self,
-                volume,
-                known,
-                steps: &steps,
-                blocked,
-                handles: Handles::new(root),
-                staging,
-                notes: Vec::new(),
             };
-            update.remove()?;
-            update.make()?;
-            update.set_folder_times()?;
-            let Update { notes, blocked, .. } = update;
-            let shown = Shown { tree: *tree, sequence: head.last.sequence };
-            self.store.pool().sql(|connection| stamps::save(connection, volume, shown, &notes))?;
-            let left = steps.iter().zip(blocked).filter(|(_, blocked)| *blocked);
-            updated.left.extend(left.map(|(step, _)| (volume.clone(), step.path.join("/"))));
+            // What was cut off is finished first: only then is everything on disk accounted for.
+            if let Some(target) = shown.target {
+                self.bring(volume, shown, target, updated)?;
+                shown = Shown { tree: target, target: None };
+            }
+            if shown.tree != *tree {
+                self.bring(volume, shown, *tree, updated)?;
+            }
         }
+        Ok(())
+    }
+
+    /// Brings one directory from what it shows to `target`.
+    fn bring(
+        &self,
+        volume: &VolumeName,
+        shown: Shown,
+        target: Digest,
+        updated: &mut Updated,
+    ) -> Result<(), StoreError> {
+        let shown = Shown { target: Some(target), ..shown };
+        let save =
+            |shown, notes: &[Note]| self.store.pool().sql(|connection| stamps::save(connection, volume, shown, notes));
+        save(shown, &[])?;
+        let Some(root) = self.root(volume, true)? else { return Ok(()) };
+        let staging = self.staging()?;
+        let known = Known::new(self, volume, shown);
+        let steps = steps(known.objects(), &shown.tree, &target).map_err(|error| known.damaged(&error))?;
+        let (handles, blocked) = (Handles::new(root), vec![false; steps.len()]);
+        let mut update =
+            Update { plain: self, volume, known, steps: &steps, blocked, handles, staging, notes: Vec::new() };
+        update.remove()?;
+        update.make()?;
+        update.set_folder_times()?;
+        let Update { notes, blocked, .. } = update;
+        save(Shown { tree: target, target: None }, &notes)?;
+        let left = steps.iter().zip(blocked).filter(|(_, blocked)| *blocked);
+        updated.left.extend(left.map(|(step, _)| (volume.clone(), step.path.join("/"))));
         Ok(())
     }
 
@@ -339,7 +352,8 @@ impl Update<'_> {
         #[cfg(target_os = "linux")]
         if together && !staged.is_empty() {
             let path = self.plain.store.place().folder().join(STAGING);
-            let synced = self.plain.disk.sync_all(&self.staging);
+            let any = staged.iter().find(|staged| staged.stamp.form == Form::File);
+            let synced = any.map_or(Ok(()), |any| self.plain.disk.sync_all(&self.staging, &any.name));
             synced.map_err(|error| StoreError::io(path, "sync", error))?;
         }
         let steps = self.steps;

@@ -57,16 +57,13 @@ pub(super) fn check(connection: &mut Connection, path: &Path) -> Result<Vec<Dama
     match ledger::head(&transaction, path) {
         Ok(head) => {
             check_entries(&transaction, &head, &mut findings).map_err(database)?;
-            match roots(&transaction, path, head.retained_from) {
-                Ok(Roots { states, .. }) => {
-                    let mut live = HashSet::new();
-                    for state in states {
-                        if let Err(error) = reach(&At(&transaction), state, &mut live) {
-                            findings.add(format!("state {state}"), error);
-                        }
-                    }
+            // Entries that can't be read were found above.
+            let Roots { states, .. } = roots(&transaction, path, head.retained_from, |_| Ok(()))?;
+            let mut live = HashSet::new();
+            for state in states {
+                if let Err(error) = reach(&At(&transaction), state, &mut live) {
+                    findings.add(format!("state {state}"), error);
                 }
-                Err(error) => findings.add("the retained entries", error),
             }
         }
         Err(error) => findings.add("the head", error),
@@ -113,7 +110,8 @@ fn check_entries(connection: &Connection, head: &crate::Head, findings: &mut Fin
         let Some(last) = page.last() else { break };
         next = last.sequence + 1;
         for sealed in &page {
-            if let Err(error) = chain.take(sealed) {
+            let linked = chain.take(sealed);
+            if let Err(error) = &linked {
                 findings.add(format!("entry {}", error.sequence()), error);
                 // One break would show in all that follows.
                 chain = Chain::after(sealed.pin());
@@ -124,7 +122,8 @@ fn check_entries(connection: &Connection, head: &crate::Head, findings: &mut Fin
                         findings.add(format!("entry {}", sealed.sequence), reason);
                     }
                 }
-                Err(error) => findings.add(format!("entry {}", sealed.sequence), error),
+                Err(error) if linked.is_ok() => findings.add(format!("entry {}", sealed.sequence), error),
+                Err(_) => {}
             }
         }
     }

@@ -21,11 +21,18 @@ pub(super) struct Roots {
     pub(super) streams: HashSet<Digest>,
 }
 
-/// The roots if entries from `from` on are retained.
-pub(super) fn roots(connection: &Connection, path: &Path, from: u64) -> Result<Roots, StoreError> {
+/// The roots if entries from `from` on are retained. `unreadable` says what becomes of an entry that can't be read.
+pub(super) fn roots(
+    connection: &Connection,
+    path: &Path,
+    from: u64,
+    unreadable: impl Fn(StoreError) -> Result<(), StoreError>,
+) -> Result<Roots, StoreError> {
     let database = |error| StoreError::database(path, error);
     let mut roots = Roots { states: Vec::new(), streams: HashSet::new() };
-    let mut trees = connection.prepare("SELECT tree FROM heads UNION SELECT tree FROM plain").map_err(database)?;
+    const TREES: &str =
+        "SELECT tree FROM heads UNION SELECT tree FROM plain UNION SELECT target FROM plain WHERE target NOTNULL";
+    let mut trees = connection.prepare(TREES).map_err(database)?;
     for tree in trees.query_map((), |row| row.get(0)).map_err(database)? {
         let Named(tree) = tree.map_err(database)?;
         roots.states.push(tree);
@@ -36,7 +43,13 @@ pub(super) fn roots(connection: &Connection, path: &Path, from: u64) -> Result<R
         let Some(last) = page.last() else { return Ok(roots) };
         next = last.sequence + 1;
         for sealed in &page {
-            let record = sealed.open().map_err(|error| StoreError::entry(path, &error))?.record;
+            let record = match sealed.open() {
+                Ok(entry) => entry.record,
+                Err(error) => {
+                    unreadable(StoreError::entry(path, &error))?;
+                    continue;
+                }
+            };
             for (state, must) in states(&record) {
                 if must || At(connection).holds(&state).map_err(database)? {
                     roots.states.push(state);
@@ -64,7 +77,7 @@ pub(super) fn collect(
     };
     // What was dropped once stays dropped, whatever is asked for later.
     let from = retained_from(retention, times).max(before);
-    let Roots { states, streams: mut live } = roots(&transaction, path, from)?;
+    let Roots { states, streams: mut live } = roots(&transaction, path, from, Err)?;
     for state in states {
         reach(&At(&transaction), state, &mut live).map_err(|error| StoreError::object(path, &error))?;
     }

@@ -105,7 +105,7 @@ pub(super) fn check_tail(connection: &mut Connection, path: &Path) -> Result<(),
     let broken = |error: ChainError| StoreError::chain(path, &error);
     let mut chain = Chain::default();
     for sealed in entries(&transaction, start, TAIL + 2).map_err(database)? {
-        match sealed.sequence == start {
+        match sealed.sequence == start && start > 0 {
             true => chain = Chain::after(sealed.pin()),
             false if chain.head().sequence < start => {
                 return Err(broken(ChainError::Removed { sequence: start, found: sealed.sequence }));
@@ -148,4 +148,62 @@ pub(super) fn entries(connection: &Connection, sequence: u64, count: u64) -> rus
         .prepare_cached(&format!("{COLUMNS} WHERE sequence >= ?1 ORDER BY sequence LIMIT ?2"))?
         .query_map((signed(sequence), signed(count)), sealed)?
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Store;
+    use crate::common::{change, no_objects, place, put, sqlite, state, volume};
+    use hutch_model::error_code::ErrorCode;
+
+    /// A disk that is full after the n-th new page, for every n: the commit fails and nothing of it stays.
+    #[test]
+    fn a_full_disk_at_any_page_leaves_all_as_it_was() {
+        let home = tempfile::tempdir().unwrap();
+        let store = sqlite(&home);
+        let before = put(&store, &[("a", "1")]);
+        let (head, stats) = (store.head().unwrap(), store.stats().unwrap());
+        let mut objects = no_objects();
+        let noise: String =
+            (0..40_000u32).map(|at| char::from(b' ' + (at.wrapping_mul(2_654_435_761) >> 26) as u8)).collect();
+        let after = volume(&mut objects, &[("a", &noise), ("b/c", "2")]);
+        let path = place(&home).database();
+        let set = |pages: i64| {
+            store.pool().sql(|connection| {
+                let now: i64 = connection.query_row("PRAGMA page_count", (), |row| row.get(0))?;
+                connection.query_row(&format!("PRAGMA max_page_count = {}", now + pages), (), |_| Ok(()))
+            })
+        };
+        let mut failures = 0;
+        for pages in 0.. {
+            set(pages).unwrap();
+            match store.commit(&change(Some(before), after), &objects, &[b"out"]) {
+                Ok(_) => break,
+                Err(error) => assert_eq!(error.code(), ErrorCode::HostFault, "{error}"),
+            }
+            failures += 1;
+            assert_eq!(store.head().unwrap(), head, "{pages} pages");
+            assert_eq!(store.stats().unwrap(), stats, "{pages} pages");
+        }
+        assert!(failures > 5, "{failures} pages were all");
+        assert_eq!(state(&store), Some(after));
+        assert_eq!(store.check().unwrap(), []);
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_writer_that_waits_too_long_is_told_so_and_readers_do_not_wait() {
+        let home = tempfile::tempdir().unwrap();
+        let store = sqlite(&home);
+        let before = put(&store, &[("a", "1")]);
+        let other = rusqlite::Connection::open(place(&home).database()).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        store.pool().sql(|connection| connection.busy_timeout(std::time::Duration::ZERO)).unwrap();
+        let error = store.commit(&change(Some(before), before), &no_objects(), &[]).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InstanceBusy, "{error}");
+        assert_eq!(state(&store), Some(before));
+        assert_eq!(store.check().unwrap(), []);
+        other.execute_batch("ROLLBACK").unwrap();
+        store.commit(&change(Some(before), before), &no_objects(), &[]).unwrap();
+    }
 }

@@ -38,8 +38,12 @@ impl SqliteStore {
     /// # Errors
     /// There is none and none is to be made; a newer version wrote it; it is damaged; the system refuses.
     pub fn open(place: &Place, if_missing: IfMissing) -> Result<SqliteStore, StoreError> {
-        if if_missing == IfMissing::Create {
-            place.create()?;
+        match if_missing {
+            IfMissing::Create => place.create()?,
+            IfMissing::Fail if place.has_database() => {}
+            IfMissing::Fail => {
+                return Err(StoreError::Missing { path: place.database(), what: "store".to_owned() });
+            }
         }
         let pool = Pool::open(place.database(), if_missing)?;
         pool.with(|connection| ledger::check_tail(connection, &place.database()))?;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a writer waits for another one.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connections that are kept open when idle.
 const IDLE_MAX: usize = 8;
@@ -38,7 +38,7 @@ impl Pool {
     /// Opens the database and brings its tables up to date.
     pub(super) fn open(path: PathBuf, if_missing: IfMissing) -> Result<Pool, StoreError> {
         let mut first = connect(&path, if_missing)?;
-        schema::migrate(&mut first, &path, schema::MIGRATIONS)?;
+        schema::migrate(&mut first, &path, schema::MIGRATIONS, if_missing)?;
         Ok(Pool { path, idle: Mutex::new(vec![first]) })
     }
 
@@ -67,12 +67,8 @@ impl Pool {
 
 fn connect(path: &Path, if_missing: IfMissing) -> Result<Connection, StoreError> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    match if_missing {
-        IfMissing::Create => flags |= OpenFlags::SQLITE_OPEN_CREATE,
-        IfMissing::Fail if !path.exists() => {
-            return Err(StoreError::Missing { path: path.to_owned(), what: "store".to_owned() });
-        }
-        IfMissing::Fail => {}
+    if if_missing == IfMissing::Create {
+        flags |= OpenFlags::SQLITE_OPEN_CREATE;
     }
     let configured = || {
         let connection = Connection::open_with_flags(path, flags)?;

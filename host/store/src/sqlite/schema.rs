@@ -3,9 +3,11 @@
 //! `user_version` is the number of migrations that were applied; a database with more than this version knows is left
 //! alone. Each opening brings the tables up to date in one transaction. Never change a migration that was released: add one.
 
+use super::pool::{BUSY_TIMEOUT, IfMissing};
 use crate::error::StoreError;
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::Path;
+use std::time::Duration;
 
 /// Marks the file as ours: "htch".
 pub(super) const APPLICATION_ID: i32 = 0x6874_6368;
@@ -31,8 +33,8 @@ pub(super) const MIGRATIONS: &[&str] = &[
     -- The state: what the entries lead to.
     CREATE TABLE heads (volume TEXT PRIMARY KEY, tree BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
-    -- The snapshot that a plain directory shows, and the entry up to which it was brought.
-    CREATE TABLE plain (volume TEXT PRIMARY KEY, tree BLOB NOT NULL, sequence INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    -- The snapshot that a plain directory shows, and the one that it is being brought to, if that is not finished.
+    CREATE TABLE plain (volume TEXT PRIMARY KEY, tree BLOB NOT NULL, target BLOB) STRICT, WITHOUT ROWID;
 
     -- What each name in a plain directory looked like when it was last known to hold what the snapshot says.
     CREATE TABLE stamps (
@@ -45,20 +47,28 @@ pub(super) const MIGRATIONS: &[&str] = &[
     ",
 ];
 
-/// Brings the tables up to date.
-pub(super) fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<(), StoreError> {
+/// Brings the tables up to date. An empty file becomes a store only if it may: it is what a store leaves that was cut off
+/// at its very beginning, but it is also all that is left of one that was lost.
+pub(super) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    migrations: &[&str],
+    if_missing: IfMissing,
+) -> Result<(), StoreError> {
     let database = |error| StoreError::database(path, error);
     let latest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
-    if is_current(connection, path, latest)? {
+    // In a transaction, because another process may be making the tables right now.
+    let (current, applied) = {
+        let moment = connection.transaction().map_err(database)?;
+        (is_current(&moment, path, latest)?, version(&moment).map_err(database)?)
+    };
+    if current {
         return Ok(());
     }
-    // In a new database these decide the file's form, and must come before its first table.
-    connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL").map_err(database)?;
-    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get(0)).map_err(database)?;
-    if mode != "wal" {
-        let source = std::io::Error::other(format!("the file system allows no write-ahead log (mode {mode})"));
-        return Err(StoreError::io(path, "open the database", source));
+    if if_missing == IfMissing::Fail && applied == 0 {
+        return Err(StoreError::Missing { path: path.to_owned(), what: "store".to_owned() });
     }
+    set_form(connection, path)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
     // Another process may have been first.
     if is_current(&transaction, path, latest)? {
@@ -71,6 +81,36 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path, migrations: &[&s
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(database)?;
     transaction.pragma_update(None, "user_version", latest).map_err(database)?;
     transaction.commit().map_err(database)
+}
+
+/// How often the form of the file is tried to be set, and at what distance, while others do the same.
+const FORM_TRIES: u32 = 1000;
+const FORM_PAUSE: Duration = Duration::from_millis(10);
+
+/// Decides the file's form, which must come before its first table. SQLite never waits for a lock here, because two who wait
+/// could wait for each other: so it is tried again.
+fn set_form(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let set = || {
+        connection.busy_timeout(Duration::ZERO)?;
+        connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
+        connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get::<_, String>(0))
+    };
+    let mut result = set();
+    for _ in 0..FORM_TRIES {
+        let busy = Some(ErrorCode::DatabaseBusy);
+        if !result.as_ref().is_err_and(|error| error.sqlite_error_code() == busy) {
+            break;
+        }
+        std::thread::sleep(FORM_PAUSE);
+        result = set();
+    }
+    let mode = result.and_then(|mode| connection.busy_timeout(BUSY_TIMEOUT).map(|()| mode));
+    let mode = mode.map_err(|error| StoreError::database(path, error))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    let source = std::io::Error::other(format!("the file system allows no write-ahead log (mode {mode})"));
+    Err(StoreError::io(path, "open the database", source))
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {
@@ -114,7 +154,7 @@ mod tests {
     const SECOND: &str = "CREATE TABLE more (x INTEGER) STRICT; INSERT INTO more SELECT length(value) FROM meta WHERE name = 'secret_key'";
 
     fn migrate_to(folder: &tempfile::TempDir, more: &[&str]) -> Result<(), StoreError> {
-        migrate(&mut open(folder), Path::new("hutch.db"), &[MIGRATIONS, more].concat())
+        migrate(&mut open(folder), Path::new("hutch.db"), &[MIGRATIONS, more].concat(), IfMissing::Create)
     }
 
     #[test]
@@ -162,6 +202,28 @@ mod tests {
             "hutch.db: the store has schema version 2, and this version knows versions up to 1"
         );
         assert_eq!(version(&open(&folder)).unwrap(), 2);
+    }
+
+    #[test]
+    fn many_may_make_the_same_store_at_once() {
+        for _ in 0..10 {
+            let folder = tempfile::tempdir().unwrap();
+            std::thread::scope(|scope| {
+                let started: Vec<_> = (0..8)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            let mut connection = open(&folder);
+                            connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+                            migrate(&mut connection, Path::new("hutch.db"), MIGRATIONS, IfMissing::Create)
+                        })
+                    })
+                    .collect();
+                for result in started {
+                    result.join().unwrap().unwrap();
+                }
+            });
+            assert_eq!(version(&open(&folder)).unwrap(), MIGRATIONS.len() as i64);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the store's tests share: volumes from lines of text, records, and both kinds of store.
 
 #![allow(dead_code, reason = "each test program uses its part")]
+#![allow(clippy::unwrap_used, reason = "a helper of tests is a test")]
 
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
@@ -10,7 +11,7 @@ use hutch_store::{IfMissing, InstanceName, MemoryStore, Place, SqliteStore, Stor
 use std::collections::BTreeMap;
 
 /// A volume from `path` and content; a path that ends with `/` is an empty folder, a content that begins with `->` a link.
-pub fn volume(objects: &mut MemoryObjects, files: &[(&str, &str)]) -> Digest {
+pub(crate) fn volume(objects: &mut MemoryObjects, files: &[(&str, &str)]) -> Digest {
     fn folder(objects: &mut MemoryObjects, files: &[(&str, &str)]) -> Node {
         let mut inside: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
         let mut entries = Vec::new();
@@ -45,7 +46,7 @@ pub fn volume(objects: &mut MemoryObjects, files: &[(&str, &str)]) -> Digest {
 }
 
 /// The text of one file of a volume.
-pub fn text(objects: &dyn Objects, tree: &Digest, path: &str) -> Option<String> {
+pub(crate) fn text(objects: &dyn Objects, tree: &Digest, path: &str) -> Option<String> {
     let mut tree = *tree;
     let (folders, name) = path.rsplit_once('/').map_or((None, path), |(folders, name)| (Some(folders), name));
     for folder in folders.iter().flat_map(|folders| folders.split('/')) {
@@ -65,52 +66,52 @@ pub fn text(objects: &dyn Objects, tree: &Digest, path: &str) -> Option<String> 
     Some(String::from_utf8(bytes).unwrap())
 }
 
-pub fn record(kind: EntryKind, at: u64) -> Record {
+pub(crate) fn record(kind: EntryKind, at: u64) -> Record {
     let package = PackageRecord { slug: "todo".to_owned(), ..PackageRecord::default() };
     Record::new(kind, Instant::from_unix_ns(at), "default", package)
 }
 
 /// A record that takes `state` from `before` to `after`.
-pub fn change(before: Option<Digest>, after: Digest) -> Record {
+pub(crate) fn change(before: Option<Digest>, after: Digest) -> Record {
     let mut record = record(EntryKind::Run, 1);
     record.volumes.insert("state".to_owned(), VolumeRecord::new(before, after, Vec::new()));
     record.kept = true;
     record
 }
 
-pub fn place(home: &tempfile::TempDir) -> Place {
+pub(crate) fn place(home: &tempfile::TempDir) -> Place {
     let instance: InstanceName = "default".parse().unwrap();
     Place::new(home.path(), &"todo".parse().unwrap(), &instance)
 }
 
-pub fn sqlite(home: &tempfile::TempDir) -> SqliteStore {
+pub(crate) fn sqlite(home: &tempfile::TempDir) -> SqliteStore {
     SqliteStore::open(&place(home), IfMissing::Create).unwrap()
 }
 
 /// Runs `test` on an empty store of each kind.
-pub fn each_store(test: impl Fn(&dyn Store)) {
+pub(crate) fn each_store(test: impl Fn(&dyn Store)) {
     test(&MemoryStore::new(SecretKey::new([7; 32])));
     let home = tempfile::tempdir().unwrap();
     test(&sqlite(&home));
 }
 
 /// The state of the volume `state`.
-pub fn state(store: &dyn Store) -> Option<Digest> {
+pub(crate) fn state(store: &dyn Store) -> Option<Digest> {
     store.head().unwrap().state.get("state").copied()
 }
 
 /// Makes the volume `state` hold `files`.
-pub fn put(store: &dyn Store, files: &[(&str, &str)]) -> Digest {
+pub(crate) fn put(store: &dyn Store, files: &[(&str, &str)]) -> Digest {
     let mut objects = MemoryObjects::default();
     let after = volume(&mut objects, files);
     store.commit(&change(state(store), after), &objects, &[]).unwrap();
     after
 }
 
-pub fn no_objects() -> MemoryObjects {
+pub(crate) fn no_objects() -> MemoryObjects {
     MemoryObjects::default()
 }
 
-pub fn nothing() -> Digest {
+pub(crate) fn nothing() -> Digest {
     empty_tree()
 }

@@ -1,11 +1,13 @@
 //! What can be asked of a file or folder besides its content. Times are virtual; identity is a number given when the run first
 //! touches a node. Nothing of the machine underneath shows.
 
-use super::resolve::Follow;
+use super::resolve::Walk;
 use super::{Descriptor, NodeId, What};
 use crate::World;
 use crate::failure::{Errno, Failure};
 use hutch_model::invocation::Access;
+
+const SECOND_NS: u32 = 1_000_000_000;
 
 /// What a node is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +44,7 @@ pub enum NewTime {
     Keep,
     /// The virtual now.
     Now,
-    /// Seconds and nanoseconds since 1970.
+    /// Seconds and nanoseconds since 1970; nanoseconds beyond a second are carried over.
     At(u64, u32),
 }
 
@@ -83,9 +85,14 @@ impl World {
     /// Sets times of what a descriptor is open on.
     ///
     /// # Errors
-    /// ReadOnly where changing is not granted; Invalid or Overflow for what is no time.
+    /// ReadOnly where changing is not granted; Overflow for what is no time.
     pub fn set_times(&mut self, descriptor: &Descriptor, accessed: NewTime, modified: NewTime) -> Result<(), Failure> {
-        self.set_times_node(descriptor.node, accessed, modified)
+        let (accessed_ns, modified_ns) = (self.time_ns(accessed)?, self.time_ns(modified)?);
+        if self.files.volume_of(descriptor.node).access == Access::ReadOnly {
+            return Err(Errno::ReadOnly.into());
+        }
+        self.set_times_node(descriptor.node, accessed_ns, modified_ns);
+        Ok(())
     }
 
     /// Sets times of what is at `path`.
@@ -100,13 +107,24 @@ impl World {
         accessed: NewTime,
         modified: NewTime,
     ) -> Result<(), Failure> {
-        let id = self.find(base, path, follow)?;
-        self.set_times_node(id, accessed, modified)
+        self.files.folder(base.node)?;
+        let (accessed_ns, modified_ns) = (self.time_ns(accessed)?, self.time_ns(modified)?);
+        self.check_changeable(base)?;
+        let id = if follow { self.find(base, path, true)? } else { self.find_last(base, path)? };
+        self.set_times_node(id, accessed_ns, modified_ns);
+        Ok(())
     }
 
     fn find(&mut self, base: &Descriptor, path: &str, follow: bool) -> Result<NodeId, Failure> {
-        let follow = if follow { Follow::Yes } else { Follow::No };
-        Ok(self.resolve(base.node, path, follow)?.existing()?)
+        Ok(self.resolve(base.node, path, Walk { follow, create: false })?.existing()?)
+    }
+
+    fn find_last(&mut self, base: &Descriptor, path: &str) -> Result<NodeId, Failure> {
+        let parent = self.parent(base.node, path)?;
+        match parent.last {
+            Some(last) => Ok(self.look(parent.folder, last)?.1.ok_or(Errno::NoEntry)?),
+            None => Ok(parent.folder),
+        }
     }
 
     fn stat_node(&self, id: NodeId) -> Stat {
@@ -125,26 +143,32 @@ impl World {
         (node.serial, node.volume as u64)
     }
 
-    fn set_times_node(&mut self, id: NodeId, accessed: NewTime, modified: NewTime) -> Result<(), Failure> {
-        if self.files.volume_of(id).access == Access::ReadOnly {
-            return Err(Errno::ReadOnly.into());
+    /// The nanoseconds since 1970 that a new time means; `None` keeps the old one. After the year 2554 it is the last one there
+    /// is, as Linux takes the last one that its file system has.
+    fn time_ns(&self, time: NewTime) -> Result<Option<u64>, Errno> {
+        Ok(match time {
+            NewTime::Keep => None,
+            NewTime::Now => Some(self.clock.wall_ns()),
+            NewTime::At(seconds, nanoseconds) => {
+                let carried = seconds.checked_add(u64::from(nanoseconds / SECOND_NS)).ok_or(Errno::Overflow)?;
+                if i64::try_from(carried).is_err() {
+                    return Err(Errno::Overflow);
+                }
+                let rest_ns = u64::from(nanoseconds % SECOND_NS);
+                Some(carried.saturating_mul(u64::from(SECOND_NS)).saturating_add(rest_ns))
+            }
+        })
+    }
+
+    fn set_times_node(&mut self, id: NodeId, accessed_ns: Option<u64>, modified_ns: Option<u64>) {
+        if accessed_ns.is_none() && modified_ns.is_none() {
+            return;
         }
         let now_ns = self.clock.wall_ns();
-        let value = |time, kept| match time {
-            NewTime::Keep => Ok(kept),
-            NewTime::Now => Ok(now_ns),
-            NewTime::At(_, nanoseconds) if nanoseconds >= 1_000_000_000 => Err(Errno::Invalid),
-            NewTime::At(seconds, nanoseconds) => {
-                let sum = seconds.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(u64::from(nanoseconds)));
-                sum.ok_or(Errno::Overflow)
-            }
-        };
-        let node = self.files.node(id);
-        let times = (value(accessed, node.accessed_ns)?, value(modified, node.modified_ns)?);
         let node = self.files.node_mut(id);
-        (node.accessed_ns, node.modified_ns) = times;
+        node.accessed_ns = accessed_ns.unwrap_or(node.accessed_ns);
+        node.modified_ns = modified_ns.unwrap_or(node.modified_ns);
         node.changed_ns = now_ns;
         self.mark_changed(id);
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! From nodes back to snapshots: the digests after a run, and the objects that are new.
 
-use super::content::chunk_length;
-use super::{Content, FileSystem, Folder, NodeId, Slot, What};
+use super::content::{chunk_length, no_file, part_count};
+use super::{Content, Folder, NodeId, Slot, Touched, Volume, What};
 use crate::World;
 use crate::failure::{Failure, Stop};
 use alloc::collections::BTreeMap;
@@ -9,7 +9,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::Access;
-use hutch_model::limits::Limit;
 use hutch_model::snapshot::{
     CHUNK_BYTES, Entry, LIST_PARTS, MemoryObjects, Name, Node, Tree, encode_list, list_levels,
 };
@@ -30,80 +29,84 @@ pub struct WorldAfter {
     pub volumes: BTreeMap<String, VolumeAfter>,
     /// New objects; some may be in the store already.
     pub objects: MemoryObjects,
+    /// What the run touched in them.
+    pub touched: BTreeMap<String, Touched>,
 }
 
 impl World {
     /// Names what the run left in its volumes.
     ///
     /// # Errors
-    /// Folders lie too deep, or a part of a volume can't be read.
+    /// A part of a volume can't be read.
     pub fn commit(&mut self) -> Result<WorldAfter, Stop> {
         let mut after = WorldAfter::default();
+        let mut zeros = Zeros::default();
         for volume in 0..self.files.volumes.len() {
-            let FileSystem { volumes, .. } = &self.files;
-            let (name, root, before) = (volumes[volume].name.clone(), volumes[volume].root, volumes[volume].before);
-            if volumes[volume].access == Access::ReadOnly {
+            let Volume { name, root, access, before, changed } = &self.files.volumes[volume];
+            let (name, root, before, changed) = (name.clone(), *root, *before, *changed);
+            if *access == Access::ReadOnly {
                 continue;
             }
-            let mut digest = before;
-            if volumes[volume].changed
-                && let Node::Folder { tree, totals } = self.commit_node(root, 0, &mut after.objects)?
-            {
-                // A folder that no path went through can be moved to where its own folders lie too deep.
-                if u64::from(totals.depth) > self.meter.limit(Limit::FolderDepth) {
-                    return Err(Stop::Limit(Limit::FolderDepth));
-                }
-                digest = tree;
-            }
+            let digest = if changed { self.commit_folders(root, &mut after.objects, &mut zeros)? } else { before };
             after.volumes.insert(name, VolumeAfter { before, after: digest });
         }
         Ok(after)
     }
 
-    fn commit_node(&mut self, id: NodeId, depth: u64, objects: &mut MemoryObjects) -> Result<Node, Stop> {
-        match &self.files.node(id).what {
-            What::Link(target) => Ok(Node::Link { target: target.clone() }),
-            What::File(_) => self.commit_file(id, objects),
-            What::Folder(Folder { entries: None, base, totals, .. }) => {
-                Ok(Node::Folder { tree: *base, totals: *totals })
-            }
-            What::Folder(_) => self.commit_folder(id, depth, objects),
+    /// Names a folder and all that lies in it, from the inside out.
+    fn commit_folders(&mut self, top: NodeId, objects: &mut MemoryObjects, zeros: &mut Zeros) -> Result<Digest, Stop> {
+        let mut folder = self.open_folder(top)?;
+        let mut above: Vec<(OpenFolder, Name)> = Vec::new();
+        loop {
+            let Some((name, id)) = folder.live.pop() else {
+                let OpenFolder { id, entries, .. } = folder;
+                let tree = Tree::new(entries).ok_or_else(|| Stop::Fault("a folder holds a name twice".into()))?;
+                let totals = tree.totals();
+                let tree = objects.insert(Kind::Tree, tree.encode());
+                let Some((outer, name)) = above.pop() else { return Ok(tree) };
+                folder = outer;
+                let modified_ns = self.files.node(id).modified_ns;
+                folder.entries.push(Entry { name, modified_ns, node: Node::Folder { tree, totals } });
+                continue;
+            };
+            let node = match &self.files.node(id).what {
+                What::Link(target) => Node::Link { target: target.clone() },
+                What::File(_) => self.commit_file(id, objects, zeros)?,
+                What::Folder(Folder { entries: None, base, totals, .. }) => {
+                    Node::Folder { tree: *base, totals: *totals }
+                }
+                What::Folder(_) => {
+                    let inner = self.open_folder(id)?;
+                    above.push((core::mem::replace(&mut folder, inner), name));
+                    continue;
+                }
+            };
+            folder.entries.push(Entry { name, modified_ns: self.files.node(id).modified_ns, node });
         }
     }
 
-    fn commit_folder(&mut self, id: NodeId, depth: u64, objects: &mut MemoryObjects) -> Result<Node, Stop> {
-        if depth > self.meter.limit(Limit::FolderDepth) {
-            return Err(Stop::Limit(Limit::FolderDepth));
-        }
-        let mut entries = Vec::new();
-        let mut live: Vec<(Name, NodeId)> = Vec::new();
+    fn open_folder(&mut self, id: NodeId) -> Result<OpenFolder, Stop> {
+        let mut folder = OpenFolder { id, entries: Vec::new(), live: Vec::new() };
         for (name, slot) in self.entries(id).map_err(stopped)? {
+            let name = name.clone();
             match slot {
-                Slot::Live(child) => live.push((name.clone(), *child)),
+                Slot::Live(id) => folder.live.push((name, *id)),
                 Slot::Cold { modified_ns, node } => {
-                    entries.push(Entry { name: name.clone(), modified_ns: *modified_ns, node: node.clone() });
+                    folder.entries.push(Entry { name, modified_ns: *modified_ns, node: node.clone() });
                 }
             }
         }
-        for (name, child) in live {
-            let node = self.commit_node(child, depth + 1, objects)?;
-            entries.push(Entry { name, modified_ns: self.files.node(child).modified_ns, node });
-        }
-        let tree = Tree::new(entries).ok_or_else(|| Stop::Fault("a folder holds a name twice".into()))?;
-        Ok(objects.insert_tree(&tree))
+        Ok(folder)
     }
 
-    fn commit_file(&mut self, id: NodeId, objects: &mut MemoryObjects) -> Result<Node, Stop> {
-        let content = self.content(id).map_err(|_| Stop::Fault("a file is no file".into()))?;
+    fn commit_file(&mut self, id: NodeId, objects: &mut MemoryObjects, zeros: &mut Zeros) -> Result<Node, Stop> {
+        let content = self.content(id).map_err(no_file)?;
         let size = content.size;
-        if content.is_stored() {
-            let digest = content.base.map_or_else(|| Digest::of(Kind::Chunk, b""), |base| base.content);
-            return Ok(Node::File { size, content: digest });
-        }
-        if size == 0 {
-            return Ok(Node::File { size, content: Digest::of(Kind::Chunk, b"") });
-        }
-        let content = self.commit_part(id, list_levels(size), 0, objects)?;
+        let content = match content.base {
+            Some(base) if content.is_stored() => base.content,
+            _ if size == 0 => Digest::of(Kind::Chunk, b""),
+            _ => self.commit_part(id, list_levels(size), 0, objects, zeros)?,
+        };
         Ok(Node::File { size, content })
     }
 
@@ -114,15 +117,16 @@ impl World {
         level: u32,
         number: u64,
         objects: &mut MemoryObjects,
+        zeros: &mut Zeros,
     ) -> Result<Digest, Stop> {
-        let content = self.content(id).map_err(|_| Stop::Fault("a file is no file".into()))?;
+        let content = self.content(id).map_err(no_file)?;
         if let Some(base) = content.base
             && is_unchanged(content, level, number)
         {
             return self.base_part(&base, level, number);
         }
         if is_hole(content, level, number) {
-            return Ok(zeros(level, objects));
+            return Ok(zeros.part(level, objects));
         }
         let size = content.size;
         if level == 0 {
@@ -132,15 +136,19 @@ impl World {
         let parts = part_count(size, level - 1) - number * LIST_PARTS;
         let mut digests = Vec::new();
         for part in 0..parts.min(LIST_PARTS) {
-            digests.push(self.commit_part(id, level - 1, number * LIST_PARTS + part, objects)?);
+            digests.push(self.commit_part(id, level - 1, number * LIST_PARTS + part, objects, zeros)?);
         }
         Ok(objects.insert(Kind::List, encode_list(&digests)))
     }
 }
 
-/// Chunks, or lists at a level, that a file of `size` bytes has.
-fn part_count(size: u64, level: u32) -> u64 {
-    size.div_ceil(CHUNK_BYTES).div_ceil(LIST_PARTS.pow(level))
+/// A folder whose inside is being named.
+struct OpenFolder {
+    id: NodeId,
+    /// What is named.
+    entries: Vec<Entry>,
+    /// What is to be named.
+    live: Vec<(Name, NodeId)>,
 }
 
 /// Whether part `number` at `level` is the same in the snapshot: none of its chunks was written, all are wholly there, and it
@@ -149,10 +157,11 @@ fn is_unchanged(content: &Content, level: u32, number: u64) -> bool {
     let Some(base) = content.base else { return false };
     let chunks = LIST_PARTS.pow(level);
     let (first, end) = (number * chunks, (number + 1) * chunks);
-    let to = content.size.min(end * CHUNK_BYTES);
+    let end_bytes = end.saturating_mul(CHUNK_BYTES);
+    let to = content.size.min(end_bytes);
     level <= list_levels(base.size)
         && to <= base.visible
-        && to == base.size.min(end * CHUNK_BYTES)
+        && to == base.size.min(end_bytes)
         && content.written.range(first..end).next().is_none()
 }
 
@@ -160,18 +169,27 @@ fn is_unchanged(content: &Content, level: u32, number: u64) -> bool {
 fn is_hole(content: &Content, level: u32, number: u64) -> bool {
     let chunks = LIST_PARTS.pow(level);
     let (first, end) = (number * chunks, (number + 1) * chunks);
-    end * CHUNK_BYTES <= content.size
+    end.saturating_mul(CHUNK_BYTES) <= content.size
         && content.base.is_none_or(|base| base.visible <= first * CHUNK_BYTES)
         && content.written.range(first..end).next().is_none()
 }
 
-/// A whole part of zeros: its objects are the same wherever it stands.
-fn zeros(level: u32, objects: &mut MemoryObjects) -> Digest {
-    let mut digest = objects.insert(Kind::Chunk, alloc::vec![0; CHUNK_BYTES as usize]);
-    for _ in 0..level {
-        digest = objects.insert(Kind::List, encode_list(&[digest; LIST_PARTS as usize]));
+/// Whole parts of zeros, by level: their objects are the same wherever they stand.
+#[derive(Default)]
+struct Zeros(Vec<Digest>);
+
+impl Zeros {
+    fn part(&mut self, level: u32, objects: &mut MemoryObjects) -> Digest {
+        loop {
+            if let Some(digest) = self.0.get(level as usize) {
+                return *digest;
+            }
+            self.0.push(match self.0.last() {
+                None => objects.insert(Kind::Chunk, alloc::vec![0; CHUNK_BYTES as usize]),
+                Some(below) => objects.insert(Kind::List, encode_list(&[*below; LIST_PARTS as usize])),
+            });
+        }
     }
-    digest
 }
 
 fn stopped(failure: Failure) -> Stop {

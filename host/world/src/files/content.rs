@@ -8,7 +8,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::snapshot::{CHUNK_BYTES, LIST_PARTS, decode_list, list_levels};
+use hutch_model::snapshot::{CHUNK_BYTES, LIST_PARTS, list_levels};
 
 /// The smallest buffer of a written chunk.
 const BUFFER_BYTES_MIN: usize = 256;
@@ -43,6 +43,30 @@ impl Content {
         self.written.values().map(|chunk| chunk.capacity() as u64).sum()
     }
 
+    /// Bytes of chunk `number` that are to be had from the snapshot: none if it was written.
+    fn stored_bytes(&self, number: u64) -> usize {
+        match self.base {
+            Some(base) if !self.written.contains_key(&number) => chunk_length(base.visible, number) as usize,
+            _ => 0,
+        }
+    }
+
+    /// The size of chunk `number`'s buffer once it has been written up to `length`.
+    fn capacity(&self, number: u64, length: usize) -> usize {
+        let before = self.written.get(&number).map_or(0, Vec::capacity);
+        let needed = length.max(self.stored_bytes(number));
+        if needed <= before {
+            return before;
+        }
+        needed.next_power_of_two().clamp(BUFFER_BYTES_MIN, CHUNK_BYTES as usize)
+    }
+
+    /// What writing chunk `number` up to `length` adds to its buffer.
+    fn growth(&self, number: u64, length: usize) -> u64 {
+        let before = self.written.get(&number).map_or(0, Vec::capacity);
+        (self.capacity(number, length) - before) as u64
+    }
+
     /// Whether the bytes are still those of the snapshot.
     pub(super) fn is_stored(&self) -> bool {
         self.written.is_empty()
@@ -57,6 +81,11 @@ impl Content {
 pub(super) const fn chunk_length(size: u64, number: u64) -> u64 {
     let rest = size.saturating_sub(number.saturating_mul(CHUNK_BYTES));
     if rest < CHUNK_BYTES { rest } else { CHUNK_BYTES }
+}
+
+/// Chunks, or lists at a level, that a file of `size` bytes has.
+pub(super) const fn part_count(size: u64, level: u32) -> u64 {
+    size.div_ceil(CHUNK_BYTES).div_ceil(LIST_PARTS.pow(level))
 }
 
 impl World {
@@ -78,10 +107,8 @@ impl World {
 
     /// Up to `length` bytes from `offset`; none at or after the end.
     pub(crate) fn file_read(&mut self, id: NodeId, offset: u64, length: u64) -> Result<Vec<u8>, Failure> {
-        if i64::try_from(offset).is_err() {
-            return Err(Errno::Invalid.into());
-        }
-        let end = self.content(id)?.size.min(offset.saturating_add(length));
+        let end = offset.checked_add(length).filter(|end| i64::try_from(*end).is_ok()).ok_or(Errno::Invalid)?;
+        let end = self.content(id)?.size.min(end);
         let mut bytes = Vec::new();
         let mut at = offset;
         while at < end {
@@ -117,14 +144,17 @@ impl World {
         if end > size {
             self.resize_quota(id, size, end)?;
         }
-        for number in first..=last {
-            let length = (end - number * CHUNK_BYTES).min(CHUNK_BYTES) as usize;
-            if let Err(failure) = self.make_writable(id, number, length) {
-                if end > size {
-                    self.resize_quota(id, end, size)?;
-                }
-                return Err(failure);
+        let length = |number: u64| (end - number * CHUNK_BYTES).min(CHUNK_BYTES) as usize;
+        let content = self.content(id)?;
+        let grown = (first..=last).map(|number| content.growth(number, length(number))).sum();
+        if let Err(failure) = self.meter.take_memory_or_errno(grown) {
+            if end > size {
+                self.resize_quota(id, end, size)?;
             }
+            return Err(failure);
+        }
+        for number in first..=last {
+            self.make_writable(id, number, length(number))?;
         }
         let now_ns = self.clock.wall_ns();
         let content = self.content_mut(id)?;
@@ -176,40 +206,26 @@ impl World {
         Ok(())
     }
 
-    /// Makes chunk `number` a written one of at least `length` bytes.
-    fn make_writable(&mut self, id: NodeId, number: u64, length: usize) -> Result<(), Failure> {
-        let content = self.content(id)?;
-        let mut initial = None;
-        if !content.written.contains_key(&number)
-            && let Some(base) = content.base
-        {
-            let visible = chunk_length(base.visible, number) as usize;
-            if visible > 0 {
-                initial = Some((self.base_chunk(&base, number)?, visible));
-            }
-        }
-        let content = self.content_mut(id)?;
-        let mut chunk = content.written.remove(&number).unwrap_or_default();
-        let stored = initial.as_ref().map_or(0, |(_, visible)| *visible);
-        let needed = length.max(stored).max(chunk.len());
-        let before = chunk.capacity();
-        if needed > before {
-            let capacity = needed.next_power_of_two().clamp(BUFFER_BYTES_MIN, CHUNK_BYTES as usize);
-            if let Err(failure) = self.meter.take_memory_or_errno((capacity - before) as u64) {
-                if before > 0 {
-                    self.content_mut(id)?.written.insert(number, chunk);
-                }
-                return Err(failure);
-            }
-            chunk.reserve_exact(capacity - chunk.len());
-            let allocated = (chunk.capacity() - capacity) as u64;
-            debug_assert_eq!(allocated, 0, "the allocator gave more than was counted");
-        }
-        if let Some((bytes, visible)) = initial {
-            chunk.extend_from_slice(bytes.get(..visible).unwrap_or_default());
+    /// Makes chunk `number` a written one of at least `length` bytes. Its memory has been taken.
+    fn make_writable(&mut self, id: NodeId, number: u64, length: usize) -> Result<(), Stop> {
+        let content = self.content(id).map_err(no_file)?;
+        let (base, stored) = (content.base, content.stored_bytes(number));
+        let capacity = content.capacity(number, length);
+        let before = content.written.get(&number).map_or(0, Vec::len);
+        let needed = length.max(stored).max(before);
+        // What is not written is filled.
+        self.meter.spend((needed - before) as u64 * price::BYTE)?;
+        let initial = match base.filter(|_| stored > 0) {
+            Some(base) => Some(self.base_chunk(&base, number)?),
+            None => None,
+        };
+        let chunk = self.content_mut(id).map_err(no_file)?.written.entry(number).or_default();
+        chunk.reserve_exact(capacity - chunk.len());
+        debug_assert_eq!(chunk.capacity(), capacity, "the allocator gave more than was counted");
+        if let Some(bytes) = initial {
+            chunk.extend_from_slice(bytes.get(..stored).unwrap_or_default());
         }
         chunk.resize(needed, 0);
-        self.content_mut(id)?.written.insert(number, chunk);
         Ok(())
     }
 
@@ -229,13 +245,26 @@ impl World {
     /// The digest of part `number` at `level` of a file in the snapshot: chunks are level 0, lists of chunks level 1.
     pub(super) fn base_part(&mut self, base: &Base, level: u32, number: u64) -> Result<Digest, Stop> {
         let mut digest = base.content;
-        for above in (level..list_levels(base.size)).rev() {
+        for below in (level..list_levels(base.size)).rev() {
             let bytes = self.object(Kind::List, &digest)?;
-            let place = (number / LIST_PARTS.pow(above - level)) % LIST_PARTS;
-            let part = decode_list(&bytes).and_then(|parts| parts.get(place as usize).copied());
-            digest = part.ok_or_else(|| Stop::Fault(alloc::format!("list {digest}: has no part {place}")))?;
+            // Which of all parts below this list's level, and so how many are in its list.
+            let part = number / LIST_PARTS.pow(below - level);
+            let parts = part_count(base.size, below).saturating_sub(part - part % LIST_PARTS).min(LIST_PARTS);
+            let (found, rest) = bytes.as_chunks::<32>();
+            if found.len() as u64 != parts || !rest.is_empty() {
+                let reason = alloc::format!("list {digest}: has {} bytes, not those of its place", bytes.len());
+                return Err(Stop::Fault(reason));
+            }
+            let found = found.get((part % LIST_PARTS) as usize).copied();
+            let found = found.ok_or_else(|| Stop::Fault(alloc::format!("list {digest}: has no part {part}")))?;
+            digest = Digest::from_bytes(found);
             self.meter.spend(price::CALL)?;
         }
         Ok(digest)
     }
+}
+
+/// Who asks has looked already.
+pub(super) fn no_file(errno: Errno) -> Stop {
+    Stop::Fault(alloc::format!("{errno:?} within a file"))
 }

@@ -1,6 +1,6 @@
 //! Making a folder.
 
-use super::resolve::Follow;
+use super::resolve::without_slashes;
 use super::{BTreeMap, Descriptor, Folder, What};
 use crate::World;
 use crate::failure::{Errno, Failure};
@@ -12,21 +12,19 @@ impl World {
     /// # Errors
     /// Exist if anything is there, a link included; NameTooLong if it would lie too deep.
     pub fn create_folder(&mut self, base: &Descriptor, path: &str) -> Result<(), Failure> {
-        let place = self.resolve(base.node, path, Follow::Never)?;
-        let (None, Some(name)) = (place.node, place.name) else { return Err(Errno::Exist.into()) };
-        self.check_changeable(place.folder)?;
-        let depth = self.files.folder(place.folder)?.depth + 1;
+        self.check_changeable(base)?;
+        let parent = self.parent(base.node, without_slashes(path).0)?;
+        let last = parent.last.ok_or(Errno::Exist)?;
+        let (name, None) = self.look(parent.folder, last)? else { return Err(Errno::Exist.into()) };
+        let depth = self.depth(parent.folder)? + 1;
         self.check_depth(depth)?;
         self.take_node(&name, 0)?;
-        let volume = self.files.node(place.folder).volume;
+        let volume = self.files.node(parent.folder).volume;
         let folder = Folder {
-            parent: Some(place.folder),
-            depth,
-            base: empty_tree(),
-            totals: Totals::default(),
             entries: Some(BTreeMap::new()),
+            ..Folder::stored(Some(parent.folder), empty_tree(), Totals::default())
         };
         let id = self.files.insert(volume, self.clock.wall_ns(), What::Folder(folder));
-        self.attach(place.folder, name, id)
+        self.attach(parent.folder, name, id)
     }
 }

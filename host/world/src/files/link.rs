@@ -1,7 +1,6 @@
 //! Hard links: a second name for a file. Within a run both names are one file; a snapshot keeps them as two files of equal
 //! content, so each name counts in full.
 
-use super::resolve::Follow;
 use super::{Descriptor, What};
 use crate::World;
 use crate::failure::{Errno, Failure};
@@ -12,20 +11,22 @@ impl World {
     /// # Errors
     /// Invalid if asked to follow a link, NotPermitted for a folder, CrossDevice between volumes, Exist if the name is taken.
     pub fn link(&mut self, old: (&Descriptor, &str), follow: bool, new: (&Descriptor, &str)) -> Result<(), Failure> {
+        self.check_both_changeable(old.0, new.0)?;
         if follow {
             return Err(Errno::Invalid.into());
         }
-        let from = self.resolve(old.0.node, old.1, Follow::No)?;
-        let id = from.existing()?;
-        let to = self.resolve(new.0.node, new.1, Follow::Never)?;
-        let (None, Some(name)) = (to.node, to.name) else { return Err(Errno::Exist.into()) };
-        if to.slash {
-            return Err(Errno::NoEntry.into());
-        }
+        let from = self.parent(old.0.node, old.1)?;
+        let to = self.parent(new.0.node, new.1)?;
+        let found = match from.last {
+            Some(last) => self.look(from.folder, last)?.1,
+            None => Some(from.folder),
+        };
+        let id = found.ok_or(Errno::NoEntry)?;
+        let last = to.last.ok_or(Errno::Exist)?;
+        let (name, None) = self.look(to.folder, last)? else { return Err(Errno::Exist.into()) };
         if self.files.node(id).volume != self.files.node(to.folder).volume {
             return Err(Errno::CrossDevice.into());
         }
-        self.check_changeable(to.folder)?;
         let bytes = match &self.files.node(id).what {
             What::Folder(_) => return Err(Errno::NotPermitted.into()),
             What::File(content) => content.size,

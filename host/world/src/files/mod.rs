@@ -12,27 +12,34 @@ mod link;
 mod open;
 mod quota;
 mod read_folder;
+#[cfg(feature = "recount")]
+mod recount;
 mod remove;
 mod rename;
 mod resolve;
 mod symlink;
+mod touched;
 
 pub use attributes::{NewTime, Stat, Type};
 pub use commit::{VolumeAfter, WorldAfter};
+pub(crate) use open::check_offset;
 pub use open::{Descriptor, OpenOptions};
 pub use read_folder::FolderStream;
+#[cfg(feature = "recount")]
+pub use recount::Counts;
+pub use touched::Touched;
 
 use crate::World;
 use crate::failure::{Errno, Failure, Stop};
 use crate::meter::price;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use content::Content;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::invocation::Access;
+use hutch_model::invocation::{Access, Invocation};
 use hutch_model::snapshot::{self, Entry, Name, ObjectError, Objects, Totals, empty_tree, read_tree};
 
 /// Counted for each node in memory, its name in its folder not included.
@@ -44,7 +51,7 @@ const CACHED_OBJECTS: usize = 32;
 
 /// A node's place in the table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct NodeId(u32);
+pub(crate) struct NodeId(usize);
 
 /// A file, folder or link that the run has touched.
 #[derive(Debug)]
@@ -69,17 +76,36 @@ enum What {
     Link(Box<str>),
 }
 
+impl What {
+    /// What it counts for in memory beside [`NODE_BYTES`]; the entries of a folder not included, the names it does not have are.
+    fn memory_bytes(&self) -> u64 {
+        match self {
+            What::File(content) => content.memory_bytes(),
+            What::Link(target) => target.len() as u64,
+            What::Folder(folder) => folder.missed.iter().map(|name| SLOT_BYTES + name.as_str().len() as u64).sum(),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Folder {
     parent: Option<NodeId>,
-    /// Folders above it, up to the volume's top.
-    depth: u64,
     /// What it held at the start of the run.
     base: Digest,
     /// What that amounts to.
     totals: Totals,
     /// Its entries, once a path has gone through it.
     entries: Option<BTreeMap<Name, Slot>>,
+    /// Names that were looked up and were not there at the start.
+    missed: BTreeSet<Name>,
+    /// Whether it was listed.
+    listed: bool,
+}
+
+impl Folder {
+    fn stored(parent: Option<NodeId>, base: Digest, totals: Totals) -> Folder {
+        Folder { parent, base, totals, entries: None, missed: BTreeSet::new(), listed: false }
+    }
 }
 
 /// What a name in a folder stands for.
@@ -101,6 +127,14 @@ struct Volume {
     changed: bool,
 }
 
+/// Bytes of a link's target.
+fn target_bytes(node: &snapshot::Node) -> usize {
+    match node {
+        snapshot::Node::Link { target } => target.len(),
+        _ => 0,
+    }
+}
+
 /// All nodes and volumes.
 pub(crate) struct FileSystem {
     objects: Arc<dyn Objects>,
@@ -114,7 +148,7 @@ pub(crate) struct FileSystem {
 
 impl FileSystem {
     pub(crate) fn new(
-        preopens: &BTreeMap<String, Access>,
+        invocation: &Invocation,
         state: &BTreeMap<String, Digest>,
         objects: Arc<dyn Objects>,
     ) -> Result<FileSystem, ObjectError> {
@@ -127,15 +161,19 @@ impl FileSystem {
             usage: Totals::default(),
             next_serial: 1,
         };
-        for (volume, (name, access)) in preopens.iter().enumerate() {
+        let now_ns = invocation.clock_start().unix_ns();
+        for (volume, (name, access)) in invocation.preopens().iter().enumerate() {
             let before = state.get(name).copied().unwrap_or_else(empty_tree);
+            // What a real folder holds already is not the guest's to account for; what it adds there is.
             let totals = match access {
-                Access::ReadWrite => read_tree(&*files.objects, &before)?.totals(),
-                Access::ReadOnly => Totals::default(),
+                Access::ReadWrite if !invocation.mounts().contains(name) => {
+                    read_tree(&*files.objects, &before)?.totals()
+                }
+                _ => Totals::default(),
             };
             files.usage = files.usage.plus(totals);
-            let folder = Folder { parent: None, depth: 0, base: before, totals, entries: None };
-            let root = files.insert(volume, 0, What::Folder(folder));
+            let folder = Folder::stored(None, before, totals);
+            let root = files.insert(volume, now_ns, What::Folder(folder));
             files.volumes.push(Volume { name: name.clone(), root, access: *access, before, changed: false });
         }
         Ok(files)
@@ -157,11 +195,11 @@ impl FileSystem {
         };
         match self.free.pop() {
             Some(id) => {
-                self.nodes[id.0 as usize] = Some(node);
+                self.nodes[id.0] = Some(node);
                 id
             }
             None => {
-                let id = NodeId(self.nodes.len() as u32);
+                let id = NodeId(self.nodes.len());
                 self.nodes.push(Some(node));
                 id
             }
@@ -174,7 +212,7 @@ impl FileSystem {
         reason = "ids are private and die with their node: a dangling one is a bug to stop at"
     )]
     fn node(&self, id: NodeId) -> &Node {
-        self.nodes[id.0 as usize].as_ref().expect("a node id outlived its node")
+        self.nodes[id.0].as_ref().expect("a node id outlived its node")
     }
 
     /// As [`node`](FileSystem::node), to change it.
@@ -183,7 +221,7 @@ impl FileSystem {
         reason = "ids are private and die with their node: a dangling one is a bug to stop at"
     )]
     fn node_mut(&mut self, id: NodeId) -> &mut Node {
-        self.nodes[id.0 as usize].as_mut().expect("a node id outlived its node")
+        self.nodes[id.0].as_mut().expect("a node id outlived its node")
     }
 
     fn volume_of(&self, id: NodeId) -> &Volume {
@@ -210,7 +248,7 @@ impl FileSystem {
 }
 
 impl World {
-    /// An object of a snapshot, from the few at hand or from outside.
+    /// A chunk or list of a snapshot, from the few at hand or from outside.
     fn object(&mut self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, Stop> {
         let cached = &mut self.files.cached;
         if let Some(at) = cached.iter().position(|(key, _)| key == digest) {
@@ -219,14 +257,18 @@ impl World {
             cached.push(found);
             return Ok(bytes);
         }
-        self.meter.spend(price::OBJECT)?;
-        let bytes = self.files.objects.get(kind, digest)?;
+        let bytes = self.fetch(kind, digest)?;
         let cached = &mut self.files.cached;
         if cached.len() == CACHED_OBJECTS {
             cached.remove(0);
         }
         cached.push((*digest, bytes.clone()));
         Ok(bytes)
+    }
+
+    fn fetch(&mut self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, Stop> {
+        self.meter.spend(price::OBJECT)?;
+        Ok(self.files.objects.get(kind, digest)?)
     }
 
     /// The entries of a folder; reads them the first time.
@@ -240,13 +282,12 @@ impl World {
     }
 
     fn read_entries(&mut self, tree: &Digest) -> Result<Vec<(Name, Slot)>, Stop> {
-        let bytes = self.object(Kind::Tree, tree)?;
+        let bytes = self.fetch(Kind::Tree, tree)?;
         let read =
             snapshot::Tree::decode(&bytes).map_err(|error| Stop::Fault(alloc::format!("tree {tree}: {error}")))?;
-        let names: usize = read.entries().iter().map(|entry| entry.name.as_str().len()).sum();
-        let count = read.entries().len() as u64;
-        self.meter.take_memory_or_stop(names as u64 + count * SLOT_BYTES)?;
-        self.meter.spend(count * price::ENTRY)?;
+        let held = |entry: &Entry| SLOT_BYTES + (entry.name.as_str().len() + target_bytes(&entry.node)) as u64;
+        self.meter.spend(read.entries().len() as u64 * price::ENTRY)?;
+        self.meter.take_memory_or_stop(read.entries().iter().map(held).sum())?;
         let slot = |entry: Entry| (entry.name, Slot::Cold { modified_ns: entry.modified_ns, node: entry.node });
         Ok(read.into_entries().into_iter().map(slot).collect())
     }
@@ -254,22 +295,19 @@ impl World {
     /// The node that `name` stands for in a folder.
     fn lookup(&mut self, folder: NodeId, name: &str) -> Result<Option<NodeId>, Failure> {
         let (modified_ns, node) = match self.entries(folder)?.get(name) {
-            None => return Ok(None),
+            None => {
+                self.miss(folder, name)?;
+                return Ok(None);
+            }
             Some(Slot::Live(id)) => return Ok(Some(*id)),
             Some(Slot::Cold { modified_ns, node }) => (*modified_ns, node.clone()),
         };
-        let held = match &node {
-            snapshot::Node::Link { target } => target.len() as u64,
-            _ => 0,
-        };
-        self.meter.take_memory_or_stop(NODE_BYTES + held)?;
-        let depth = self.files.folder(folder)?.depth + 1;
+        // A link's target has been counted with its entry.
+        self.meter.take_memory_or_stop(NODE_BYTES)?;
         let volume = self.files.node(folder).volume;
         let what = match node {
             snapshot::Node::File { size, content } => What::File(Content::stored(size, content)),
-            snapshot::Node::Folder { tree, totals } => {
-                What::Folder(Folder { parent: Some(folder), depth, base: tree, totals, entries: None })
-            }
+            snapshot::Node::Folder { tree, totals } => What::Folder(Folder::stored(Some(folder), tree, totals)),
             snapshot::Node::Link { target } => What::Link(target),
         };
         let id = self.files.insert(volume, modified_ns, what);
@@ -279,12 +317,34 @@ impl World {
         Ok(Some(id))
     }
 
-    /// Fails unless `folder` may be changed: its volume is granted read-write, and it is still in it.
-    fn check_changeable(&self, folder: NodeId) -> Result<(), Errno> {
-        if self.files.volume_of(folder).access == Access::ReadOnly {
-            return Err(Errno::ReadOnly);
+    /// Remembers that a name was looked up and is not there.
+    fn miss(&mut self, folder: NodeId, name: &str) -> Result<(), Failure> {
+        if self.files.folder(folder)?.missed.contains(name) {
+            return Ok(());
         }
-        if self.files.node(folder).names == 0 { Err(Errno::NoEntry) } else { Ok(()) }
+        let Ok(missed) = Name::new(name) else { return Ok(()) };
+        self.meter.take_memory_or_stop(SLOT_BYTES + name.len() as u64)?;
+        self.files.folder_mut(folder)?.missed.insert(missed);
+        Ok(())
+    }
+
+    /// Whether a folder holds nothing.
+    fn is_empty(&self, id: NodeId) -> Result<bool, Errno> {
+        let folder = self.files.folder(id)?;
+        Ok(folder.entries.as_ref().map_or(folder.base == empty_tree(), BTreeMap::is_empty))
+    }
+
+    /// Fails unless the descriptor is of a folder in a volume that is granted read-write.
+    fn check_changeable(&self, base: &Descriptor) -> Result<(), Errno> {
+        self.files.folder(base.node)?;
+        if self.files.volume_of(base.node).access == Access::ReadOnly { Err(Errno::ReadOnly) } else { Ok(()) }
+    }
+
+    /// As [`check_changeable`](World::check_changeable), for calls on two folders.
+    fn check_both_changeable(&self, old: &Descriptor, new: &Descriptor) -> Result<(), Errno> {
+        self.files.folder(old.node)?;
+        self.check_changeable(new)?;
+        self.check_changeable(old)
     }
 
     /// Gives `name` in `folder` to a node that has been counted for it; the name must be free.
@@ -341,13 +401,9 @@ impl World {
         if node.names > 0 || node.handles > 0 {
             return;
         }
-        let held = match &node.what {
-            What::File(content) => content.memory_bytes(),
-            What::Link(target) => target.len() as u64,
-            What::Folder(_) => 0,
-        };
+        let held = node.what.memory_bytes();
         self.meter.return_memory(NODE_BYTES + held);
-        self.files.nodes[id.0 as usize] = None;
+        self.files.nodes[id.0] = None;
         self.files.free.push(id);
     }
 

@@ -1,6 +1,6 @@
 //! Opening, and what is done with an open file: reading, writing, setting its size, making streams.
 
-use super::resolve::Follow;
+use super::resolve::Walk;
 use super::{Content, NodeId, What};
 use crate::World;
 use crate::failure::{Errno, Failure};
@@ -78,11 +78,8 @@ impl World {
             return Err(Errno::ReadOnly.into());
         }
         let only_new = options.create && options.exclusive;
-        let follow = if options.follow && !only_new { Follow::Yes } else { Follow::No };
-        let place = self.resolve(base.node, path, follow)?;
-        if options.create && (place.slash || place.name.is_none()) {
-            return Err(Errno::IsDirectory.into());
-        }
+        let walk = Walk { follow: options.follow && !only_new, create: options.create };
+        let place = self.resolve(base.node, path, walk)?;
         let node = match (place.node, place.name) {
             (Some(_), _) if only_new => return Err(Errno::Exist.into()),
             (Some(node), _) => {
@@ -98,7 +95,6 @@ impl World {
                 node
             }
             (None, Some(name)) if options.create => {
-                self.check_changeable(place.folder)?;
                 self.take_node(&name, 0)?;
                 let volume = self.files.node(place.folder).volume;
                 let node = self.files.insert(volume, self.clock.wall_ns(), What::File(Content::default()));
@@ -131,7 +127,11 @@ impl World {
     pub fn read(&mut self, descriptor: &Descriptor, length: u64, offset: u64) -> Result<Vec<u8>, Failure> {
         let length = length.min(STREAM_BYTES);
         self.meter.spend(length * price::BYTE)?;
-        if self.files.is_folder(descriptor.node) || !descriptor.options.read {
+        if self.files.is_folder(descriptor.node) {
+            return Err(Errno::BadDescriptor.into());
+        }
+        check_offset(offset)?;
+        if !descriptor.options.read {
             return Err(Errno::BadDescriptor.into());
         }
         self.file_read(descriptor.node, offset, length)
@@ -145,6 +145,7 @@ impl World {
     pub fn write(&mut self, descriptor: &Descriptor, bytes: &[u8], offset: u64) -> Result<(), Failure> {
         self.meter.spend(bytes.len() as u64 * price::BYTE)?;
         self.check_writable(descriptor)?;
+        check_offset(offset)?;
         if !descriptor.options.write {
             return Err(Errno::BadDescriptor.into());
         }
@@ -191,4 +192,9 @@ impl World {
         }
         if self.files.volume_of(descriptor.node).access == Access::ReadOnly { Err(Errno::ReadOnly) } else { Ok(()) }
     }
+}
+
+/// Offsets are signed for Linux, and a negative one is found before anything else is wrong.
+pub(crate) fn check_offset(offset: u64) -> Result<(), Errno> {
+    if i64::try_from(offset).is_err() { Err(Errno::Invalid) } else { Ok(()) }
 }

@@ -23,6 +23,7 @@ impl World {
     /// NotDirectory for a file.
     pub fn read_folder(&mut self, descriptor: &Descriptor) -> Result<FolderStream, Failure> {
         self.entries(descriptor.node)?;
+        self.files.folder_mut(descriptor.node)?.listed = true;
         self.hold(descriptor.node);
         Ok(FolderStream { node: descriptor.node, after: None })
     }

@@ -1,6 +1,6 @@
 //! Removing files, links and empty folders.
 
-use super::resolve::Follow;
+use super::resolve::without_slashes;
 use super::{Descriptor, NodeId, What};
 use crate::World;
 use crate::failure::{Errno, Failure};
@@ -11,37 +11,36 @@ impl World {
     /// # Errors
     /// IsDirectory for a folder.
     pub fn unlink_file(&mut self, base: &Descriptor, path: &str) -> Result<(), Failure> {
-        let place = self.resolve(base.node, path, Follow::Never)?;
-        let id = place.existing()?;
-        let Some(name) = &place.name else { return Err(Errno::IsDirectory.into()) };
+        self.check_changeable(base)?;
+        let parent = self.parent(base.node, path)?;
+        let Some(last) = parent.last else { return Err(Errno::IsDirectory.into()) };
+        let (name, found) = self.look(parent.folder, last)?;
+        let id = found.ok_or(Errno::NoEntry)?;
         if self.files.is_folder(id) {
             return Err(Errno::IsDirectory.into());
         }
-        if place.slash {
-            return Err(Errno::NotDirectory.into());
-        }
-        self.check_changeable(place.folder)?;
-        self.detach(place.folder, name.as_str())?;
+        self.detach(parent.folder, name.as_str())?;
         self.forget_name(id);
         Ok(())
     }
 
-    /// Removes an empty folder.
+    /// Removes an empty folder. A slash at the end is allowed.
     ///
     /// # Errors
-    /// NotDirectory for anything else, NotEmpty if it holds something, Invalid for `.`, Busy for the volume's top.
+    /// NotDirectory for anything else, NotEmpty if it holds something, Invalid for `.` and `..`.
     pub fn remove_folder(&mut self, base: &Descriptor, path: &str) -> Result<(), Failure> {
-        let place = self.resolve(base.node, path, Follow::Never)?;
-        let id = place.existing()?;
-        let Some(name) = &place.name else { return Err(Errno::Invalid.into()) };
+        self.check_changeable(base)?;
+        let parent = self.parent(base.node, without_slashes(path).0)?;
+        let Some(last) = parent.last else { return Err(Errno::Invalid.into()) };
+        let (name, found) = self.look(parent.folder, last)?;
+        let id = found.ok_or(Errno::NoEntry)?;
         if !self.files.is_folder(id) {
             return Err(Errno::NotDirectory.into());
         }
-        self.check_changeable(place.folder)?;
-        if !self.entries(id)?.is_empty() {
+        if !self.is_empty(id)? {
             return Err(Errno::NotEmpty.into());
         }
-        self.detach(place.folder, name.as_str())?;
+        self.detach(parent.folder, name.as_str())?;
         self.forget_name(id);
         Ok(())
     }

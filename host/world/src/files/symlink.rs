@@ -1,6 +1,6 @@
 //! Symbolic links: made with any relative target, followed only inside the volume.
 
-use super::resolve::{Follow, PATH_BYTES_MAX};
+use super::resolve::PATH_BYTES_MAX;
 use super::{Descriptor, What};
 use crate::World;
 use crate::failure::{Errno, Failure};
@@ -12,9 +12,11 @@ impl World {
     /// # Errors
     /// NotPermitted for an absolute target, NoEntry for an empty one, Exist if the name is taken.
     pub fn symlink(&mut self, base: &Descriptor, target: &str, path: &str) -> Result<(), Failure> {
+        self.check_changeable(base)?;
         if target.starts_with('/') {
             return Err(Errno::NotPermitted.into());
         }
+        let parent = self.parent(base.node, path)?;
         if target.is_empty() {
             return Err(Errno::NoEntry.into());
         }
@@ -24,16 +26,12 @@ impl World {
         if target.len() >= PATH_BYTES_MAX {
             return Err(Errno::NameTooLong.into());
         }
-        let place = self.resolve(base.node, path, Follow::Never)?;
-        let (None, Some(name)) = (place.node, place.name) else { return Err(Errno::Exist.into()) };
-        if place.slash {
-            return Err(Errno::NoEntry.into());
-        }
-        self.check_changeable(place.folder)?;
+        let last = parent.last.ok_or(Errno::Exist)?;
+        let (name, None) = self.look(parent.folder, last)? else { return Err(Errno::Exist.into()) };
         self.take_node(&name, target.len() as u64)?;
-        let volume = self.files.node(place.folder).volume;
+        let volume = self.files.node(parent.folder).volume;
         let id = self.files.insert(volume, self.clock.wall_ns(), What::Link(target.into()));
-        self.attach(place.folder, name, id)
+        self.attach(parent.folder, name, id)
     }
 
     /// Where the link at `path` points.
@@ -41,8 +39,10 @@ impl World {
     /// # Errors
     /// Invalid if it is no link.
     pub fn read_link(&mut self, base: &Descriptor, path: &str) -> Result<String, Failure> {
-        let id = self.resolve(base.node, path, Follow::No)?.existing()?;
-        match &self.files.node(id).what {
+        let parent = self.parent(base.node, path)?;
+        let last = parent.last.ok_or(Errno::Invalid)?;
+        let (_, found) = self.look(parent.folder, last)?;
+        match &self.files.node(found.ok_or(Errno::NoEntry)?).what {
             What::Link(target) => Ok(String::from(&**target)),
             _ => Err(Errno::Invalid.into()),
         }

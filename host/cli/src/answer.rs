@@ -1,0 +1,105 @@
+//! The one form of an answer: `ok`, `command`, `result`, `rules`, `skills`, `issue` (rules R1 to R3). Every command but a plain `run`
+//! answers through [`Output::answer`] or [`Output::list`]; what a caller selects is selected here, for all of them alike.
+
+use crate::agent;
+use crate::output::{Fault, Format, Output};
+use crate::selection::{self, Page};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use serde_json::{Value, json};
+
+impl Output {
+    /// Answers with what a command found or did. `human` says the same to people.
+    pub(crate) fn answer(
+        &self,
+        command: &str,
+        result: Value,
+        human: impl FnOnce(&Value) -> String,
+    ) -> Result<(), Fault> {
+        self.answer_as(true, command, result, human)
+    }
+
+    /// As [`Output::answer`], also for an answer about something that went wrong.
+    pub(crate) fn answer_as(
+        &self,
+        ok: bool,
+        command: &str,
+        mut result: Value,
+        human: impl FnOnce(&Value) -> String,
+    ) -> Result<(), Fault> {
+        self.shaping.purify(&mut result);
+        selection::keep(&mut result, &self.shaping.fields).map_err(Fault::usage)?;
+        if let Some(path) = &self.shaping.query {
+            let found = path.find(&result).ok_or_else(|| {
+                let keys = result.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>().join(", "));
+                let suggestion = format!("paths begin in the result, which has: {}", keys.unwrap_or_default());
+                let report = ErrorReport::new(ErrorCode::NotFound, "the answer has nothing at that path");
+                Fault::from(report.suggest(suggestion))
+            })?;
+            return match (self.format, found) {
+                (Format::Human, Value::String(text)) => self.text(text),
+                _ => self.json(found),
+            };
+        }
+        match self.format {
+            Format::Human => self.text(&human(&result)),
+            Format::Json => self.json(&json!({
+                "ok": ok,
+                "command": command,
+                "result": result,
+                "rules": agent::rules(),
+                "skills": agent::skills(),
+                "issue": agent::ISSUE,
+            })),
+        }
+    }
+
+    /// Answers with one page of a list.
+    pub(crate) fn list(
+        &self,
+        command: &str,
+        items: Vec<Value>,
+        page: &Page,
+        human: impl FnOnce(&[Value]) -> String,
+    ) -> Result<(), Fault> {
+        let (total, offset) = (items.len() as u64, page.offset as usize);
+        let items = items.into_iter().skip(offset).take(page.limit as usize).collect();
+        self.part(command, items, total, page, human)
+    }
+
+    /// Answers with items that are one page already, of `total` in all.
+    pub(crate) fn part(
+        &self,
+        command: &str,
+        items: Vec<Value>,
+        total: u64,
+        page: &Page,
+        human: impl FnOnce(&[Value]) -> String,
+    ) -> Result<(), Fault> {
+        let has_more = u64::from(page.offset) + (items.len() as u64) < total;
+        let mut result = json!({
+            "items": items, "total": total, "limit": page.limit, "offset": page.offset, "has_more": has_more,
+        });
+        if page.ndjson {
+            self.shaping.purify(&mut result);
+            selection::keep(&mut result, &self.shaping.fields).map_err(Fault::usage)?;
+            return self.lines(result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default());
+        }
+        self.answer(command, result, |result| {
+            let items = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let mut text = human(items);
+            if has_more {
+                text.push_str(&format!("\n… more with --offset {}", page.offset as usize + items.len()));
+            }
+            text
+        })
+    }
+
+    /// Prints values, one a line.
+    pub(crate) fn lines(&self, values: &[Value]) -> Result<(), Fault> {
+        match values {
+            [] => Ok(()),
+            values => self.text(&values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")),
+        }
+    }
+}

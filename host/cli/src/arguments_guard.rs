@@ -1,0 +1,61 @@
+//! The guardrails for the host's own parameters (rules G2, G3, G8, S4): strict, and there is no flag that waives them. What is
+//! declared as text for people may hold shell syntax. The guest's arguments are judged by the library, as their package says.
+
+use crate::output::Fault;
+use clap::{Arg, ArgMatches, Command};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::guard::{self, Rule};
+use hutch_model::manifest::Guard;
+
+/// The trailing words that belong to a guest.
+const GUEST: &str = "arguments";
+
+/// Judges every value on the line. A value that can't be read as text is refused: nobody has judged it.
+pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault> {
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        if id == GUEST || !matches.try_contains_id(id).unwrap_or(false) {
+            continue;
+        }
+        let Ok(Some(values)) = matches.try_get_raw(id) else { continue };
+        for value in values {
+            let policy = if is_prose(argument) { Guard::Text } else { Guard::Strict };
+            match value.to_str() {
+                Some(text) => guard::check(&[text.to_owned()], policy, None, None)
+                    .map_err(|violation| refused(argument, violation.rule, violation.what))?,
+                None => return Err(refused(argument, Rule::TraversalAndControl, "is not text")),
+            }
+        }
+    }
+    match matches.subcommand() {
+        Some((name, matches)) => command.find_subcommand(name).map_or_else(
+            // A command that the description does not know: nobody can judge its values.
+            || Err(Fault::usage("the command line can't be judged")),
+            |inner| check(inner, matches),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Whether a value is prose: its name on the line says so, as `TEXT` or `NAME=TEXT`.
+fn is_prose(argument: &Arg) -> bool {
+    argument.get_value_names().is_some_and(|names| names.iter().any(|name| name.ends_with("TEXT")))
+}
+
+fn refused(argument: &Arg, rule: Rule, what: &str) -> Fault {
+    let name = crate::description::parameter_name(argument);
+    let suggestion = match rule {
+        Rule::Secrets => "pass secrets with --secret NAME, from the environment",
+        Rule::SensitivePaths => "copy what is needed to a file of another name",
+        Rule::ShellMetacharacters => "no shell reads it: leave shell syntax out",
+        Rule::TraversalAndControl => {
+            "write the path without .. and without control characters, from the root if need be"
+        }
+    };
+    ErrorReport::new(ErrorCode::ArgumentRefused, format!("{name} {what} (rule {})", rule.id()))
+        .suggest(suggestion)
+        .detail("rule", rule.id())
+        .detail("argument", name)
+        .into()
+}

@@ -1,0 +1,127 @@
+//! Many invocations of one package in one call: read from standard input before the first is made, bounded in number and size
+//! (rules I3, C5, G7). Each is a JSON array of arguments, or an object; one a line, or all in one array or under `items`.
+
+use crate::output::Fault;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::instant::Instant;
+use hutch_model::invocation::Seed;
+use serde::Deserialize;
+use serde_json::Value;
+use std::io::{IsTerminal, Read};
+
+/// The most bytes of a whole batch.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// What differs between the invocations of a batch; everything else is as on the command line.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Item {
+    /// The guest's arguments.
+    pub(crate) arguments: Vec<String>,
+    /// What the guest reads on standard input.
+    #[serde(default)]
+    pub(crate) stdin: String,
+    /// The guest's clock.
+    #[serde(default)]
+    pub(crate) now: Option<Instant>,
+    /// The guest's randomness.
+    #[serde(default)]
+    pub(crate) seed: Option<Seed>,
+    // What `hutch examples` says besides: so that its answer is a batch as it is.
+    #[serde(default, rename = "command")]
+    _command: Option<String>,
+    #[serde(default, rename = "description")]
+    _description: Option<String>,
+    #[serde(default, rename = "exit_status")]
+    _exit_status: Option<u8>,
+    #[serde(default, rename = "line")]
+    _line: Option<String>,
+}
+
+/// Reads a batch of at most `max` invocations from standard input, which must not be a terminal.
+pub(crate) fn read(max: u32) -> Result<Vec<Item>, Fault> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        let message = "standard input is a terminal, which hutch never waits for";
+        return Err(ErrorReport::new(ErrorCode::StdinTerminal, message).suggest("pipe the batch").into());
+    }
+    let mut text = String::new();
+    let read = stdin.take(BYTES_MAX + 1).read_to_string(&mut text);
+    read.map_err(|error| Fault::usage(format!("the batch can't be read: {error}")))?;
+    if text.len() as u64 > BYTES_MAX {
+        return Err(too_many(format!("the batch is longer than {BYTES_MAX} bytes")));
+    }
+    parse(&text, max)
+}
+
+fn too_many(message: String) -> Fault {
+    ErrorReport::new(ErrorCode::StdinLimit, message)
+        .suggest("send several smaller batches, or raise --batch-max")
+        .into()
+}
+
+fn parse(text: &str, max: u32) -> Result<Vec<Item>, Fault> {
+    let mut values = Vec::new();
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    while let Some(document) = documents.next() {
+        let at = documents.byte_offset();
+        let document =
+            document.map_err(|error| Fault::usage(format!("the batch is no JSON near byte {at}: {error}")))?;
+        match document {
+            // One array of everything; an array of texts alone is one invocation.
+            Value::Array(items) if !items.iter().all(Value::is_string) || items.is_empty() => values.extend(items),
+            Value::Object(mut fields) if fields.contains_key("result") || fields.contains_key("items") => {
+                let mut result = fields.remove("result").unwrap_or(Value::Object(fields));
+                match result.get_mut("items").map(Value::take) {
+                    Some(Value::Array(items)) => values.extend(items),
+                    _ => return Err(Fault::usage("the answer given as a batch has no items")),
+                }
+            }
+            one => values.push(one),
+        }
+        if values.len() > max as usize {
+            return Err(too_many(format!("the batch has more than {max} invocations")));
+        }
+    }
+    if values.is_empty() {
+        return Err(Fault::usage("the batch is empty"));
+    }
+    values.into_iter().enumerate().map(|(at, value)| item(at, value)).collect()
+}
+
+fn item(at: usize, value: Value) -> Result<Item, Fault> {
+    let value = if value.is_array() { serde_json::json!({"arguments": value}) } else { value };
+    serde_json::from_value(value).map_err(|error| Fault::usage(format!("invocation {at} of the batch: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_a_batch_is_the_same_batch() {
+        let forms = [
+            "{\"arguments\":[\"add\",\"x\"]}\n{\"arguments\":[\"list\"]}\n",
+            "[\"add\",\"x\"] [\"list\"]",
+            "[[\"add\",\"x\"],{\"arguments\":[\"list\"]}]",
+            r#"{"ok":true,"result":{"items":[{"arguments":["add","x"],"exit_status":0,"line":"l"},["list"]]},"rules":[]}"#,
+            r#"{"items":[["add","x"],["list"]]}"#,
+        ];
+        for form in forms {
+            let items = parse(form, 2).unwrap();
+            let arguments: Vec<Vec<String>> = items.into_iter().map(|item| item.arguments).collect();
+            assert_eq!(arguments, [vec!["add".to_owned(), "x".to_owned()], vec!["list".to_owned()]], "{form}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_batch_is_refused_whole() {
+        for text in
+            ["", "nonsense", "{}", "[1]", r#"{"arguments":["a"],"yes":true}"#, r#"{"result":{}}"#, "[]", "[\"a\"] {"]
+        {
+            assert_eq!(parse(text, 10).unwrap_err().report().code, ErrorCode::Usage, "{text}");
+        }
+        assert_eq!(parse("[\"a\"] [\"b\"]", 1).unwrap_err().report().code, ErrorCode::StdinLimit);
+    }
+}

@@ -1,0 +1,33 @@
+//! `hutch apply`: commits what a plan said.
+
+use super::instance::InstanceArguments;
+use super::run::finish;
+use crate::arguments::Global;
+use crate::invocation::secret_values;
+use crate::output::{Fault, Output};
+use crate::surroundings;
+use clap::Args;
+use hutch::EntryName;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArguments {
+    /// Give a secret that the plan was given, from this process's environment; may be repeated
+    #[arg(long = "secret", value_name = "NAME")]
+    secrets: Vec<String>,
+    /// Answer with one JSON document about the run instead of the guest's output
+    #[arg(long)]
+    envelope: bool,
+    #[command(flatten)]
+    instance: InstanceArguments,
+    /// The plan: its plan_id or the beginning of it, @ and its number in the ledger, or last
+    #[arg(value_name = "PLAN")]
+    plan: EntryName,
+}
+
+pub(super) fn apply(global: &Global, own: &ApplyArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let (host, package, _) = own.instance.open_package(global)?;
+    let secrets = secret_values(&own.secrets)?;
+    let answer = host.apply(&package, &own.instance.instance, &own.plan, &secrets, surroundings::now())?;
+    finish("apply", &answer, own.envelope || output.shaping.selects(), output)
+}

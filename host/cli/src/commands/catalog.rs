@@ -1,0 +1,90 @@
+//! `hutch catalog`: which packages there are, from their front matter alone (the first tier of disclosure).
+
+use crate::arguments::Global;
+use crate::output::{Fault, Output};
+use crate::packages::{self, Place};
+use crate::{human, selection::Page};
+use clap::Args;
+use hutch::package::Outline;
+use hutch_model::manifest::Manifest;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct CatalogArguments {
+    /// Folders to list besides the installed packages: each a package, or a folder of packages
+    #[arg(value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    #[command(flatten)]
+    page: Page,
+}
+
+pub(super) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let items = outlines(global, &own.folders, output)?;
+    let items = items.iter().map(|(outline, place)| entry(outline.manifest(), place)).collect();
+    output.list("catalog", items, &own.page, |items| {
+        human::table(
+            items,
+            &[("call", "PACKAGE"), ("version", "VERSION"), ("trust", "TRUST"), ("description", "DESCRIPTION")],
+        )
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The installed packages and those in the given folders, each by its front matter. One that can't be read is remarked upon.
+pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) -> Result<Vec<(Outline, Place)>, Fault> {
+    let mut found = Vec::new();
+    let mut take = |place: Place, folder: &Path| match packages::folder(folder).map(Outline::open) {
+        Ok(Ok(outline)) => found.push((outline, place)),
+        Ok(Err(error)) => output.remark(&format!("left out {}: {error}", place.word())),
+        Err(fault) => output.remark(&format!("left out {}: {}", place.word(), fault.report().message)),
+    };
+    let installed = packages::installed(global)?;
+    for pin in installed.pins()? {
+        match pin {
+            Ok(pin) => {
+                let folder = installed.folder_of(&pin);
+                take(Place::Installed(Box::new(pin)), &folder);
+            }
+            Err(error) => output.remark(&format!("left out: {error}")),
+        }
+    }
+    for folder in folders {
+        let dir = packages::folder(folder)?;
+        if dir.exists("APP.md") {
+            take(Place::Local(folder.clone()), folder);
+            continue;
+        }
+        let names = dir.entries().map_err(|error| Fault::file(folder, &error))?;
+        let mut names: Vec<PathBuf> = names.filter_map(|entry| Some(entry.ok()?.file_name().into())).collect();
+        names.sort();
+        for name in names.iter().filter(|name| dir.exists(name.join("APP.md"))) {
+            take(Place::Local(folder.join(name)), &folder.join(name));
+        }
+    }
+    Ok(found)
+}
+
+/// What the catalog says of a package.
+fn entry(manifest: &Manifest, place: &Place) -> Value {
+    let (provenance, digest) = match place {
+        Place::Local(path) => (path.display().to_string(), None),
+        Place::Installed(pin) => (pin.source.clone(), Some(pin.digest)),
+    };
+    json!({
+        "slug": manifest.slug().as_str(),
+        "name": manifest.name(),
+        "version": manifest.version().to_string(),
+        "description": manifest.description(),
+        "call": place.word(),
+        "commands": manifest.commands().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "confirmation_required": manifest.confirmation_required().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "scheduling": manifest.scheduling(),
+        "skills": manifest.skills().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "tags": manifest.tags(),
+        "trust": place.trust(),
+        "provenance": provenance,
+        "digest": digest,
+    })
+}

@@ -1,0 +1,47 @@
+//! `hutch examples`: calls that a package shows, in the form that `run --json-input` reads.
+
+use super::meta::wanted;
+use crate::arguments::Global;
+use crate::output::{Fault, Output};
+use crate::{human, packages, quote, selection::Page};
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct ExamplesArguments {
+    /// The folder that holds APP.md, or an installed package
+    #[arg(value_name = "PACKAGE")]
+    package: PathBuf,
+    /// The words of one command; those of all are shown if absent
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+    #[command(flatten)]
+    page: Page,
+}
+
+pub(super) fn examples(global: &Global, own: &ExamplesArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let (outline, place) = packages::outline(global, &own.package)?;
+    let file = packages::contract(global, &own.package, &outline)?;
+    let call = place.word();
+    let mut items: Vec<Value> = Vec::new();
+    for command in wanted(file.contract(), &own.command, &call)? {
+        items.extend(command.examples.iter().map(|example| {
+            let words = ["hutch", "run", &call].into_iter().chain(example.args.iter().map(String::as_str));
+            json!({
+                "command": command.name,
+                "description": example.description,
+                "arguments": example.args,
+                "exit_status": example.exit_status,
+                "line": quote::line(words),
+            })
+        }));
+    }
+    output.list("examples", items, &own.page, |items| {
+        let line = |item: &Value, field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let lines = items.iter().map(|item| format!("# {}\n{}", line(item, "description"), line(item, "line")));
+        human::bold(outline.manifest().name()) + "\n" + &lines.collect::<Vec<_>>().join("\n")
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,101 @@
+//! `hutch explain-error`: what a code means and what helps. Codes of the host, of `check`, and those that a package declares.
+
+use crate::arguments::Global;
+use crate::output::{Fault, Output};
+use crate::{human, packages};
+use clap::Args;
+use hutch_model::contract::Failure;
+use hutch_model::diagnostic::{Code, Severity};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
+pub(crate) struct ExplainErrorArguments {
+    /// The package whose code it is; the host's codes are searched if absent
+    #[arg(value_name = "PACKAGE")]
+    package: Option<PathBuf>,
+    /// The code, as FUEL_LIMIT
+    #[arg(value_name = "CODE", required = true)]
+    code: Option<String>,
+}
+
+pub(super) fn explain_error(global: &Global, own: &ExplainErrorArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let code = own.code.as_deref().unwrap_or_default();
+    let (meanings, known) = match &own.package {
+        Some(path) => of_package(global, path, code)?,
+        None => of_host(code),
+    };
+    if meanings.is_empty() {
+        let near = known.iter().min_by_key(|known| strsim::osa_distance(known, &code.to_uppercase()));
+        let report = ErrorReport::new(ErrorCode::NotFound, format!("there is no code {code:?} here"));
+        return Err(match near.filter(|near| strsim::osa_distance(near, &code.to_uppercase()) <= 3) {
+            Some(near) => report.suggest(format!("did you mean {near}?")).fixed_by(
+                format!("hutch explain-error {near}"),
+                "explains that code",
+                "none",
+            ),
+            None => report.suggest("name the package first if it is one of its codes"),
+        }
+        .into());
+    }
+    output.answer("explain-error", json!({"code": code, "meanings": meanings}), human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn of_host(code: &str) -> (Vec<Value>, Vec<String>) {
+    let host = ErrorCode::from_text(code).map(|code| {
+        json!({
+            "origin": "host",
+            "cause": code.meaning(),
+            "exit_status": code.exit_status(),
+            "fix": code.fix(),
+            "retry": retry(code),
+            "state_kept": false,
+        })
+    });
+    let check = Code::from_text(code).map(|code| {
+        json!({
+            "origin": "check",
+            "cause": code.meaning(),
+            "severity": code.severity(),
+            "exit_status": if code.severity() == Severity::Error { ErrorCode::PackageInvalid.exit_status() } else { 0 },
+            "fix": code.fix(),
+            "retry": "after the package is mended",
+        })
+    });
+    let known = ErrorCode::ALL.iter().map(|code| code.text()).chain(Code::ALL.iter().map(|code| code.text()));
+    (host.into_iter().chain(check).collect(), known.map(str::to_owned).collect())
+}
+
+/// When the same call may succeed.
+fn retry(code: ErrorCode) -> &'static str {
+    match (code, code.exit_status()) {
+        (ErrorCode::Conflict | ErrorCode::InstanceBusy, _) => "at once, on the new state",
+        (ErrorCode::WallTimeLimit | ErrorCode::HostFault, _) => "once; it may have been the machine",
+        (ErrorCode::ConfirmationRequired, _) => "with --yes, after the user agreed",
+        (_, 40..=44) => "with less work or a higher limit; it ends the same way otherwise",
+        _ => "after the call is corrected; it ends the same way otherwise",
+    }
+}
+
+fn of_package(global: &Global, path: &std::path::Path, code: &str) -> Result<(Vec<Value>, Vec<String>), Fault> {
+    let (outline, _) = packages::outline(global, path)?;
+    let file = packages::contract(global, path, &outline)?;
+    let contract = file.contract();
+    let explain = |failure: &Failure| {
+        let commands = contract.commands.iter().filter(|command| command.errors.contains(&failure.code));
+        json!({
+            "origin": contract.name,
+            "cause": failure.description,
+            "exit_status": failure.exit_status,
+            "fix": failure.fix,
+            "commands": commands.map(|command| command.name.as_str()).collect::<Vec<_>>(),
+        })
+    };
+    let meanings = contract.errors.iter().filter(|failure| failure.code == code).map(explain).collect();
+    Ok((meanings, contract.errors.iter().map(|failure| failure.code.clone()).collect()))
+}

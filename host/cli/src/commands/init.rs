@@ -1,0 +1,88 @@
+//! `hutch init`: a new package from a template: `NAME/package` runs and passes its check as it is, `NAME/guest` is the source that
+//! its component was built from.
+
+use crate::arguments::Global;
+use crate::output::{Fault, Output};
+use crate::{human, quote};
+use clap::Args;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::names::Slug;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArguments {
+    /// The package's slug: lower-case words joined by -
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The folder to make NAME in
+    #[arg(long = "in", value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+}
+
+macro_rules! template {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_bytes!(concat!("../../template/", $path)) as &[u8])),*]
+    };
+}
+
+const TEMPLATE: &[(&str, &[u8])] = template![
+    "package/APP.md",
+    "package/app/app.wasm",
+    "package/schemas/commands.json",
+    "package/skills/usage/SKILL.md",
+    "guest/Cargo.toml",
+    "guest/Cargo.lock",
+    "guest/README.md",
+    "guest/src/main.rs",
+];
+
+pub(super) fn init(global: &Global, own: &InitArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let slug = Slug::parse(&own.name).map_err(|error| {
+        let report = ErrorReport::new(ErrorCode::Usage, format!("NAME: {error}"));
+        Fault::from(match Slug::derived(&own.name) {
+            Some(near) => report.suggest(format!("did you mean {near}?")).fixed_by(
+                format!("hutch init {near}"),
+                "makes it under that name",
+                "low",
+            ),
+            None => report,
+        })
+    })?;
+    let folder = own.folder.join(slug.as_str());
+    if folder.symlink_metadata().is_ok() {
+        return Err(ErrorReport::new(ErrorCode::AlreadyExists, format!("{} is there already", folder.display())).into());
+    }
+    if !global.dry_run {
+        write(&own.folder, &slug)?;
+    }
+    let package = folder.join("package").display().to_string();
+    let result = json!({
+        "slug": slug.as_str(),
+        "package": package,
+        "guest": folder.join("guest").display().to_string(),
+        "files": TEMPLATE.iter().map(|(path, _)| format!("{slug}/{path}")).collect::<Vec<_>>(),
+        "next": [quote::line(["hutch", "check", &package]), quote::line(["hutch", "run", &package, "greet", "Ada"])],
+        "dry_run": global.dry_run,
+    });
+    output.answer("init", result, human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(parent: &Path, slug: &Slug) -> Result<(), Fault> {
+    let parent_dir = hutch::package::open_folder(parent).map_err(|error| Fault::file(parent, &error))?;
+    let failed = |error| Fault::file(&parent.join(slug.as_str()), &error);
+    // The name itself is made exclusively: of two callers one is told that it is there.
+    parent_dir.create_dir(slug.as_str()).map_err(failed)?;
+    let dir = parent_dir.open_dir(slug.as_str()).map_err(failed)?;
+    for (path, content) in TEMPLATE {
+        if let Some((folder, _)) = path.rsplit_once('/') {
+            dir.create_dir_all(folder).map_err(failed)?;
+        }
+        let named = std::str::from_utf8(content).ok().map(|text| text.replace("SLUG", slug.as_str()).into_bytes());
+        dir.write(path, named.as_deref().unwrap_or(content)).map_err(failed)?;
+    }
+    Ok(())
+}

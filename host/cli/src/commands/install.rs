@@ -1,0 +1,177 @@
+//! `hutch install`, `list`, `update` and `remove`: packages that have a home. What a package asks for is shown before it is granted.
+
+use crate::arguments::Global;
+use crate::output::{Fault, Output};
+use crate::{human, packages, quote, selection::Page, surroundings};
+use clap::Args;
+use hutch::package::{Package, PackageBounds};
+use hutch_model::asks::Asks;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::limits::Limit;
+use hutch_model::names::Slug;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallArguments {
+    /// The folder that holds APP.md
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Grant this ask of the package, as env:TOKEN; may be repeated; --yes grants all
+    #[arg(long = "grant", value_name = "ASK")]
+    grants: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    page: Page,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArguments {
+    /// The installed package
+    #[arg(value_name = "SLUG")]
+    slug: String,
+}
+
+/// Which of the two a call is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Install,
+    Update,
+}
+
+pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, kind: Kind) -> Result<ExitCode, Fault> {
+    let name = if kind == Kind::Install { "install" } else { "update" };
+    let bounds = PackageBounds::with_component(Limit::Component.info().default);
+    let checked = hutch::package::check(&packages::folder(&own.folder)?, bounds);
+    let Some(package) = checked.package else {
+        let report = ErrorReport::new(
+            ErrorCode::PackageInvalid,
+            format!("{} breaks the rules of packages", own.folder.display()),
+        )
+        .detail("diagnostics", serde_json::to_value(&checked.diagnostics).unwrap_or_default())
+        .fixed_by(
+            quote::line(["hutch", "check", &own.folder.display().to_string()]),
+            "lists every problem",
+            "none",
+        );
+        return Err(report.into());
+    };
+    let slug = package.manifest().slug().clone();
+    let installed = packages::installed(global)?;
+    let before = match (installed.pin(&slug), kind) {
+        (Ok(_), Kind::Install) => {
+            let update = quote::line(["hutch", "update", &own.folder.display().to_string()]);
+            let report = ErrorReport::new(ErrorCode::AlreadyExists, format!("{slug} is installed already"));
+            return Err(report.fixed_by(update, "replaces it; its state stays", "low").into());
+        }
+        (Ok(pin), Kind::Update) => Some(pin),
+        (Err(error), Kind::Update) => return Err(error.into()),
+        (Err(_), Kind::Install) => None,
+    };
+    let asks = Asks::of(package.manifest());
+    let granted = before.as_ref().map(|pin| pin.asks.clone()).unwrap_or_default();
+    let beyond: Vec<String> = asks.beyond(&granted).into_iter().map(str::to_owned).collect();
+    check_grants(&own.grants, &asks)?;
+    let open: Vec<&String> = beyond.iter().filter(|ask| !own.grants.contains(ask) && !global.yes).collect();
+    let plan = json!({
+        "slug": slug.as_str(),
+        "version": package.manifest().version().to_string(),
+        "from": before.as_ref().map(|pin| pin.version.clone()),
+        "asks": asks,
+        "needs_grant": beyond,
+        "source": own.folder.display().to_string(),
+    });
+    if global.dry_run {
+        let plan = with(plan, [("dry_run", true.into()), ("digest", digest(&package)?)]);
+        output.answer(name, plan, human::fields)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !open.is_empty() {
+        let folder = own.folder.display().to_string();
+        let report = ErrorReport::new(
+            ErrorCode::ConfirmationRequired,
+            format!("{slug} asks for what was not granted: {beyond:?}"),
+        )
+        .suggest("show the user what it asks for; then grant it with --grant or --yes")
+        .detail("asks", plan.get("asks").cloned().unwrap_or_default())
+        .detail("needs_grant", beyond.clone())
+        .fixed_by(quote::line(["hutch", name, &folder, "--yes"]), "grants all of it", "high");
+        return Err(report.into());
+    }
+    let source = std::path::absolute(&own.folder).unwrap_or_else(|_| own.folder.clone());
+    let source = source.display().to_string();
+    let pin = installed.install(&package, &source, surroundings::now(), kind == Kind::Update)?;
+    let result = with(
+        plan,
+        [("dry_run", false.into()), ("digest", pin.digest.to_string().into()), ("source", pin.source.into())],
+    );
+    output.answer(name, result, human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn digest(package: &Package) -> Result<Value, Fault> {
+    Ok(package.digest()?.to_string().into())
+}
+
+fn with<const N: usize>(mut value: Value, more: [(&str, Value); N]) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    }
+    value
+}
+
+/// A grant of what nobody asks for is a misunderstanding.
+fn check_grants(grants: &[String], asks: &Asks) -> Result<(), Fault> {
+    match grants.iter().find(|grant| !asks.iter().any(|ask| ask == grant.as_str())) {
+        Some(grant) => {
+            let known = asks.iter().collect::<Vec<_>>().join(", ");
+            let report = ErrorReport::new(ErrorCode::Usage, format!("the package does not ask for {grant:?}"));
+            Err(report.suggest(format!("it asks for {known}")).into())
+        }
+        None => Ok(()),
+    }
+}
+
+pub(super) fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let pins = packages::installed(global)?.pins()?;
+    let items = pins.into_iter().filter_map(|pin| match pin {
+        Ok(pin) => Some(with(serde_json::to_value(pin).unwrap_or_default(), [("trust", "installed".into())])),
+        Err(error) => {
+            output.remark(&format!("left out: {error}"));
+            None
+        }
+    });
+    output.list("list", items.collect(), &own.page, |items| {
+        human::table(
+            items,
+            &[("slug", "SLUG"), ("version", "VERSION"), ("installed_at", "INSTALLED"), ("source", "SOURCE")],
+        )
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn remove(global: &Global, own: &RemoveArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let slug = Slug::parse(&own.slug).map_err(|error| Fault::usage(format!("SLUG: {error}")))?;
+    let installed = packages::installed(global)?;
+    let pin = installed.pin(&slug).map_err(|error| {
+        let report = ErrorReport::new(error.code(), error.to_string()).suggest("name an installed package");
+        Fault::from(report.fixed_by("hutch list", "shows the installed packages", "none"))
+    })?;
+    let result = json!({"slug": pin.slug, "version": pin.version, "state": "kept", "dry_run": global.dry_run});
+    if !global.dry_run {
+        if !global.yes {
+            let report = ErrorReport::new(ErrorCode::ConfirmationRequired, format!("{slug} would be removed"))
+                .suggest("ask the user, then repeat the call with --yes")
+                .fixed_by(format!("hutch remove {slug} --yes"), "removes the package; its state stays", "high");
+            return Err(report.into());
+        }
+        installed.remove(&slug)?;
+    }
+    output.answer("remove", result, human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}

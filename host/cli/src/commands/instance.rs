@@ -1,0 +1,50 @@
+//! Which instance of which package a command is about.
+
+use super::open_package;
+use crate::arguments::Global;
+use crate::output::Fault;
+use crate::{packages, surroundings};
+use clap::Args;
+use hutch::package::Package;
+use hutch::{Host, Session};
+use hutch_model::limits::Limits;
+use hutch_model::names::Slug;
+use hutch_store::InstanceName;
+use std::path::{Path, PathBuf};
+
+/// The instance of a package that may be known by its slug alone.
+#[derive(Debug, Args)]
+pub(crate) struct InstanceArguments {
+    /// The instance
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) instance: InstanceName,
+    /// The folder that holds APP.md, or the slug of a package that has run
+    #[arg(value_name = "PACKAGE")]
+    pub(crate) package: PathBuf,
+}
+
+impl InstanceArguments {
+    /// Opens the instance, which must be there, without needing the package itself.
+    pub(crate) fn open(&self, global: &Global) -> Result<(Session, Limits), Fault> {
+        let host = surroundings::host(global)?;
+        let slug = slug(global, &self.package)?;
+        Ok((host.open_existing(&slug, &self.instance, surroundings::now())?, Limits::default()))
+    }
+
+    /// Opens the package and its instance.
+    pub(crate) fn open_package(&self, global: &Global) -> Result<(Host, Package, Session), Fault> {
+        let host = surroundings::host(global)?;
+        let package = open_package(global, &self.package, None)?;
+        let session = host.open(&package, &self.instance, surroundings::now())?;
+        Ok((host, package, session))
+    }
+}
+
+/// The slug of the package that a word means; the word itself where it is the slug of a package that is gone.
+fn slug(global: &Global, package: &Path) -> Result<Slug, Fault> {
+    if package.symlink_metadata().is_ok() {
+        return Ok(packages::outline(global, package)?.0.manifest().slug().clone());
+    }
+    let missing = || Fault::no_package(package, "there is no package of this name");
+    package.to_str().and_then(|text| Slug::parse(text).ok()).ok_or_else(missing)
+}

@@ -1,0 +1,173 @@
+//! `hutch ledger`: the record of everything that was asked for.
+
+use super::instance::InstanceArguments;
+use crate::arguments::Global;
+use crate::human;
+use crate::output::{Fault, Output};
+use crate::selection::Page;
+use clap::{Args, Subcommand};
+use hutch::{EntryName, Failure, Session};
+use hutch_model::digest::Digest;
+use hutch_model::ledger::{Entry, Pin, Sealed, StreamRecord};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct LedgerArguments {
+    #[command(subcommand)]
+    command: LedgerCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum LedgerCommand {
+    /// List entries, the last ones first
+    List(ListArguments),
+    /// Show an entry with its input and output
+    Show(ShowArguments),
+    /// Show the last entry with its input and output
+    Last(InstanceArguments),
+    /// Show the head: what to write down to recognise the ledger later
+    Head(InstanceArguments),
+    /// Write all entries, one JSON document a line, as they are stored
+    Export(InstanceArguments),
+    /// Check that the chain of entries is as it was written
+    Verify(ChainArguments),
+}
+
+#[derive(Debug, Args)]
+struct ListArguments {
+    #[command(flatten)]
+    page: Page,
+    #[command(flatten)]
+    instance: InstanceArguments,
+}
+
+#[derive(Debug, Args)]
+struct ShowArguments {
+    #[command(flatten)]
+    instance: InstanceArguments,
+    /// The entry: the beginning of its hash, @ and its number, or last
+    #[arg(value_name = "ENTRY")]
+    entry: EntryName,
+}
+
+#[derive(Debug, Args)]
+struct ChainArguments {
+    /// A head that was written down: its number, a colon and its hash
+    #[arg(long, value_name = "N:HASH", value_parser = parse_pin)]
+    head: Option<Pin>,
+    #[command(flatten)]
+    instance: InstanceArguments,
+}
+
+fn parse_pin(text: &str) -> Result<Pin, String> {
+    let wrong = || "expected a number, a colon and a hash, as ledger head prints".to_owned();
+    let (sequence, hash) = text.split_once(':').ok_or_else(wrong)?;
+    Ok(Pin { sequence: sequence.parse().map_err(|_| wrong())?, hash: hash.parse::<Digest>().map_err(|_| wrong())? })
+}
+
+pub(super) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) -> Result<ExitCode, Fault> {
+    match &own.command {
+        LedgerCommand::List(own) => list(global, own, output)?,
+        LedgerCommand::Show(own) => show("ledger show", global, &own.instance, &own.entry, output)?,
+        LedgerCommand::Last(own) => show("ledger last", global, own, &EntryName::Last, output)?,
+        LedgerCommand::Head(own) => {
+            let head = own.open(global)?.0.head()?.last;
+            let pin = format!("{}:{}", head.sequence, head.hash);
+            let value = json!({ "sequence": head.sequence, "hash": head.hash, "head": pin });
+            output.answer("ledger head", value, |_| pin)?;
+        }
+        LedgerCommand::Export(own) => {
+            for sealed in own.open(global)?.0.entries(1) {
+                let sealed = sealed.map_err(Failure::from)?;
+                output.text(&String::from_utf8_lossy(&sealed.bytes))?;
+            }
+        }
+        LedgerCommand::Verify(own) => {
+            let session = own.instance.open(global)?.0;
+            let pins: Vec<Pin> = own.head.into_iter().collect();
+            let head = session.check_chain(&pins)?;
+            let value = json!({ "entries": head.sequence, "hash": head.hash });
+            output.answer("ledger verify", value, |_| format!("{} entries, as they were written", head.sequence))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fault> {
+    let session = own.instance.open(global)?.0;
+    let (total, page) = (session.head()?.last.sequence, &own.page);
+    let end = total.saturating_sub(u64::from(page.offset));
+    let first = end.saturating_sub(u64::from(page.limit)) + 1;
+    let mut rows = Vec::new();
+    for sealed in session.entries(first) {
+        let sealed = sealed.map_err(Failure::from)?;
+        if sealed.sequence > end {
+            break;
+        }
+        rows.push(summary(&sealed.hash, &sealed.open().map_err(Failure::Entry)?));
+    }
+    rows.reverse();
+    let columns = [
+        ("sequence", "N"),
+        ("at", "AT"),
+        ("kind", "KIND"),
+        ("argv", "ARGUMENTS"),
+        ("error", "ERROR"),
+        ("hash", "HASH"),
+    ];
+    output.part("ledger list", rows, total, page, |items| human::table(items, &columns))
+}
+
+fn summary(hash: &Digest, entry: &Entry) -> Value {
+    let record = &entry.record;
+    json!({
+        "sequence": entry.sequence,
+        "hash": hash,
+        "at": record.at,
+        "kind": record.kind,
+        "follows": record.follows,
+        "argv": record.invocation.as_ref().map(|invocation| &invocation.argv),
+        "ending": record.outcome.as_ref().map(|outcome| &outcome.ending),
+        "error": record.error,
+        "kept": record.kept,
+        "changes": record.volumes.values().map(|volume| volume.changes.len() as u64 + volume.changes_omitted).sum::<u64>(),
+    })
+}
+
+fn show(
+    command: &str,
+    global: &Global,
+    instance: &InstanceArguments,
+    name: &EntryName,
+    output: &Output,
+) -> Result<(), Fault> {
+    let session = instance.open(global)?.0;
+    output.answer(command, entry_value(&session, &session.entry(name)?)?, human::fields)
+}
+
+fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Fault> {
+    let entry = sealed.open().map_err(Failure::Entry)?;
+    let outcome = entry.record.outcome.as_ref();
+    let stream = |record: Option<StreamRecord>| -> Result<Option<Vec<u8>>, Fault> {
+        match record {
+            None => Ok(None),
+            Some(record) if record.size == 0 => Ok(Some(Vec::new())),
+            Some(record) => {
+                Ok(session.store().stream(&record.digest).map_err(Failure::from)?.map(|bytes| bytes.to_vec()))
+            }
+        }
+    };
+    let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let stdout = stream(outcome.map(|outcome| outcome.stdout))?;
+    let stderr = stream(outcome.map(|outcome| outcome.stderr))?;
+    Ok(json!({
+        "sequence": entry.sequence,
+        "hash": sealed.hash,
+        "previous": entry.previous,
+        "record": entry.record,
+        "output": stdout.as_ref().and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok()),
+        "stdout": text(&stdout),
+        "stderr": text(&stderr),
+    }))
+}

@@ -1,0 +1,117 @@
+//! `hutch meta`: the resolved contract of a package's commands, versioned by the package.
+
+use crate::arguments::Global;
+use crate::output::{Fault, Output};
+use crate::{human, packages};
+use clap::{Args, ValueEnum};
+use hutch_model::asks::Asks;
+use hutch_model::contract::{CONTRACT_SCHEMA, Command, Contract};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::manifest::Manifest;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct MetaArguments {
+    /// The folder that holds APP.md, or an installed package
+    #[arg(value_name = "PACKAGE")]
+    pub(super) package: PathBuf,
+    /// The words of one command; all are described if absent
+    #[arg(value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+    /// Print the form of another system instead
+    #[arg(long, value_enum)]
+    export: Option<Export>,
+}
+
+/// Forms that other systems read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Export {
+    /// Tools of the Model Context Protocol
+    Mcp,
+}
+
+pub(super) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let (outline, place) = packages::outline(global, &own.package)?;
+    let file = packages::contract(global, &own.package, &outline)?;
+    let contract = file.contract();
+    let wanted = wanted(contract, &own.command, &place.word())?;
+    if own.export == Some(Export::Mcp) {
+        let only = Contract { commands: wanted.into_iter().cloned().collect(), ..contract.clone() };
+        output.answer("meta", json!({"tools": only.tools()}), human::fields)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let result = json!({
+        "package": contract.name,
+        "version": contract.version,
+        "contract": CONTRACT_SCHEMA,
+        "trust": place.trust(),
+        "summary": contract.summary,
+        "grants": grants(outline.manifest()),
+        "global_parameters": contract.parameters,
+        "commands": wanted.iter().map(|command| describe(contract, outline.manifest(), command, &place.word())).collect::<Vec<_>>(),
+    });
+    output.answer("meta", result, human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The commands that the words name: all for none.
+pub(super) fn wanted<'c>(contract: &'c Contract, words: &[String], call: &str) -> Result<Vec<&'c Command>, Fault> {
+    let name = words.join(" ");
+    let within = |command: &&Command| command.name == name || command.name.starts_with(&format!("{name} "));
+    let found: Vec<&Command> = contract.commands.iter().filter(|command| words.is_empty() || within(command)).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let names = contract.commands.iter().map(|command| command.name.as_str());
+    let near = names.clone().min_by_key(|known| strsim::osa_distance(known, &name));
+    let report = ErrorReport::new(ErrorCode::NotFound, format!("{} has no command {name:?}", contract.name));
+    let report = report.suggest(format!("commands are {}", names.collect::<Vec<_>>().join(", ")));
+    let near = near.filter(|near| strsim::osa_distance(near, &name) <= 2);
+    Err(match near {
+        Some(near) => report.fixed_by(format!("hutch meta {call} {near}"), format!("describes {near}"), "none"),
+        None => report.fixed_by(format!("hutch meta {call}"), "describes all commands", "none"),
+    }
+    .into())
+}
+
+fn grants(manifest: &Manifest) -> Value {
+    json!({ "asks": Asks::of(manifest), "needs_grant": Asks::of(manifest).beyond(&Asks::default()) })
+}
+
+fn describe(contract: &Contract, manifest: &Manifest, command: &Command, call: &str) -> Value {
+    let confirmed = manifest.confirmation_required().iter().any(|path| path.as_str() == command.name);
+    let failures = contract.errors.iter().filter(|failure| command.errors.contains(&failure.code));
+    json!({
+        "name": command.name,
+        "description": command.description,
+        "usage": usage(command, call),
+        "inputs": command.parameters,
+        "input_schema": command.input_schema(),
+        "semantics": {
+            "effect": command.effect,
+            "idempotent": command.idempotent,
+            "confirmation_required": command.confirmation_required || confirmed,
+            "deterministic": true,
+        },
+        "output_schema": command.output_schema,
+        "failures": failures.collect::<Vec<_>>(),
+        "examples": format!("hutch examples {call} {}", command.name),
+    })
+}
+
+fn usage(command: &Command, call: &str) -> String {
+    let mut words = vec![format!("hutch run {call} {}", command.name)];
+    words.extend(command.parameters.iter().map(|parameter| {
+        let dots = if parameter.repeated { "…" } else { "" };
+        let value = match parameter.position {
+            None if parameter.value_type != hutch_model::contract::ValueType::Boolean => " VALUE",
+            _ => "",
+        };
+        let word = format!("{}{value}{dots}", parameter.written());
+        if parameter.required { word } else { format!("[{word}]") }
+    }));
+    words.join(" ")
+}

@@ -1,0 +1,49 @@
+//! `hutch plan`: what a run would do, without doing it.
+
+use super::open_package;
+use super::run::{run_value, status};
+use crate::arguments::Global;
+use crate::diff::volume_diffs;
+use crate::invocation::InvocationArguments;
+use crate::output::{Fault, Output};
+use crate::{repair, surroundings};
+use clap::Args;
+use hutch_model::limits::Limit;
+use hutch_model::outcome::Verdict;
+use serde_json::json;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArguments {
+    #[command(flatten)]
+    invocation: InvocationArguments,
+}
+
+pub(super) fn plan(global: &Global, own: PlanArguments, output: &Output) -> Result<ExitCode, Fault> {
+    preview(global, own.invocation, output)
+}
+
+/// Runs on the current state and keeps only the record.
+pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let word = invocation.package.display().to_string();
+    let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
+    let package = open_package(global, &invocation.package, component_bytes_max)?;
+    let host = surroundings::host(global)?;
+    let call = invocation.call(&host, &package, 0)?;
+    let answer =
+        host.plan(&package, &call).map_err(|failure| repair::explain(&failure, "plan", &word, &call.arguments))?;
+    let diffs = volume_diffs(&answer);
+    let plan_id = answer.entry.hash.to_string();
+    let mut value = run_value(&answer);
+    value["plan_id"] = json!(plan_id);
+    value["diff"] = json!(diffs);
+    output.answer_as(answer.verdict == Verdict::Good, "plan", value, |_| {
+        let mut text = String::from_utf8_lossy(&answer.outcome.stdout).trim_end().to_owned();
+        for diff in &diffs {
+            text.push_str(&format!("\n{}", diff.for_people()));
+        }
+        let short: String = plan_id.chars().take(12).collect();
+        format!("{text}\n\nplan {short}: apply it with hutch apply {word} {short}")
+    })?;
+    Ok(ExitCode::from(status(&answer)))
+}

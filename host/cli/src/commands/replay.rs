@@ -1,0 +1,35 @@
+//! `hutch replay`: issues a recorded invocation again, for real.
+
+use super::instance::InstanceArguments;
+use super::run::finish;
+use crate::arguments::Global;
+use crate::invocation::secret_values;
+use crate::output::{Fault, Output};
+use clap::Args;
+use hutch::EntryName;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArguments {
+    /// Give a secret that the invocation was given, from this process's environment; may be repeated
+    #[arg(long = "secret", value_name = "NAME")]
+    secrets: Vec<String>,
+    /// Run again on the new state, so many times, if another process changed it meanwhile
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retry: u32,
+    /// Answer with one JSON document about the run instead of the guest's output
+    #[arg(long)]
+    envelope: bool,
+    #[command(flatten)]
+    instance: InstanceArguments,
+    /// The entry: the beginning of its hash, @ and its number, or last
+    #[arg(value_name = "ENTRY")]
+    entry: EntryName,
+}
+
+pub(super) fn replay(global: &Global, own: &ReplayArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let (host, package, session) = own.instance.open_package(global)?;
+    let secrets = secret_values(&own.secrets)?;
+    let answer = host.replay(&package, &session, &own.entry, &secrets, global.yes, own.retry)?;
+    finish("replay", &answer, own.envelope || output.shaping.selects(), output)
+}

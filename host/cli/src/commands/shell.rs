@@ -1,0 +1,56 @@
+//! `hutch completions` and `hutch man`: what a shell and `man` read, made from the same shape as the parser.
+
+use crate::arguments;
+use crate::output::{Fault, Format, Output};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// The words of a command; the page of the program itself if absent
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(super) fn completions(own: &CompletionsArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let mut script = Vec::new();
+    clap_complete::generate(own.shell, &mut arguments::command(), "hutch", &mut script);
+    let shell = own.shell.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    print("completions", json!({"shell": shell, "script": String::from_utf8_lossy(&script)}), "script", output)
+}
+
+pub(super) fn man(own: &ManArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let mut root = arguments::command();
+    root.build();
+    let mut at = &root;
+    for word in &own.command {
+        at = at
+            .find_subcommand(word)
+            .filter(|inner| !inner.is_hide_set())
+            .ok_or_else(|| Fault::usage(format!("there is no command {:?}", own.command.join(" "))))?;
+    }
+    let name = ["hutch"].into_iter().chain(own.command.iter().map(String::as_str)).collect::<Vec<_>>();
+    let page = clap_mangen::Man::new(at.clone().bin_name(name.join(" "))).title(name.join("-"));
+    let mut text = Vec::new();
+    page.render(&mut text).map_err(|error| Fault::host(format!("the page can't be made: {error}")))?;
+    print("man", json!({"page": name.join("-"), "roff": String::from_utf8_lossy(&text)}), "roff", output)
+}
+
+/// For people the text alone, so that it can be piped to where it belongs.
+fn print(command: &str, result: serde_json::Value, field: &str, output: &Output) -> Result<ExitCode, Fault> {
+    let text =
+        |value: &serde_json::Value| value.get(field).and_then(|text| text.as_str()).unwrap_or_default().to_owned();
+    match output.format {
+        Format::Human => output.text(&text(&result))?,
+        Format::Json => output.answer(command, result, text)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,65 @@
+//! `hutch show`: a package activated: the text of its `APP.md`, and skills that are asked for (the second tier of disclosure).
+
+use crate::arguments::Global;
+use crate::output::{Fault, Output};
+use crate::packages;
+use clap::Args;
+use hutch_model::asks::Asks;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::names::SkillName;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArguments {
+    /// The folder that holds APP.md, or an installed package
+    #[arg(value_name = "PACKAGE")]
+    package: PathBuf,
+    /// Show this skill too; may be repeated
+    #[arg(long = "skill", value_name = "NAME")]
+    skills: Vec<String>,
+}
+
+pub(super) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let (outline, place) = packages::outline(global, &own.package)?;
+    let manifest = outline.manifest();
+    let mut skills = Vec::new();
+    for name in &own.skills {
+        let known = manifest.skills().iter().find(|known| known.as_str() == name).cloned();
+        let Some(known) = known.or_else(|| SkillName::parse(name).ok()) else {
+            return Err(Fault::usage(format!("{name:?} is no name of a skill")));
+        };
+        if !manifest.skills().contains(&known) {
+            let listed = manifest.skills().iter().map(SkillName::as_str).collect::<Vec<_>>().join(", ");
+            let report = ErrorReport::new(ErrorCode::NotFound, format!("the package has no skill {name:?}"));
+            let fix = format!("hutch show {}", place.word());
+            return Err(report
+                .suggest(format!("skills are {listed}"))
+                .fixed_by(fix, "lists its skills", "none")
+                .into());
+        }
+        let skill = outline.skill(&known)?;
+        skills.push(json!({"name": name, "description": skill.description(), "content": skill.body()}));
+    }
+    let result = json!({
+        "slug": manifest.slug().as_str(),
+        "version": manifest.version().to_string(),
+        "trust": place.trust(),
+        "manifest": manifest.document(),
+        "body": manifest.body(),
+        "asks": Asks::of(manifest),
+        "skill_names": manifest.skills().iter().map(SkillName::as_str).collect::<Vec<_>>(),
+        "skills": skills,
+    });
+    output.answer("show", result, |result| {
+        let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut parts = vec![text(result, "body")];
+        parts.extend(
+            result.get("skills").and_then(Value::as_array).into_iter().flatten().map(|skill| text(skill, "content")),
+        );
+        parts.join("\n---\n")
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,250 @@
+//! `hutch state`: looking inside volumes, and carrying them in and out.
+
+use super::instance::InstanceArguments;
+use super::undo::say_moved;
+use crate::arguments::Global;
+use crate::human;
+use crate::output::{Fault, Output};
+use crate::selection::Page;
+use clap::{Args, Subcommand};
+use hutch::package::open_folder;
+use hutch::{EntryName, Failure, Item};
+use hutch_model::digest::Digest;
+use hutch_model::ledger::Record;
+use hutch_model::snapshot::{Node, PathChange};
+use hutch_store::VolumeName;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct StateArguments {
+    #[command(subcommand)]
+    command: StateCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum StateCommand {
+    /// List the entries that changed the state, the last ones first
+    Log(LogArguments),
+    /// List what a folder of a volume holds
+    Ls(PathArguments),
+    /// Write a file of a volume to standard output, unchanged
+    Cat(PathArguments),
+    /// Say what differs between two entries' states
+    Diff(DiffArguments),
+    /// Write a volume into an empty folder
+    Export(FolderArguments),
+    /// Make a folder's content the state of a volume
+    Import(FolderArguments),
+    /// Go to the state that an entry left, as a new entry
+    Restore(RestoreArguments),
+    /// Say what was changed in the plain directories, outside of any run, and what each volume is
+    Status(InstanceArguments),
+    /// Record what was changed in the plain directories as an entry
+    Absorb(InstanceArguments),
+}
+
+#[derive(Debug, Args)]
+struct LogArguments {
+    #[command(flatten)]
+    page: Page,
+    #[command(flatten)]
+    instance: InstanceArguments,
+}
+
+#[derive(Debug, Args)]
+struct PathArguments {
+    /// In the state that this entry left; the current state if absent
+    #[arg(long, value_name = "ENTRY")]
+    at: Option<EntryName>,
+    #[command(flatten)]
+    instance: InstanceArguments,
+    /// The path, the volume first; all volumes if absent
+    #[arg(value_name = "PATH")]
+    path: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct DiffArguments {
+    #[command(flatten)]
+    instance: InstanceArguments,
+    /// The entry whose state is the older
+    #[arg(value_name = "A")]
+    before: EntryName,
+    /// The entry whose state is the newer
+    #[arg(value_name = "B")]
+    after: EntryName,
+}
+
+#[derive(Debug, Args)]
+struct FolderArguments {
+    #[command(flatten)]
+    instance: InstanceArguments,
+    /// The volume; the only one if absent
+    #[arg(long, value_name = "VOLUME")]
+    volume: Option<VolumeName>,
+    /// The folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct RestoreArguments {
+    #[command(flatten)]
+    instance: InstanceArguments,
+    /// The entry
+    #[arg(value_name = "ENTRY")]
+    entry: EntryName,
+}
+
+pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> Result<ExitCode, Fault> {
+    match &own.command {
+        StateCommand::Log(own) => log(global, own, output)?,
+        StateCommand::Ls(own) => ls(global, own, output)?,
+        StateCommand::Cat(own) => cat(global, own)?,
+        StateCommand::Diff(own) => {
+            let session = own.instance.open(global)?.0;
+            let (before, after) = (session.state_at(Some(&own.before))?, session.state_at(Some(&own.after))?);
+            say_changes("state diff", &session.changes(&before, &after)?, output)?;
+        }
+        StateCommand::Export(own) => {
+            let (session, limits) = own.instance.open(global)?;
+            let state = session.state_at(None)?;
+            let volume = own.volume(&state)?;
+            session.export(&state, &volume, (&folder(&own.folder)?, &own.folder), &limits)?;
+            output.answer("state export", json!({ "volume": volume.as_str(), "folder": own.folder }), human::fields)?;
+        }
+        StateCommand::Import(own) => {
+            let (session, limits) = own.instance.open(global)?;
+            let volume = own.volume(&session.state_at(None)?)?;
+            let (entry, changes, behind) = session.import(&volume, (&folder(&own.folder)?, &own.folder), &limits)?;
+            output.behind(behind.as_deref());
+            let entry = json!({ "sequence": entry.sequence, "hash": entry.hash });
+            output.answer(
+                "state import",
+                json!({ "volume": volume.as_str(), "changes": changes, "entry": entry }),
+                human::fields,
+            )?;
+        }
+        StateCommand::Restore(own) => {
+            let (session, limits) = own.instance.open(global)?;
+            say_moved("state restore", &session.restore(&own.entry, &limits)?, output)?;
+        }
+        StateCommand::Status(own) => {
+            let (session, limits) = own.open(global)?;
+            let edits = session.edits(&limits)?;
+            let volumes: BTreeMap<String, Value> = session
+                .state_at(None)?
+                .into_iter()
+                .map(|(name, digest)| (name.clone(), json!({ "digest": digest, "edited_outside": edits.get(&name) })))
+                .collect();
+            output.answer("state status", json!({ "volumes": volumes }), human::fields)?;
+        }
+        StateCommand::Absorb(own) => {
+            let (session, limits) = own.open(global)?;
+            let entry = session.absorb_edits(&limits)?;
+            let entry = entry.map(|entry| json!({ "sequence": entry.sequence, "hash": entry.hash }));
+            output.answer("state absorb", json!({ "entry": entry }), human::fields)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl FolderArguments {
+    fn volume<T>(&self, state: &BTreeMap<String, T>) -> Result<VolumeName, Fault> {
+        if let Some(volume) = &self.volume {
+            return Ok(volume.clone());
+        }
+        let mut names = state.keys();
+        match (names.next().and_then(|name| name.parse().ok()), names.next()) {
+            (Some(name), None) => Ok(name),
+            (None, _) => Err(Fault::usage("the package has no volume")),
+            (Some(_), Some(_)) => Err(Fault::usage("the package has several volumes; name one with --volume")),
+        }
+    }
+}
+
+fn folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
+    open_folder(path).map_err(|error| Fault::file(path, &error))
+}
+
+fn log(global: &Global, own: &LogArguments, output: &Output) -> Result<(), Fault> {
+    let session = own.instance.open(global)?.0;
+    let mut changes = Vec::new();
+    for sealed in session.entries(1) {
+        let sealed = sealed.map_err(Failure::from)?;
+        let record = sealed.open().map_err(Failure::Entry)?.record;
+        if record.changes_state() {
+            changes.push((sealed.sequence, sealed.hash, record));
+        }
+    }
+    let item = |(sequence, hash, record): (u64, Digest, Record)| {
+        json!({
+            "sequence": sequence, "hash": hash, "at": record.at, "kind": record.kind,
+            "follows": record.follows, "volumes": record.volumes,
+        })
+    };
+    let items = changes.into_iter().rev().map(item).collect();
+    let columns = [("sequence", "N"), ("at", "AT"), ("kind", "KIND"), ("hash", "HASH")];
+    output.list("state log", items, &own.page, |items| human::table(items, &columns))
+}
+
+fn ls(global: &Global, own: &PathArguments, output: &Output) -> Result<(), Fault> {
+    let session = own.instance.open(global)?.0;
+    let state = session.state_at(own.at.as_ref())?;
+    let items = match &own.path {
+        Some(path) => session.list(&state, &session.state_path(&state, path)?)?,
+        None => state.keys().map(|name| Item { path: name.clone(), entry: None }).collect(),
+    };
+    let items: Vec<Value> = items.iter().map(item_value).collect();
+    let value = json!({ "count": items.len(), "items": items });
+    let columns = [("type", "TYPE"), ("size", "BYTES"), ("modified", "MODIFIED"), ("path", "PATH")];
+    output.answer("state ls", value, |_| human::table(&items, &columns))
+}
+
+fn item_value(item: &Item) -> Value {
+    let Some(entry) = &item.entry else { return json!({ "path": item.path, "type": "volume" }) };
+    let modified = hutch_model::instant::Instant::from_unix_ns(entry.modified_ns);
+    match &entry.node {
+        Node::File { size, content } => {
+            json!({ "path": item.path, "type": "file", "size": size, "modified": modified, "digest": content })
+        }
+        Node::Folder { tree, totals } => json!({
+            "path": item.path, "type": "folder", "modified": modified, "digest": tree,
+            "bytes": totals.bytes, "files": totals.files,
+        }),
+        Node::Link { target } => json!({ "path": item.path, "type": "link", "target": target, "modified": modified }),
+    }
+}
+
+fn cat(global: &Global, own: &PathArguments) -> Result<(), Fault> {
+    let session = own.instance.open(global)?.0;
+    let state = session.state_at(own.at.as_ref())?;
+    let path = own.path.as_deref().ok_or_else(|| Fault::usage("name a file, the volume first"))?;
+    let path = session.state_path(&state, path)?;
+    let mut stdout = std::io::stdout().lock();
+    let mut closed = false;
+    session.read(&state, &path, &mut |bytes| match stdout.write_all(bytes) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            closed = true;
+            Ok(())
+        }
+        written => written,
+    })?;
+    if !closed {
+        stdout.flush().map_err(|error| Fault::host(format!("the answer can't be written: {error}")))?;
+    }
+    Ok(())
+}
+
+fn say_changes(command: &str, changes: &BTreeMap<String, Vec<PathChange>>, output: &Output) -> Result<(), Fault> {
+    output.answer(command, json!({ "changes": changes }), |_| {
+        let lines = changes.iter().flat_map(|(volume, changes)| {
+            changes.iter().map(move |change| format!("{:?} {volume}/{}", change.change, change.path).to_lowercase())
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    })
+}

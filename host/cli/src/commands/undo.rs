@@ -1,0 +1,68 @@
+//! `hutch undo`: back to an earlier state, as a new entry.
+
+use super::instance::InstanceArguments;
+use crate::arguments::Global;
+use crate::output::{Fault, Output};
+use clap::Args;
+use hutch::{EntryName, Moved};
+use serde_json::json;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct UndoArguments {
+    #[command(flatten)]
+    instance: InstanceArguments,
+    /// How many changes to take back, or the entry to go back before: the beginning of its hash, or @ and its number
+    #[arg(value_name = "N|ENTRY", default_value = "1")]
+    what: What,
+}
+
+/// A number of changes, or an entry.
+#[derive(Debug, Clone)]
+enum What {
+    Count(u64),
+    Entry(EntryName),
+}
+
+impl std::str::FromStr for What {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<What, String> {
+        match text.parse() {
+            Ok(count @ 1..=9999) => Ok(What::Count(count)),
+            _ => text
+                .parse()
+                .map(What::Entry)
+                .map_err(|error| format!("expected a number from 1 to 9999, or an entry: {error}")),
+        }
+    }
+}
+
+pub(super) fn undo(global: &Global, own: &UndoArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let (session, limits) = own.instance.open(global)?;
+    let moved = match &own.what {
+        What::Count(count) => session.undo_last(*count, &limits)?,
+        What::Entry(name) => session.undo(name, &limits)?,
+    };
+    say_moved("undo", &moved, output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Answers with a move to another state.
+pub(super) fn say_moved(command: &str, moved: &Moved, output: &Output) -> Result<(), Fault> {
+    output.behind(moved.behind.as_deref());
+    let value = json!({
+        "entry": { "sequence": moved.entry.sequence, "hash": moved.entry.hash },
+        "follows": { "sequence": moved.follows.sequence, "hash": moved.follows.hash },
+        "changes": moved.changes,
+    });
+    output.answer(command, value, |_| {
+        let mut text = format!("entry {} follows entry {}", moved.entry.sequence, moved.follows.sequence);
+        for (volume, changes) in &moved.changes {
+            for change in changes {
+                text.push_str(&format!("\n  {:?} {volume}/{}", change.change, change.path).to_lowercase());
+            }
+        }
+        text
+    })
+}

@@ -1,0 +1,45 @@
+//! `hutch validate`: checks a call against what the package declares, and runs nothing.
+
+use super::open_package;
+use crate::arguments::Global;
+use crate::invocation::InvocationArguments;
+use crate::output::{Fault, Output};
+use crate::{repair, surroundings};
+use clap::Args;
+use hutch::Failure;
+use hutch_model::limits::Limit;
+use serde_json::json;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArguments {
+    #[command(flatten)]
+    invocation: InvocationArguments,
+}
+
+pub(super) fn validate(global: &Global, own: ValidateArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let invocation = own.invocation;
+    let word = invocation.package.display().to_string();
+    let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
+    let package = open_package(global, &invocation.package, component_bytes_max)?;
+    let host = surroundings::host(global)?;
+    let call = invocation.call(&host, &package, 0)?;
+    let explain = |failure: &Failure| repair::explain(failure, "validate", &word, &call.arguments);
+    let validated = host.validate(&package, &call).map_err(|failure| explain(&failure))?;
+    if let Some(reason) = &validated.confirmation
+        && !call.confirmed
+    {
+        return Err(explain(&Failure::Confirmation { reason: reason.clone() }));
+    }
+    let value = json!({
+        "calls": validated.command.as_ref().map(ToString::to_string),
+        "confirmation": validated.confirmation,
+        "argv": validated.invocation.argv(),
+        "environment": validated.invocation.environment().keys().collect::<Vec<_>>(),
+        "preopens": validated.invocation.preopens(),
+        "limits": validated.invocation.limits(),
+        "stdin_bytes": validated.invocation.stdin().len(),
+    });
+    output.answer("validate", value, |_| "the call is valid".to_owned())?;
+    Ok(ExitCode::SUCCESS)
+}

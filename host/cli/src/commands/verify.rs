@@ -1,0 +1,63 @@
+//! `hutch verify`: re-executes recorded invocations and compares every byte.
+
+use super::instance::InstanceArguments;
+use crate::arguments::Global;
+use crate::invocation::secret_values;
+use crate::output::{Fault, Output};
+use clap::Args;
+use hutch::{EntryName, Verified};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArguments {
+    /// Give a secret that an invocation was given, from this process's environment; may be repeated
+    #[arg(long = "secret", value_name = "NAME")]
+    secrets: Vec<String>,
+    /// Verify all entries
+    #[arg(long, conflicts_with = "entry")]
+    all: bool,
+    #[command(flatten)]
+    instance: InstanceArguments,
+    /// The entry: the beginning of its hash, @ and its number, or last
+    #[arg(value_name = "ENTRY", required_unless_present = "all")]
+    entry: Option<EntryName>,
+}
+
+pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let (host, package, session) = own.instance.open_package(global)?;
+    let secrets = secret_values(&own.secrets)?;
+    let entries = match &own.entry {
+        Some(name) => vec![session.entry(name)?],
+        None => session.entries(1).collect::<Result<Vec<_>, _>>().map_err(hutch::Failure::from)?,
+    };
+    let (mut results, mut counts) = (Vec::new(), [0u64; 4]);
+    for sealed in &entries {
+        let (status, count, detail) = match host.verify(&package, &session, sealed, &secrets)? {
+            Verified::Equal => ("equal", 0, Value::Null),
+            Verified::Differs(differences) => ("differs", 1, json!(differences)),
+            Verified::NotReproducible(reason) => ("not_reproducible", 2, json!(reason)),
+            Verified::NoRun => ("no_run", 3, Value::Null),
+        };
+        counts[count] += 1;
+        results.push(json!({ "sequence": sealed.sequence, "hash": sealed.hash, "status": status, "detail": detail }));
+    }
+    let [equal, differs, not_reproducible, no_run] = counts;
+    let summary =
+        format!("{equal} equal, {differs} differ, {not_reproducible} not reproducible, {no_run} without a run");
+    if differs > 0 || not_reproducible > 0 || (own.entry.is_some() && no_run > 0) {
+        let code = if differs > 0 { ErrorCode::VerifyFailed } else { ErrorCode::NotReproducible };
+        return Err(ErrorReport::new(code, summary).detail("entries", results).into());
+    }
+    let value = json!({
+        "equal": equal,
+        "differ": differs,
+        "not_reproducible": not_reproducible,
+        "no_run": no_run,
+        "entries": results,
+    });
+    output.answer("verify", value, |_| summary)?;
+    Ok(ExitCode::SUCCESS)
+}

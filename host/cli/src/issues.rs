@@ -1,0 +1,161 @@
+//! Feedback, kept on this machine: one JSON file for each issue below `<home>/issues` (rules F1 to F8).
+
+use crate::output::Fault;
+use cap_std::fs::{Dir, OpenOptions};
+use clap::ValueEnum;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::instant::Instant;
+use serde::{Deserialize, Serialize};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// The most issues: a runaway caller must not fill the disk.
+const ISSUES_MAX: u64 = 10_000;
+
+/// What an issue is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    /// Something does not do what it says
+    Bug,
+    /// Something is missing that is needed
+    Requirement,
+    /// Something could be better
+    Suggestion,
+    /// An answer is wrong, unclear or in the wrong form
+    BadOutput,
+}
+
+/// Where an issue stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Status {
+    /// Nobody works on it
+    Open,
+    /// Somebody does
+    InProgress,
+    /// What it asks for is done
+    Resolved,
+    /// It is done with, for whatever reason
+    Closed,
+}
+
+/// One issue.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Issue {
+    pub(crate) id: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: Kind,
+    pub(crate) status: Status,
+    pub(crate) message: String,
+    /// The version of hutch.
+    pub(crate) version: String,
+    /// What was done when it showed.
+    pub(crate) context: Option<String>,
+    /// How the call ended.
+    pub(crate) exit_code: Option<u8>,
+    pub(crate) created_at: Instant,
+    pub(crate) updated_at: Instant,
+}
+
+/// The issues of a home.
+pub(crate) struct Issues {
+    folder: PathBuf,
+}
+
+impl Issues {
+    pub(crate) fn of(home: &Path) -> Issues {
+        Issues { folder: home.join("issues") }
+    }
+
+    /// All issues, the oldest first.
+    pub(crate) fn all(&self) -> Result<Vec<Issue>, Fault> {
+        let Some(dir) = self.dir(false)? else { return Ok(Vec::new()) };
+        let entries = dir.entries().map_err(|error| Fault::file(&self.folder, &error))?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut numbers: Vec<u64> = names.filter_map(|name| number(name.strip_suffix(".json")?)).collect();
+        numbers.sort_unstable();
+        numbers.into_iter().map(|number| self.read(&dir, &id(number))).collect()
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Result<Issue, Fault> {
+        match self.dir(false)? {
+            Some(dir) if number(id).is_some() => self.read(&dir, id),
+            _ => Err(missing(id)),
+        }
+    }
+
+    /// Keeps a new issue under the next free number.
+    pub(crate) fn create(&self, mut issue: Issue) -> Result<Issue, Fault> {
+        let dir = self.dir(true)?.ok_or_else(|| Fault::host("the folder of issues can't be made"))?;
+        let last = self.all()?.last().and_then(|issue| number(&issue.id)).unwrap_or(0);
+        for next in last + 1..=ISSUES_MAX {
+            issue.id = id(next);
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true);
+            match dir.open_with(format!("{}.json", issue.id), &options) {
+                // Another process took this number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Fault::file(&self.folder, &error)),
+                Ok(mut file) => {
+                    let written = file.write_all(text(&issue).as_bytes()).and_then(|()| file.sync_all());
+                    return written.map(|()| issue).map_err(|error| Fault::file(&self.folder, &error));
+                }
+            }
+        }
+        Err(ErrorReport::new(ErrorCode::Conflict, format!("there are {ISSUES_MAX} issues already"))
+            .suggest("remove files from the folder of issues")
+            .detail("folder", self.folder.display().to_string())
+            .into())
+    }
+
+    /// Replaces an issue by its new form.
+    pub(crate) fn replace(&self, issue: &Issue) -> Result<(), Fault> {
+        let dir = self.dir(false)?.ok_or_else(|| missing(&issue.id))?;
+        let (name, fresh) = (format!("{}.json", issue.id), format!("{}.new", issue.id));
+        let replaced = dir.write(&fresh, text(issue)).and_then(|()| dir.rename(&fresh, &dir, &name));
+        replaced.map_err(|error| Fault::file(&self.folder, &error))
+    }
+
+    fn read(&self, dir: &Dir, id: &str) -> Result<Issue, Fault> {
+        match dir.read_to_string(format!("{id}.json")) {
+            Ok(text) => serde_json::from_str(&text).map_err(|error| {
+                ErrorReport::new(ErrorCode::StoreDamaged, format!("the issue {id} can't be read: {error}")).into()
+            }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(missing(id)),
+            Err(error) => Err(Fault::file(&self.folder, &error)),
+        }
+    }
+
+    fn dir(&self, create: bool) -> Result<Option<Dir>, Fault> {
+        let authority = cap_std::ambient_authority();
+        if create {
+            Dir::create_ambient_dir_all(&self.folder, authority).map_err(|error| Fault::file(&self.folder, &error))?;
+        }
+        match Dir::open_ambient_dir(&self.folder, authority) {
+            Ok(dir) => Ok(Some(dir)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Fault::file(&self.folder, &error)),
+        }
+    }
+}
+
+fn text(issue: &Issue) -> String {
+    serde_json::to_string_pretty(issue).unwrap_or_default() + "\n"
+}
+
+fn id(number: u64) -> String {
+    format!("is_{number:04}")
+}
+
+fn number(id: &str) -> Option<u64> {
+    let digits = id.strip_prefix("is_").filter(|digits| digits.len() >= 4)?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+fn missing(id: &str) -> Fault {
+    let report = ErrorReport::new(ErrorCode::NotFound, format!("there is no issue {id:?}"));
+    report.suggest("ids look like is_0001").fixed_by("hutch issue list", "shows all issues", "none").into()
+}

@@ -1,0 +1,155 @@
+//! Taking parts out of an answer: `--fields`, `--query`, and pages of long lists. Works on values; prints nothing.
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+/// Which part of a long list is shown, and how.
+#[derive(Debug, Args, Clone, Copy)]
+pub(crate) struct Page {
+    /// Show at most so many items
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) limit: u32,
+    /// Leave out so many items first
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) offset: u32,
+    /// Print one item a line, as JSON, and nothing around them
+    #[arg(long)]
+    pub(crate) ndjson: bool,
+}
+
+/// One step of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Where a value stands in an answer: `items[0].id`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Path(Vec<Step>);
+
+impl std::str::FromStr for Path {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Path, String> {
+        let wrong = || "expected names joined by dots, each with [N] behind it for an item, as items[0].id".to_owned();
+        let mut steps = Vec::new();
+        for part in text.split('.') {
+            let (key, indices) = part.split_once('[').map_or((part, None), |(key, rest)| (key, Some(rest)));
+            if !key.is_empty() {
+                steps.push(Step::Key(key.to_owned()));
+            } else if indices.is_none() || !steps.is_empty() {
+                return Err(wrong());
+            }
+            let Some(indices) = indices else { continue };
+            for index in indices.strip_suffix(']').ok_or_else(wrong)?.split("][") {
+                steps.push(Step::Index(index.parse().map_err(|_| wrong())?));
+            }
+        }
+        Ok(Path(steps))
+    }
+}
+
+impl Path {
+    /// The value that stands there.
+    pub(crate) fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        self.0.iter().try_fold(value, |value, step| match step {
+            Step::Key(key) => value.get(key),
+            Step::Index(index) => value.get(index),
+        })
+    }
+}
+
+/// Keeps only these fields: of each item of a list, or of the result itself.
+///
+/// # Errors
+/// A name that nothing has, with the names that there are.
+pub(crate) fn keep(result: &mut Value, fields: &[String]) -> Result<(), String> {
+    if fields.is_empty() {
+        return Ok(());
+    }
+    match result.get_mut("items") {
+        Some(Value::Array(items)) => {
+            check(items.iter(), fields)?;
+            items.iter_mut().for_each(|item| keep_of(item, fields));
+        }
+        _ => {
+            check(std::iter::once(&*result), fields)?;
+            keep_of(result, fields);
+        }
+    }
+    Ok(())
+}
+
+fn check<'v>(values: impl Iterator<Item = &'v Value>, fields: &[String]) -> Result<(), String> {
+    let known: std::collections::BTreeSet<&str> =
+        values.filter_map(Value::as_object).flat_map(Map::keys).map(String::as_str).collect();
+    match fields.iter().find(|field| !known.contains(field.as_str())) {
+        Some(unknown) if !known.is_empty() => {
+            let known: Vec<&str> = known.into_iter().collect();
+            Err(format!("there is no field {unknown:?}; fields are {}", known.join(", ")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn keep_of(value: &mut Value, fields: &[String]) {
+    if let Value::Object(known) = value {
+        known.retain(|name, _| fields.contains(name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn paths_find_values() {
+        let value = json!({"items": [{"id": "a", "tags": [[1, 2]]}], "n": null});
+        for (path, found) in [
+            ("items[0].id", Some(json!("a"))),
+            ("items[0].tags[0][1]", Some(json!(2))),
+            ("n", Some(json!(null))),
+            ("items[1]", None),
+            ("items.id", None),
+            ("n.x", None),
+        ] {
+            assert_eq!(path.parse::<Path>().unwrap().find(&value), found.as_ref(), "{path}");
+        }
+        assert_eq!("[1]".parse::<Path>().unwrap().find(&json!([1, 2])), Some(&json!(2)));
+        for path in ["", ".", "a..b", "a[", "a[x]", "a[0", "a.", "a[-1]", "a.[0]"] {
+            assert!(path.parse::<Path>().is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn fields_are_kept_in_items_or_in_the_result() {
+        let fields = ["a".to_owned()];
+        let mut list = json!({"items": [{"a": 1, "b": 2}, {"b": 3}], "total": 2});
+        keep(&mut list, &fields).unwrap();
+        assert_eq!(list, json!({"items": [{"a": 1}, {}], "total": 2}));
+        let mut one = json!({"a": 1, "b": 2});
+        keep(&mut one, &fields).unwrap();
+        assert_eq!(one, json!({"a": 1}));
+        assert!(keep(&mut one, &["x".to_owned()]).unwrap_err().contains("fields are a"));
+        assert!(keep(&mut json!({"items": []}), &fields).is_ok());
+    }
+
+    #[test]
+    fn pages_cover_a_list_without_gap_or_overlap() {
+        let items: Vec<Value> = (0..25).map(Value::from).collect();
+        let mut seen = Vec::new();
+        loop {
+            let page = Page { limit: 10, offset: seen.len() as u32, ndjson: false }.of(items.clone());
+            seen.extend(page["items"].as_array().unwrap().clone());
+            assert_eq!(page["total"], 25);
+            if page["has_more"] == json!(false) {
+                break;
+            }
+        }
+        assert_eq!(seen, items);
+        let beyond = Page { limit: 10, offset: 100, ndjson: false }.of(items);
+        assert_eq!((&beyond["items"], &beyond["has_more"]), (&json!([]), &json!(false)));
+    }
+}

@@ -1,0 +1,96 @@
+//! Recorded invocations again: for real on the current state (replay), or on the recorded state to compare every byte (verify).
+
+use crate::entries::EntryName;
+use crate::failure::Failure;
+use crate::host::Host;
+use crate::package::Package;
+use crate::plan::differences;
+use crate::run::{Answer, execute};
+use crate::session::Session;
+use hutch_model::ledger::{EntryKind, InvocationRecord, Record, Sealed};
+use hutch_store::{State, VolumeName};
+use std::collections::BTreeMap;
+
+/// What re-execution of an entry showed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verified {
+    /// Everything is equal.
+    Equal,
+    /// These are not: `ending`, `stdout`, `stderr`, `fuel`, `memory_peak_bytes` or a volume.
+    Differs(Vec<String>),
+    /// It can't be had again here; why.
+    NotReproducible(String),
+    /// No guest ran: there is nothing to compare.
+    NoRun,
+}
+
+impl Host {
+    /// Issues the invocation of an entry again, for real and on the current state, with everything as recorded.
+    ///
+    /// # Errors
+    /// There is no such entry or invocation; or as for [`Host::run`].
+    pub fn replay(
+        &self,
+        package: &Package,
+        session: &Session,
+        name: &EntryName,
+        secrets: &BTreeMap<String, String>,
+        confirmed: bool,
+        retries: u32,
+    ) -> Result<Answer, Failure> {
+        let sealed = session.entry(name)?;
+        let recorded = sealed.open().map_err(Failure::Entry)?.record;
+        let mut prepared = self.prepare_again(package, &recorded, session.store(), secrets)?;
+        let contract = package.contract().map(|file| file.contract());
+        let leading = package.manifest().entry().arguments().len() + 1;
+        let arguments = prepared.invocation.argv().get(leading..).unwrap_or_default().to_vec();
+        let decision = hutch_model::gate::Gate::new(package.manifest(), contract).decide(&arguments);
+        if let Some(reason) = decision.confirmation
+            && !confirmed
+        {
+            return Err(Failure::Confirmation { reason });
+        }
+        prepared.record = InvocationRecord { confirmed, ..prepared.record };
+        let record = Record { follows: Some(sealed.hash), ..session.record(EntryKind::Replay) };
+        self.run_and_keep(session, &prepared, record, retries)
+    }
+
+    /// Executes an entry's invocation again on the state that it saw, and compares. Changes nothing.
+    ///
+    /// # Errors
+    /// The store or the host failed.
+    pub fn verify(
+        &self,
+        package: &Package,
+        session: &Session,
+        sealed: &Sealed,
+        secrets: &BTreeMap<String, String>,
+    ) -> Result<Verified, Failure> {
+        let recorded = sealed.open().map_err(Failure::Entry)?.record;
+        let Some(outcome) = &recorded.outcome else { return Ok(Verified::NoRun) };
+        if let Some(reason) = outcome.unreproducible.first() {
+            return Ok(Verified::NotReproducible(
+                format!("its outcome depends on the host: {reason:?}").to_lowercase(),
+            ));
+        }
+        if outcome.profile != hutch_sandbox::profile() {
+            let reason = format!("it was made under the engine profile {}", outcome.profile);
+            return Ok(Verified::NotReproducible(reason));
+        }
+        if sealed.sequence < session.head()?.retained_from {
+            return Ok(Verified::NotReproducible("its state is not kept any more".to_owned()));
+        }
+        let prepared = match self.prepare_again(package, &recorded, session.store(), secrets) {
+            Err(Failure::NotAgain { reason }) => return Ok(Verified::NotReproducible(reason)),
+            prepared => prepared?,
+        };
+        let mut state = State::new();
+        for (name, volume) in &recorded.volumes {
+            if let (Ok(name), Some(before)) = (name.parse::<VolumeName>(), volume.before) {
+                state.insert(name, before);
+            }
+        }
+        let differences = differences(&recorded, &execute(&prepared, session, &state)?);
+        Ok(if differences.is_empty() { Verified::Equal } else { Verified::Differs(differences) })
+    }
+}

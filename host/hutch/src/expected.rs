@@ -1,0 +1,70 @@
+//! What a package's contract expects of a call: its arguments before the guest starts, its answer after it ended.
+
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::output_schema;
+use crate::package::Package;
+use hutch_model::contract::{ArgumentViolation, ReadArguments};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::outcome::{Contract, Outcome, Verdict};
+use serde_json::Value;
+
+/// How the arguments of a call break the contract of its package. Nothing is known of a package without a contract.
+pub fn argument_violations(package: &Package, arguments: &[String]) -> Vec<ArgumentViolation> {
+    read(package, arguments, |read| read.violations).unwrap_or_default()
+}
+
+/// Reads arguments as the contract says. Leading arguments of the entry command are the guest's own affair, unless the words of a
+/// command begin among them.
+fn read<T>(package: &Package, arguments: &[String], take: impl Fn(ReadArguments<'_>) -> T) -> Option<T> {
+    let contract = package.contract()?.contract();
+    let leading = package.manifest().entry().arguments();
+    let plain = contract.read_arguments(arguments);
+    if leading.is_empty() || plain.violations.is_empty() {
+        return Some(take(plain));
+    }
+    let all: Vec<String> = leading.iter().chain(arguments).cloned().collect();
+    let mut whole = contract.read_arguments(&all);
+    if whole.command.is_none() {
+        return Some(take(plain));
+    }
+    for violation in &mut whole.violations {
+        violation.index = violation.index.and_then(|index| index.checked_sub(leading.len()));
+    }
+    Some(take(whole))
+}
+
+/// Refuses a call whose arguments break the contract.
+pub(crate) fn check_arguments(package: &Package, call: &Call) -> Result<(), Failure> {
+    let violations = if call.unchecked { Vec::new() } else { argument_violations(package, &call.arguments) };
+    if violations.is_empty() { Ok(()) } else { Err(Failure::Arguments { violations }) }
+}
+
+/// The schema that the answer to these arguments is held to, if it is held to one.
+pub(crate) fn schema(package: &Package, contract: Contract, arguments: &[String]) -> Result<Option<Value>, Failure> {
+    if contract != Contract::Schema {
+        return Ok(None);
+    }
+    let expected = read(package, arguments, |read| match read.command {
+        // Help, and answers for people or with chosen fields, have another shape than the declared one.
+        _ if read.asks_about || read.shaped => Some(None),
+        Some(command) => Some(Some(command.output_schema.clone())),
+        None => None,
+    });
+    expected.flatten().ok_or(Failure::NoSchema)
+}
+
+/// Judges an outcome by its ending, its form, and the schema if there is one.
+pub(crate) fn judge(outcome: &Outcome, contract: Contract, schema: Option<&Value>) -> Verdict {
+    let verdict = outcome.verdict(contract);
+    match (schema, &verdict) {
+        (Some(schema), Verdict::Good) => match output_schema::check(schema, &outcome.stdout) {
+            Ok(()) => verdict,
+            Err(reason) => Verdict::Bad {
+                code: ErrorCode::ContractViolation,
+                message: format!("the guest exited with 0, but its answer breaks the declared output schema: {reason}"),
+            },
+        },
+        _ => verdict,
+    }
+}

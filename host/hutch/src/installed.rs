@@ -1,0 +1,262 @@
+//! Packages that have a home: copied below the host's folder, each pinned to the digest of what was copied.
+//!
+//! ```text
+//! <home>/packages/<slug>/pin.json     what is installed, and what was granted; replaced by a rename
+//! <home>/packages/<slug>/<digest>/    the package's files, written before the pin names them
+//! ```
+
+use crate::package::{Package, PackageBounds, PackageError, open_folder};
+use cap_std::fs::{Dir, DirBuilder, OpenOptions};
+use hutch_model::asks::Asks;
+use hutch_model::digest::Digest;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::instant::Instant;
+use hutch_model::names::Slug;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const PIN_FILE: &str = "pin.json";
+
+/// What is installed under a slug.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pin {
+    /// The identity of the package.
+    pub slug: String,
+    /// Its version.
+    pub version: String,
+    /// The digest of all its files.
+    pub digest: Digest,
+    /// Where it was copied from.
+    pub source: String,
+    /// When.
+    pub installed_at: Instant,
+    /// What it asks for. All of it was granted: what is not granted is not installed.
+    pub asks: Asks,
+}
+
+/// Why an installed package can't be had, made or taken away.
+#[derive(Debug, thiserror::Error)]
+pub enum InstalledError {
+    /// No package has that slug.
+    #[error("no package {0:?} is installed")]
+    Missing(String),
+    /// One has it already.
+    #[error("a package {0:?} is installed already")]
+    Exists(String),
+    /// Its files are not the ones that were installed.
+    #[error("the files of {slug:?} have the digest {found}, but {pinned} was installed")]
+    Changed {
+        /// The package.
+        slug: String,
+        /// What was installed.
+        pinned: Digest,
+        /// What is there.
+        found: Digest,
+    },
+    /// The pin can't be read.
+    #[error("the pin of {slug:?} can't be read: {reason}")]
+    Damaged {
+        /// The package.
+        slug: String,
+        /// Why.
+        reason: String,
+    },
+    /// The package breaks the rules.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// The system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// Where.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl InstalledError {
+    /// The code to report it with.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            InstalledError::Missing(_) => ErrorCode::PackageNotFound,
+            InstalledError::Exists(_) => ErrorCode::AlreadyExists,
+            InstalledError::Changed { .. } => ErrorCode::PackageChanged,
+            InstalledError::Damaged { .. } => ErrorCode::StoreDamaged,
+            InstalledError::Package(error) => error.code(),
+            InstalledError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                ErrorCode::PermissionDenied
+            }
+            InstalledError::Io { .. } => ErrorCode::HostFault,
+        }
+    }
+}
+
+/// All installed packages of a home.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    folder: PathBuf,
+}
+
+impl Installed {
+    /// Those below `home`. Touches nothing.
+    pub fn of(home: &Path) -> Installed {
+        Installed { folder: home.join("packages") }
+    }
+
+    /// Every pin, by slug. A pin that can't be read is an error of that package alone.
+    ///
+    /// # Errors
+    /// The folder can't be read.
+    pub fn pins(&self) -> Result<Vec<Result<Pin, InstalledError>>, InstalledError> {
+        let Some(dir) = self.dir()? else { return Ok(Vec::new()) };
+        let entries = dir.entries().map_err(|source| self.io("", source))?;
+        let mut slugs: Vec<Slug> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter_map(|name| Slug::parse(&name).ok())
+            .collect();
+        slugs.sort();
+        Ok(slugs
+            .iter()
+            .map(|slug| self.pin(slug))
+            .filter(|pin| !matches!(pin, Err(InstalledError::Missing(_))))
+            .collect())
+    }
+
+    /// The pin of one package.
+    ///
+    /// # Errors
+    /// It is not installed, or its pin can't be read.
+    pub fn pin(&self, slug: &Slug) -> Result<Pin, InstalledError> {
+        let missing = || InstalledError::Missing(slug.to_string());
+        let dir = self.dir()?.ok_or_else(missing)?;
+        let path = format!("{slug}/{PIN_FILE}");
+        let text = match dir.read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
+            Err(source) => return Err(self.io(&path, source)),
+        };
+        let damaged = |reason: String| InstalledError::Damaged { slug: slug.to_string(), reason };
+        let pin: Pin = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if pin.slug == slug.as_str() { Ok(pin) } else { Err(damaged(format!("it is that of {:?}", pin.slug))) }
+    }
+
+    /// The folder of the files that a pin names.
+    pub fn folder_of(&self, pin: &Pin) -> PathBuf {
+        self.folder.join(&pin.slug).join(pin.digest.to_string())
+    }
+
+    /// Opens an installed package, and holds its files against their pin.
+    ///
+    /// # Errors
+    /// It is not installed, or not what was installed.
+    pub fn open(&self, slug: &Slug, bounds: PackageBounds) -> Result<Package, InstalledError> {
+        let pin = self.pin(slug)?;
+        let folder = self.folder_of(&pin);
+        let dir = open_folder(&folder).map_err(|source| self.io(&folder.display().to_string(), source))?;
+        let package = Package::open(&dir, bounds)?;
+        let found = package.digest()?;
+        if found != pin.digest {
+            return Err(InstalledError::Changed { slug: slug.to_string(), pinned: pin.digest, found });
+        }
+        Ok(package)
+    }
+
+    /// Copies a package, and pins it. An earlier version is replaced if `replace`; its state is left as it is.
+    ///
+    /// # Errors
+    /// It is there already, or the system refuses.
+    pub fn install(&self, package: &Package, source: &str, at: Instant, replace: bool) -> Result<Pin, InstalledError> {
+        let manifest = package.manifest();
+        let slug = manifest.slug();
+        let earlier = match self.pin(slug) {
+            Ok(_) if !replace => return Err(InstalledError::Exists(slug.to_string())),
+            Ok(pin) => Some(pin),
+            Err(InstalledError::Missing(_) | InstalledError::Damaged { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let pin = Pin {
+            slug: slug.to_string(),
+            version: manifest.version().to_string(),
+            digest: package.digest()?,
+            source: source.to_owned(),
+            installed_at: at,
+            asks: Asks::of(manifest),
+        };
+        let dir = self.create(slug)?;
+        let files = pin.digest.to_string();
+        self.copy(package, &dir, &files)?;
+        let text = serde_json::to_string_pretty(&pin).unwrap_or_default();
+        let written = format!("{PIN_FILE}.new");
+        self.write(&dir, &written, text.as_bytes())?;
+        dir.rename(&written, &dir, PIN_FILE).map_err(|source| self.io(PIN_FILE, source))?;
+        if let Some(earlier) = earlier.filter(|earlier| earlier.digest != pin.digest) {
+            // Only space is lost if it stays.
+            let _ = dir.remove_dir_all(earlier.digest.to_string());
+        }
+        Ok(pin)
+    }
+
+    /// Takes a package away; the state of its instances stays.
+    ///
+    /// # Errors
+    /// It is not installed, or the system refuses.
+    pub fn remove(&self, slug: &Slug) -> Result<(), InstalledError> {
+        let missing = || InstalledError::Missing(slug.to_string());
+        let dir = self.dir()?.ok_or_else(missing)?;
+        let pin = format!("{slug}/{PIN_FILE}");
+        match dir.remove_file(&pin) {
+            Ok(()) => dir.remove_dir_all(slug.as_str()).map_err(|source| self.io(slug.as_str(), source)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
+            Err(source) => Err(self.io(&pin, source)),
+        }
+    }
+
+    fn dir(&self) -> Result<Option<Dir>, InstalledError> {
+        match open_folder(&self.folder) {
+            Ok(dir) => Ok(Some(dir)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(self.io("", source)),
+        }
+    }
+
+    fn create(&self, slug: &Slug) -> Result<Dir, InstalledError> {
+        let folder = self.folder.join(slug.as_str());
+        Dir::create_ambient_dir_all(&folder, cap_std::ambient_authority())
+            .and_then(|()| open_folder(&folder))
+            .map_err(|source| self.io(slug.as_str(), source))
+    }
+
+    /// Copies every file into `name`, from nothing: what an interrupted copy left there is dropped first.
+    fn copy(&self, package: &Package, dir: &Dir, name: &str) -> Result<(), InstalledError> {
+        match dir.remove_dir_all(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(self.io(name, error)),
+            _ => {}
+        }
+        dir.create_dir_with(name, &DirBuilder::new()).map_err(|source| self.io(name, source))?;
+        let inner = dir.open_dir(name).map_err(|source| self.io(name, source))?;
+        for entry in package.files()? {
+            let path = entry.path.as_str();
+            match entry.file_bytes {
+                None => inner.create_dir_all(path).map_err(|source| self.io(path, source))?,
+                Some(_) => self.write(&inner, path, &package.read(&entry.path).map_err(PackageError::one)?)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, dir: &Dir, path: &str, bytes: &[u8]) -> Result<(), InstalledError> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let written = dir.open_with(path, &options).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        written.map_err(|source| self.io(path, source))
+    }
+
+    fn io(&self, path: &str, source: io::Error) -> InstalledError {
+        InstalledError::Io { path: self.folder.join(path).display().to_string(), source }
+    }
+}

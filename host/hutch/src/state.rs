@@ -1,0 +1,218 @@
+//! Looking inside volumes, and carrying whole ones in and out.
+
+use crate::entries::EntryName;
+use crate::failure::Failure;
+use crate::session::{Session, bounds};
+use cap_std::fs::Dir;
+use hutch_model::digest::Digest;
+use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
+use hutch_model::limits::Limits;
+use hutch_model::snapshot::{Entry, Node, ObjectError, PathChange, diff, read_file, read_tree};
+use hutch_sandbox::RunError;
+use hutch_store::VolumeName;
+use hutch_store::plain::{Times, export_folder, import_folder};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A path inside a volume.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StatePath {
+    /// The volume.
+    pub volume: VolumeName,
+    /// Names below it; none for the volume itself.
+    pub names: Vec<String>,
+}
+
+/// One thing in a volume.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// Its path, the volume first.
+    pub path: String,
+    /// What it is; `None` for a volume's top folder.
+    pub entry: Option<Entry>,
+}
+
+impl Session {
+    /// The state that an entry left, by volume; the current one if none is named.
+    ///
+    /// # Errors
+    /// There is no such entry, or its state is not kept any more.
+    pub fn state_at(&self, entry: Option<&EntryName>) -> Result<BTreeMap<String, Digest>, Failure> {
+        let Some(name) = entry else {
+            return Ok(self.head()?.state.iter().map(|(name, digest)| (name.to_string(), *digest)).collect());
+        };
+        let last = self.entry(name)?.sequence;
+        let mut state = BTreeMap::new();
+        for sealed in self.entries(1) {
+            let sealed = sealed?;
+            if sealed.sequence > last {
+                break;
+            }
+            let record = sealed.open().map_err(Failure::Entry)?.record;
+            if record.kept {
+                state.extend(record.volumes.into_iter().map(|(name, volume)| (name, volume.after)));
+            }
+        }
+        Ok(state)
+    }
+
+    /// Finds the volume in a path as typed: the longest volume name that it begins with.
+    ///
+    /// # Errors
+    /// No volume has such a name.
+    pub fn state_path(&self, state: &BTreeMap<String, Digest>, text: &str) -> Result<StatePath, Failure> {
+        let text = text.trim_matches('/');
+        let begins = |name: &&String| text == name.as_str() || text.starts_with(&format!("{name}/"));
+        let volumes = || state.keys().cloned().collect::<Vec<_>>().join(", ");
+        let unknown = || Failure::Path {
+            path: text.to_owned(),
+            reason: format!("no volume has this name; there are {}", volumes()),
+        };
+        let name = state.keys().filter(begins).max_by_key(|name| name.len()).ok_or_else(unknown)?;
+        let rest = text.get(name.len()..).unwrap_or_default();
+        let names = rest.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect();
+        Ok(StatePath { volume: name.parse().map_err(|_| unknown())?, names })
+    }
+
+    /// What is at a path of a state, and in it if it is a folder.
+    ///
+    /// # Errors
+    /// Nothing is there.
+    pub fn list(&self, state: &BTreeMap<String, Digest>, path: &StatePath) -> Result<Vec<Item>, Failure> {
+        let top = path_text(path);
+        match self.find(state, path)? {
+            Found::Folder(tree) => {
+                let entries = read_tree(&*self.objects(), &tree).map_err(RunError::from)?.into_entries();
+                let item = |entry: Entry| Item { path: format!("{top}/{}", entry.name), entry: Some(entry) };
+                Ok(entries.into_iter().map(item).collect())
+            }
+            Found::Other(entry) => Ok(vec![Item { path: top, entry: Some(entry) }]),
+        }
+    }
+
+    /// Calls `each` with the bytes of a file, part by part.
+    ///
+    /// # Errors
+    /// There is no file at the path; or `each` fails.
+    pub fn read(
+        &self,
+        state: &BTreeMap<String, Digest>,
+        path: &StatePath,
+        each: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        let reason = |reason: &str| Failure::Path { path: path_text(path), reason: reason.to_owned() };
+        match self.find(state, path)? {
+            Found::Folder(_) => Err(reason("is a folder")),
+            Found::Other(Entry { node: Node::Link { target }, .. }) => Err(reason(&format!("is a link to {target}"))),
+            Found::Other(Entry { node: Node::Folder { .. }, .. }) => Err(reason("is a folder")),
+            Found::Other(Entry { node: Node::File { size, content }, .. }) => {
+                let objects = self.objects();
+                read_file(&*objects, &content, size, &mut |bytes| each(bytes).map_err(Reading::Output)).map_err(
+                    |error| match error {
+                        Reading::Object(error) => Failure::Run(error.into()),
+                        Reading::Output(error) => Failure::Run(RunError::Host(error.to_string())),
+                    },
+                )
+            }
+        }
+    }
+
+    /// What differs between two states.
+    ///
+    /// # Errors
+    /// A state can't be read.
+    pub fn changes(
+        &self,
+        before: &BTreeMap<String, Digest>,
+        after: &BTreeMap<String, Digest>,
+    ) -> Result<BTreeMap<String, Vec<PathChange>>, Failure> {
+        let objects = self.objects();
+        let mut changes = BTreeMap::new();
+        for (name, after) in after {
+            let before = before.get(name).copied().unwrap_or_else(hutch_model::snapshot::empty_tree);
+            changes.insert(name.clone(), diff(&*objects, &before, after).map_err(RunError::from)?);
+        }
+        Ok(changes)
+    }
+
+    /// Writes a volume's state into an empty folder.
+    ///
+    /// # Errors
+    /// The folder is not empty or can't be written; there is no such volume.
+    pub fn export(
+        &self,
+        state: &BTreeMap<String, Digest>,
+        volume: &VolumeName,
+        (dir, path): (&Dir, &Path),
+        limits: &Limits,
+    ) -> Result<(), Failure> {
+        let tree = state.get(volume.as_str()).ok_or_else(|| no_volume(volume))?;
+        export_folder(&*self.objects(), tree, dir, path, &bounds(limits))?;
+        Ok(())
+    }
+
+    /// Makes a folder's content the state of a volume.
+    ///
+    /// # Errors
+    /// The folder holds what no state can hold, or more than the limits allow; there is no such volume.
+    pub fn import(
+        &self,
+        volume: &VolumeName,
+        (dir, path): (&Dir, &Path),
+        limits: &Limits,
+    ) -> Result<(Sealed, Vec<PathChange>, Option<String>), Failure> {
+        self.absorb_edits(limits)?;
+        let before = self.head()?.state.get(volume.as_str()).copied().ok_or_else(|| no_volume(volume))?;
+        let imported = import_folder(dir, path, &bounds(limits), Times::Kept)?;
+        let changes = imported.changes_from(&*self.objects(), &before).map_err(RunError::from)?;
+        let change = VolumeRecord::new(Some(before), imported.tree(), changes.clone());
+        let volumes = BTreeMap::from([(volume.to_string(), change)]);
+        let record = Record { volumes, kept: true, ..self.record(EntryKind::Import) };
+        let (sealed, behind) = self.commit(&record, &imported, &[])?;
+        Ok((sealed, changes, behind))
+    }
+
+    fn find(&self, state: &BTreeMap<String, Digest>, path: &StatePath) -> Result<Found, Failure> {
+        let objects = self.objects();
+        let missing = || Failure::Path { path: path_text(path), reason: "nothing is there".to_owned() };
+        let mut tree = *state.get(path.volume.as_str()).ok_or_else(|| no_volume(&path.volume))?;
+        let Some((last, above)) = path.names.split_last() else { return Ok(Found::Folder(tree)) };
+        for name in above {
+            let folder = read_tree(&*objects, &tree).map_err(RunError::from)?;
+            match folder.get(name).map(|entry| &entry.node) {
+                Some(Node::Folder { tree: inner, .. }) => tree = *inner,
+                _ => return Err(missing()),
+            }
+        }
+        let entry = read_tree(&*objects, &tree).map_err(RunError::from)?.get(last).cloned().ok_or_else(missing)?;
+        Ok(match entry.node {
+            Node::Folder { tree, .. } => Found::Folder(tree),
+            _ => Found::Other(entry),
+        })
+    }
+}
+
+enum Found {
+    Folder(Digest),
+    Other(Entry),
+}
+
+enum Reading {
+    Object(ObjectError),
+    Output(std::io::Error),
+}
+
+impl From<ObjectError> for Reading {
+    fn from(error: ObjectError) -> Reading {
+        Reading::Object(error)
+    }
+}
+
+fn no_volume(volume: &VolumeName) -> Failure {
+    Failure::Path { path: volume.to_string(), reason: "there is no such volume".to_owned() }
+}
+
+fn path_text(path: &StatePath) -> String {
+    let names = path.names.iter().map(String::as_str);
+    std::iter::once(path.volume.as_str()).chain(names).collect::<Vec<_>>().join("/")
+}

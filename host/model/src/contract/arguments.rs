@@ -1,0 +1,300 @@
+//! Whether arguments keep what a contract declares, before a guest starts: by the form that `wit/hutch.wit` describes. Judges text
+//! alone; each violation says how the argument is written rightly, where that is known.
+
+use super::check::is_of_type;
+use super::{Command, Contract, Parameter, ValueType};
+use crate::diagnostic::shown;
+use crate::fields::nearest;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Flags that every command line has by custom (rule N4). A guest may take them without declaring them; what a call with one of
+/// the first three asks for is not a command's answer, and the guest judges the rest of such a call.
+const ASKS_ABOUT: [&str; 3] = ["help", "version", "brief"];
+const RESERVED: [&str; 5] = ["human", "agent", "quiet", "yes", "dry-run"];
+
+/// What kind of rule an argument breaks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ViolationKind {
+    /// No command has that name.
+    UnknownCommand,
+    /// No parameter has that name.
+    UnknownFlag,
+    /// A required parameter is not there.
+    Missing,
+    /// A flag without the value that it takes.
+    MissingValue,
+    /// A flag that takes no value, with one.
+    UnexpectedValue,
+    /// More bare arguments than there are positions.
+    UnexpectedArgument,
+    /// A parameter that may be given once, given again.
+    Repeated,
+    /// Not of the declared type.
+    WrongType,
+    /// None of the declared choices.
+    NotAChoice,
+}
+
+/// One argument that breaks a contract.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ArgumentViolation {
+    /// The rule.
+    pub kind: ViolationKind,
+    /// The parameter as it is written: `--due-at`, `TITLE`. `None` where no parameter is meant.
+    pub parameter: Option<String>,
+    /// Which argument, from 0; `None` for one that is not there.
+    pub index: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to write in place of the argument.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+}
+
+/// The command that arguments call, read as the contract says.
+#[derive(Debug)]
+pub struct ReadArguments<'c> {
+    /// The command; `None` if none is named.
+    pub command: Option<&'c Command>,
+    /// Whether the call asks about the application (`--help`, `--version`, `--brief`) and not for a command's answer.
+    pub asks_about: bool,
+    /// Whether the answer is another than the declared one: for people, or with fields selected.
+    pub shaped: bool,
+    /// All rules that are broken, in the order of the arguments.
+    pub violations: Vec<ArgumentViolation>,
+}
+
+impl Contract {
+    /// Reads the arguments of a call, which stand after the program's name.
+    pub fn read_arguments(&self, arguments: &[String]) -> ReadArguments<'_> {
+        let mut reader = Reader { contract: self, command: None, given: BTreeMap::new(), violations: Vec::new() };
+        let flags = arguments.iter().take_while(|word| *word != "--").filter_map(|word| word.strip_prefix("--"));
+        let flags: Vec<&str> = flags.map(|flag| flag.split_once('=').map_or(flag, |(name, _)| name)).collect();
+        let asks_about = flags.iter().any(|flag| ASKS_ABOUT.contains(flag));
+        reader.read(arguments);
+        if asks_about {
+            reader.violations.clear();
+        }
+        ReadArguments {
+            command: reader.command,
+            asks_about,
+            shaped: flags.iter().any(|flag| ["human", "fields", "query"].contains(flag)),
+            violations: reader.violations,
+        }
+    }
+}
+
+struct Reader<'c> {
+    contract: &'c Contract,
+    command: Option<&'c Command>,
+    /// How often each parameter is given, by name.
+    given: BTreeMap<&'c str, usize>,
+    violations: Vec<ArgumentViolation>,
+}
+
+impl<'c> Reader<'c> {
+    fn violation(
+        &mut self,
+        kind: ViolationKind,
+        parameter: Option<&Parameter>,
+        index: Option<usize>,
+        message: String,
+        instead: Option<String>,
+    ) {
+        let parameter = parameter.map(Parameter::written);
+        self.violations.push(ArgumentViolation { kind, parameter, index, message, instead });
+    }
+
+    fn read(&mut self, arguments: &[String]) {
+        let mut at = 0;
+        // Global parameters may stand before the command.
+        while let Some(word) = arguments.get(at).filter(|word| is_flag(word)) {
+            at = self.flag(word, at, arguments);
+        }
+        let Some(first) = arguments.get(at) else { return };
+        let words = arguments.get(at..).unwrap_or_default();
+        let called = self.contract.commands.iter().filter(|command| starts_with(words, &command.name));
+        let Some(command) = called.max_by_key(|command| command.name.len()) else {
+            self.unknown_command(first, words, at);
+            return;
+        };
+        self.command = Some(command);
+        at += command.name.split(' ').count();
+        let mut position = 0;
+        let mut only_positional = false;
+        while let Some(word) = arguments.get(at) {
+            if word == "--" && !only_positional {
+                only_positional = true;
+                at += 1;
+            } else if is_flag(word) && !only_positional {
+                at = self.flag(word, at, arguments);
+            } else {
+                self.positional(command, position, word, at);
+                position += 1;
+                at += 1;
+            }
+        }
+        for parameter in command.parameters.iter().chain(&self.contract.parameters) {
+            if parameter.required && !self.given.contains_key(parameter.name.as_str()) {
+                let message = format!("{} is missing: {}", parameter.written(), parameter.description);
+                self.violation(ViolationKind::Missing, Some(parameter), None, message, None);
+            }
+        }
+    }
+
+    fn unknown_command(&mut self, first: &str, words: &[String], at: usize) {
+        let names: Vec<&str> = self.contract.commands.iter().map(|command| command.name.as_str()).collect();
+        let second = words.get(1).map(|second| format!("{first} {second}"));
+        let near = second.as_deref().and_then(|both| nearest(both, names.iter().copied().filter(|n| n.contains(' '))));
+        let near = near.or_else(|| nearest(first, names.iter().copied()));
+        // One word in place of several can't be written as one argument.
+        let instead = near.filter(|near| !near.contains(' ')).map(str::to_owned);
+        let hint =
+            near.map_or_else(|| format!("commands are {}", names.join(", ")), |near| format!("did you mean {near}?"));
+        let message = format!("there is no command {}; {hint}", shown(first));
+        self.violation(ViolationKind::UnknownCommand, None, Some(at), message, instead);
+    }
+
+    /// Reads a flag and its value, and gives the place of what follows.
+    fn flag(&mut self, word: &str, at: usize, arguments: &[String]) -> usize {
+        let flag = word.trim_start_matches('-');
+        let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
+        let own = self.command.map(|command| command.parameters.as_slice()).unwrap_or_default();
+        let mut flags = own.iter().chain(&self.contract.parameters).filter(|parameter| parameter.position.is_none());
+        let Some(parameter) = flags.clone().find(|parameter| word.starts_with("--") && parameter.name == name) else {
+            if !(word.starts_with("--") && (RESERVED.contains(&name) || ASKS_ABOUT.contains(&name))) {
+                let known: Vec<&str> = flags.by_ref().map(|parameter| parameter.name.as_str()).collect();
+                self.unknown_flag(word, name, value, at, &known);
+            }
+            return at + 1;
+        };
+        let next = arguments.get(at + 1);
+        match (parameter.takes_value(), value) {
+            (false, Some(_)) => {
+                let message = format!("{} takes no value", parameter.written());
+                self.violation(
+                    ViolationKind::UnexpectedValue,
+                    Some(parameter),
+                    Some(at),
+                    message,
+                    Some(parameter.written()),
+                );
+                at + 1
+            }
+            (false, None) => self.take(parameter, at).map_or(at + 1, |()| at + 1),
+            (true, Some(value)) => {
+                self.value(parameter, value, at, true);
+                at + 1
+            }
+            (true, None) => match next {
+                // What begins with a dash is taken as a value only if it is one: a negative number.
+                Some(value) if !is_flag(value) || is_of_number(parameter, value) => {
+                    self.value(parameter, value, at + 1, false);
+                    at + 2
+                }
+                _ => {
+                    let message = format!("{} needs a value: {}", parameter.written(), parameter.description);
+                    self.violation(ViolationKind::MissingValue, Some(parameter), Some(at), message, None);
+                    at + 1
+                }
+            },
+        }
+    }
+
+    fn unknown_flag(&mut self, word: &str, name: &str, value: Option<&str>, at: usize, known: &[&str]) {
+        let near = nearest(name, known.iter().copied());
+        let instead = near.map(|near| value.map_or_else(|| format!("--{near}"), |value| format!("--{near}={value}")));
+        let hint = match (near, known) {
+            (Some(near), _) => format!("did you mean --{near}?"),
+            (None, []) => "there are none here".to_owned(),
+            (None, known) => format!("flags here are --{}", known.join(", --")),
+        };
+        let written = word.split_once('=').map_or(word, |(name, _)| name);
+        let message = format!("there is no flag {}; {hint}", shown(written));
+        self.violation(ViolationKind::UnknownFlag, None, Some(at), message, instead);
+    }
+
+    fn positional(&mut self, command: &'c Command, position: usize, value: &str, at: usize) {
+        let mut parameters = command.parameters.iter().filter(|parameter| parameter.position.is_some());
+        let found = parameters.clone().nth(position).or_else(|| parameters.next_back().filter(|last| last.repeated));
+        match found {
+            Some(parameter) => self.value(parameter, value, at, false),
+            None => {
+                let message = format!("{} is one argument too many for {}", shown(value), command.name);
+                self.violation(ViolationKind::UnexpectedArgument, None, Some(at), message, None);
+            }
+        }
+    }
+
+    fn take(&mut self, parameter: &'c Parameter, at: usize) -> Option<()> {
+        let times = self.given.entry(&parameter.name).or_default();
+        *times += 1;
+        if *times > 1 && !parameter.repeated {
+            let message = format!("{} may be given once", parameter.written());
+            self.violation(ViolationKind::Repeated, Some(parameter), Some(at), message, None);
+            return None;
+        }
+        Some(())
+    }
+
+    fn value(&mut self, parameter: &'c Parameter, value: &str, at: usize, joined: bool) {
+        if self.take(parameter, at).is_none() {
+            return;
+        }
+        let whole =
+            |instead: &str| if joined { format!("{}={instead}", parameter.written()) } else { instead.to_owned() };
+        if !parameter.choices.is_empty() && !parameter.choices.iter().any(|choice| choice == value) {
+            let instead = nearest(value, parameter.choices.iter().map(String::as_str)).map(whole);
+            let message =
+                format!("{}: {} is none of {}", parameter.written(), shown(value), parameter.choices.join(", "));
+            self.violation(ViolationKind::NotAChoice, Some(parameter), Some(at), message, instead);
+        } else if !is_of_type(value, parameter.value_type) {
+            let message = format!("{}: expected {}, found {}", parameter.written(), parameter.value_type, shown(value));
+            self.violation(ViolationKind::WrongType, Some(parameter), Some(at), message, None);
+        }
+    }
+}
+
+fn is_flag(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-') && word != "--"
+}
+
+fn is_of_number(parameter: &Parameter, value: &str) -> bool {
+    matches!(parameter.value_type, ValueType::Integer | ValueType::Number) && is_of_type(value, parameter.value_type)
+}
+
+fn starts_with(words: &[String], name: &str) -> bool {
+    let mut words = words.iter();
+    name.split(' ').all(|part| words.next().is_some_and(|word| word == part))
+}
+
+impl Parameter {
+    /// As it is written in a call: `--due-at`, `TITLE`.
+    pub fn written(&self) -> String {
+        match self.position {
+            Some(_) => self.name.to_uppercase(),
+            None => format!("--{}", self.name),
+        }
+    }
+}
+
+impl std::fmt::Display for ValueType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            ValueType::String => "a text",
+            ValueType::Integer => "a whole number",
+            ValueType::Number => "a number",
+            ValueType::Boolean => "true or false",
+            ValueType::Date => "a date such as 2026-04-05",
+            ValueType::Instant => "an instant such as 2026-04-05T17:00:00Z",
+            ValueType::DateOrInstant => "a date such as 2026-04-05 or an instant such as 2026-04-05T17:00:00Z",
+            ValueType::Path => "a path",
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "arguments_tests.rs"]
+mod tests;

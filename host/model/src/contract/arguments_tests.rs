@@ -1,0 +1,79 @@
+use super::ViolationKind::{self, *};
+use super::*;
+use crate::contract::{CONTRACT_FILE, ContractFile, parse};
+
+fn todo() -> ContractFile {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packages/todo/schemas/commands.json"));
+    parse(&text.unwrap(), CONTRACT_FILE).0.unwrap()
+}
+
+#[track_caller]
+fn check(line: &str, expect: &[(ViolationKind, Option<usize>, Option<&str>)]) {
+    let arguments: Vec<String> = line.split('|').filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let file = todo();
+    let read = file.contract().read_arguments(&arguments);
+    let found: Vec<_> =
+        read.violations.iter().map(|found| (found.kind, found.index, found.instead.as_deref())).collect();
+    assert_eq!(found, expect, "{line}: {:?}", read.violations);
+}
+
+#[test]
+fn what_the_contract_allows_passes() {
+    for line in [
+        "",
+        "add|Buy milk & eggs",
+        "add|x|--due-at|2026-04-05|--description=a|",
+        "add|--description|a b|x",
+        "add|--|--x",
+        "--human|list",
+        "--fields|id,title|list|--limit|10",
+        "list|--status=open|--quiet",
+        "reminder|set|td_0001|--at|2026-04-05T09:00:00Z|--at|2026-04-06T09:00:00+02:00",
+        "reminder|list",
+        "remove|td_0001|--confirm",
+        "list|--agent",
+        "nosuch|--help",
+        "--help|anything|--at|all",
+        "--version",
+    ] {
+        check(line, &[]);
+    }
+}
+
+#[test]
+fn each_violation_says_where_and_what_instead() {
+    check("ad|x", &[(UnknownCommand, Some(0), Some("add"))]);
+    check("reminder|sett|td_0001", &[(UnknownCommand, Some(0), None)]);
+    check("zzzzzz", &[(UnknownCommand, Some(0), None)]);
+    check("add", &[(Missing, None, None)]);
+    check("add|x|y", &[(UnexpectedArgument, Some(2), None)]);
+    check("add|x|--due|2026-04-05", &[(UnknownFlag, Some(2), None), (UnexpectedArgument, Some(3), None)]);
+    check("add|x|--due-ta=2026-04-05", &[(UnknownFlag, Some(2), Some("--due-at=2026-04-05"))]);
+    check("add|x|--due-at|tomorrow", &[(WrongType, Some(3), None)]);
+    check("add|x|--due-at", &[(MissingValue, Some(2), None)]);
+    check("add|x|--due-at|--description|y", &[(MissingValue, Some(2), None)]);
+    check("list|--limit|ten", &[(WrongType, Some(2), None)]);
+    check("list|--limit|-3", &[]);
+    check("list|--status|opne", &[(NotAChoice, Some(2), Some("open"))]);
+    check("list|--status=opne", &[(NotAChoice, Some(1), Some("--status=open"))]);
+    check("remove|td_0001|--confirm=yes", &[(UnexpectedValue, Some(2), Some("--confirm"))]);
+    check("list|--limit|1|--limit|2", &[(Repeated, Some(4), None)]);
+    check("add|x|-d|y", &[(UnknownFlag, Some(2), None), (UnexpectedArgument, Some(3), None)]);
+}
+
+#[test]
+fn the_answer_to_a_shaped_call_is_known_to_be_another() {
+    let file = todo();
+    let read = |line: &str| {
+        let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let read = file.contract().read_arguments(&arguments);
+        (read.command.map(|command| command.name.clone()), read.asks_about, read.shaped)
+    };
+    assert_eq!(read("reminder list"), (Some("reminder list".to_owned()), false, false));
+    assert_eq!(read("list --human"), (Some("list".to_owned()), false, true));
+    assert_eq!(read("list --fields=id"), (Some("list".to_owned()), false, true));
+    assert_eq!(read("list --help"), (Some("list".to_owned()), true, false));
+    assert_eq!(read("--version"), (None, true, false));
+    assert_eq!(read("add -- --help").1, false);
+}

@@ -1,0 +1,197 @@
+//! A damaged store is an error that names what is damaged, never a panic and never wrong content.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod common;
+
+use common::*;
+use hutch_model::digest::Kind;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::ledger::EntryKind;
+use hutch_store::{EntryKey, IfMissing, SqliteStore, Store, StoreError};
+use std::path::Path;
+
+/// A store of five entries, closed and with its log moved into the database, so that the file is all there is.
+fn five() -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let store = sqlite(&home);
+    for at in 0..5 {
+        put(&store, &[("a", &at.to_string()), ("d/b", "same")]);
+    }
+    drop(store);
+    let connection = rusqlite::Connection::open(place(&home).database()).unwrap();
+    connection.execute_batch("PRAGMA journal_mode = DELETE").unwrap();
+    connection.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+    home
+}
+
+fn tamper(home: &tempfile::TempDir, sql: &str) {
+    let connection = rusqlite::Connection::open(place(home).database()).unwrap();
+    connection.execute_batch(sql).unwrap();
+}
+
+fn reopen(home: &tempfile::TempDir) -> Result<SqliteStore, StoreError> {
+    SqliteStore::open(&place(home), IfMissing::Fail)
+}
+
+#[test]
+fn a_whole_store_checks_clean() {
+    assert_eq!(reopen(&five()).unwrap().check().unwrap(), []);
+}
+
+#[test]
+fn a_ledger_that_was_changed_is_found_when_it_is_opened() {
+    for (sql, named) in [
+        ("UPDATE entries SET bytes = CAST(replace(bytes, 'todo', 'tudo') AS BLOB) WHERE sequence = 3", "entry 3"),
+        ("UPDATE entries SET hash = zeroblob(32) WHERE sequence = 4", "entry 4"),
+        ("DELETE FROM entries WHERE sequence = 2", "entry 2"),
+        ("DELETE FROM entries WHERE sequence = 5", "entry 5"),
+        ("DELETE FROM entries WHERE sequence > 1", "entry 2"),
+        ("UPDATE entries SET sequence = 9 WHERE sequence = 5", "entry 5"),
+        ("UPDATE entries SET sequence = 0 WHERE sequence = 5", "entry 0"),
+        ("UPDATE meta SET value = zeroblob(40) WHERE name = 'head'", "entry"),
+        ("UPDATE meta SET value = x'00' WHERE name = 'head'", "the head"),
+    ] {
+        let home = five();
+        tamper(&home, sql);
+        let error = reopen(&home).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::StoreDamaged, "{sql}: {error}");
+        assert!(error.to_string().contains(named), "{sql}: {error}");
+        assert!(error.to_string().starts_with(place(&home).database().to_str().unwrap()), "{error}");
+    }
+}
+
+#[test]
+fn what_opening_does_not_look_at_is_found_by_the_check() {
+    for (sql, named) in [
+        (
+            "UPDATE objects SET bytes = CAST('x' || substr(bytes, 2) AS BLOB) WHERE kind = 1 AND rowid = (SELECT min(rowid) FROM objects WHERE kind = 1)",
+            "object",
+        ),
+        ("UPDATE objects SET kind = 4 WHERE kind = 1", "object"),
+        ("UPDATE objects SET kind = 77 WHERE kind = 3", "object"),
+        ("DELETE FROM objects WHERE kind = 1", "state"),
+        ("DELETE FROM objects WHERE kind = 3", "state"),
+        ("UPDATE heads SET tree = (SELECT digest FROM objects WHERE kind = 3 ORDER BY rowid LIMIT 1)", "the state"),
+        ("DELETE FROM heads", "the state"),
+    ] {
+        let home = five();
+        tamper(&home, sql);
+        let damages = reopen(&home).unwrap().check().unwrap();
+        assert!(damages.iter().any(|damage| damage.what.starts_with(named)), "{sql}: {damages:?}");
+    }
+}
+
+#[test]
+fn an_old_entry_beyond_the_tail_is_found_by_the_check() {
+    let home = tempfile::tempdir().unwrap();
+    let store = sqlite(&home);
+    for at in 0..40 {
+        store.commit(&record(EntryKind::Run, at), &no_objects(), &[]).unwrap();
+    }
+    drop(store);
+    tamper(&home, "UPDATE entries SET bytes = CAST(replace(bytes, 'todo', 'tudo') AS BLOB) WHERE sequence = 3");
+    let store = reopen(&home).unwrap();
+    let entry = store.entry(EntryKey::Sequence(3)).unwrap().unwrap();
+    assert_eq!(entry.open().unwrap_err().to_string(), "entry 3 does not match its hash");
+    let damages = store.check().unwrap();
+    assert!(damages.iter().all(|damage| damage.what == "entry 3") && !damages.is_empty(), "{damages:?}");
+    tamper(&home, "DELETE FROM entries WHERE sequence = 24");
+    assert!(reopen(&home).unwrap_err().to_string().contains("entry 24 was removed"));
+}
+
+#[test]
+fn a_damaged_object_is_never_given_out() {
+    let home = five();
+    let tree = state(&reopen(&home).unwrap()).unwrap();
+    tamper(&home, "UPDATE objects SET bytes = CAST(bytes || 'x' AS BLOB)");
+    let store = reopen(&home).unwrap();
+    let error = store.objects().get(Kind::Tree, &tree).unwrap_err();
+    assert_eq!((error.digest, error.reason.as_str()), (tree, "does not match its digest"));
+    tamper(&home, "DELETE FROM objects");
+    assert_eq!(store.objects().get(Kind::Tree, &tree).unwrap_err().reason, "is missing");
+}
+
+#[test]
+fn collect_removes_nothing_if_what_must_stay_is_damaged() {
+    let home = five();
+    tamper(&home, "UPDATE objects SET bytes = CAST(bytes || 'x' AS BLOB) WHERE kind = 3");
+    let store = reopen(&home).unwrap();
+    let before = store.stats().unwrap();
+    let all_but_one = hutch_store::Retention { keep_last: 1, newer_than: None };
+    assert_eq!(store.collect(&all_but_one).unwrap_err().code(), ErrorCode::StoreDamaged);
+    assert_eq!(store.stats().unwrap().objects, before.objects);
+    assert_eq!(store.head().unwrap().retained_from, 1);
+}
+
+/// Every byte of a small database, changed: opening, reading and checking end in an answer.
+#[test]
+fn no_changed_byte_makes_it_panic() {
+    let home = five();
+    let path = place(&home).database();
+    let whole = std::fs::read(&path).unwrap();
+    let touch = |path: &Path, bytes: &[u8]| {
+        for extra in ["hutch.db-wal", "hutch.db-shm"] {
+            let _ = std::fs::remove_file(path.with_file_name(extra));
+        }
+        std::fs::write(path, bytes).unwrap();
+    };
+    let mut found = 0;
+    let mut tried = 0;
+    for at in (0..whole.len()).step_by(97) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x5a;
+        touch(&path, &bytes);
+        tried += 1;
+        found += u32::from(match reopen(&home) {
+            Err(_) => true,
+            Ok(store) => store.check().map_or(true, |damages| !damages.is_empty()),
+        });
+    }
+    // Bytes in free space and in SQLite's own counters mean nothing; most others do.
+    assert!(tried > 300 && found > tried / 10, "{found} of {tried}");
+    for length in [0, 1, 50, 100, 4096, whole.len() / 2] {
+        touch(&path, &whole[..length]);
+        if let Ok(store) = reopen(&home) {
+            assert!(store.check().map_or(true, |damages| !damages.is_empty()), "{length} bytes");
+        }
+    }
+    touch(&path, &whole);
+    assert_eq!(reopen(&home).unwrap().check().unwrap(), []);
+}
+
+#[test]
+fn what_is_not_there_is_not_made_unasked() {
+    let home = tempfile::tempdir().unwrap();
+    let error = reopen(&home).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NotFound);
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_newer_store_is_a_clear_error_and_untouched() {
+    let home = five();
+    tamper(&home, "PRAGMA user_version = 99");
+    let error = reopen(&home).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::StoreTooNew);
+    let path = place(&home).database();
+    let expect =
+        format!("{}: the store has schema version 99, and this version knows versions up to 1", path.display());
+    assert_eq!(error.to_string(), expect);
+}
+
+#[test]
+fn space_is_given_back() {
+    let home = tempfile::tempdir().unwrap();
+    let store = sqlite(&home);
+    let noise: String =
+        (0..600_000u64).map(|at| char::from(b'a' + (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u8)).collect();
+    put(&store, &[("a", &noise)]);
+    put(&store, &[("a", "small")]);
+    put(&store, &[("a", "smaller")]);
+    let before = store.stats().unwrap().disk_bytes;
+    store.collect(&hutch_store::Retention { keep_last: 1, newer_than: None }).unwrap();
+    let after = store.stats().unwrap().disk_bytes;
+    assert!(after + 500_000 < before, "{before} -> {after}");
+    assert_eq!(std::fs::metadata(place(&home).database()).unwrap().len(), after);
+}

@@ -1,0 +1,209 @@
+//! Compiling in a child: what it does wrong, and what untrusted code makes it do, ends in a reason to refuse the component, in
+//! time and with the host unharmed. This program is its own child: with an argument it is a compiler, good or bad.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test program with a main of its own")]
+
+mod support;
+
+use hutch_model::limits::{Limit, Limits};
+use hutch_sandbox::{ArtifactCache, Compile, LoadError, Sandbox, compile_from_stdin};
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+use support::case::exited;
+use support::wat_guest::{WatGuest, wat};
+use support::{limits, parts, probe_bytes, run_parts};
+
+fn main() {
+    if let Some(role) = std::env::args().nth(1).filter(|argument| !argument.starts_with('-')) {
+        return child(&role);
+    }
+    let checks: [(&str, fn()); 7] = [
+        ("a child compiles as this process does", compiles),
+        ("what is no component is refused with the same words", refuses),
+        ("children that misbehave are ended", misbehaving_children),
+        ("compile bombs are refused in time", bombs),
+        ("memory of a child is capped", memory),
+        ("a child dies with its parent's interest", killed_children_leave_nothing),
+        ("a cache is filled by a child once", cached),
+    ];
+    for (name, check) in checks {
+        let start = Instant::now();
+        check();
+        println!("ok {name} ({:?})", start.elapsed());
+    }
+}
+
+/// What this program is when it is told to be a child.
+fn child(role: &str) {
+    let mut stdout = std::io::stdout().lock();
+    match role {
+        "compile" => compile_from_stdin().expect("pipes"),
+        "crash" => std::process::abort(),
+        "leave" => {}
+        "hang" => std::thread::sleep(Duration::from_secs(1000)),
+        "answer-and-hang" => {
+            stdout.write_all(b"Inonsense").expect("a pipe");
+            stdout.flush().expect("a pipe");
+            // Its own standard output is what its parent reads to the end.
+            #[allow(unsafe_code, reason = "nothing safe closes standard output")]
+            // SAFETY: nothing here writes there again.
+            drop(unsafe { <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(1) });
+            std::thread::sleep(Duration::from_secs(1000));
+        }
+        "flood" => while stdout.write_all(&[b'A'; 65536]).is_ok() {},
+        "half" => {
+            std::io::stdin().lock().read_exact(&mut [0; 4]).expect("a pipe");
+            stdout.write_all(b"Ahalf an artifact").expect("a pipe");
+        }
+        "fail-after-artifact" => {
+            stdout.write_all(b"Aartifact").expect("a pipe");
+            stdout.flush().expect("a pipe");
+            std::process::abort();
+        }
+        other => panic!("no child is called {other}"),
+    }
+}
+
+fn sandbox(role: &str) -> Sandbox {
+    let program = std::env::current_exe().expect("a path");
+    Sandbox::new(Compile::Child { program, arguments: vec![role.into()] }, None)
+}
+
+fn load(role: &str, bytes: &[u8], changed: &[(Limit, u64)]) -> Option<LoadError> {
+    sandbox(role).load(bytes, &limits(changed)).err()
+}
+
+fn compiles() {
+    let program = sandbox("compile").load(&probe_bytes(), &Limits::default()).expect("a program");
+    let run = run_parts(&program, parts(&["clock"], Limits::default())).expect("an outcome");
+    let here = Sandbox::new(Compile::Here, None).load(&probe_bytes(), &Limits::default()).expect("a program");
+    assert_eq!(run.outcome, run_parts(&here, parts(&["clock"], Limits::default())).expect("an outcome").outcome);
+    assert_eq!(run.outcome.ending, exited(0));
+}
+
+fn refuses() {
+    let cases = [
+        b"prose".to_vec(),
+        wat("(component (import \"a\" (func)))"),
+        wat("(module)"),
+        wat(&("(component ".repeat(9) + &")".repeat(9))),
+    ];
+    for bytes in cases {
+        let here = Sandbox::new(Compile::Here, None).load(&bytes, &Limits::default()).err();
+        assert!(matches!(here, Some(LoadError::Invalid(_) | LoadError::TooMuch(_))), "{here:?}");
+        assert_eq!(load("compile", &bytes, &[]), here);
+    }
+}
+
+fn misbehaving_children() {
+    let bytes = WatGuest::body("i32.const 0").bytes();
+    let large = probe_bytes();
+    for bytes in [&bytes, &large] {
+        let start = Instant::now();
+        assert!(matches!(load("crash", bytes, &[]), Some(LoadError::TooMuch(text)) if text.contains("gave up")));
+        assert!(matches!(load("leave", bytes, &[]), Some(LoadError::TooMuch(text)) if text.contains("gave up")));
+        assert_eq!(load("hang", bytes, &[(Limit::CompileTime, 200)]), Some(LoadError::TooSlow { time_ms: 200 }));
+        assert_eq!(load("answer-and-hang", bytes, &[]), Some(LoadError::Invalid("nonsense".to_owned())));
+        assert!(matches!(load("fail-after-artifact", bytes, &[]), Some(LoadError::TooMuch(_))));
+        assert!(matches!(load("half", bytes, &[]), Some(LoadError::Host(_))));
+        assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());
+    }
+    assert!(matches!(load("flood", &bytes, &[]), Some(LoadError::TooMuch(text)) if text.contains("bytes")));
+    let missing = Compile::Child { program: "/nowhere/compiler".into(), arguments: vec![] };
+    let error = Sandbox::new(missing, None).load(&bytes, &Limits::default()).err();
+    assert!(matches!(error, Some(LoadError::Host(_))), "{error:?}");
+}
+
+/// Code whose compilation takes time with the square of its length (wasmtime issue 4923).
+fn quadratic(blocks: usize) -> Vec<u8> {
+    let block = "(block (local.set 0 (i32.add (i32.const 1) (local.get 0))))".repeat(blocks);
+    wat(&format!("(component (core module (func (export \"run\") (param i32) {block})))"))
+}
+
+/// Code that keeps many values alive over many calls.
+fn pressing(locals: usize, calls: usize) -> Vec<u8> {
+    let work: String = (0..calls)
+        .map(|call| {
+            format!(
+                "(local.set {} (call $f (local.get {}) (local.get {})))",
+                call * 7 % locals,
+                call * 13 % locals,
+                call * 31 % locals
+            )
+        })
+        .collect();
+    let declared = "i32 ".repeat(locals);
+    wat(&format!(
+        "(component (core module (func $f (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+           (func (export \"run\") (local {declared}) {work})))"
+    ))
+}
+
+fn bombs() {
+    // At the bound on a function's length, far beyond it, and wide instead of long.
+    let bombs = [
+        ("60,000 blocks", quadratic(60_000)),
+        ("100,000 blocks", quadratic(100_000)),
+        ("200,000 blocks", quadratic(200_000)),
+        ("20,000 locals", pressing(20_000, 60_000)),
+    ];
+    for (name, bytes) in bombs {
+        let start = Instant::now();
+        let error = load("compile", &bytes, &[(Limit::CompileTime, 2_000)]);
+        assert!(
+            matches!(error, Some(LoadError::TooSlow { time_ms: 2_000 } | LoadError::TooMuch(_))),
+            "{name}: {error:?}"
+        );
+        assert!(start.elapsed() < Duration::from_secs(6), "{name} took {:?}", start.elapsed());
+        println!("   {name}, {} bytes: {}", bytes.len(), error.expect("an error"));
+    }
+}
+
+/// A child that runs out of address space is ended by that; it keeps a cap that is lower than its own.
+fn memory() {
+    let many = wat(&format!("(component (core module {}))", "(func (result i32) (i32.const 1))".repeat(60_000)));
+    let program = std::env::current_exe().expect("a path").to_string_lossy().into_owned();
+    let limited = |kilobytes: u64| {
+        let script = format!("ulimit -v {kilobytes}; exec '{program}' compile");
+        let compile = Compile::Child { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
+        Sandbox::new(compile, None).load(&many, &Limits::default()).err()
+    };
+    assert!(matches!(limited(250_000), Some(LoadError::TooMuch(text)) if text.contains("gave up")));
+}
+
+fn killed_children_leave_nothing() {
+    let children = || {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("a Linux system");
+        let of = |task: std::io::Result<std::fs::DirEntry>| {
+            std::fs::read_to_string(task.expect("a task").path().join("children")).unwrap_or_default()
+        };
+        tasks.map(of).collect::<String>()
+    };
+    assert_eq!(children(), "", "a child is left");
+    load("hang", &WatGuest::body("i32.const 0").bytes(), &[(Limit::CompileTime, 50)]);
+    assert_eq!(children(), "", "a child is left");
+}
+
+fn cached() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let bytes = WatGuest::body("i32.const 0").bytes();
+    let with = |role: &str| {
+        let program = std::env::current_exe().expect("a path");
+        let compile = Compile::Child { program, arguments: vec![role.into()] };
+        Sandbox::new(compile, ArtifactCache::open(folder.path())).load(&bytes, &Limits::default())
+    };
+    assert!(with("crash").is_err());
+    assert!(with("compile").is_ok());
+    // Nobody is asked to compile again.
+    let program = with("crash").expect("the cached program");
+    let run = run_parts(&program, parts(&[], Limits::default())).expect("an outcome");
+    assert!(!run.measured.compiled && run.outcome.ending == exited(0));
+    // A damaged entry is compiled again.
+    let entry =
+        std::fs::read_dir(folder.path()).expect("the cache").next().expect("an entry").expect("an entry").path();
+    let mut artifact = std::fs::read(&entry).expect("an artifact");
+    let middle = artifact.len() / 2;
+    artifact[middle] ^= 1;
+    std::fs::write(&entry, &artifact).expect("a changed artifact");
+    assert!(with("crash").is_err());
+    assert!(with("compile").is_ok() && with("crash").is_ok());
+}

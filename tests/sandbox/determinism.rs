@@ -1,0 +1,297 @@
+//! Equal inputs give equal outcomes: whole outcomes and the digests of what is left, whatever is around the run. Scripts of
+//! invocations run again and again under changing surroundings; each pair of runs is compared, and the pairs are counted.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
+
+mod support;
+
+use hutch_model::digest::{Digest, Kind};
+use hutch_model::invocation::{Invocation, Seed};
+use hutch_model::limits::{Limit, Limits};
+use hutch_model::outcome::Outcome;
+use hutch_model::snapshot::{Layered, MemoryObjects, Objects};
+use hutch_sandbox::{ArtifactCache, Compile, Program, Sandbox};
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use support::{VOLUME, limits, parts, probe_bytes, todo_bytes};
+
+/// What one invocation came to.
+type Observed = (String, Outcome, Option<Digest>);
+
+/// Invocations one after the other, each on the state that the last good one left.
+struct Script {
+    todo: bool,
+    limits: Limits,
+    calls: Vec<&'static str>,
+}
+
+fn scripts() -> Vec<Script> {
+    let probe = |calls: &[&'static str]| Script { todo: false, limits: Limits::default(), calls: calls.to_vec() };
+    let small = |changed: &[(Limit, u64)], calls: &[&'static str]| Script { limits: limits(changed), ..probe(calls) };
+    vec![
+        probe(&["exit 0", "exit 77", "exit-result ok", "exit-result err", "return-ok", "return-err", "trap", "panic"]),
+        probe(&["clock", "sleep 1000", "poll 50", "clock", "random 1000", "random 1000", "float-nan"]),
+        probe(&["env", "args a b", "argv0", "stdin", "stdin-echo", "socket", "not-json", "two-json", "empty"]),
+        probe(&["recurse --stack calls", "recurse --stack memory", "grow-memory 9000000", "grow-table 5000"]),
+        probe(&["grow-memory", "grow-and-touch", "grow-table", "stdout 100000", "stderr 100000", "stdout 9000000"]),
+        probe(&["hostcall-spin --count 10000", "big-host-calls random --count 3", "big-host-calls read --count 3"]),
+        probe(&["write-files 100", "tree state", "list-dir state", "stat state", "open-handles 200", "tree state"]),
+        probe(&[
+            "write-file state/f 300000",
+            "write-at state/f 70000 hello",
+            "append-text state/f end",
+            "stat state/f",
+        ]),
+        probe(&[
+            "write-text state/a text",
+            "link state/a state/b",
+            "symlink a state/c",
+            "read-file state/c",
+            "rename state/a state/z",
+            "read-link state/c",
+            "read-file state/c",
+            "tree state",
+            "remove state/b",
+            "stat state/z",
+        ]),
+        probe(&[
+            "make-dir state/d",
+            "write-chunked state/d/f 200000 777",
+            "truncate state/d/f 65537",
+            "read-file state/d/f",
+            "remove state/d --all",
+            "tree state",
+        ]),
+        probe(&["deep-dirs 200", "long-name 255", "long-name 256", "follow-links", "read-outside", "tree state"]),
+        probe(&[
+            "write-then-trap state/f",
+            "write-then-exit state/f 9",
+            "tree state",
+            "write-then-exit state/f 0",
+            "tree state",
+        ]),
+        small(
+            &[(Limit::Fuel, 3_000_000)],
+            &["spin", "hostcall-spin", "big-host-calls random", "write-then-spin state/f", "write-files 10000"],
+        ),
+        small(
+            &[(Limit::Memory, 3 << 20)],
+            &["grow-memory", "write-file state/f 8000000", "write-chunked state/f 8000000 65536"],
+        ),
+        small(
+            &[(Limit::StateFiles, 10), (Limit::StateBytes, 1000)],
+            &["write-files 50", "write-file state/f 5000", "tree state"],
+        ),
+        Script {
+            todo: true,
+            limits: Limits::default(),
+            calls: vec![
+                "add one",
+                "add two --due-at 2026-05-01",
+                "add three --description more",
+                "list",
+                "complete td_0002",
+                "update td_0001 --title uno",
+                "list --status open",
+                "get td_0003",
+                "get td_9999",
+                "remove td_0003 --confirm",
+                "remove td_0001",
+                "reopen td_0002",
+                "due --before 2026-06-01T00:00:00Z",
+                "list --human",
+                "--help",
+                "--version",
+                "nonsense",
+            ],
+        },
+    ]
+}
+
+/// The two components, loaded.
+struct Programs {
+    probe: Program,
+    todo: Program,
+}
+
+impl Programs {
+    fn load(sandbox: &Sandbox) -> Programs {
+        let load = |bytes: Vec<u8>| sandbox.load(&bytes, &Limits::default()).expect("a program");
+        Programs { probe: load(probe_bytes()), todo: load(todo_bytes()) }
+    }
+
+    fn compiled() -> Programs {
+        Programs::load(&Sandbox::new(Compile::Here, None))
+    }
+
+    fn observe(&self, script: &Script, seed: Seed) -> Vec<Observed> {
+        let program = if script.todo { &self.todo } else { &self.probe };
+        let mut state: BTreeMap<String, Digest> = BTreeMap::new();
+        let mut layers: Vec<Arc<dyn Objects>> = vec![Arc::new(MemoryObjects::default())];
+        let mut observed = Vec::new();
+        for call in &script.calls {
+            let mut parts = parts(&call.split(' ').collect::<Vec<_>>(), script.limits.clone());
+            parts.stdin = b"some input".to_vec();
+            parts.environment = [("LANG".to_owned(), "xx".to_owned()), ("HOME".to_owned(), "state".to_owned())].into();
+            parts.seed = seed;
+            let invocation = Invocation::new(parts).expect("an invocation");
+            let run = hutch_sandbox::run(program, &invocation, &state, Arc::new(Layered(layers.clone())));
+            let run = run.unwrap_or_else(|error| panic!("{call}: {error}"));
+            let after = run.after.volumes.get(VOLUME).map(|volume| volume.after);
+            if let Some(after) = after {
+                state.insert(VOLUME.to_owned(), after);
+                layers.push(Arc::new(run.after.objects));
+            }
+            observed.push(((*call).to_owned(), run.outcome, after));
+        }
+        observed
+    }
+
+    fn observe_all(&self) -> Vec<Observed> {
+        scripts().iter().flat_map(|script| self.observe(script, SEED)).collect()
+    }
+}
+
+const SEED: Seed = Seed([7; 32]);
+
+/// Compares two observations and says how many pairs there were.
+fn same(a: &[Observed], b: &[Observed], surroundings: &str) -> usize {
+    assert_eq!(a.len(), b.len());
+    for (a, b) in a.iter().zip(b) {
+        assert_eq!(a, b, "{} differs: {surroundings}", a.0);
+    }
+    a.len()
+}
+
+/// One line for each observation: what to compare across processes.
+fn lines(observed: &[Observed]) -> Vec<String> {
+    let line = |(call, outcome, after): &Observed| {
+        let all = Digest::of(Kind::Chunk, format!("{outcome:?} {after:?}").as_bytes());
+        format!("observed {call:?} {:?} {} {all}", outcome.ending, outcome.fuel)
+    };
+    observed.iter().map(line).collect()
+}
+
+#[test]
+fn surroundings_do_not_show() {
+    let first = Programs::compiled();
+    let reference = first.observe_all();
+    let mut pairs = same(&reference, &first.observe_all(), "the same again");
+    pairs += same(&reference, &Programs::compiled().observe_all(), "compiled again");
+
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for surroundings in ["compiled into a cache", "from the cache", "from the cache again"] {
+        let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path()));
+        pairs += same(&reference, &Programs::load(&sandbox).observe_all(), surroundings);
+    }
+
+    // In another order: each script from an end of the list that is nobody's first.
+    let scripts = scripts();
+    let mut backwards: Vec<_> = scripts.iter().rev().map(|script| first.observe(script, SEED)).collect();
+    backwards.reverse();
+    pairs += same(&reference, &backwards.concat(), "in another order");
+
+    // On a loaded processor, several at once.
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| first.observe_all())).collect();
+        let all: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+        done.store(true, Ordering::Relaxed);
+        for observed in all {
+            pairs += same(&reference, &observed, "beside others on a loaded processor");
+        }
+    });
+    println!("{pairs} pairs of runs within one process are equal");
+}
+
+#[test]
+fn processes_do_not_show() {
+    let reference = lines(&Programs::compiled().observe_all());
+    let program = std::env::current_exe().expect("a path");
+    let elsewhere = tempfile::tempdir().expect("a temporary folder");
+    let surroundings: [(&str, &[(&str, &str)]); 4] = [
+        ("exec \"$0\" \"$@\"", &[]),
+        (
+            "cd / && exec \"$0\" \"$@\"",
+            &[("HOME", "/nowhere"), ("TZ", "Asia/Tokyo"), ("LANG", "de_DE.UTF-8"), ("LC_ALL", "C")],
+        ),
+        (
+            "ulimit -s 1024 && ulimit -n 64 && exec \"$0\" \"$@\"",
+            &[("TZ", "America/Caracas"), ("USER", "somebody"), ("COLUMNS", "20")],
+        ),
+        (
+            "umask 077 && exec nice -n 10 \"$0\" \"$@\"",
+            &[("MALLOC_ARENA_MAX", "1"), ("RUST_MIN_STACK", "300000"), ("SOURCE_DATE_EPOCH", "0")],
+        ),
+    ];
+    let mut pairs = 0;
+    for (script, environment) in surroundings {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(&program).args(["--exact", "observations_are_printed", "--show-output"]);
+        command
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .envs(environment.iter().copied())
+            .current_dir(elsewhere.path());
+        let output = command.output().expect("a child process");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let seen: Vec<&str> = text.lines().filter(|line| line.starts_with("observed ")).collect();
+        assert!(output.status.success() && seen.len() == reference.len(), "{script}: {text}");
+        for (here, there) in reference.iter().zip(seen) {
+            assert_eq!(here, there, "{script} with {environment:?}");
+            pairs += 1;
+        }
+    }
+    println!("{pairs} pairs of runs across processes are equal");
+}
+
+/// Prints what `processes_do_not_show` compares, and checks that it can differ: other inputs are other outcomes.
+#[test]
+fn observations_are_printed() {
+    let programs = Programs::compiled();
+    for line in lines(&programs.observe_all()) {
+        println!("{line}");
+    }
+    let random = Script { todo: false, limits: Limits::default(), calls: vec!["random 100", "float-nan"] };
+    let (one, other) = (programs.observe(&random, SEED), programs.observe(&random, Seed([8; 32])));
+    assert_ne!(one[0], other[0], "another seed gives the same random bytes");
+    assert_eq!(one[1], other[1], "a seed changes what does not ask for randomness");
+}
+
+#[test]
+fn every_nan_is_one_nan() {
+    use support::wat_guest::{WatGuest, wat};
+    // Each makes a NaN from others by an operation, and must leave the canonical one.
+    let bits32 = |value: &str| format!("(i32.ne (i32.reinterpret_f32 {value}) (i32.const 0x7fc00000))");
+    let bits64 = |value: &str| format!("(i64.ne (i64.reinterpret_f64 {value}) (i64.const 0x7ff8000000000000))");
+    let (odd32, odd64) = ("(f32.const -nan:0x3abcde)", "(f64.const -nan:0xabcdef123456)");
+    let mut checks = Vec::new();
+    for op in ["add", "sub", "mul", "div", "min", "max"] {
+        checks.push(bits32(&format!("(f32.{op} {odd32} (f32.const 1))")));
+        checks.push(bits64(&format!("(f64.{op} (f64.const 1) {odd64})")));
+        checks.push(format!("(i32.ne (i32x4.extract_lane 2 (f32x4.{op} (f32x4.splat {odd32}) (f32x4.splat (f32.const 2)))) (i32.const 0x7fc00000))"));
+        checks.push(format!("(i64.ne (i64x2.extract_lane 1 (f64x2.{op} (f64x2.splat (f64.const 2)) (f64x2.splat {odd64}))) (i64.const 0x7ff8000000000000))"));
+    }
+    for op in ["sqrt", "ceil", "floor", "trunc", "nearest"] {
+        checks.push(bits32(&format!("(f32.{op} {odd32})")));
+        checks.push(bits64(&format!("(f64.{op} {odd64})")));
+    }
+    checks.push(bits32("(f32.div (f32.const 0) (f32.const 0))"));
+    checks.push(bits64("(f64.sub (f64.const inf) (f64.const inf))"));
+    checks.push(bits32(&format!("(f32.demote_f64 {odd64})")));
+    checks.push(bits64(&format!("(f64.promote_f32 {odd32})")));
+    checks.push(bits64("(f64.sqrt (f64.const -1))"));
+    let sum = checks.iter().fold("(i32.const 0)".to_owned(), |sum, check| format!("(i32.add {sum} {check})"));
+    let text = WatGuest::body(&format!("(if (i32.ne {sum} (i32.const 0)) (then unreachable)) (i32.const 0)")).text();
+    let program = support::sandbox().load(&wat(&text), &Limits::default()).expect("a program");
+    let run = support::run_parts(&program, parts(&[], Limits::default())).expect("an outcome");
+    assert_eq!(run.outcome.ending, support::case::exited(0), "of {} NaNs some are not canonical", checks.len());
+}

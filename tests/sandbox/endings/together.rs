@@ -1,0 +1,80 @@
+//! Several runs at once, on one sandbox: limits of one do not touch another.
+
+use crate::support::case::{exited, limited};
+use crate::support::wat_guest::WatGuest;
+use crate::support::{limits, parts, probe, probe_bytes, run_parts, sandbox};
+use hutch_model::limits::{Limit, Limits};
+use hutch_sandbox::{Compile, Sandbox};
+use std::time::{Duration, Instant};
+
+/// Counts to 200 million: long enough that many deadlines pass meanwhile.
+fn long() -> WatGuest {
+    WatGuest::body(
+        "(local $i i32) (loop $again (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 200000000)))) (i32.const 0)",
+    )
+}
+
+#[test]
+fn one_runs_deadline_is_not_anothers() {
+    let bytes = long().bytes();
+    let patient = limits(&[(Limit::WallTime, 60_000)]);
+    let alone = run_parts(&sandbox().load(&bytes, &patient).expect("a program"), parts(&[], patient.clone()));
+    let alone = alone.expect("an outcome").outcome;
+    assert_eq!(alone.ending, exited(0));
+    let hasty = [(Limit::WallTime, 5), (Limit::Fuel, u64::MAX)];
+    std::thread::scope(|scope| {
+        let steady = scope.spawn(|| {
+            let program = sandbox().load(&bytes, &patient).expect("a program");
+            run_parts(&program, parts(&[], patient.clone())).expect("an outcome").outcome
+        });
+        let mut stopped = 0;
+        while !steady.is_finished() {
+            let run = run_parts(probe(), parts(&["spin"], limits(&hasty))).expect("an outcome");
+            assert_eq!(run.outcome.ending, limited(Limit::WallTime));
+            stopped += 1;
+        }
+        let beside = steady.join().expect("no panic");
+        assert!(stopped >= 5, "only {stopped} deadlines passed while the long run went on");
+        assert_eq!(beside, alone, "after {stopped} deadlines of others");
+    });
+}
+
+#[test]
+fn many_deadlines_at_once_are_all_kept() {
+    let hasty = [(Limit::WallTime, 30), (Limit::Fuel, u64::MAX)];
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            scope.spawn(move || {
+                for command in ["spin", "hostcall-spin", "write-then-spin state/f"] {
+                    let words: Vec<&str> = command.split(' ').collect();
+                    let run = run_parts(probe(), parts(&words, limits(&hasty))).expect("an outcome");
+                    assert_eq!(run.outcome.ending, limited(Limit::WallTime), "{command} on thread {thread}");
+                }
+            });
+        }
+    });
+    assert!(start.elapsed() < Duration::from_secs(30), "took {:?}", start.elapsed());
+}
+
+#[test]
+fn threads_share_a_sandbox() {
+    let shared = Sandbox::new(Compile::Here, None);
+    let bytes = probe_bytes();
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let run = || {
+            let program = shared.load(&bytes, &Limits::default()).expect("a program");
+            (0..20)
+                .map(|_| {
+                    let parts = parts(&["write-files", "20"], Limits::default());
+                    let run = run_parts(&program, parts).expect("an outcome");
+                    (run.outcome, run.after.volumes)
+                })
+                .collect::<Vec<_>>()
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+    });
+    assert_eq!(outcomes[0].0.ending, exited(0));
+    assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]));
+}

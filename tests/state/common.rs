@@ -1,0 +1,80 @@
+//! What the tests of this folder share: the program in a home of its own, with nothing of the surroundings.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its part of this module")]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A home folder, and the program in it.
+pub struct Home(tempfile::TempDir);
+
+/// What the program answered.
+pub struct Answer {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Home {
+    pub fn new() -> Home {
+        Home(tempfile::tempdir().expect("no folder for a home"))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The program, ready to be started.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hutch"));
+        command.env_clear().env("HOME", self.path()).current_dir(repository()).args(arguments);
+        command.stdin(std::process::Stdio::null());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Answer {
+        let Output { status, stdout, stderr } = self.command(arguments).output().expect("the program does not start");
+        Answer {
+            status: status.code().unwrap_or(-1),
+            stdout: String::from_utf8(stdout).expect("no UTF-8 on standard output"),
+            stderr: String::from_utf8(stderr).expect("no UTF-8 on standard error"),
+        }
+    }
+
+    /// The JSON that a command answers with, which must succeed.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        let answer = self.run(arguments);
+        assert_eq!(answer.status, 0, "{arguments:?}: {}{}", answer.stdout, answer.stderr);
+        let value: Value = serde_json::from_str(&answer.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", answer.stdout));
+        // What is not a plain run answers in the common form.
+        match value.get("rules") {
+            Some(_) => value["result"].clone(),
+            None => value,
+        }
+    }
+
+    /// The error that a command ends with.
+    pub fn error(&self, arguments: &[&str]) -> (i32, Value) {
+        let answer = self.run(arguments);
+        assert_eq!(answer.stdout, "", "{arguments:?} printed data and failed");
+        (answer.status, serde_json::from_str(&answer.stderr).expect("no JSON on standard error"))
+    }
+
+    /// The plain directory of the to-do application's volume.
+    pub fn plain(&self) -> PathBuf {
+        self.path().join(".local/share/hutch/instances/todo/default/state")
+    }
+
+    /// The titles of all items.
+    pub fn titles(&self) -> Vec<String> {
+        let list = self.json(&["run", "packages/todo", "list", "--limit", "10000"]);
+        let items = list["items"].as_array().expect("no items");
+        items.iter().map(|item| item["title"].as_str().expect("no title").to_owned()).collect()
+    }
+}
+
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

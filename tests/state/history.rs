@@ -1,0 +1,231 @@
+//! Plan, apply, undo, replay, verify, ledger and state, through the program.
+
+mod common;
+
+use common::Home;
+use serde_json::{Value, json};
+
+fn home_with(titles: &[&str]) -> Home {
+    let home = Home::new();
+    for title in titles {
+        home.json(&["run", "packages/todo", "add", title]);
+    }
+    home
+}
+
+/// The digest of the volume as it is now.
+fn digest(home: &Home) -> Value {
+    home.json(&["state", "status", "todo"])["volumes"]["state"]["digest"].clone()
+}
+
+#[test]
+fn a_plan_is_looked_at_applied_and_taken_back() {
+    let home = home_with(&["one", "two", "three"]);
+    let before = digest(&home);
+    let plan = home.json(&["plan", "packages/todo", "remove", "td_0003", "--confirm"]);
+    assert_eq!(plan["kept"], false);
+    assert_eq!(plan["diff"][0]["path"], "state/todos.json");
+    assert_eq!(plan["diff"][0]["json"][0]["before"]["title"], "three");
+    assert_eq!(digest(&home), before, "a plan changed the state");
+    assert_eq!(home.titles(), ["one", "two", "three"]);
+
+    let id = plan["plan_id"].as_str().expect("no plan_id");
+    // The package wants remove confirmed; that the plan is applied is the confirmation.
+    let applied = home.json(&["apply", "packages/todo", id, "--envelope"]);
+    assert_eq!(applied["kept"], true);
+    assert_eq!(home.titles(), ["one", "two"]);
+    assert_eq!(digest(&home), plan["volumes"]["state"]["after"]);
+
+    home.json(&["undo", "todo"]);
+    assert_eq!(digest(&home), before);
+    assert_eq!(home.titles(), ["one", "two", "three"]);
+    home.json(&["undo", "todo"]);
+    assert_eq!(home.titles(), ["one", "two"], "an undo can be undone");
+
+    let verified = home.json(&["verify", "packages/todo", "--all"]);
+    assert_eq!((&verified["differ"], &verified["not_reproducible"]), (&json!(0), &json!(0)));
+    home.json(&["ledger", "verify", "todo"]);
+    let kinds: Vec<Value> = home.json(&["ledger", "list", "todo"])["items"]
+        .as_array()
+        .expect("no items")
+        .iter()
+        .rev()
+        .map(|item| item["kind"].clone())
+        .filter(|kind| kind != "run")
+        .collect();
+    assert_eq!(kinds, ["create", "plan", "apply", "undo", "undo"]);
+}
+
+#[test]
+fn a_plan_is_stale_once_the_state_has_changed() {
+    let home = home_with(&["one"]);
+    let plan = home.json(&["plan", "packages/todo", "complete", "td_0001"]);
+    home.json(&["run", "packages/todo", "add", "two"]);
+    let before = digest(&home);
+    let (status, error) = home.error(&["apply", "packages/todo", plan["plan_id"].as_str().expect("no plan_id")]);
+    assert_eq!((status, &error["code"]), (30, &json!("CONFLICT")));
+    assert_eq!(digest(&home), before);
+    // What only reads does not make it stale.
+    let plan = home.json(&["plan", "packages/todo", "complete", "td_0001"]);
+    home.titles();
+    assert_eq!(
+        home.json(&["apply", "packages/todo", plan["plan_id"].as_str().expect("no plan_id")])["ok"],
+        true,
+        "a reading made it stale"
+    );
+}
+
+#[test]
+fn only_plans_are_applied() {
+    let home = home_with(&["one"]);
+    for (entry, code) in [("@2", "USAGE"), ("@99", "NOT_FOUND"), ("0123456789", "NOT_FOUND"), ("x", "USAGE")] {
+        let (_, error) = home.error(&["apply", "packages/todo", entry]);
+        assert_eq!(error["code"], code, "{entry}");
+    }
+}
+
+#[test]
+fn a_dry_run_leaves_no_trace_but_its_entry() {
+    let home = home_with(&["one"]);
+    let before = digest(&home);
+    let answer = home.json(&["run", "--dry-run", "packages/todo", "add", "two"]);
+    assert_eq!(answer["kept"], false);
+    assert_eq!(digest(&home), before);
+}
+
+#[test]
+fn validate_runs_nothing_and_records_nothing() {
+    let home = home_with(&["one"]);
+    let last = home.json(&["ledger", "head", "todo"]);
+    let valid = home.json(&["validate", "packages/todo", "add", "two"]);
+    assert_eq!((&valid["calls"], &valid["argv"]), (&json!("add"), &json!(["todo", "add", "two"])));
+    let (status, error) = home.error(&["validate", "packages/todo", "remove", "td_0001"]);
+    assert_eq!((status, &error["code"]), (30, &json!("CONFIRMATION_REQUIRED")));
+    assert_eq!(home.json(&["ledger", "head", "todo"]), last);
+}
+
+#[test]
+fn what_was_refused_or_failed_is_in_the_ledger_and_changed_nothing() {
+    let home = home_with(&["one"]);
+    let before = digest(&home);
+    assert_eq!(home.run(&["run", "packages/todo", "remove", "td_0001"]).status, 30);
+    assert_eq!(home.run(&["run", "packages/todo", "get", "td_9999"]).status, 20);
+    assert_eq!(home.run(&["run", "--limit", "fuel=1000", "packages/todo", "list"]).status, 41);
+    assert_eq!(home.run(&["run", "packages/todo", "add", "ghp_0123456789abcdefghij0123456789abcdefgh"]).status, 2);
+    assert_eq!(digest(&home), before);
+    let items = home.json(&["ledger", "list", "todo"])["items"].clone();
+    let told: Vec<(&Value, &Value)> = (0..4).map(|at| (&items[at]["error"], &items[at]["ending"]["ending"])).collect();
+    assert_eq!(
+        told,
+        [
+            (&json!("ARGUMENT_REFUSED"), &Value::Null),
+            (&json!("FUEL_LIMIT"), &json!("limited")),
+            (&Value::Null, &json!("exited")),
+            (&json!("CONFIRMATION_REQUIRED"), &Value::Null),
+        ]
+    );
+    let export = home.run(&["ledger", "export", "todo"]);
+    assert!(!export.stdout.contains("ghp_"), "a secret is in the ledger");
+    assert_eq!(export.stdout.lines().count(), 6);
+}
+
+#[test]
+fn replay_issues_the_invocation_again_and_names_the_first() {
+    let home = home_with(&["one"]);
+    let first = home.json(&["ledger", "last", "todo"]);
+    home.json(&["replay", "packages/todo", "last"]);
+    assert_eq!(home.titles(), ["one", "one"]);
+    let second = home.json(&["ledger", "show", "todo", "@3"]);
+    assert_eq!(second["record"]["kind"], "replay");
+    assert_eq!(second["record"]["follows"], first["hash"]);
+    assert_eq!(second["record"]["invocation"]["seed"], first["record"]["invocation"]["seed"]);
+    assert_eq!(second["output"]["items"][0]["id"], "td_0002");
+    // A command that asks for confirmation asks again.
+    assert_eq!(home.run(&["run", "--yes", "packages/todo", "remove", "td_0002", "--confirm"]).status, 0);
+    assert_eq!(home.run(&["replay", "packages/todo", "last"]).status, 30);
+}
+
+#[test]
+fn recorded_answers_can_be_queried() {
+    let home = home_with(&["one"]);
+    let query = |path: &str| home.run(&["ledger", "last", "todo", "--query", path]);
+    assert_eq!(query("output.items[0].id").stdout, "\"td_0001\"\n");
+    assert_eq!(query("record.outcome.ending").stdout, "\"exited\"\n");
+    assert_eq!(query("output.items[7]").status, 20);
+    assert_eq!(query("output..id").status, 2);
+}
+
+#[test]
+fn states_are_listed_read_compared_carried_and_restored() {
+    let home = home_with(&["one", "two"]);
+    assert_eq!(home.json(&["state", "ls", "todo", "state"])["items"][0]["path"], "state/todos.json");
+    let log = home.json(&["state", "log", "todo"]);
+    let kinds: Vec<&Value> = (0..3).map(|at| &log["items"][at]["kind"]).collect();
+    assert_eq!((&log["total"], kinds), (&json!(3), vec![&json!("run"), &json!("run"), &json!("create")]));
+    let now = home.run(&["state", "cat", "todo", "state/todos.json"]).stdout;
+    let then = home.run(&["state", "cat", "--at", "@2", "todo", "state/todos.json"]).stdout;
+    assert!(now.contains("two") && !then.contains("two") && then.contains("one"));
+    assert_eq!(home.json(&["state", "diff", "todo", "@2", "@3"])["changes"]["state"][0]["change"], "modified");
+    assert_eq!(home.json(&["state", "diff", "todo", "@3", "last"])["changes"]["state"], json!([]));
+
+    let folder = home.path().join("out");
+    std::fs::create_dir(&folder).expect("no folder");
+    let folder = folder.to_str().expect("no UTF-8");
+    home.json(&["state", "export", "todo", folder]);
+    assert_eq!(std::fs::read_to_string(format!("{folder}/todos.json")).expect("not exported"), now);
+    // A folder that is not empty is left as it is.
+    let (_, error) = home.error(&["state", "export", "todo", folder]);
+    assert_eq!(error["code"], "PERMISSION_DENIED");
+    let before = digest(&home);
+    std::fs::write(format!("{folder}/todos.json"), &then).expect("not written");
+    home.json(&["state", "import", "todo", folder]);
+    assert_eq!(home.titles(), ["one"]);
+    home.json(&["state", "restore", "todo", "@3"]);
+    assert_eq!(digest(&home), before);
+    for path in ["state/nothing", "other", "state/todos.json/x"] {
+        assert_eq!(home.run(&["state", "cat", "todo", path]).status, 20, "{path}");
+    }
+}
+
+#[test]
+fn an_edit_outside_is_noticed_recorded_and_can_be_undone() {
+    let home = home_with(&["one", "two"]);
+    let file = home.plain().join("todos.json");
+    let text = std::fs::read_to_string(&file).expect("the plain directory does not show the state");
+    std::fs::write(&file, text.replace("\"one\"", "\"edited\"")).expect("not written");
+    let status = home.json(&["state", "status", "todo"]);
+    assert_eq!(status["volumes"]["state"]["edited_outside"][0]["path"], "todos.json");
+    assert_eq!(home.titles(), ["edited", "two"], "the run did not see what was edited");
+    assert_eq!(home.json(&["ledger", "list", "todo"])["items"][1]["kind"], "edit");
+    home.json(&["undo", "todo"]);
+    assert_eq!(home.titles(), ["one", "two"]);
+    assert_eq!(std::fs::read_to_string(&file).expect("gone"), text);
+}
+
+#[test]
+fn a_changed_ledger_is_found_and_named() {
+    let home = home_with(&["one", "two", "three"]);
+    let head = home.json(&["ledger", "head", "todo"])["head"].as_str().expect("no head").to_owned();
+    assert_eq!(home.run(&["ledger", "verify", "todo", "--head", &head]).status, 0);
+    home.json(&["run", "packages/todo", "add", "four"]);
+    // A head that was written down is still in the chain when more has happened.
+    assert_eq!(home.run(&["ledger", "verify", "todo", "--head", &head]).status, 0);
+    let (sequence, hash) = head.split_once(':').expect("no head");
+    let other = format!("{sequence}:{}", hash.replace(|_| true, "0"));
+    let (status, error) = home.error(&["ledger", "verify", "todo", "--head", &other]);
+    assert_eq!((status, &error["code"], &error["details"]["sequence"]), (50, &json!("STORE_DAMAGED"), &json!(4)));
+    let (_, error) = home.error(&["ledger", "verify", "todo", "--head", &format!("99:{hash}")]);
+    assert_eq!(error["details"]["sequence"], 6, "a cut tail is not named");
+}
+
+#[test]
+fn gc_keeps_what_it_promises_and_says_what_it_dropped() {
+    let home = home_with(&["one", "two", "three", "four"]);
+    assert_eq!(home.run(&["gc", "todo", "--keep", "2"]).status, 30, "gc needs a confirmation");
+    home.json(&["gc", "--yes", "todo", "--keep", "2"]);
+    assert_eq!(home.titles(), ["one", "two", "three", "four"]);
+    home.json(&["ledger", "verify", "todo"]);
+    assert_eq!(home.json(&["verify", "packages/todo", "@5"])["equal"], 1);
+    let (_, error) = home.error(&["verify", "packages/todo", "@2"]);
+    assert_eq!(error["code"], "NOT_REPRODUCIBLE");
+}

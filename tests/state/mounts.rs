@@ -1,0 +1,179 @@
+//! Real folders, granted with `--mount`: what a guest can and can't do in one, and that nothing outside it is reached.
+
+mod common;
+
+use common::Home;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+
+/// A home with a folder to grant: two files, a folder with a file, and links that lead in and out.
+struct Granted {
+    home: Home,
+    folder: PathBuf,
+}
+
+fn granted() -> Granted {
+    let home = Home::new();
+    let folder = home.path().join("granted");
+    fs::create_dir_all(folder.join("inner")).expect("no folder");
+    for (path, text) in [("a.txt", "alpha"), ("b.txt", "beta"), ("inner/c.txt", "gamma")] {
+        fs::write(folder.join(path), text).expect("not written");
+    }
+    fs::write(home.path().join("secret.txt"), "secret").expect("not written");
+    for (target, name) in [("../secret.txt", "out"), ("inner/c.txt", "in"), ("/etc/passwd", "absolute"), ("..", "up")] {
+        std::os::unix::fs::symlink(target, folder.join(name)).expect("not linked");
+    }
+    Granted { home, folder }
+}
+
+impl Granted {
+    fn run(&self, access: &str, guest: &[&str]) -> common::Answer {
+        let mount = format!("{}:mnt{access}", self.folder.display());
+        // The guard would refuse some of these paths before the guest could try them.
+        let mut arguments = vec!["run", "--guard", "off", "--mount", &mount, "tests/packages/probe"];
+        arguments.extend(guest);
+        self.home.run(&arguments)
+    }
+
+    fn good(&self, access: &str, guest: &[&str]) -> Value {
+        let answer = self.run(access, guest);
+        assert_eq!(answer.status, 0, "{guest:?}: {}{}", answer.stdout, answer.stderr);
+        serde_json::from_str(&answer.stdout).expect("no JSON")
+    }
+
+    /// Every path below the folder that was granted, with what it holds.
+    fn tree(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut pending = vec![self.folder.clone()];
+        while let Some(folder) = pending.pop() {
+            for entry in fs::read_dir(folder).expect("unreadable") {
+                let path = entry.expect("unreadable").path();
+                let name = path.strip_prefix(&self.folder).expect("outside").display().to_string();
+                let kind = fs::symlink_metadata(&path).expect("unreadable").file_type();
+                if kind.is_dir() {
+                    lines.push(format!("{name}/"));
+                    pending.push(path);
+                } else if kind.is_symlink() {
+                    lines.push(format!("{name} -> {}", fs::read_link(&path).expect("unreadable").display()));
+                } else {
+                    lines.push(format!("{name} = {}", String::from_utf8_lossy(&fs::read(&path).expect("unreadable"))));
+                }
+            }
+        }
+        lines.sort();
+        lines
+    }
+}
+
+#[test]
+fn a_guest_reads_what_is_granted_and_nothing_else() {
+    let granted = granted();
+    let text = |path: &str| granted.good("", &["read-file", path])["content"].clone();
+    assert_eq!((text("mnt/a.txt"), text("mnt/in")), (json!("alpha"), json!("gamma")));
+    for path in ["mnt/out", "mnt/absolute", "mnt/up/secret.txt", "mnt/../secret.txt", "mnt/inner/../../secret.txt"] {
+        let answer = granted.run(":rw", &["read-file", path]);
+        assert_eq!(answer.status, 1, "{path}: {}", answer.stdout);
+        assert!(!answer.stdout.contains("\"secret\"") && !answer.stdout.contains("root:"), "{path} was read");
+    }
+}
+
+#[test]
+fn read_only_means_no_change_by_any_call() {
+    let granted = granted();
+    let before = granted.tree();
+    for access in ["", ":ro"] {
+        for guest in [
+            &["write-text", "mnt/a.txt", "changed"][..],
+            &["append-text", "mnt/a.txt", "more"],
+            &["truncate", "mnt/a.txt", "0"],
+            &["write-file", "mnt/new", "5"],
+            &["make-dir", "mnt/new"],
+            &["remove", "mnt/a.txt"],
+            &["rename", "mnt/a.txt", "mnt/z.txt"],
+            &["link", "mnt/a.txt", "mnt/z.txt"],
+            &["symlink", "a.txt", "mnt/z.txt"],
+        ] {
+            let answer = granted.run(access, guest);
+            assert_eq!(answer.status, 1, "{guest:?}: {}{}", answer.stdout, answer.stderr);
+            assert_eq!(granted.tree(), before, "{guest:?} changed a read-only folder");
+        }
+    }
+}
+
+#[test]
+fn changes_are_carried_out_after_a_good_end() {
+    let granted = granted();
+    granted.good(":rw", &["write-text", "mnt/a.txt", "changed"]);
+    granted.good(":rw", &["rename", "mnt/b.txt", "mnt/inner/d.txt"]);
+    granted.good(":rw", &["make-dir", "mnt/new"]);
+    granted.good(":rw", &["write-text", "mnt/new/e.txt", "new"]);
+    granted.good(":rw", &["symlink", "a.txt", "mnt/link"]);
+    granted.good(":rw", &["remove", "mnt/in"]);
+    assert_eq!(
+        granted.tree(),
+        [
+            "a.txt = changed",
+            "absolute -> /etc/passwd",
+            "inner/",
+            "inner/c.txt = gamma",
+            "inner/d.txt = beta",
+            "link -> a.txt",
+            "new/",
+            "new/e.txt = new",
+            "out -> ../secret.txt",
+            "up -> ..",
+        ]
+    );
+    assert_eq!(fs::read_to_string(granted.home.path().join("secret.txt")).expect("gone"), "secret");
+}
+
+#[test]
+fn a_bad_end_changes_nothing() {
+    let granted = granted();
+    let before = granted.tree();
+    assert_eq!(granted.run(":rw", &["write-then-trap", "mnt/a.txt"]).status, 45);
+    assert_eq!(granted.run(":rw", &["write-then-exit", "mnt/a.txt", "7"]).status, 7);
+    assert_eq!(granted.tree(), before);
+}
+
+#[test]
+fn a_run_with_a_real_folder_says_that_it_can_not_be_had_again() {
+    let granted = granted();
+    let mount = format!("{}:mnt:rw", granted.folder.display());
+    let guest = ["tests/packages/probe", "write-text", "mnt/a.txt", "x"];
+    let mut arguments = vec!["run", "--envelope", "--mount", &mount];
+    arguments.extend(guest);
+    let answer = granted.home.json(&arguments);
+    assert_eq!(answer["unreproducible"], json!(["mount"]));
+    assert_eq!(answer["mounts"]["mnt"], json!([{"path": "a.txt", "change": "modified"}]));
+    let (_, error) = granted.home.error(&["verify", "tests/packages/probe", "last"]);
+    assert_eq!(error["code"], "NOT_REPRODUCIBLE");
+    let record = granted.home.json(&["ledger", "last", "probe"])["record"].clone();
+    assert_eq!(record["invocation"]["mounts"]["mnt"]["access"], "read_write");
+}
+
+#[test]
+fn only_what_the_package_asks_for_is_granted() {
+    let granted = granted();
+    for (mount, code) in [
+        (format!("{}:other", granted.folder.display()), "PERMISSION_DENIED"),
+        (format!("{}/nothing:mnt", granted.folder.display()), "NOT_FOUND"),
+        (format!("{}/a.txt:mnt", granted.folder.display()), "HOST_FAULT"),
+        ("mnt".to_owned(), "USAGE"),
+    ] {
+        let (_, error) = granted.home.error(&["run", "--mount", &mount, "tests/packages/probe", "return-ok"]);
+        assert_eq!(error["code"], code, "{mount}");
+    }
+}
+
+#[test]
+fn what_is_no_file_is_not_shown_and_not_opened() {
+    let granted = granted();
+    let pipe = granted.folder.join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("no mkfifo");
+    assert!(made.success());
+    let listed = granted.good(":rw", &["list-dir", "mnt"]);
+    assert!(!listed.to_string().contains("pipe"));
+    assert_eq!(granted.run(":rw", &["read-file", "mnt/pipe"]).status, 1);
+}
