@@ -1,4 +1,6 @@
 //! The world from outside: its files against those of Linux, its laws against random runs, its bounds against hostile guests.
+#![allow(clippy::expect_used, reason = "this is how a test fails")]
+#![allow(clippy::print_stdout, reason = "counts and seeds are to be seen")]
 
 mod accounts;
 mod bounds;
@@ -6,6 +8,8 @@ mod commit;
 mod content;
 mod differential;
 mod faults;
+mod listing;
 mod purity;
 mod streams;
 mod support;
+mod volumes;

@@ -3,6 +3,7 @@
 
 use crate::commands::apply::ApplyArguments;
 use crate::commands::catalog::CatalogArguments;
+use crate::commands::certify::CertifyArguments;
 use crate::commands::check::CheckArguments;
 use crate::commands::examples::ExamplesArguments;
 use crate::commands::explain_error::ExplainErrorArguments;
@@ -151,6 +152,11 @@ pub(crate) enum Command {
     Man(ManArguments),
     /// Check that this machine and the home are fit
     Doctor,
+    /// Test a command line against the 98 rules of agent-friendly command lines
+    ///
+    /// A package is called in the sandbox on a throw-away state, destructive commands included; nothing is kept. A native
+    /// program is not sandboxed: only calls that should change nothing are made.
+    Certify(CertifyArguments),
     /// Compile a component from standard input to standard output, for hutch itself
     #[command(hide = true)]
     CompileComponent,

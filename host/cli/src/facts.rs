@@ -70,6 +70,7 @@ table! {
     "state status" "state-status";
     "state absorb" "state-absorb";
     "gc" "gc";
+    "certify" "certify";
     "check" "check";
     "catalog" "catalog";
     "find" "find";

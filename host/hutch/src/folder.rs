@@ -17,11 +17,10 @@ struct Folder {
 }
 
 /// Reads `folder` into `objects` and names it; an absent one is empty.
-pub(crate) fn snapshot(
-    package: &Package,
-    folder: &PackagePath,
-    objects: &mut MemoryObjects,
-) -> Result<Digest, PackageError> {
+///
+/// # Errors
+/// A file of it can't be read.
+pub fn snapshot(package: &Package, folder: &PackagePath, objects: &mut MemoryObjects) -> Result<Digest, PackageError> {
     let mut top = Folder::default();
     for PackageEntry { path, file_bytes } in package.entries(folder)? {
         let inside: Vec<&str> = path.components().skip(folder.components().count()).collect();

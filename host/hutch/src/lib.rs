@@ -34,6 +34,7 @@ pub use describe::{Described, check_described};
 pub use entries::{EntryName, NotAnEntryName};
 pub use expected::argument_violations;
 pub use failure::Failure;
+pub use folder::snapshot as folder_snapshot;
 pub use history::Moved;
 pub use host::Host;
 pub use mount::Mount;

@@ -12,6 +12,8 @@ const TABLE: &str = include_str!("../../../host/world/src/files/differences.md")
 pub(super) struct Difference {
     /// The row's name.
     pub(super) name: &'static str,
+    /// Whether it shows on every Linux, or only with some kernels or mount options.
+    pub(super) everywhere: bool,
     rule: Rule,
 }
 
@@ -25,6 +27,7 @@ enum Rule {
 pub(super) const DIFFERENCES: &[Difference] = &[
     Difference {
         name: "synchronised-writes",
+        everywhere: true,
         rule: Rule::Instead(|operation, linux| match operation {
             Operation::Open { into, base, path, flags } if flags.has('s') && *linux == Seen::Unsupported => {
                 let flags = OpenFlags(flags.0.replace('s', ""));
@@ -35,6 +38,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "remove-folder-slash",
+        everywhere: true,
         rule: Rule::Instead(|operation, _| match operation {
             Operation::RemoveFolder { base, path } if path.ends_with('/') => {
                 let path = path.trim_end_matches('/').to_owned();
@@ -45,6 +49,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "single-part-slash",
+        everywhere: true,
         // With `./` before it, it has two parts.
         rule: Rule::Instead(|operation, _| match operation {
             Operation::StatAt { base, path, follow: false } if is_one_part_with_more(path) => {
@@ -58,8 +63,9 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "folder-attributes",
+        everywhere: true,
         rule: Rule::Answer(|_, _, linux| match linux {
-            Seen::Stat(found @ Attributes { kind: Kind::Folder, links: 0 | 2.., .. }) => {
+            Seen::Stat(found @ Attributes { kind: Kind::Folder, .. }) => {
                 Some(Seen::Stat(Attributes { links: found.links.min(1), size: 0, ..found.clone() }))
             }
             _ => None,
@@ -67,6 +73,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "access-time",
+        everywhere: false,
         rule: Rule::Answer(|_, world, linux| match (world, linux) {
             (Seen::Stat(Attributes { accessed_ns: accessed_ns @ Some(_), .. }), Seen::Stat(found)) => {
                 let read = found.accessed_ns.is_none();
@@ -77,6 +84,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "mutate-directory",
+        everywhere: true,
         rule: Rule::Answer(|_, world, linux| {
             let asked = Seen::Flags { read: true, write: false, mutate_directory: true };
             let opened = Seen::Flags { read: true, write: false, mutate_directory: false };
@@ -85,12 +93,14 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "read-only",
+        everywhere: true,
         rule: Rule::Answer(|_, _, linux| {
             (*linux == Seen::Failed(Errno::NotPermitted)).then_some(Seen::Failed(Errno::ReadOnly))
         }),
     },
     Difference {
         name: "nothing-to-set",
+        everywhere: true,
         rule: Rule::Answer(|operation, world, linux| match operation {
             Operation::SetTimesAt { follow: false, accessed: Time::Keep, modified: Time::Keep, .. } => {
                 let missing = [Errno::NoEntry, Errno::NameTooLong].map(Seen::Failed).contains(world);
@@ -101,6 +111,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "nul",
+        everywhere: true,
         rule: Rule::Answer(|operation, _, linux| {
             let nul = operation.paths().iter().any(|path| path.contains('\0'));
             (nul && matches!(linux, Seen::Failed(_))).then_some(Seen::Failed(Errno::Invalid))
@@ -108,6 +119,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "links-then-outside",
+        everywhere: false,
         rule: Rule::Answer(|operation, world, linux| {
             let outside = Seen::Failed(Errno::NotPermitted);
             let late = !operation.paths().is_empty() && *linux == Seen::Failed(Errno::Loop);

@@ -187,8 +187,9 @@ fn random_operations_agree() {
     }
     let always = ["Close", "CloseInput", "CloseOutput", "Flags", "Reopen", "Same", "Stat"];
     for (kind, (done, failed)) in &coverage.0 {
-        assert!(*done > 20, "{kind} was hardly ever done");
-        assert!(*failed > 20 || always.contains(&&**kind), "{kind} hardly ever failed");
+        let some = wanted / 5_000;
+        assert!(*done >= some, "{kind} was hardly ever done");
+        assert!(*failed >= some || always.contains(&&**kind), "{kind} hardly ever failed");
     }
     assert_eq!(coverage.0.len(), 28, "a kind of operation was never tried");
 }
@@ -234,6 +235,6 @@ fn every_listed_difference_is_there() {
                 panic!("{file}: {operation:?}\n{says}");
             }
         }
-        assert!(pair.explained[row] > 0, "{file} shows no difference");
+        assert!(pair.explained[row] > 0 || !difference.everywhere, "{file} shows no difference");
     }
 }

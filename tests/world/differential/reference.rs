@@ -2,6 +2,7 @@
 //! is a copy of `cap-primitives`; this goes through `cap-primitives` itself, and where the two differ (one place, marked), does
 //! as the copy.
 
+use crate::support::FILE_BYTES_MAX;
 use crate::support::operation::{OpenFlags, Operation, SLOTS, STREAMS, Time, content};
 use crate::support::seen::{Attributes, Kind, NOW_NS, Seen, Tree, TreeNode, sampled};
 use cap_fs_ext::OpenOptionsFollowExt;
@@ -36,6 +37,7 @@ struct Opened {
 
 struct Stream {
     file: Rc<File>,
+    write: bool,
     /// `None` is the end.
     offset: Option<u64>,
     closed: bool,
@@ -94,6 +96,7 @@ impl Reference {
             Operation::Write { slot, offset, length, fill } => {
                 let file = self.file(*slot)?;
                 self.check_writable()?;
+                check_end(end(*offset, *length), self.at(*slot).write).map_err(Some)?;
                 let written = file.write_at(&content(*length, *fill), *offset).map_err(errno)?;
                 assert_eq!(written, *length, "a short write");
                 Seen::Done
@@ -101,6 +104,7 @@ impl Reference {
             Operation::SetSize { slot, size } => {
                 let file = self.file(*slot)?;
                 self.check_writable()?;
+                check_end(*size, self.at(*slot).write).map_err(Some)?;
                 file.set_len(*size).map_err(errno)?;
                 Seen::Done
             }
@@ -108,14 +112,16 @@ impl Reference {
                 if self.at(*slot).folder {
                     return Err(Some(Errno::IsDirectory));
                 }
-                let file = self.at(*slot).file.clone();
-                self.inputs[*into] = Some(Stream { file, offset: Some(*offset), closed: false });
+                let Opened { file, write, .. } = self.at(*slot);
+                let stream = Stream { file: file.clone(), write: *write, offset: Some(*offset), closed: false };
+                self.inputs[*into] = Some(stream);
                 Seen::Done
             }
             Operation::OpenOutput { into, slot, offset } => {
                 let file = self.file(*slot)?.clone();
                 self.check_writable()?;
-                self.outputs[*into] = Some(Stream { file, offset: *offset, closed: false });
+                let write = self.at(*slot).write;
+                self.outputs[*into] = Some(Stream { file, write, offset: *offset, closed: false });
                 Seen::Done
             }
             Operation::StreamRead { input, length } => match &mut self.inputs[*input] {
@@ -362,6 +368,10 @@ impl Stream {
         if self.closed {
             return Seen::Closed;
         }
+        if let Err(errno) = check_end(end(self.offset.unwrap_or_default(), bytes.len()), self.write) {
+            self.closed = true;
+            return Seen::StreamFailed(errno);
+        }
         let written = match self.offset {
             Some(offset) => self.file.write_at(bytes, offset),
             None => {
@@ -384,6 +394,17 @@ impl Stream {
             }
         }
     }
+}
+
+/// File systems differ in the size of the longest file, so there is one here for all.
+fn check_end(end: u64, write: bool) -> Result<(), Errno> {
+    let over = write && end > FILE_BYTES_MAX && end <= i64::MAX as u64;
+    if over { Err(Errno::FileTooLarge) } else { Ok(()) }
+}
+
+/// Where a write ends; writing nothing ends nowhere.
+fn end(offset: u64, length: usize) -> u64 {
+    if length == 0 { 0 } else { offset.saturating_add(length as u64) }
 }
 
 fn following(follow: bool) -> FollowSymlinks {

@@ -66,15 +66,13 @@ impl Guest {
         let top = slots[0].as_ref().expect("the top stays open");
         let at = |slot: usize| slots[slot].as_ref().unwrap_or(top);
         match operation {
-            Operation::Open { into, base, path, flags } => {
-                return match world.open_at(at(*base), path, open_options(flags)) {
-                    Ok(descriptor) => {
-                        self.put(*into, Some(descriptor));
-                        Seen::Done
-                    }
-                    Err(failure) => failed(failure),
-                };
-            }
+            Operation::Open { into, base, path, flags } => match world.open_at(at(*base), path, open_options(flags)) {
+                Ok(descriptor) => {
+                    self.put(*into, Some(descriptor));
+                    Seen::Done
+                }
+                Err(failure) => failed(failure),
+            },
             Operation::Close { slot } => {
                 self.put(*slot, None);
                 Seen::Done
@@ -173,7 +171,7 @@ impl Guest {
             }
             Operation::Reopen { read_only } => {
                 let access = if *read_only { Access::ReadOnly } else { Access::ReadWrite };
-                return self.reopen(access).map_or_else(Seen::Stopped, |()| Seen::Done);
+                self.reopen(access).map_or_else(Seen::Stopped, |()| Seen::Done)
             }
         }
     }

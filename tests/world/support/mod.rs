@@ -20,13 +20,16 @@ pub(crate) const CLOCK_START_NS: u64 = 2 * seen::NOW_NS;
 /// The name of the volume that is tested.
 pub(crate) const VOLUME: &str = "data";
 
+/// Bytes of the longest file under [`wide_limits`]: what fits into any file system's.
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << 43;
+
 /// Limits that nothing here reaches by accident.
 pub(crate) fn wide_limits() -> Limits {
     let mut limits = Limits::default();
     for limit in [Limit::Fuel, Limit::StateBytes, Limit::StateFiles, Limit::FolderDepth] {
         limits.set(limit, u64::MAX / 2);
     }
-    limits.set(Limit::FileBytes, 1 << 43);
+    limits.set(Limit::FileBytes, FILE_BYTES_MAX);
     limits.set(Limit::Memory, 1 << 40);
     limits
 }

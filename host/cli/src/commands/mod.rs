@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod catalog;
+pub(crate) mod certify;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod examples;
@@ -64,6 +65,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Completions(own) => shell::completions(&own, output),
         Command::Man(own) => shell::man(&own, output),
         Command::Doctor => doctor::doctor(global, output),
+        Command::Certify(own) => certify::certify(global, &own, output),
         Command::CompileComponent => {
             let compiled = hutch_sandbox::compile_from_stdin();
             compiled.map(|()| ExitCode::SUCCESS).map_err(|error| Fault::host(error.to_string()))

@@ -1,0 +1,103 @@
+//! G: what is refused for what it is.
+
+use super::safety::no_texts;
+use super::{Check, absent, each, ended, listed, refused, structured};
+use crate::rule::Finding;
+use crate::survey::{PERSONAL, Probe, Purpose, Survey};
+
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("G1", unknown_flags),
+    ("G2", |survey| each(survey.of_purpose(Purpose::Secret), no_texts(survey), refused)),
+    ("G3", |survey| each(survey.of_purpose(Purpose::SensitivePath), no_plain_texts(survey), refused)),
+    ("G4", permissions),
+    ("G5", redaction),
+    ("G6", preconditions),
+    ("G7", volume),
+    ("G8", |survey| each(survey.of_purpose(Purpose::ShellSyntax), no_plain_texts(survey), refused)),
+    ("G9", fail_closed),
+];
+
+/// Prose is neither a path nor a command, so it is not judged as one.
+fn no_plain_texts(survey: &Survey) -> Finding {
+    let exists = survey.description.all_parameters().any(|(_, it)| it.is_text() && !it.free_text);
+    absent(survey, exists, "no parameter takes a text but prose")
+}
+
+fn unknown_flags(survey: &Survey) -> Finding {
+    each(survey.of_purpose(Purpose::UnknownFlag), absent(survey, true, ""), |probe| {
+        refused(probe)?;
+        match probe.seen.status {
+            Some(2) => Ok(()),
+            _ => Err("an unknown flag exits with 2".to_owned()),
+        }
+    })
+}
+
+fn permissions(survey: &Survey) -> Finding {
+    if survey.description.commands.is_empty() {
+        return absent(survey, false, "");
+    }
+    let unsaid = survey.description.commands.iter().filter(|command| command.effect.is_none());
+    let mut broken: Vec<String> =
+        unsaid.map(|command| format!("{} does not say whether it reads, writes or deletes", command.name())).collect();
+    let liars = survey.reads().filter(|probe| probe.seen.unchanged() == Some(false));
+    broken.extend(liars.map(|probe| format!("{}, it changed the state", probe.shown())));
+    listed("every command says what it may do, and reading commands change nothing", broken)
+}
+
+fn redaction(survey: &Survey) -> Finding {
+    let prose = survey.description.all_parameters().any(|(_, it)| it.free_text);
+    let offered = survey.description.all_parameters().any(|(_, it)| it.name == "redact");
+    if !survey.description.commands.is_empty() && prose && !offered {
+        return Finding::fail("there is prose, and no --redact");
+    }
+    let holds = |probe: &Probe| String::from_utf8_lossy(&probe.seen.stdout).contains(PERSONAL);
+    let plain = survey.of_purpose(Purpose::Personal).filter(|probe| holds(probe));
+    let shown: Vec<Option<usize>> = plain.map(|probe| probe.command).collect();
+    let redacted = survey.of_purpose(Purpose::Redacted).filter(|probe| shown.contains(&probe.command));
+    let none = match prose || offered {
+        true => Finding::unknown("no answer showed the personal data that was put in"),
+        false => absent(survey, false, "no parameter takes prose, so no answer holds personal data"),
+    };
+    each(redacted, none, |probe| match (probe.seen.status, holds(probe)) {
+        (Some(0), false) => Ok(()),
+        (_, true) => Err("personal data came through".to_owned()),
+        _ => Err("failed".to_owned()),
+    })
+}
+
+fn preconditions(survey: &Survey) -> Finding {
+    let exists = survey.description.all_parameters().any(|(_, it)| it.is_identifier());
+    let none = absent(survey, exists, "no command needs anything to be there");
+    each(survey.of_purpose(Purpose::Absent), none, |probe| {
+        ended(probe)?;
+        structured(probe)
+    })
+}
+
+fn volume(survey: &Survey) -> Finding {
+    let batch = survey.description.all_parameters().any(|(_, it)| it.name == "json-input" || it.repeated);
+    let none = absent(survey, batch, "no command takes many things at once");
+    each(survey.of_purposes(&[Purpose::BatchTooLarge, Purpose::RepeatedTooOften]), none, |probe| {
+        refused(probe)?;
+        structured(probe)
+    })
+}
+
+/// What is hard to check is refused, and nothing that is refused leaves a trace or ends in a crash.
+fn fail_closed(survey: &Survey) -> Finding {
+    const HARD: [Purpose; 2] = [Purpose::Overflow, Purpose::BatchMalformed];
+    const REFUSED: [Purpose; 7] = [
+        Purpose::Overflow,
+        Purpose::BatchMalformed,
+        Purpose::Secret,
+        Purpose::Traversal,
+        Purpose::ControlCharacter,
+        Purpose::WrongType,
+        Purpose::ShellSyntax,
+    ];
+    each(survey.of_purposes(&REFUSED), no_texts(survey), |probe| {
+        ended(probe)?;
+        if HARD.contains(&probe.purpose) { refused(probe) } else { Ok(()) }
+    })
+}

@@ -1,0 +1,54 @@
+//! M: what a project has beside its program.
+
+use super::{Check, each, files};
+use crate::read;
+use crate::rule::Finding;
+use crate::survey::{Purpose, Survey};
+use serde_json::Value;
+
+pub(super) const CHECKS: &[(&str, Check)] = &[("M1", agents_file), ("M2", mcp_schema), ("M3", changelog)];
+
+fn agents_file(survey: &Survey) -> Finding {
+    match files(survey) {
+        Err(finding) => finding,
+        Ok(files) => Finding::of(
+            files.0.get("AGENTS.md").is_some_and(|text| !text.trim().is_empty()),
+            "AGENTS.md is there",
+            "there is no AGENTS.md with text in it",
+        ),
+    }
+}
+
+fn mcp_schema(survey: &Survey) -> Finding {
+    let none = match survey.description.commands.is_empty() {
+        true => Finding::unknown("the program does not describe its commands"),
+        false => Finding::fail("no command is called mcp, and there is no --mcp"),
+    };
+    each(survey.of_purpose(Purpose::Mcp), none, |probe| {
+        let answer = read::document(&probe.seen.stdout).unwrap_or_default();
+        let tools = answer.get("tools").or_else(|| answer.pointer("/result/tools")).and_then(Value::as_array);
+        let tools = tools.filter(|tools| !tools.is_empty()).ok_or("there is no tools[]")?;
+        let whole = |tool: &Value| {
+            tool.get("name").is_some_and(Value::is_string) && tool.get("inputSchema").is_some_and(Value::is_object)
+        };
+        if tools.iter().all(whole) { Ok(()) } else { Err("a tool has no name or no inputSchema".to_owned()) }
+    })
+}
+
+fn changelog(survey: &Survey) -> Finding {
+    match files(survey) {
+        Err(finding) => finding,
+        Ok(files) => {
+            let text = files.0.get("CHANGELOG.md");
+            let marks = text.is_some_and(|text| text.to_lowercase().contains("breaking"));
+            Finding::of(
+                marks,
+                "CHANGELOG.md marks breaking changes",
+                match text {
+                    Some(_) => "CHANGELOG.md says nothing of breaking changes",
+                    None => "there is no CHANGELOG.md",
+                },
+            )
+        }
+    }
+}

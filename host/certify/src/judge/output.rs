@@ -1,0 +1,211 @@
+//! O: what a successful call prints.
+
+use super::{Check, absent, each, no_reads};
+use crate::read;
+use crate::rule::Finding;
+use crate::survey::{Probe, Purpose, Survey};
+use serde_json::Value;
+
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("O1", json_by_default),
+    ("O2", valid_json),
+    ("O3", stable_shape),
+    ("O4", fields),
+    ("O5", empty),
+    ("O6", human),
+    ("O7", arrays),
+    ("O8", pagination),
+    ("O9", streams),
+    ("O10", json_in_pipes),
+];
+
+fn any(survey: &Survey) -> Finding {
+    absent(survey, true, "")
+}
+
+/// What to say when no listing was called: nothing lists only if every reading command was called and none did.
+fn no_listing(survey: &Survey) -> Finding {
+    match survey.reads().next() {
+        None => no_reads(survey),
+        Some(_) if !survey.unreached.is_empty() => absent(survey, true, ""),
+        Some(_) => absent(survey, survey.listings().next().is_some(), "no command lists anything"),
+    }
+}
+
+fn json_by_default(survey: &Survey) -> Finding {
+    each(survey.of_purpose(Purpose::Valid), any(survey), |probe| match read::begins_as_json(&probe.seen.stdout) {
+        true => Ok(()),
+        false => Err(format!("stdout is no JSON: {}", read::shown(&probe.seen.stdout))),
+    })
+}
+
+/// As `jq .` reads: any number of documents.
+fn valid_json(survey: &Survey) -> Finding {
+    let json = survey.of_purpose(Purpose::Valid).filter(|probe| read::begins_as_json(&probe.seen.stdout));
+    each(json, any(survey), |probe| {
+        let documents = serde_json::Deserializer::from_slice(&probe.seen.stdout).into_iter::<serde::de::IgnoredAny>();
+        for document in documents {
+            document.map_err(|error| format!("stdout is not JSON: {error}"))?;
+        }
+        Ok(())
+    })
+}
+
+fn stable_shape(survey: &Survey) -> Finding {
+    let parsed = survey.of_purpose(Purpose::Valid).filter(|probe| read::document(&probe.seen.stdout).is_some());
+    each(parsed, any(survey), |probe| {
+        let answer = read::document(&probe.seen.stdout).unwrap_or_default();
+        let again = survey.of_purpose(Purpose::Again).find(|again| again.command == probe.command);
+        if let Some(second) = again.and_then(|again| read::document(&again.seen.stdout))
+            && read::keys(&second) != read::keys(&answer)
+        {
+            return Err(format!("the keys are {:?}, then {:?}", read::keys(&answer), read::keys(&second)));
+        }
+        let schema = survey.command(probe).and_then(|command| command.output_schema.as_ref());
+        schema.map_or(Ok(()), |schema| fits(&answer, schema))
+    })
+}
+
+/// Whether the top of an answer is as its schema says.
+fn fits(answer: &Value, schema: &Value) -> Result<(), String> {
+    let wanted = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    for key in wanted {
+        if answer.get(key).is_none() {
+            return Err(format!("the declared key {key:?} is missing"));
+        }
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    if let (Some(properties), Some(Value::Bool(false))) = (properties, schema.get("additionalProperties"))
+        && let Some(key) = read::keys(answer).into_iter().find(|key| !properties.contains_key(*key))
+    {
+        return Err(format!("the key {key:?} is not declared"));
+    }
+    Ok(())
+}
+
+fn fields(survey: &Survey) -> Finding {
+    each(survey.of_purpose(Purpose::Fields), no_reads(survey), |probe| {
+        if probe.seen.status != Some(0) {
+            return Err(format!("failed: {}", read::shown(&probe.seen.stderr)));
+        }
+        let answer = read::document(&probe.seen.stdout).ok_or("stdout is no JSON")?;
+        let only = |value: &Value| {
+            value.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key(&probe.about))
+        };
+        let before = survey.valid(probe).and_then(|valid| read::document(&valid.seen.stdout)).unwrap_or_default();
+        let filtered = match (read::rows(&before).filter(|rows| !rows.is_empty()), before.get("result")) {
+            (Some(_), _) => read::rows(&answer).is_some_and(|rows| !rows.is_empty() && rows.iter().all(only)),
+            (None, Some(Value::Object(_))) => answer.get("result").is_some_and(only),
+            (None, _) => answer.get(&probe.about).is_some() && read::keys(&answer).len() < read::keys(&before).len(),
+        };
+        if filtered { Ok(()) } else { Err(format!("the result does not hold {} alone", probe.about)) }
+    })
+}
+
+fn empty(survey: &Survey) -> Finding {
+    let listings: Vec<Option<usize>> = survey.listings().map(|(probe, _)| probe.command).collect();
+    let on_initial = survey.of_purpose(Purpose::Empty).filter(|probe| listings.contains(&probe.command));
+    let none = no_listing(survey);
+    let judged = each(on_initial.clone(), none, |probe| {
+        let answer = read::document(&probe.seen.stdout);
+        match (probe.seen.status, answer.as_ref().and_then(read::rows)) {
+            (Some(0), Some(_)) => Ok(()),
+            (Some(0), None) => Err("the answer holds no list".to_owned()),
+            _ => Err(format!("an error: {}{}", read::shown(&probe.seen.stdout), read::shown(&probe.seen.stderr))),
+        }
+    });
+    let is_empty = |probe: &Probe| {
+        read::document(&probe.seen.stdout).as_ref().and_then(read::rows).is_some_and(|rows| rows.is_empty())
+    };
+    match judged.status {
+        crate::rule::Status::Pass if !on_initial.clone().any(is_empty) => {
+            Finding::unknown("no listing was empty on the initial state")
+        }
+        _ => judged,
+    }
+}
+
+fn human(survey: &Survey) -> Finding {
+    each(survey.of_purpose(Purpose::Human), no_reads(survey), |probe| {
+        if probe.seen.status != Some(0) {
+            return Err(format!("failed: {}{}", read::shown(&probe.seen.stderr), read::shown(&probe.seen.stdout)));
+        }
+        if probe.seen.stdout.trim_ascii().is_empty() {
+            return Err("printed nothing".to_owned());
+        }
+        match read::document(&probe.seen.stdout).is_some_and(|answer| answer.is_object() || answer.is_array()) {
+            true => Err("printed JSON".to_owned()),
+            false => Ok(()),
+        }
+    })
+}
+
+/// Several results are told by their form: many objects of one shape.
+fn arrays(survey: &Survey) -> Finding {
+    let several = survey.listings().filter(|(_, answer)| read::rows(answer).is_some_and(|rows| rows.len() > 1)).count();
+    let none = no_reads(survey);
+    let judged = each(survey.reads(), none, |probe| {
+        let answer = read::document(&probe.seen.stdout).unwrap_or_default();
+        let result = answer.get("result").or_else(|| answer.get("results")).or_else(|| answer.get("data"));
+        let Some(Value::Object(results)) = result else { return Ok(()) };
+        let shapes: Vec<Vec<&str>> = results.values().filter(|value| value.is_object()).map(read::keys).collect();
+        let alike = shapes.len() == results.len() && shapes.len() > 1 && shapes.windows(2).all(|two| two[0] == two[1]);
+        if alike { Err(format!("{} results are keys of an object", results.len())) } else { Ok(()) }
+    });
+    match judged.status {
+        crate::rule::Status::Pass if several == 0 => no_listing(survey),
+        _ => judged,
+    }
+}
+
+fn pagination(survey: &Survey) -> Finding {
+    let listings: Vec<&Probe> = survey.listings().map(|(probe, _)| probe).collect();
+    let is_help = |probe: &&Probe| probe.args.first().is_some_and(|word| word == "skills" || word == "mcp");
+    let none = no_listing(survey);
+    each(listings.into_iter().filter(|probe| !is_help(probe)), none, |probe| {
+        let answer = read::document(&probe.seen.stdout).unwrap_or_default();
+        let has = |names: &[&str]| names.iter().any(|name| deep(&answer, name));
+        for (what, names) in [
+            ("total", &["total", "total_count", "totalCount"][..]),
+            ("page", &["page", "offset", "cursor", "limit"]),
+            ("has_more", &["has_more", "hasMore", "next_cursor", "nextCursor"]),
+        ] {
+            if !has(names) {
+                return Err(format!("{what} is missing"));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Whether a key stands in an answer, or one level deeper.
+fn deep(answer: &Value, name: &str) -> bool {
+    let inner = answer.as_object().into_iter().flat_map(|fields| fields.values());
+    answer.get(name).is_some() || inner.filter(|value| value.is_object()).any(|value| value.get(name).is_some())
+}
+
+fn streams(survey: &Survey) -> Finding {
+    if survey.listings().next().is_none() {
+        return no_listing(survey);
+    }
+    let none = Finding::fail("the description offers no --ndjson, --jsonl or --stream, and no format of that name");
+    each(survey.of_purpose(Purpose::Stream), none, |probe| {
+        if probe.seen.status != Some(0) {
+            return Err("failed".to_owned());
+        }
+        let text = String::from_utf8_lossy(&probe.seen.stdout);
+        let broken = text.lines().position(|line| serde_json::from_str::<serde::de::IgnoredAny>(line).is_err());
+        broken.map_or(Ok(()), |line| Err(format!("line {} is no JSON", line + 1)))
+    })
+}
+
+/// What is no JSON anywhere is O1's matter.
+fn json_in_pipes(survey: &Survey) -> Finding {
+    let json = survey
+        .of_purpose(Purpose::TerminalEnvironment)
+        .filter(|probe| survey.valid(probe).is_some_and(|valid| read::begins_as_json(&valid.seen.stdout)));
+    each(json, no_reads(survey), |probe| match read::begins_as_json(&probe.seen.stdout) {
+        true => Ok(()),
+        false => Err("stdout is a pipe, and no JSON".to_owned()),
+    })
+}

@@ -1,0 +1,240 @@
+//! What an output says: documents, failures, rows. Judges nothing.
+
+use crate::target::Observation;
+use serde_json::{Map, Value};
+
+/// Keys of an answer that are about the program and not the result.
+const CONTEXT_KEYS: [&str; 7] = ["rules", "skills", "issue", "commands", "parameters", "errors", "warnings"];
+/// Keys under which a result is looked for first.
+const RESULT_KEYS: [&str; 4] = ["items", "result", "results", "data"];
+
+/// A failure that an output tells.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Told {
+    /// Which of the known forms it has.
+    pub form: Form,
+    /// The code.
+    pub code: Option<String>,
+    /// The message.
+    pub message: Option<String>,
+    /// The suggestion.
+    pub suggestion: Option<String>,
+    /// Whether it stands on standard error.
+    pub on_stderr: bool,
+    /// Whether the stream that it stands on holds nothing else.
+    pub alone: bool,
+    /// Everything that it says, for searching.
+    pub text: String,
+}
+
+/// How a failure is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Form {
+    /// `{"error":true,"code","message"}`
+    #[default]
+    Flat,
+    /// `{"ok":false,"error":{"code","message"}}`
+    Nested,
+    /// An object with something like an error in it.
+    Other,
+}
+
+/// The one document on a stream.
+pub fn document(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// What stands first on a stream, as a document, and whether anything else follows.
+pub fn first_document(bytes: &[u8]) -> Option<(Value, bool)> {
+    let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
+    let first = stream.next()?.ok()?;
+    let rest = bytes.get(stream.byte_offset()..).unwrap_or_default();
+    Some((first, !rest.trim_ascii().is_empty()))
+}
+
+/// Whether bytes begin as JSON objects and arrays do.
+pub fn begins_as_json(bytes: &[u8]) -> bool {
+    matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
+}
+
+/// The failure that a call told, on whichever stream.
+pub fn told(observation: &Observation) -> Option<Told> {
+    told_on(&observation.stderr, true).or_else(|| told_on(&observation.stdout, false))
+}
+
+fn told_on(bytes: &[u8], on_stderr: bool) -> Option<Told> {
+    if let Some(told) = document(bytes).and_then(|value| told_in(&value)) {
+        return Some(Told { on_stderr, alone: true, ..told });
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let line = text.lines().find_map(|line| told_in(&serde_json::from_str(line).ok()?))?;
+    Some(Told { on_stderr, alone: false, ..line })
+}
+
+fn told_in(value: &Value) -> Option<Told> {
+    let fields = value.as_object()?;
+    let (form, inner) = match fields.get("error") {
+        Some(Value::Bool(true)) => (Form::Flat, fields),
+        Some(Value::Object(inner)) if fields.get("ok") == Some(&Value::Bool(false)) => (Form::Nested, inner),
+        Some(Value::Object(inner)) => (Form::Other, inner),
+        Some(Value::String(_) | Value::Number(_)) => (Form::Other, fields),
+        _ if fields.get("ok") == Some(&Value::Bool(false)) => (Form::Other, fields),
+        _ => return None,
+    };
+    let text = |name: &str| inner.get(name).and_then(Value::as_str).map(str::to_owned);
+    Some(Told {
+        form,
+        code: text("code").or_else(|| text("type").filter(|_| form == Form::Nested)),
+        message: text("message"),
+        suggestion: text("suggestion"),
+        text: value.to_string(),
+        ..Told::default()
+    })
+}
+
+/// Whether a call says that it did what was asked, whatever its exit status: a document, and no failure.
+pub fn claims_success(observation: &Observation) -> bool {
+    told(observation).is_none() && document(&observation.stdout).is_some()
+}
+
+/// Whether a call failed, by its exit status, and does not claim otherwise.
+pub fn failed(observation: &Observation) -> bool {
+    observation.status != Some(0) && !claims_success(observation)
+}
+
+/// The results in an answer, where there may be several: the answer itself, or the list in it.
+pub fn rows(answer: &Value) -> Option<&Vec<Value>> {
+    let fields = match answer {
+        Value::Array(rows) => return Some(rows),
+        Value::Object(fields) => fields,
+        _ => return None,
+    };
+    let named = RESULT_KEYS.iter().filter_map(|key| fields.get(*key)).find_map(|value| match value {
+        Value::Array(rows) => Some(rows),
+        Value::Object(inner) => list_in(inner),
+        _ => None,
+    });
+    named.or_else(|| list_in(fields))
+}
+
+/// What has an identifier is one thing: a list in it is a part of it.
+fn list_in(fields: &Map<String, Value>) -> Option<&Vec<Value>> {
+    if fields.contains_key("id") {
+        return None;
+    }
+    let own = |(key, value): (&String, &'_ Value)| !CONTEXT_KEYS.contains(&key.as_str()) && value.is_array();
+    fields.iter().filter(|(key, value)| own((key, value))).find_map(|(_, value)| value.as_array())
+}
+
+/// The keys of an answer.
+pub fn keys(answer: &Value) -> Vec<&str> {
+    answer.as_object().map(|fields| fields.keys().map(String::as_str).collect()).unwrap_or_default()
+}
+
+/// The first object anywhere in an answer that has all these keys.
+pub fn object_with<'v>(answer: &'v Value, wanted: &[&str]) -> Option<&'v Map<String, Value>> {
+    match answer {
+        Value::Object(fields) => {
+            if wanted.iter().all(|key| fields.contains_key(*key)) {
+                return Some(fields);
+            }
+            let own = |key: &&String| !CONTEXT_KEYS.contains(&key.as_str()) || key.as_str() == "issue";
+            fields.iter().filter(|(key, _)| own(key)).find_map(|(_, value)| object_with(value, wanted))
+        }
+        Value::Array(values) => values.iter().find_map(|value| object_with(value, wanted)),
+        _ => None,
+    }
+}
+
+/// Every identifier in an answer: the texts under `id`, and under keys that end with it.
+pub fn identifiers(answer: &Value, found: &mut Vec<String>) {
+    match answer {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                match value {
+                    Value::String(text) if key == "id" => found.push(text.clone()),
+                    Value::Number(number) if key == "id" => found.push(number.to_string()),
+                    _ if CONTEXT_KEYS.contains(&key.as_str()) => {}
+                    _ => identifiers(value, found),
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| identifiers(value, found)),
+        _ => {}
+    }
+}
+
+/// At most so many characters of what a stream holds, on one line, for evidence.
+pub fn shown(bytes: &[u8]) -> String {
+    const CHARS_MAX: usize = 160;
+    let text = String::from_utf8_lossy(bytes);
+    let mut line: String = text.trim().chars().take(CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.trim().chars().count() > CHARS_MAX {
+        line.push('…');
+    }
+    if line.is_empty() { "nothing".to_owned() } else { line }
+}
+
+/// The value of a key in YAML front matter, if there is front matter with such a line. Enough for names and descriptions.
+pub fn front_matter<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let body = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"))?;
+    let mut lines = body.lines().take_while(|line| line.trim_end() != "---");
+    let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+    Some(value.trim()).filter(|value| !value.is_empty())
+}
+
+/// A text without its front matter.
+pub fn without_front_matter(text: &str) -> &str {
+    let Some(body) = text.strip_prefix("---\n") else { return text };
+    body.find("\n---\n").and_then(|at| body.get(at + "\n---\n".len()..)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn observed(status: u8, stdout: &str, stderr: &str) -> Observation {
+        Observation { status: Some(status), stdout: stdout.into(), stderr: stderr.into(), ..Observation::default() }
+    }
+
+    #[test]
+    fn failures_are_found_in_their_forms_and_places() {
+        let flat = r#"{"error":true,"code":"A_B","message":"m","suggestion":"s"}"#;
+        let nested = r#"{"ok":false,"error":{"type":"usage","message":"m"}}"#;
+        for (stdout, stderr, form, code, on_stderr, alone) in [
+            ("", flat, Form::Flat, Some("A_B"), true, true),
+            (nested, "", Form::Nested, Some("usage"), false, true),
+            ("", &format!("warning\n{flat}\n"), Form::Flat, Some("A_B"), true, false),
+            ("", r#"{"error":"bad"}"#, Form::Other, None, true, true),
+        ] {
+            let told = told(&observed(1, stdout, stderr)).unwrap();
+            assert_eq!((told.form, told.code.as_deref(), told.on_stderr, told.alone), (form, code, on_stderr, alone));
+        }
+        for (stdout, stderr) in [("{}", ""), (r#"{"ok":true,"error":null}"#, ""), ("", "error: no"), ("[1]", "")] {
+            assert_eq!(told(&observed(1, stdout, stderr)), None);
+        }
+    }
+
+    #[test]
+    fn rows_are_the_list_of_results_and_not_the_context() {
+        for (answer, count) in [
+            (json!([1, 2]), Some(2)),
+            (json!({"rules": [1], "items": [1, 2, 3]}), Some(3)),
+            (json!({"rules": [1], "result": {"entries": []}}), Some(0)),
+            (json!({"rules": [1], "skills": [2], "result": {"id": 1}}), None),
+            (json!("x"), None),
+        ] {
+            assert_eq!(rows(&answer).map(Vec::len), count, "{answer}");
+        }
+    }
+
+    #[test]
+    fn front_matter_is_read_by_lines() {
+        let text = "---\nname: a\ndescription: b c\n---\nname: body\n";
+        assert_eq!(front_matter(text, "description"), Some("b c"));
+        assert_eq!(front_matter("name: a\n", "name"), None);
+        assert_eq!(front_matter("---\nname:\n---\n", "name"), None);
+        assert_eq!(without_front_matter(text), "name: body\n");
+    }
+}

@@ -1,0 +1,120 @@
+//! Arguments that must be refused for what they hold: credentials, sensitive paths, shell syntax, ways out, control characters.
+//! And the two modes that take care of such content: `--sanitize` and `--redact`.
+
+use super::Purpose;
+use super::parts::Parts;
+use super::prober::Prober;
+use crate::describe::{Command, Parameter};
+use crate::target::{Options, TargetError};
+
+/// The beginnings of credentials.
+const SECRETS: [&str; 9] = ["sk-", "pk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AKIA", "eyJ"];
+/// What follows, so that it looks like one.
+const SECRET_REST: &str = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
+/// What follows an access key's beginning: capitals and digits.
+const ACCESS_KEY_REST: &str = "IOSFODNN7EXAMPLE";
+const SENSITIVE_PATHS: [&str; 4] = [".env", "server.key", "certs/server.pem", "id_rsa"];
+const SHELL_SYNTAX: [&str; 5] = ["probe; id", "probe | id", "probe && id", "$(id)", "`id`"];
+const TRAVERSALS: [&str; 2] = ["../../etc/passwd", "probe/../../secret"];
+const CONTROL_CHARACTERS: [&str; 2] = ["pro\u{7}be", "pro\u{1b}[31mbe"];
+/// Reverses the direction of what follows: hidden in every terminal and page.
+pub(crate) const HIDDEN: &str = "pro\u{202e}be";
+/// Personal data that nobody has.
+pub(crate) const PERSONAL: &str = "ada.probe@example.com";
+
+impl Prober<'_> {
+    /// Every guardrail, for every text that a command takes.
+    pub(super) fn guards(&mut self) -> Result<(), TargetError> {
+        let mut first = true;
+        for (at, command, parts) in self.reached() {
+            let mut parameters: Vec<Parameter> =
+                command.parameters.iter().filter(|parameter| parameter.is_text()).cloned().collect();
+            if first && command.is_reading() {
+                parameters.extend(self.description.parameters.iter().filter(|parameter| parameter.is_text()).cloned());
+                first = false;
+            }
+            for (nth, parameter) in parameters.iter().enumerate() {
+                self.guard(at, &command, &parts, parameter, nth == 0)?;
+            }
+        }
+        self.sanitized()?;
+        self.redacted()
+    }
+
+    /// The first parameter of a command is tried with everything, the others with one of each kind.
+    fn guard(
+        &mut self,
+        at: usize,
+        command: &Command,
+        parts: &Parts,
+        parameter: &Parameter,
+        everything: bool,
+    ) -> Result<(), TargetError> {
+        let of_secret = |start: &&str| match *start {
+            "AKIA" => format!("{start}{ACCESS_KEY_REST}"),
+            _ => format!("{start}{SECRET_REST}"),
+        };
+        let of = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
+        let mut tries = vec![
+            (Purpose::Secret, SECRETS.iter().map(of_secret).collect()),
+            (Purpose::ControlCharacter, of(&CONTROL_CHARACTERS)),
+        ];
+        // Prose is no path and no command.
+        if !parameter.free_text {
+            tries.push((Purpose::SensitivePath, of(&SENSITIVE_PATHS)));
+            tries.push((Purpose::ShellSyntax, of(&SHELL_SYNTAX)));
+            tries.push((Purpose::Traversal, of(&TRAVERSALS)));
+        }
+        let options = Options { confirmed: true, ..Options::default() };
+        for (purpose, values) in tries {
+            let count = if everything { values.len() } else { 1 };
+            for value in values.iter().take(count) {
+                let args = self.confirmed(command, &parts.replaced(parameter, value));
+                self.call(purpose, Some(at), &parameter.name, args, &options)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hidden characters in prose, with `--sanitize`.
+    fn sanitized(&mut self) -> Result<(), TargetError> {
+        let options = Options { confirmed: true, ..Options::default() };
+        for (at, command, parts) in self.reached() {
+            let text = command.parameters.iter().find(|parameter| parameter.free_text);
+            let text = text.or_else(|| command.parameters.iter().find(|parameter| parameter.is_text()));
+            if let (Some(text), Some(_)) = (text, self.description.parameter(&command, "sanitize")) {
+                let parts = parts.replaced(text, HIDDEN).with("sanitize", None);
+                let args = self.confirmed(&command, &parts);
+                self.call(Purpose::Sanitized, Some(at), &text.name.clone(), args, &options)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Personal data that is kept, then shown plainly and with `--redact`.
+    fn redacted(&mut self) -> Result<(), TargetError> {
+        let offers = |prober: &Self, command: &Command| prober.description.parameter(command, "redact").is_some();
+        let reads: Vec<_> = self
+            .reached()
+            .into_iter()
+            .filter(|(_, command, _)| command.is_reading() && offers(self, command))
+            .collect();
+        if reads.is_empty() || !self.facts().may_change {
+            return Ok(());
+        }
+        let writes = self.reached().into_iter().filter_map(|(at, command, parts)| {
+            let text = command.parameters.iter().find(|parameter| parameter.free_text)?.clone();
+            (!command.is_reading() && !command.is_destructive()).then_some((at, command, parts, text))
+        });
+        let keep = Options { keep: true, confirmed: true, ..Options::default() };
+        for (at, command, parts, text) in writes.take(1).collect::<Vec<_>>() {
+            let args = self.confirmed(&command, &parts.replaced(&text, PERSONAL));
+            self.call(Purpose::Seed, Some(at), &text.name, args, &keep)?;
+        }
+        for (at, _, parts) in reads {
+            self.call(Purpose::Personal, Some(at), "", parts.args(), &Options::default())?;
+            self.call(Purpose::Redacted, Some(at), "", parts.with("redact", None).args(), &Options::default())?;
+        }
+        Ok(())
+    }
+}

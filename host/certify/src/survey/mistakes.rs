@@ -1,0 +1,81 @@
+//! Calls that must be refused: arguments that are missing, unknown, of the wrong type, or name nothing.
+
+use super::Purpose;
+use super::prober::Prober;
+use crate::describe::Parameter;
+use crate::target::{Options, Stdin, TargetError};
+
+/// Not of any type but text, and no choice of anything.
+const NO_VALUE: &str = "not-a-value";
+/// Beyond every integer.
+const TOO_LARGE: &str = "99999999999999999999999999";
+
+impl Prober<'_> {
+    /// Every mistake, for every command.
+    pub(super) fn mistakes(&mut self) -> Result<(), TargetError> {
+        if self.description.commands.is_empty() {
+            self.plain(Purpose::UnknownFlag, &["--no-such-flag"])?;
+            return Ok(());
+        }
+        self.plain(Purpose::UnknownCommand, &["no-such-command"])?;
+        let options = Options { confirmed: true, ..Options::default() };
+        let mut first = true;
+        for (at, command) in self.commands() {
+            let words = &command.words;
+            let parts = self.valid.get(&at).cloned();
+            let args = parts.as_ref().map_or_else(|| words.clone(), |parts| self.confirmed(&command, parts));
+            let add = |word: &str| args.iter().cloned().chain([word.to_owned()]).collect::<Vec<_>>();
+            self.call(Purpose::UnknownFlag, Some(at), "", add("--no-such-flag"), &options)?;
+            if command.parameters.iter().any(|parameter| parameter.required) {
+                let bare = super::parts::Parts { words: words.clone(), ..Default::default() };
+                let args = self.confirmed(&command, &bare);
+                self.call(Purpose::MissingRequired, Some(at), "", args.clone(), &options)?;
+                self.call(Purpose::MissingAgain, Some(at), "", args.clone(), &options)?;
+                let answers = Stdin::Bytes(b"y\nyes\nprobe\n".to_vec());
+                let answered = Options { stdin: answers, ..options.clone() };
+                self.call(Purpose::MissingAnswered, Some(at), "", args, &answered)?;
+            }
+            for example in command.examples.iter().filter(|example| !example.succeeds()) {
+                let status = example.status.unwrap_or_default().to_string();
+                self.call(Purpose::FailingExample, Some(at), &status, example.args.clone(), &options)?;
+            }
+            let Some(parts) = parts else { continue };
+            if !command.positional().iter().any(|parameter| parameter.repeated) {
+                let mut parts = parts.clone();
+                while parts.bare.len() < command.positional().len() {
+                    parts.bare.push("probe".to_owned());
+                }
+                parts.bare.push("one-too-many".to_owned());
+                let args = self.confirmed(&command, &parts);
+                self.call(Purpose::ExtraArgument, Some(at), "", args, &options)?;
+            }
+            let mut parameters = command.parameters.clone();
+            if first {
+                parameters.extend(self.description.parameters.clone());
+            }
+            first = false;
+            for parameter in &parameters {
+                if is_typed(parameter) {
+                    let args = self.confirmed(&command, &parts.replaced(parameter, NO_VALUE));
+                    self.call(Purpose::WrongType, Some(at), &parameter.name, args, &options)?;
+                }
+                if matches!(parameter.kind.as_deref(), Some("integer" | "int")) {
+                    let args = self.confirmed(&command, &parts.replaced(parameter, TOO_LARGE));
+                    self.call(Purpose::Overflow, Some(at), &parameter.name, args, &options)?;
+                }
+                if parameter.is_identifier() {
+                    let args = self.confirmed(&command, &parts.replaced(parameter, &self.values.absent()));
+                    self.call(Purpose::Absent, Some(at), &parameter.name, args, &options)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether there are values that it can't take.
+fn is_typed(parameter: &Parameter) -> bool {
+    let typed = ["integer", "int", "number", "float", "date", "instant", "date-or-instant", "datetime"];
+    !parameter.is_switch()
+        && (!parameter.choices.is_empty() || parameter.kind.as_deref().is_some_and(|kind| typed.contains(&kind)))
+}

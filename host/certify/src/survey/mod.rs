@@ -1,0 +1,252 @@
+//! What a target says of itself and what it did when it was called. Makes calls and writes down what happened; judges nothing.
+
+mod batches;
+mod guards;
+mod issues;
+mod mistakes;
+mod modes;
+mod parts;
+mod prober;
+
+use crate::describe::{Command, Description};
+use crate::read;
+use crate::target::{Facts, Observation, Target, TargetError};
+pub(crate) use guards::{HIDDEN, PERSONAL};
+use hutch_model::digest::Digest;
+pub(crate) use issues::STATUSES;
+pub(crate) use modes::MODES;
+use prober::Prober;
+use serde_json::Value;
+
+/// What a call is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Purpose {
+    /// `--help`
+    Help,
+    /// `--help --human`
+    HelpHuman,
+    /// `COMMAND --help`
+    CommandHelp,
+    /// `--version`
+    Version,
+    /// `--brief`
+    Brief,
+    /// `skills`, and one skill
+    Skills,
+    /// A call that fills the state.
+    Seed,
+    /// A guess at a valid call that was wrong.
+    Attempt,
+    /// A valid call.
+    Valid,
+    /// The same call again.
+    Again,
+    /// The same call in an environment with other values.
+    OtherEnvironment,
+    /// The same call in an environment that looks like a person's terminal.
+    TerminalEnvironment,
+    /// The same call with standard input held open.
+    HeldOpen,
+    /// With `--human`.
+    Human,
+    /// With `--agent`.
+    Agent,
+    /// With `--quiet`.
+    Quiet,
+    /// With `--fields`.
+    Fields,
+    /// On the initial state.
+    Empty,
+    /// In a streaming mode.
+    Stream,
+    /// With `--dry-run`.
+    DryRun,
+    /// Destructive, without a confirmation.
+    Unconfirmed,
+    /// Destructive, with `--quiet` and without a confirmation.
+    UnconfirmedQuiet,
+    /// Without its required arguments.
+    MissingRequired,
+    /// The same again.
+    MissingAgain,
+    /// The same, with answers waiting on standard input.
+    MissingAnswered,
+    /// A value of another type than declared.
+    WrongType,
+    /// A flag that there is not.
+    UnknownFlag,
+    /// A command that there is not.
+    UnknownCommand,
+    /// One bare argument more than there may be.
+    ExtraArgument,
+    /// An identifier that nothing has.
+    Absent,
+    /// An example that says that it fails.
+    FailingExample,
+    /// A number larger than any.
+    Overflow,
+    /// A credential.
+    Secret,
+    /// The name of a file that holds secrets.
+    SensitivePath,
+    /// Shell syntax.
+    ShellSyntax,
+    /// `../`
+    Traversal,
+    /// A control character.
+    ControlCharacter,
+    /// A switch as `--no-x`.
+    Negated,
+    /// An array argument twice, in one of the two ways.
+    Repeated,
+    /// An array argument far too often.
+    RepeatedTooOften,
+    /// A batch on standard input, in one of the known forms.
+    Batch,
+    /// A listing as a batch.
+    BatchChained,
+    /// A batch with far too many entries.
+    BatchTooLarge,
+    /// A batch that is no JSON.
+    BatchMalformed,
+    /// Hidden characters, with `--sanitize`.
+    Sanitized,
+    /// Personal data, shown.
+    Personal,
+    /// The same, with `--redact`.
+    Redacted,
+    /// The export of an MCP tool schema.
+    Mcp,
+    /// A new issue.
+    IssueCreate,
+    /// All issues.
+    IssueList,
+    /// That issue.
+    IssueShow,
+    /// Another status for it.
+    IssueMove,
+}
+
+/// One call and what happened.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// What it was made for.
+    pub purpose: Purpose,
+    /// The command's place in the description.
+    pub command: Option<usize>,
+    /// What it is about: a parameter, a key, a status.
+    pub about: String,
+    /// The arguments.
+    pub args: Vec<String>,
+    /// What happened.
+    pub seen: Observation,
+}
+
+/// Everything that is known.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// What was known before.
+    pub facts: Facts,
+    /// The JSON of `--help`, if it is JSON.
+    pub help: Option<Value>,
+    /// What calls were made from: `--help`, else the stored description.
+    pub description: Description,
+    /// All calls, in their order.
+    pub probes: Vec<Probe>,
+    /// Commands for which no valid call was found.
+    pub unreached: Vec<String>,
+    /// The program before and after.
+    pub program: (Option<Digest>, Option<Digest>),
+}
+
+impl Survey {
+    /// Calls a target.
+    ///
+    /// # Errors
+    /// It can't be called at all.
+    pub fn of(target: &mut dyn Target) -> Result<Survey, TargetError> {
+        let before = target.program()?;
+        let mut prober = Prober::new(target);
+        let help = prober.describe()?;
+        let stored = prober.facts().stored_description.clone();
+        if let Some(json) = help.as_ref().or(stored.as_ref()) {
+            prober.description = Description::read(json);
+        }
+        if prober.facts().may_change || !prober.description.commands.is_empty() {
+            prober.modes_of_the_program()?;
+        }
+        prober.find_valid_calls()?;
+        prober.modes()?;
+        prober.mistakes()?;
+        prober.guards()?;
+        prober.batches()?;
+        prober.issues()?;
+        let (facts, description, probes, unreached) = prober.finish();
+        let after = target.program()?;
+        Ok(Survey { facts, help, description, probes, unreached, program: (before, after) })
+    }
+
+    /// The calls for a purpose.
+    pub fn of_purpose(&self, purpose: Purpose) -> impl Iterator<Item = &Probe> + Clone {
+        self.probes.iter().filter(move |probe| probe.purpose == purpose)
+    }
+
+    /// The calls for one of several purposes.
+    pub fn of_purposes<'s>(&'s self, purposes: &'s [Purpose]) -> impl Iterator<Item = &'s Probe> + Clone {
+        self.probes.iter().filter(move |probe| purposes.contains(&probe.purpose))
+    }
+
+    /// The command that a call calls.
+    pub fn command(&self, probe: &Probe) -> Option<&Command> {
+        self.description.commands.get(probe.command?)
+    }
+
+    /// The valid call of the same command.
+    pub fn valid(&self, probe: &Probe) -> Option<&Probe> {
+        let command = probe.command?;
+        self.of_purpose(Purpose::Valid).find(|valid| valid.command == Some(command))
+    }
+
+    /// The valid calls of commands that only read.
+    pub fn reads(&self) -> impl Iterator<Item = &Probe> + Clone {
+        self.of_purpose(Purpose::Valid).filter(|probe| self.command(probe).is_some_and(Command::is_reading))
+    }
+
+    /// The valid reading calls that answer with a list though nothing is asked for by name.
+    pub fn listings(&self) -> impl Iterator<Item = (&Probe, Value)> {
+        self.reads().filter_map(|probe| {
+            let command = self.command(probe)?;
+            let named = command.parameters.iter().any(|parameter| parameter.required);
+            let answer = read::document(&probe.seen.stdout)?;
+            (!named && read::rows(&answer).is_some()).then_some((probe, answer))
+        })
+    }
+
+    /// The calls that failed.
+    pub fn failures(&self) -> impl Iterator<Item = &Probe> + Clone {
+        self.probes.iter().filter(|probe| read::failed(&probe.seen))
+    }
+}
+
+impl Probe {
+    /// The call and how it ended, for evidence.
+    pub fn shown(&self) -> String {
+        const CHARS_MAX: usize = 90;
+        let words: Vec<String> = self.args.iter().map(|word| shown_word(word)).collect();
+        let mut line: String = words.join(" ").chars().take(CHARS_MAX).collect();
+        if line.is_empty() {
+            line.push_str("no arguments");
+        }
+        let ending = match (self.seen.timed_out, self.seen.status) {
+            (true, _) => "did not end".to_owned(),
+            (false, Some(status)) => format!("exit {status}"),
+            (false, None) => "was ended".to_owned(),
+        };
+        format!("`{line}`: {ending}")
+    }
+}
+
+fn shown_word(word: &str) -> String {
+    let escaped: String = word.chars().take(40).flat_map(char::escape_default).collect();
+    if word.is_empty() || word.contains([' ', '\'']) { format!("'{escaped}'") } else { escaped }
+}

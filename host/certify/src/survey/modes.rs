@@ -1,0 +1,187 @@
+//! Valid calls, made in other ways: in other environments, for people, quietly, without effect, without a confirmation.
+
+use super::Purpose;
+use super::prober::Prober;
+use crate::describe::Parameter;
+use crate::read;
+use crate::target::{Contract, Options, Stdin, TargetError};
+use serde_json::Value;
+
+/// Values that a program may find anywhere, and that it did not declare.
+const OTHER_ENVIRONMENT: [(&str, &str); 5] =
+    [("USER", "somebody"), ("LANG", "de_DE.UTF-8"), ("TZ", "Asia/Tokyo"), ("EDITOR", "vi"), ("PAGER", "less")];
+/// What a person's terminal sets.
+const TERMINAL: [(&str, &str); 4] =
+    [("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("CLICOLOR_FORCE", "1"), ("FORCE_COLOR", "1")];
+/// Switches that change how the program answers, not what a command does.
+pub(crate) const MODES: [&str; 16] = [
+    "help",
+    "version",
+    "brief",
+    "human",
+    "agent",
+    "quiet",
+    "yes",
+    "confirm",
+    "dry-run",
+    "json-input",
+    "sanitize",
+    "redact",
+    "ndjson",
+    "jsonl",
+    "stream",
+    "mcp",
+];
+/// Names of a switch that streams.
+const STREAMS: [&str; 3] = ["ndjson", "jsonl", "stream"];
+
+impl Prober<'_> {
+    /// The modes of the whole program.
+    pub(super) fn modes_of_the_program(&mut self) -> Result<(), TargetError> {
+        self.plain(Purpose::HelpHuman, &["--help", "--human"])?;
+        self.plain(Purpose::Brief, &["--brief"])?;
+        if self.commands().iter().any(|(_, command)| is_skills(command)) {
+            let skills = self.plain(Purpose::Skills, &["skills"])?;
+            let answer = read::document(&skills.stdout).unwrap_or_default();
+            let first = read::object_with(&answer, &["name"]).and_then(|skill| skill.get("name")?.as_str());
+            let first = first.map(str::to_owned).or_else(|| first_skill(&answer));
+            if let Some(name) = first {
+                self.plain(Purpose::Skills, &["skills", &name])?;
+            }
+        }
+        let may_change = self.facts().may_change;
+        for (at, command) in self.description.commands.clone().into_iter().enumerate() {
+            // Nothing promises that a command does nothing because --help stands after it.
+            if !may_change && !command.is_reading() {
+                continue;
+            }
+            let args = command.words.iter().cloned().chain(["--help".to_owned()]).collect();
+            // A host that asks before a destructive command can't know that this call destroys nothing.
+            let options = Options { confirmed: true, ..Options::default() };
+            self.call(Purpose::CommandHelp, Some(at), "", args, &options)?;
+            if command.words.iter().any(|word| word == "mcp") {
+                self.call(Purpose::Mcp, Some(at), "", command.words, &Options::default())?;
+            }
+        }
+        if self.description.parameters.iter().any(|parameter| parameter.name == "mcp") {
+            self.plain(Purpose::Mcp, &["--mcp"])?;
+        }
+        Ok(())
+    }
+
+    /// Every mode of every command that was reached.
+    pub(super) fn modes(&mut self) -> Result<(), TargetError> {
+        for (at, command, parts) in self.reached() {
+            let options = Options { confirmed: true, ..Options::default() };
+            let args = self.confirmed(&command, &parts);
+            let add = |word: &str| args.iter().cloned().chain([word.to_owned()]).collect::<Vec<_>>();
+            self.call(Purpose::Quiet, Some(at), "", add("--quiet"), &options)?;
+            self.switches(at, &command.parameters, &args)?;
+            if command.is_reading() {
+                self.reading_modes(at, &args)?;
+                continue;
+            }
+            if self.description.parameter(&command, "dry-run").is_some() {
+                self.call(Purpose::DryRun, Some(at), "", add("--dry-run"), &options)?;
+            }
+            if command.is_destructive() {
+                // A host that asks for confirmations does not take the application's own word for one.
+                let args = match self.facts().contract {
+                    Contract::Application => args.clone(),
+                    Contract::CommandLine => parts.unconfirmed().args(),
+                };
+                let quiet = args.iter().cloned().chain(["--quiet".to_owned()]).collect();
+                self.call(Purpose::Unconfirmed, Some(at), "", args, &Options::default())?;
+                self.call(Purpose::UnconfirmedQuiet, Some(at), "", quiet, &Options::default())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reading_modes(&mut self, at: usize, args: &[String]) -> Result<(), TargetError> {
+        let add = |words: &[&str]| args.iter().cloned().chain(words.iter().map(|word| (*word).to_owned())).collect();
+        let plain = Options::default();
+        let seen = self.call(Purpose::Again, Some(at), "", add(&[]), &plain)?;
+        let with = |environment: &[(&'static str, &'static str)]| Options {
+            environment: environment.to_vec(),
+            ..Options::default()
+        };
+        self.call(Purpose::OtherEnvironment, Some(at), "", add(&[]), &with(&OTHER_ENVIRONMENT))?;
+        self.call(Purpose::TerminalEnvironment, Some(at), "", add(&[]), &with(&TERMINAL))?;
+        let held = Options { stdin: Stdin::HeldOpen, ..Options::default() };
+        self.call(Purpose::HeldOpen, Some(at), "", add(&[]), &held)?;
+        self.call(Purpose::Human, Some(at), "", add(&["--human"]), &plain)?;
+        self.call(Purpose::Agent, Some(at), "", add(&["--agent"]), &plain)?;
+        let answer = read::document(&seen.stdout).unwrap_or_default();
+        if let Some(field) = one_field(&answer) {
+            self.call(Purpose::Fields, Some(at), &field, add(&["--fields", &field]), &plain)?;
+        }
+        for words in self.stream_words(at) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            self.call(Purpose::Stream, Some(at), "", add(&words), &plain)?;
+        }
+        Ok(())
+    }
+
+    /// The words that ask a command for one JSON document a line.
+    fn stream_words(&self, at: usize) -> Vec<Vec<String>> {
+        let Some(command) = self.description.commands.get(at) else { return Vec::new() };
+        let parameters = command.parameters.iter().chain(&self.description.parameters);
+        let words = parameters.filter_map(|parameter| {
+            if STREAMS.contains(&parameter.name.as_str()) && parameter.is_switch() {
+                return Some(vec![format!("--{}", parameter.name)]);
+            }
+            let choice = parameter.choices.iter().find(|choice| STREAMS.contains(&choice.as_str()))?;
+            Some(vec![format!("--{}", parameter.name), choice.clone()])
+        });
+        words.collect()
+    }
+
+    /// Switches negated, and arrays given twice.
+    fn switches(&mut self, at: usize, parameters: &[Parameter], args: &[String]) -> Result<(), TargetError> {
+        let options = Options { confirmed: true, ..Options::default() };
+        for parameter in parameters {
+            let name = &parameter.name;
+            if parameter.is_switch() && !MODES.contains(&name.as_str()) && !name.starts_with("no-") {
+                let args = args.iter().cloned().chain([format!("--no-{name}")]).collect();
+                self.call(Purpose::Negated, Some(at), name, args, &options)?;
+            }
+            if parameter.repeated && parameter.position.is_none() && !parameter.is_switch() {
+                let (one, two) = (self.values.of(parameter, 0), self.values.of(parameter, 1));
+                let flag = format!("--{name}");
+                let twice = [flag.clone(), one.clone(), flag.clone(), two.clone()];
+                let joined = [flag.clone(), format!("{one},{two}")];
+                for words in [twice.as_slice(), joined.as_slice()] {
+                    let args = args.iter().cloned().chain(words.iter().cloned()).collect();
+                    self.call(Purpose::Repeated, Some(at), name, args, &options)?;
+                }
+                const TOO_OFTEN: usize = 12_000;
+                let many = (0..TOO_OFTEN).flat_map(|nth| [flag.clone(), self.values.of(parameter, nth)]);
+                let args = args.iter().cloned().chain(many).collect();
+                self.call(Purpose::RepeatedTooOften, Some(at), name, args, &options)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_skills(command: &crate::describe::Command) -> bool {
+    command.words.first().is_some_and(|word| word == "skills")
+}
+
+fn first_skill(answer: &Value) -> Option<String> {
+    answer.get("skills")?.as_array()?.first()?.get("name")?.as_str().map(str::to_owned)
+}
+
+/// A field that `--fields` can be asked for: of the first row, else of the answer.
+fn one_field(answer: &Value) -> Option<String> {
+    let rows = read::rows(answer);
+    if rows.is_some_and(|rows| rows.is_empty()) {
+        return None;
+    }
+    let row = rows.and_then(|rows| rows.first()).and_then(Value::as_object);
+    let fields = row.or_else(|| answer.get("result").and_then(Value::as_object)).or_else(|| answer.as_object())?;
+    let plain = |key: &&String| !matches!(key.as_str(), "ok" | "command" | "rules" | "skills" | "issue");
+    let first = fields.keys().find(|key| key.as_str() == "id").or_else(|| fields.keys().find(plain));
+    first.cloned()
+}

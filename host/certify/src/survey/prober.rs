@@ -1,0 +1,182 @@
+//! Calls the target, and keeps count. Finds for each command one call that is valid: the others are made from it.
+
+use super::parts::{Parts, Values};
+use super::{Probe, Purpose};
+use crate::describe::{Command, Description};
+use crate::read;
+use crate::target::{Facts, Observation, Options, Start, Target, TargetError};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// Guesses at one valid call.
+const GUESSES_MAX: usize = 6;
+
+pub(super) struct Prober<'t> {
+    target: &'t mut dyn Target,
+    facts: Facts,
+    pub(super) description: Description,
+    pub(super) values: Values,
+    /// For each command the parts of its valid call, without confirmations.
+    pub(super) valid: HashMap<usize, Parts>,
+    probes: Vec<Probe>,
+    unreached: Vec<String>,
+    made: HashMap<Purpose, usize>,
+}
+
+impl<'t> Prober<'t> {
+    pub(super) fn new(target: &'t mut dyn Target) -> Prober<'t> {
+        let facts = target.facts().clone();
+        let values = Values { samples: facts.samples.clone(), ..Values::default() };
+        Prober {
+            target,
+            facts,
+            description: Description::default(),
+            values,
+            valid: HashMap::new(),
+            probes: Vec::new(),
+            unreached: Vec::new(),
+            made: HashMap::new(),
+        }
+    }
+
+    pub(super) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    pub(super) fn finish(self) -> (Facts, Description, Vec<Probe>, Vec<String>) {
+        (self.facts, self.description, self.probes, self.unreached)
+    }
+
+    /// Makes a call and writes it down, unless there were enough for its purpose.
+    pub(super) fn call(
+        &mut self,
+        purpose: Purpose,
+        command: Option<usize>,
+        about: &str,
+        args: Vec<String>,
+        options: &Options,
+    ) -> Result<Observation, TargetError> {
+        let made = self.made.entry(purpose).or_default();
+        *made += 1;
+        if *made > self.facts.calls_max {
+            return Ok(Observation::default());
+        }
+        let seen = self.target.invoke(&args, options)?;
+        self.probes.push(Probe { purpose, command, about: about.to_owned(), args, seen: seen.clone() });
+        Ok(seen)
+    }
+
+    /// A call of the whole program, with plain options.
+    pub(super) fn plain(&mut self, purpose: Purpose, args: &[&str]) -> Result<Observation, TargetError> {
+        let args = args.iter().map(|word| (*word).to_owned()).collect();
+        self.call(purpose, None, "", args, &Options::default())
+    }
+
+    /// `--help`, and the other ways in which a program describes itself.
+    pub(super) fn describe(&mut self) -> Result<Option<Value>, TargetError> {
+        let help = self.plain(Purpose::Help, &["--help"])?;
+        self.plain(Purpose::Version, &["--version"])?;
+        Ok(read::document(&help.stdout).filter(Value::is_object))
+    }
+
+    /// The commands that may be called, with their places.
+    pub(super) fn commands(&self) -> Vec<(usize, Command)> {
+        let callable = |command: &Command| {
+            let kept_out = self.facts.not_called.iter().any(|name| command.words.first() == Some(name));
+            !kept_out && (self.facts.may_change || command.is_reading())
+        };
+        let commands = self.description.commands.iter().enumerate();
+        commands.filter(|(_, command)| callable(command)).map(|(at, command)| (at, command.clone())).collect()
+    }
+
+    /// The commands with a valid call.
+    pub(super) fn reached(&self) -> Vec<(usize, Command, Parts)> {
+        let commands = self.commands().into_iter();
+        commands.filter_map(|(at, command)| Some((at, command, self.valid.get(&at)?.clone()))).collect()
+    }
+
+    /// The arguments of a call with its confirmation.
+    pub(super) fn confirmed(&self, command: &Command, parts: &Parts) -> Vec<String> {
+        parts.confirmed(&self.description, command).args()
+    }
+
+    /// Fills the state, and finds a valid call of every command that may be called.
+    pub(super) fn find_valid_calls(&mut self) -> Result<(), TargetError> {
+        for (at, command) in self.commands() {
+            if command.is_reading() && !command.parameters.iter().any(|parameter| parameter.required) {
+                let options = Options { start: Start::Initial, ..Options::default() };
+                self.call(Purpose::Empty, Some(at), "", command.words.clone(), &options)?;
+            }
+        }
+        if self.facts.may_change {
+            self.fill()?;
+        }
+        for (at, command) in self.commands() {
+            if !self.find_valid_call(at, &command)? {
+                self.unreached.push(command.name());
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the changing calls that the examples show, and more of those without examples: later calls need something to read.
+    fn fill(&mut self) -> Result<(), TargetError> {
+        let options = Options { keep: true, confirmed: true, ..Options::default() };
+        for (at, command) in self.commands() {
+            if command.is_reading() || command.is_destructive() {
+                continue;
+            }
+            let good = command.examples.iter().filter(|example| example.succeeds());
+            let mut calls: Vec<Vec<String>> =
+                good.flat_map(|example| example.before.iter().chain([&example.args]).cloned()).collect();
+            if calls.is_empty() {
+                calls = (0..2).map(|nth| self.values.required_only(&command, nth).args()).collect();
+            }
+            for args in calls {
+                let seen = self.call(Purpose::Seed, Some(at), "", args, &options)?;
+                self.learn(&seen);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the identifiers that an answer shows.
+    pub(super) fn learn(&mut self, seen: &Observation) {
+        const IDENTIFIERS_MAX: usize = 64;
+        let Some(answer) = read::document(&seen.stdout).filter(|_| seen.status == Some(0)) else { return };
+        let mut found = Vec::new();
+        read::identifiers(&answer, &mut found);
+        for identifier in found {
+            if !self.values.identifiers.contains(&identifier) && self.values.identifiers.len() < IDENTIFIERS_MAX {
+                self.values.identifiers.push(identifier);
+            }
+        }
+    }
+
+    fn find_valid_call(&mut self, at: usize, command: &Command) -> Result<bool, TargetError> {
+        let mut guesses: Vec<Parts> = (0..GUESSES_MAX).map(|nth| self.values.required_only(command, nth)).collect();
+        let good = command.examples.iter().filter(|example| example.succeeds());
+        let examples: Vec<Parts> =
+            good.filter_map(|example| Parts::of_example(&self.description, command, &example.args)).collect();
+        guesses.truncate(GUESSES_MAX);
+        guesses.splice(1.., examples.into_iter().chain(guesses.clone().into_iter().skip(1)));
+        guesses.dedup();
+        let options = Options { confirmed: true, ..Options::default() };
+        for parts in guesses {
+            let parts = parts.unconfirmed();
+            let args = self.confirmed(command, &parts);
+            let seen = self.target.invoke(&args, &options)?;
+            let good = !seen.timed_out && (seen.status == Some(0) || read::claims_success(&seen));
+            let purpose = if good { Purpose::Valid } else { Purpose::Attempt };
+            if good {
+                self.learn(&seen);
+                self.valid.insert(at, parts);
+            }
+            self.probes.push(Probe { purpose, command: Some(at), about: String::new(), args, seen });
+            if good {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,226 @@
+//! A package in the sandbox, on a state that is only in memory: nothing is kept, no home is touched, so every call may be made.
+//! Hosted, its gate and its guard stand before it as `hutch run` puts them there; raw, the component alone is called.
+
+use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, Target, TargetError};
+use hutch::package::Package;
+use hutch::{Failure, Host, folder_snapshot};
+use hutch_model::digest::{Digest, Hasher, Kind};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::gate::Gate;
+use hutch_model::guard;
+use hutch_model::instant::Instant;
+use hutch_model::invocation::{Access, Invocation, InvocationParts, Seed};
+use hutch_model::names::PackagePath;
+use hutch_model::outcome::{Contract as Output, Ending, Verdict};
+use hutch_model::snapshot::{Layered, MemoryObjects, empty_tree};
+use hutch_sandbox::{Program, run};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Every call happens at this moment, so that only what a call changes can change its answer: 2026-04-01, noon.
+const AT_NS: u64 = 1_775_044_800_000_000_000;
+
+/// What each volume holds, and the content.
+#[derive(Clone, Default)]
+struct State {
+    volumes: BTreeMap<String, Digest>,
+    objects: MemoryObjects,
+}
+
+/// A package as a target.
+pub struct PackageTarget<'p> {
+    package: &'p Package,
+    program: Program,
+    limits: hutch_model::limits::Limits,
+    facts: Facts,
+    resources: State,
+    initial: State,
+    /// What the kept calls added, the newest last.
+    layers: Vec<Arc<MemoryObjects>>,
+    current: BTreeMap<String, Digest>,
+}
+
+impl<'p> PackageTarget<'p> {
+    /// The package under the contract: the application contract puts the host before it.
+    ///
+    /// # Errors
+    /// The package's files can't be read, or its component can't be run.
+    pub fn new(
+        host: &Host,
+        package: &'p Package,
+        name: impl Into<String>,
+        contract: Contract,
+    ) -> Result<PackageTarget<'p>, Failure> {
+        let manifest = package.manifest();
+        let limits = host.limits(package, []);
+        let program = host.load(package, &limits)?;
+        let (mut initial, mut resources) = (State::default(), State::default());
+        for path in manifest.volumes() {
+            let tree = folder_snapshot(package, path, &mut initial.objects)?;
+            initial.volumes.insert(path.to_string(), tree);
+        }
+        for path in manifest.resources() {
+            let tree = folder_snapshot(package, path, &mut resources.objects)?;
+            resources.volumes.insert(path.to_string(), tree);
+        }
+        let described = package.contract().map(|file| file.contract());
+        let codes = described.map(|contract| {
+            contract.errors.iter().map(|failure| (failure.code.clone(), failure.exit_status)).collect()
+        });
+        let facts = Facts {
+            contract,
+            files: Some(files(package)),
+            stored_description: described.map(|contract| contract.to_document()),
+            stored_codes: codes.unwrap_or_default(),
+            host_codes: match contract {
+                Contract::Application => host_codes(),
+                Contract::CommandLine => Vec::new(),
+            },
+            ..Facts::sandboxed(name)
+        };
+        let current = initial.volumes.clone();
+        Ok(PackageTarget { package, program, limits, facts, resources, initial, layers: Vec::new(), current })
+    }
+
+    /// What the host says before the guest starts, if it says no.
+    fn refusal(&self, args: &[String], confirmed: bool) -> Option<ErrorReport> {
+        if self.facts.contract == Contract::CommandLine {
+            return None;
+        }
+        let manifest = self.package.manifest();
+        let contract = self.package.contract().map(|file| file.contract());
+        let decision = Gate::new(manifest, contract).decide(args);
+        let command = decision.command.as_ref().map(|command| command.as_str());
+        if let Err(violation) = guard::check(args, manifest.guard(), contract, command) {
+            return Some(Failure::Guard(violation).report());
+        }
+        let reason = decision.confirmation.filter(|_| !confirmed)?;
+        Some(Failure::Confirmation { reason }.report())
+    }
+
+    fn invocation(&self, args: &[String], options: &Options) -> Result<Invocation, Failure> {
+        let manifest = self.package.manifest();
+        let mut argv = vec![manifest.slug().to_string()];
+        argv.extend(manifest.entry().arguments().iter().chain(args).cloned());
+        let stdin = match &options.stdin {
+            Stdin::Bytes(bytes) => bytes.clone(),
+            // The sandbox never lets a guest wait: what it could wait for has ended.
+            Stdin::Empty | Stdin::HeldOpen => Vec::new(),
+        };
+        let volumes = manifest.volumes().iter().map(|path| (path.to_string(), Access::ReadWrite));
+        let resources = manifest.resources().iter().map(|path| (path.to_string(), Access::ReadOnly));
+        Ok(Invocation::new(InvocationParts {
+            mounts: Default::default(),
+            argv,
+            // Only what the package asks for can reach it.
+            environment: BTreeMap::new(),
+            stdin,
+            clock_start: Instant::from_unix_ns(AT_NS),
+            seed: Seed::default(),
+            limits: self.limits.clone(),
+            preopens: volumes.chain(resources).collect(),
+        })?)
+    }
+}
+
+impl Target for PackageTarget<'_> {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn invoke(&mut self, args: &[String], options: &Options) -> Result<Observation, TargetError> {
+        let volumes = match options.start {
+            Start::Initial => self.initial.volumes.clone(),
+            Start::Current => self.current.clone(),
+        };
+        let before = named(&volumes);
+        let refused = |report: &ErrorReport| Observation {
+            stderr: serde_json::to_vec(report).unwrap_or_default(),
+            status: Some(report.code.exit_status()),
+            state: Some((before, before)),
+            ..Observation::default()
+        };
+        if let Some(report) = self.refusal(args, options.confirmed) {
+            return Ok(refused(&report));
+        }
+        let invocation = match self.invocation(args, options) {
+            Ok(invocation) => invocation,
+            Err(failure) => return Ok(refused(&failure.report())),
+        };
+        let mut state = self.resources.volumes.clone();
+        state.extend(volumes.clone());
+        let mut layers: Vec<Arc<dyn hutch_model::snapshot::Objects>> =
+            vec![Arc::new(self.initial.objects.clone()), Arc::new(self.resources.objects.clone())];
+        layers.extend(self.layers.iter().map(|layer| layer.clone() as Arc<dyn hutch_model::snapshot::Objects>));
+        let ran = run(&self.program, &invocation, &state, Arc::new(Layered(layers)))
+            .map_err(|error| TargetError::Host(error.to_string()))?;
+        // Text for people is no broken contract.
+        let human = args.iter().any(|word| word == "--human");
+        let hosted = self.facts.contract == Contract::Application;
+        let output = if hosted && !human { Output::Json } else { Output::Any };
+        let verdict = ran.outcome.verdict(output);
+        let mut after = volumes;
+        if verdict == Verdict::Good {
+            after.extend(ran.after.volumes.iter().map(|(name, volume)| (name.clone(), volume.after)));
+            if options.keep {
+                self.layers.push(Arc::new(ran.after.objects.clone()));
+                self.current = after.clone();
+            }
+        }
+        let mut seen = Observation {
+            stdout: ran.outcome.stdout,
+            stderr: ran.outcome.stderr,
+            status: match ran.outcome.ending {
+                Ending::Exited { status } => Some(status),
+                Ending::Trapped { .. } | Ending::Limited { .. } => None,
+            },
+            timed_out: matches!(&verdict, Verdict::Bad { code: ErrorCode::WallTimeLimit | ErrorCode::FuelLimit, .. }),
+            state: Some((before, named(&after))),
+        };
+        if let (Verdict::Bad { code: code @ ErrorCode::ContractViolation, message }, true) = (&verdict, hosted) {
+            let report = ErrorReport::new(*code, message.clone());
+            seen = Observation { stderr: serde_json::to_vec(&report).unwrap_or_default(), ..seen };
+            seen.status = Some(code.exit_status());
+        }
+        Ok(seen)
+    }
+
+    fn program(&mut self) -> Result<Option<Digest>, TargetError> {
+        Ok(Some(self.program.digest()))
+    }
+}
+
+fn host_codes() -> Vec<(String, u8)> {
+    ErrorCode::ALL.iter().map(|code| (code.text().to_owned(), code.exit_status())).collect()
+}
+
+/// One name for all volumes.
+fn named(volumes: &BTreeMap<String, Digest>) -> Digest {
+    let mut hasher = Hasher::new(Kind::Package);
+    for (name, digest) in volumes {
+        hasher.update_part(name.as_bytes());
+        hasher.update_part(digest.as_bytes());
+    }
+    if volumes.is_empty() { empty_tree() } else { hasher.finish() }
+}
+
+/// The files that rules are about. What can't be read is not there.
+fn files(package: &Package) -> Files {
+    let mut files = Files::default();
+    let mut read = |path: &PackagePath| {
+        if let Some(text) = package.read(path).ok().and_then(|bytes| String::from_utf8(bytes).ok()) {
+            files.0.insert(path.to_string(), text);
+        }
+    };
+    for name in ["AGENTS.md", "CHANGELOG.md"] {
+        if let Ok(path) = PackagePath::parse(name) {
+            read(&path);
+        }
+    }
+    let folder = PackagePath::parse("agent").ok().and_then(|folder| package.entries(&folder).ok());
+    for entry in folder.into_iter().flatten().filter(|entry| entry.file_bytes.is_some()) {
+        read(&entry.path);
+    }
+    files
+}

@@ -1,0 +1,247 @@
+//! A native program as a child process: no shell, an environment of its own, bounded time and output. Also this program itself, of
+//! which every call may be made because it keeps everything below the home that it is given.
+
+use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, Target, TargetError};
+use hutch_model::digest::{Digest, Hasher, Kind};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+/// The longest that one call may take.
+const CALL_TIME: Duration = Duration::from_secs(10);
+/// The longest that a call may take whose standard input is held open.
+const HELD_OPEN_TIME: Duration = Duration::from_secs(2);
+/// The longest for all calls: those after it are not made.
+const TOTAL_TIME: Duration = Duration::from_secs(300);
+/// The most of a stream that is kept.
+const STREAM_BYTES_MAX: u64 = 8 << 20;
+
+/// What is tested.
+pub struct Tested {
+    /// The program.
+    pub program: PathBuf,
+    /// Arguments before all others.
+    pub leading: Vec<String>,
+    /// What a report calls it.
+    pub name: String,
+    /// An empty folder of its own, which becomes home and working folder.
+    pub home: PathBuf,
+    /// The search path that it gets, if it gets one.
+    pub path: Option<String>,
+    /// Whether every call may be made, because the program is known to keep inside its home.
+    pub trusted: bool,
+    /// The files of its project, if they can be seen.
+    pub files: Option<Files>,
+    /// The stored list of error codes.
+    pub stored_codes: Vec<(String, u8)>,
+    /// Commands whose answers are somebody else's.
+    pub pass_through: Vec<String>,
+    /// Commands that are not called.
+    pub not_called: Vec<String>,
+    /// Values for parameters, by name.
+    pub samples: BTreeMap<String, String>,
+    /// A stored description.
+    pub stored_description: Option<Value>,
+}
+
+/// A program as a target.
+pub struct ProcessTarget {
+    program: PathBuf,
+    leading: Vec<String>,
+    home: PathBuf,
+    path: Option<String>,
+    facts: Facts,
+    started: Instant,
+    initial: BTreeMap<PathBuf, Vec<u8>>,
+    current: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl ProcessTarget {
+    /// A target; nothing is started yet.
+    pub fn new(tested: Tested) -> ProcessTarget {
+        let facts = Facts {
+            sandboxed: false,
+            may_change: tested.trusted,
+            contract: Contract::CommandLine,
+            files: tested.files,
+            stored_description: tested.stored_description,
+            stored_codes: tested.stored_codes,
+            pass_through: tested.pass_through,
+            not_called: tested.not_called,
+            samples: tested.samples,
+            calls_max: 48,
+            ..Facts::sandboxed(tested.name)
+        };
+        let current = tree(&tested.home);
+        ProcessTarget {
+            program: tested.program,
+            leading: tested.leading,
+            home: tested.home,
+            path: tested.path,
+            facts,
+            started: Instant::now(),
+            initial: current.clone(),
+            current,
+        }
+    }
+
+    fn command(&self, args: &[String], options: &Options) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.leading).args(args).env_clear().current_dir(&self.home);
+        command.env("HOME", &self.home).envs(options.environment.iter().copied());
+        command.envs(self.path.iter().map(|path| ("PATH", path)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command
+    }
+}
+
+impl Target for ProcessTarget {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn invoke(&mut self, args: &[String], options: &Options) -> Result<Observation, TargetError> {
+        if self.started.elapsed() > TOTAL_TIME || args.iter().any(|word| word.contains('\0')) {
+            return Ok(Observation { timed_out: true, ..Observation::default() });
+        }
+        let host = |error: std::io::Error| TargetError::Host(format!("{}: {error}", self.home.display()));
+        let watched = self.facts.may_change;
+        if watched && options.start == Start::Initial {
+            restore(&self.home, &self.initial).map_err(host)?;
+        }
+        let before = watched.then(|| tree(&self.home));
+        let child = self.command(args, options).spawn().map_err(|error| TargetError::Start {
+            program: self.program.display().to_string(),
+            reason: error.to_string(),
+        })?;
+        let mut seen = watch(child, &options.stdin);
+        if let Some(before) = before {
+            let after = tree(&self.home);
+            seen.state = Some((digest(&before), digest(&after)));
+            if options.keep {
+                self.current = after;
+            } else if after != self.current {
+                restore(&self.home, &self.current).map_err(host)?;
+            }
+        }
+        Ok(seen)
+    }
+
+    fn program(&mut self) -> Result<Option<Digest>, TargetError> {
+        let bytes = std::fs::read(&self.program).ok();
+        Ok(bytes.map(|bytes| Digest::of(Kind::Component, &bytes)))
+    }
+}
+
+/// Lets a child run to its end, or ends it with everything that it started.
+fn watch(mut child: Child, stdin: &Stdin) -> Observation {
+    let time = if *stdin == Stdin::HeldOpen { HELD_OPEN_TIME } else { CALL_TIME };
+    let deadline = Instant::now() + time;
+    let input = child.stdin.take();
+    let held = match stdin {
+        Stdin::HeldOpen => input,
+        Stdin::Empty => None,
+        Stdin::Bytes(bytes) => {
+            let bytes = bytes.clone();
+            // A child that reads nothing must not hold up the one who writes.
+            std::thread::spawn(move || input.map(|mut input| input.write_all(&bytes)));
+            None
+        }
+    };
+    let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Some(status),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+            Ok(None) | Err(_) => break None,
+        }
+    };
+    kill(&mut child);
+    drop(held);
+    let left = || deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
+    Observation {
+        stdout: stdout.recv_timeout(left()).unwrap_or_default(),
+        stderr: stderr.recv_timeout(left()).unwrap_or_default(),
+        timed_out: status.is_none(),
+        status: status.and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok()),
+        state: None,
+    }
+}
+
+/// Reads a stream to its end on a thread of its own: what a child leaves behind may hold it open.
+fn reader(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(stream) = stream {
+            // What was read before a failure is still what it said.
+            let _ = stream.take(STREAM_BYTES_MAX).read_to_end(&mut bytes);
+        }
+        // The receiver may have given up.
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+/// Ends a child, and on Unix everything in its group.
+fn kill(child: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        // A group that is gone already is what is wanted.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Every file below a folder. Caches are no state: what they hold is made again.
+fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && entry.file_name() != ".cache" => folders.push(path),
+                Ok(kind) if kind.is_file() => {
+                    let inside = path.strip_prefix(root).map(Path::to_owned).unwrap_or_default();
+                    files.insert(inside, std::fs::read(&path).unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+    }
+    files
+}
+
+fn digest(files: &BTreeMap<PathBuf, Vec<u8>>) -> Digest {
+    let mut hasher = Hasher::new(Kind::Package);
+    for (path, content) in files {
+        hasher.update_part(path.as_os_str().as_encoded_bytes());
+        hasher.update_part(content);
+    }
+    hasher.finish()
+}
+
+/// Makes a folder hold these files and no others.
+fn restore(root: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) -> std::io::Result<()> {
+    for path in tree(root).keys().filter(|path| !files.contains_key(*path)) {
+        std::fs::remove_file(root.join(path))?;
+    }
+    for (path, content) in files {
+        let path = root.join(path);
+        if std::fs::read(&path).ok().as_ref() != Some(content) {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            std::fs::write(path, content)?;
+        }
+    }
+    Ok(())
+}

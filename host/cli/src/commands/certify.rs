@@ -1,0 +1,217 @@
+//! `hutch certify`: a command line held to the 98 rules.
+
+use super::open_package;
+use crate::arguments::Global;
+use crate::output::{Fault, Format, Output};
+use crate::{human, surroundings};
+use clap::{Args, ValueEnum};
+use hutch_certify::report::Report;
+use hutch_certify::rule::Level;
+use hutch_certify::target::{Contract, Files, PackageTarget, ProcessTarget, Target, TargetError, Tested};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+// What this program's own project holds for agents: `PROJECT_FILES`, gathered when it is built.
+include!(concat!(env!("OUT_DIR"), "/project_files.rs"));
+
+#[derive(Debug, Args)]
+pub(crate) struct CertifyArguments {
+    /// The folder that holds APP.md; with --self, a package to try commands on
+    #[arg(value_name = "PACKAGE", required_unless_present_any = ["own", "program"], conflicts_with = "program")]
+    package: Option<PathBuf>,
+    /// Test this program itself
+    #[arg(long = "self", conflicts_with = "program")]
+    own: bool,
+    /// Test a native program, which is not sandboxed; its own leading arguments stand after --
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// The folder of the native program's project, with its agent folder, AGENTS.md and CHANGELOG.md
+    #[arg(long, value_name = "DIR", requires = "program")]
+    project: Option<PathBuf>,
+    /// The level that must be reached
+    #[arg(long, value_enum, default_value_t = LevelChoice::AgentFriendly)]
+    level: LevelChoice,
+    /// Arguments of the native program before all others
+    #[arg(last = true, value_name = "ARGUMENTS", requires = "program")]
+    leading: Vec<String>,
+}
+
+/// As [`Level`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LevelChoice {
+    /// Every core rule
+    AgentFriendly,
+    /// Every core and recommended rule
+    AgentReady,
+    /// Every rule
+    AgentNative,
+}
+
+impl From<LevelChoice> for Level {
+    fn from(choice: LevelChoice) -> Level {
+        match choice {
+            LevelChoice::AgentFriendly => Level::Friendly,
+            LevelChoice::AgentReady => Level::Ready,
+            LevelChoice::AgentNative => Level::Native,
+        }
+    }
+}
+
+/// Commands of this program that are not tried: they would test themselves, or compile what is no component.
+const NOT_CALLED: [&str; 2] = ["certify", "compile-component"];
+/// Commands of this program whose answer is the guest's.
+const PASS_THROUGH: [&str; 1] = ["run"];
+
+pub(super) fn certify(global: &Global, own: &CertifyArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let report = match (&own.program, &own.package, own.own) {
+        (Some(program), _, _) => of_program(own, program)?,
+        (None, package, true) => of_self(package.as_deref())?,
+        (None, Some(package), false) => of_package(global, package)?,
+        (None, None, false) => return Err(Fault::usage("name a package, --self or --program")),
+    };
+    let report = report.asked(own.level.into());
+    if output.format == Format::Human {
+        output.text(&report.to_text())?;
+    }
+    if !report.is_reached() {
+        let message = format!(
+            "{} reaches the level {}, not {}: {} rules stand in the way",
+            report.target,
+            report.level_name(),
+            report.asked.name(),
+            report.fix_first.len()
+        );
+        let failure = ErrorReport::new(ErrorCode::LevelNotReached, message);
+        return Err(failure.detail("report", serde_json::to_value(&report).unwrap_or_default()).into());
+    }
+    if output.format == Format::Json {
+        output.answer("certify", serde_json::to_value(&report).unwrap_or_default(), human::fields)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The application behind the host, and beside it what the application does by itself.
+fn of_package(global: &Global, path: &Path) -> Result<Report, Fault> {
+    let package = open_package(global, path, None)?;
+    let host = surroundings::host(global)?;
+    let name = package.manifest().slug().to_string();
+    let judge = |contract| {
+        let mut target = PackageTarget::new(&host, &package, name.clone(), contract)?;
+        report(&mut target)
+    };
+    Ok(judge(Contract::Application)?.beside(&judge(Contract::CommandLine)?))
+}
+
+/// This program as a child, in a home of its own that is gone afterwards.
+fn of_self(sample: Option<&Path>) -> Result<Report, Fault> {
+    let program = std::env::current_exe().map_err(|error| Fault::host(format!("this program: {error}")))?;
+    let home = home()?;
+    let sample = sample.map(|path| copied(path, home.path()).map_err(|error| Fault::file(path, &error))).transpose()?;
+    let samples = sample.map(|path| ("package".to_owned(), path));
+    let files = PROJECT_FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    let codes = ErrorCode::ALL.iter().map(|code| (code.text().to_owned(), code.exit_status()));
+    report(&mut ProcessTarget::new(Tested {
+        program,
+        leading: Vec::new(),
+        name: "hutch".to_owned(),
+        home: home.path().to_owned(),
+        path: None,
+        trusted: true,
+        files: Some(Files(files)),
+        stored_codes: codes.collect(),
+        pass_through: PASS_THROUGH.map(str::to_owned).to_vec(),
+        not_called: NOT_CALLED.map(str::to_owned).to_vec(),
+        samples: samples.into_iter().collect(),
+        stored_description: None,
+    }))
+}
+
+fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
+    let home = home()?;
+    let shown = program.display().to_string();
+    // A name alone is looked up in the search path; a path must hold in the other working folder too.
+    let program = match program.components().count() {
+        0 | 1 => program.to_owned(),
+        _ => std::path::absolute(program).map_err(|error| Fault::file(program, &error))?,
+    };
+    let leading = own.leading.iter().map(|word| match Path::new(word).exists() {
+        true => std::path::absolute(word).map_or_else(|_| word.clone(), |path| path.display().to_string()),
+        false => word.clone(),
+    });
+    report(&mut ProcessTarget::new(Tested {
+        program,
+        leading: leading.collect(),
+        name: shown,
+        home: home.path().to_owned(),
+        path: surroundings::environment_value("PATH").ok(),
+        trusted: false,
+        files: own.project.as_deref().map(project_files).transpose()?,
+        stored_codes: Vec::new(),
+        pass_through: Vec::new(),
+        not_called: Vec::new(),
+        samples: BTreeMap::new(),
+        stored_description: None,
+    }))
+}
+
+/// Copies a package to the same relative path below `home`, where examples that name it find it.
+fn copied(from: &Path, home: &Path) -> std::io::Result<String> {
+    let inside: PathBuf = from.components().filter(|part| matches!(part, std::path::Component::Normal(_))).collect();
+    let inside = if from.is_absolute() { PathBuf::from(from.file_name().unwrap_or_default()) } else { inside };
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        std::fs::create_dir_all(home.join(&inside).join(&folder))?;
+        for entry in std::fs::read_dir(from.join(&folder))? {
+            let entry = entry?;
+            let path = folder.join(entry.file_name());
+            match entry.file_type()? {
+                kind if kind.is_dir() => folders.push(path),
+                kind if kind.is_file() => {
+                    std::fs::copy(entry.path(), home.join(&inside).join(&path))?;
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(inside.display().to_string())
+}
+
+fn home() -> Result<tempfile::TempDir, Fault> {
+    tempfile::tempdir().map_err(|error| Fault::host(format!("no folder for the program to be tried in: {error}")))
+}
+
+fn report(target: &mut dyn Target) -> Result<Report, Fault> {
+    hutch_certify::certify(target).map_err(|error| match error {
+        TargetError::Start { .. } => ErrorReport::new(ErrorCode::NotFound, error.to_string())
+            .suggest("name a program that can be started")
+            .into(),
+        TargetError::Host(_) => Fault::host(error.to_string()),
+    })
+}
+
+/// The files of a project that rules are about.
+fn project_files(folder: &Path) -> Result<Files, Fault> {
+    const FOLDERS: [&str; 4] = ["", "agent", "agent/rules", "agent/skills"];
+    const BYTES_MAX: u64 = 1 << 20;
+    let fault = |error| Fault::file(folder, &error);
+    let root = hutch::package::open_folder(folder).map_err(fault)?;
+    let mut files = Files::default();
+    for inner in FOLDERS {
+        let Ok(entries) = root.read_dir(if inner.is_empty() { "." } else { inner }) else { continue };
+        for entry in entries.flatten() {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let small = entry.metadata().is_ok_and(|it| it.is_file() && it.len() <= BYTES_MAX);
+            if !small || !name.ends_with(".md") {
+                continue;
+            }
+            let path = if inner.is_empty() { name } else { format!("{inner}/{name}") };
+            if let Ok(text) = root.read_to_string(&path) {
+                files.0.insert(path, text);
+            }
+        }
+    }
+    Ok(files)
+}
