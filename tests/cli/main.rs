@@ -7,6 +7,7 @@
     reason = "a test that cannot prepare its data has failed"
 )]
 
+mod architecture;
 mod cache;
 mod check;
 mod command_line;

@@ -1,1 +1,257 @@
-//! To be filled.
+//! What the documents say is so: their commands are run and print what is shown, their tables are those of the code, and what they
+//! point to exists.
+//!
+//! A `console` block is a session: a line that begins with `$ ` is a command, what follows up to the next one is all that it
+//! prints, standard error included. `…` in a line stands for any text, and a line of only `…` for any lines. A `sh` block is run as
+//! a script that must succeed. All blocks of a document are run in order in one folder, where the folders of the repository are
+//! seen, with a home of their own and the built program on PATH. `cargo run --release -- …` is the built program; other cargo
+//! commands would take minutes, so they are held to a list of those that `.ci/run` or this file vouches for.
+
+use crate::support::{HUTCH, Machine, repository};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::limits::{Limit, Unit};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+const DOCUMENTS: [&str; 4] = ["README.md", "host/README.md", "AGENTS.md", "CHANGELOG.md"];
+
+/// Fenced blocks: language, first line's number, text.
+fn blocks(document: &str) -> Vec<(String, usize, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, usize, String)> = None;
+    for (number, line) in document.lines().enumerate() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(language), None) => open = Some((language.to_owned(), number + 2, String::new())),
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some((_, _, text))) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block is not closed");
+    blocks
+}
+
+/// A command and what it prints.
+struct Step {
+    line: usize,
+    command: String,
+    expected: Vec<String>,
+}
+
+fn steps(language: &str, first_line: usize, text: &str) -> Vec<Step> {
+    if language == "sh" {
+        return vec![Step { line: first_line, command: format!("set -e\n{text}set +e\n"), expected: vec!["…".to_owned()] }];
+    }
+    let mut steps: Vec<Step> = Vec::new();
+    let mut continued = false;
+    for (number, line) in text.lines().enumerate() {
+        if let (Some(step), true) = (steps.last_mut(), continued) {
+            step.command.push_str(line);
+            step.command.push('\n');
+        } else if let Some(command) = line.strip_prefix("$ ") {
+            steps.push(Step { line: first_line + number, command: format!("{command}\n"), expected: Vec::new() });
+        } else {
+            let step = steps.last_mut().expect("a console block begins with a command");
+            step.expected.push(line.to_owned());
+            continue;
+        }
+        continued = line.ends_with('\\');
+    }
+    steps
+}
+
+const MARK: &str = "--- end of a step ---";
+
+/// What cargo is in a session.
+const PRELUDE: &str = r#"
+cargo() {
+    case "$*" in
+    "run --release -- "*) shift 3; hutch "$@" ;;
+    "test --release --workspace" | "build --release" | "install --path host/cli") ;;
+    *) echo "not vouched for: cargo $*"; return 1 ;;
+    esac
+}
+git() { echo "not vouched for: git $*"; return 1; }
+"#;
+
+fn run(document: &str) {
+    let text = std::fs::read_to_string(repository().join(document)).unwrap();
+    let steps: Vec<Step> = blocks(&text)
+        .into_iter()
+        .filter(|(language, ..)| language == "console" || language == "sh")
+        .flat_map(|(language, line, text)| steps(&language, line, &text))
+        .collect();
+    let machine = Machine::new();
+    for folder in ["packages", "tests", "guest-todo", "wit", "host"] {
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(repository().join(folder), machine.path(folder)).unwrap();
+    }
+    let mut script = PRELUDE.to_owned();
+    for step in &steps {
+        // The status is handed on, so that a later `echo $?` shows it.
+        script.push_str(&format!("{}status=$?; printf '%s\\n' '{MARK}'; (exit $status)\n", step.command));
+    }
+    let program = Path::new(HUTCH).parent().unwrap().display().to_string();
+    let output = Command::new("/bin/sh")
+        .args(["-c", &format!("exec 2>&1\n{script}")])
+        .current_dir(machine.path(""))
+        .env_clear()
+        .env("PATH", format!("{program}:/usr/bin:/bin"))
+        .env("HOME", machine.path("person"))
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let printed: Vec<&str> = printed.split(&format!("{MARK}\n")).collect();
+    assert_eq!(printed.len(), steps.len() + 1, "{document}: a step ended the session: {printed:?}");
+    for (step, printed) in steps.iter().zip(printed) {
+        let lines: Vec<&str> = printed.lines().collect();
+        assert!(
+            matches(&step.expected, &lines),
+            "{document}:{}: {}\nis said to print\n{}\nand prints\n{printed}",
+            step.line,
+            step.command,
+            step.expected.join("\n"),
+        );
+    }
+}
+
+/// Whether lines are as shown.
+fn matches(expected: &[String], lines: &[&str]) -> bool {
+    match expected.split_first() {
+        None => lines.is_empty(),
+        Some((first, rest)) if first == "…" => (0..=lines.len()).any(|skipped| matches(rest, &lines[skipped..])),
+        Some((first, rest)) => {
+            lines.split_first().is_some_and(|(line, more)| line_matches(first, line) && matches(rest, more))
+        }
+    }
+}
+
+fn line_matches(expected: &str, line: &str) -> bool {
+    match expected.split_once('…') {
+        None => expected == line,
+        Some((start, rest)) => line.strip_prefix(start).is_some_and(|after| {
+            after.char_indices().map(|(at, _)| at).chain([after.len()]).any(|at| line_matches(rest, &after[at..]))
+        }),
+    }
+}
+
+#[test]
+fn the_rule_for_what_is_shown() {
+    for (expected, line, same) in [
+        ("a", "a", true),
+        ("a", "ab", false),
+        ("a…", "abc", true),
+        ("a…c", "abbc", true),
+        ("a…c", "abbd", false),
+        ("…", "", true),
+        ("a…b…c", "a1b2b3c", true),
+    ] {
+        assert_eq!(line_matches(expected, line), same, "{expected} {line}");
+    }
+    assert!(matches(&["a".into(), "…".into(), "b".into()], &["a", "x", "y", "b"]));
+    assert!(!matches(&["a".into(), "…".into()], &["b"]));
+    assert!(!matches(&[], &["x"]), "what is not shown is not printed");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_readme() {
+    run("README.md");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_page_for_builders() {
+    run("host/README.md");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_page_for_agents() {
+    run("AGENTS.md");
+}
+
+#[test]
+fn every_block_is_of_a_kind_that_is_known() {
+    for document in DOCUMENTS {
+        let text = std::fs::read_to_string(repository().join(document)).unwrap();
+        for (language, line, _) in blocks(&text) {
+            let known = ["console", "sh", "text", "json", "yaml", "toml", "rust", "markdown"];
+            assert!(known.contains(&language.as_str()), "{document}:{line}: {language:?}");
+        }
+    }
+}
+
+#[test]
+fn the_two_commands_are_those_of_the_ci() {
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let ci = std::fs::read_to_string(repository().join(".ci/run")).unwrap();
+    let (main_job, tests) = ("cargo run --release -- run packages/todo add \"Write docs\"", "cargo test --release --workspace");
+    assert!(readme.lines().any(|line| line == format!("$ {main_job}")), "README.md shows {main_job}");
+    assert!(readme.lines().any(|line| line == tests), "README.md shows {tests}");
+    assert!(ci.lines().any(|line| line == format!("step {tests}")), ".ci/run does {tests}");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for document in DOCUMENTS {
+        let path = repository().join(document);
+        let text = std::fs::read_to_string(&path).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap_or_default();
+            if file.is_empty() || file.contains("://") {
+                continue;
+            }
+            assert!(path.parent().unwrap().join(file).exists(), "{document} links to {file}");
+        }
+    }
+}
+
+/// Holds a table of the README to one made from the code.
+fn assert_table(table: &str) {
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    assert!(readme.contains(table), "README.md holds another table than this:\n{table}");
+}
+
+fn amount(unit: Unit, value: u64) -> String {
+    let in_units = |units: &[(&str, u64)]| {
+        let fits = units.iter().find(|(_, factor)| value >= *factor && value.is_multiple_of(*factor));
+        fits.map(|(name, factor)| format!("{}{name}", value / factor))
+    };
+    let text = match unit {
+        Unit::Bytes => in_units(&[("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)]),
+        Unit::Milliseconds => in_units(&[("min", 60_000), ("s", 1_000)]),
+        Unit::Count => None,
+    };
+    text.unwrap_or_else(|| value.to_string())
+}
+
+#[test]
+fn the_table_of_limits() {
+    let mut table = "| limit | default | most a package gets | exit | counts |\n|---|---|---|---|---|\n".to_owned();
+    for limit in Limit::ALL {
+        let info = limit.info();
+        let (default, most) = (amount(limit.unit(), info.default), amount(limit.unit(), info.ceiling));
+        let (status, counts) = (info.code.exit_status(), info.counts);
+        table.push_str(&format!("| `{}` | {default} | {most} | {status} | {counts} |\n", info.name));
+    }
+    assert_table(&table);
+}
+
+#[test]
+fn the_table_of_exit_statuses() {
+    let mut by_status: BTreeMap<u8, Vec<String>> = BTreeMap::new();
+    for code in ErrorCode::ALL {
+        by_status.entry(code.exit_status()).or_default().push(format!("`{}`", code.text()));
+    }
+    let mut table = "| status | codes |\n|---|---|\n".to_owned();
+    for (status, codes) in by_status {
+        table.push_str(&format!("| {status} | {} |\n", codes.join(", ")));
+    }
+    assert_table(&table);
+}

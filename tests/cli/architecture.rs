@@ -1,0 +1,117 @@
+//! What the crates may know of each other, and what every source file says of itself.
+
+use crate::support::repository;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// `null` for an ordinary one.
+    kind: Option<String>,
+}
+
+/// Ordinary dependencies of each crate of the workspace, by name.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline", "--locked"])
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).unwrap();
+    let ordinary = |package: Package| {
+        let names = package.dependencies.into_iter().filter(|dependency| dependency.kind.is_none());
+        (package.name, names.map(|dependency| dependency.name).collect())
+    };
+    metadata.packages.into_iter().map(ordinary).collect()
+}
+
+#[test]
+fn crates_depend_on_each_other_in_one_direction() {
+    let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
+        ("hutch-model", &[][..]),
+        ("hutch-world", &["hutch-model"]),
+        ("hutch-sandbox", &["hutch-model", "hutch-world"]),
+        ("hutch-store", &["hutch-model"]),
+        ("hutch", &["hutch-model", "hutch-sandbox", "hutch-store"]),
+        ("hutch-certify", &["hutch-model", "hutch"]),
+        ("hutch-cli", &["hutch-model", "hutch-sandbox", "hutch-store", "hutch-certify", "hutch-shared-features", "hutch"]),
+        ("hutch-shared-features", &[]),
+        ("guest-todo", &[]),
+        ("guest-probe", &["guest-todo"]),
+    ]);
+    for (name, dependencies) in dependencies() {
+        let allowed = allowed.get(name.as_str()).unwrap_or_else(|| panic!("{name}: where does it stand?"));
+        for dependency in dependencies.iter().filter(|name| name.starts_with("hutch") || name.starts_with("guest")) {
+            assert!(allowed.contains(&dependency.as_str()), "{name} must not depend on {dependency}");
+        }
+    }
+}
+
+#[test]
+fn what_is_heavy_or_powerful_has_one_home() {
+    for (foreign, home) in [
+        ("wasmtime", "hutch-sandbox"),
+        ("wit-component", "hutch-sandbox"),
+        ("clap", "hutch-cli"),
+        ("getrandom", "hutch-cli"),
+        ("etcetera", "hutch-cli"),
+        ("rusqlite", "hutch-store"),
+        ("serde-saphyr", "hutch-model"),
+    ] {
+        let users: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains(foreign)).collect();
+        let users: Vec<_> = users.iter().map(|(name, _)| name.as_str()).filter(|name| *name != "hutch-shared-features").collect();
+        assert_eq!(users, [home], "{foreign}");
+    }
+    for (name, dependencies) in dependencies() {
+        assert!(!dependencies.contains("tokio") && !dependencies.contains("wasmtime-wasi"), "{name}");
+    }
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_source_says_what_it_is_for() {
+    let mut all = Vec::new();
+    for folder in ["host", "tests", "guest-todo"] {
+        sources(&repository().join(folder), &mut all);
+    }
+    assert!(all.len() > 100, "the sources are elsewhere");
+    let silent: Vec<_> = all.iter().filter(|path| !std::fs::read_to_string(path).unwrap().starts_with("//!")).collect();
+    assert_eq!(silent, [&PathBuf::new(); 0], "these do not begin with //!");
+}
+
+#[test]
+fn unsafe_code_has_its_known_homes() {
+    let mut all = Vec::new();
+    sources(&repository().join("host"), &mut all);
+    let homes: Vec<_> = all
+        .iter()
+        .filter(|path| std::fs::read_to_string(path).unwrap().contains("allow(unsafe_code"))
+        .map(|path| path.strip_prefix(repository()).unwrap().display().to_string())
+        .collect();
+    assert_eq!(homes, ["host/sandbox/src/program.rs"]);
+}
