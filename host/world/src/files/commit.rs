@@ -42,7 +42,7 @@ impl World {
         let mut after = WorldAfter::default();
         let mut zeros = Zeros::default();
         for volume in 0..self.files.volumes.len() {
-            let Volume { name, root, access, before, changed } = &self.files.volumes[volume];
+            let Volume { name, root, access, before, changed, .. } = &self.files.volumes[volume];
             let (name, root, before, changed) = (name.clone(), *root, *before, *changed);
             if *access == Access::ReadOnly {
                 continue;

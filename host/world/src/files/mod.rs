@@ -132,6 +132,8 @@ struct Volume {
     before: Digest,
     /// Whether anything in it was changed at all.
     changed: bool,
+    /// Whether it is a real folder: its digests are handles then, and totals are not known.
+    real: bool,
 }
 
 /// Bytes of a link's target.
@@ -181,7 +183,8 @@ impl FileSystem {
             files.usage = files.usage.plus(totals);
             let folder = Folder::stored(None, before, totals);
             let root = files.insert(volume, now_ns, What::Folder(folder));
-            files.volumes.push(Volume { name: name.clone(), root, access: *access, before, changed: false });
+            let real = invocation.mounts().contains(name);
+            files.volumes.push(Volume { name: name.clone(), root, access: *access, before, changed: false, real });
         }
         Ok(files)
     }
@@ -280,23 +283,24 @@ impl World {
 
     /// The entries of a folder; reads them the first time.
     fn entries(&mut self, id: NodeId) -> Result<&mut BTreeMap<Name, Slot>, Failure> {
-        let Folder { base, totals, entries, parent } = self.files.folder(id)?;
+        let Folder { base, totals, entries, parent, .. } = self.files.folder(id)?;
         if entries.is_none() {
-            // What a volume amounts to is not said anywhere else.
-            let said = parent.and(Some(*totals));
+            // What a volume amounts to is not said anywhere else; what a real folder does, nobody says.
+            let real = self.files.volume_of(id).real;
+            let said = parent.and(Some(*totals)).filter(|_| !real);
             let base = *base;
-            let entries = if base == empty_tree() { Vec::new() } else { self.read_entries(&base, said)? };
+            let entries = if base == empty_tree() { Vec::new() } else { self.read_entries(&base, said, real)? };
             self.files.folder_mut(id)?.entries = Some(entries.into_iter().collect());
         }
         self.files.folder_mut(id)?.entries.as_mut().ok_or(Failure::Errno(Errno::NotDirectory))
     }
 
-    /// Reads a folder that holds something, and amounts to what the folder above it says.
-    fn read_entries(&mut self, tree: &Digest, said: Option<Totals>) -> Result<Vec<(Name, Slot)>, Stop> {
+    /// Reads a folder that holds something, and amounts to what the folder above it says; a real one may hold nothing.
+    fn read_entries(&mut self, tree: &Digest, said: Option<Totals>, real: bool) -> Result<Vec<(Name, Slot)>, Stop> {
         let bytes = self.fetch(Kind::Tree, tree)?;
         let read =
             snapshot::Tree::decode(&bytes).map_err(|error| Stop::Fault(alloc::format!("tree {tree}: {error}")))?;
-        if read.entries().is_empty() || said.is_some_and(|said| said != read.totals()) {
+        if (read.entries().is_empty() && !real) || said.is_some_and(|said| said != read.totals()) {
             return Err(Stop::Fault(alloc::format!("tree {tree}: does not hold what it should")));
         }
         let held = |entry: &Entry| SLOT_BYTES + (entry.name.as_str().len() + target_bytes(&entry.node)) as u64;
@@ -343,7 +347,10 @@ impl World {
     }
 
     /// Whether a folder holds nothing.
-    fn is_empty(&self, id: NodeId) -> Result<bool, Errno> {
+    fn is_empty(&mut self, id: NodeId) -> Result<bool, Failure> {
+        if self.files.volume_of(id).real {
+            return Ok(self.entries(id)?.is_empty());
+        }
         let folder = self.files.folder(id)?;
         Ok(folder.entries.as_ref().map_or(folder.base == empty_tree(), BTreeMap::is_empty))
     }
