@@ -48,8 +48,11 @@ fn crates_depend_on_each_other_in_one_direction() {
         ("hutch-sandbox", &["hutch-model", "hutch-world"]),
         ("hutch-store", &["hutch-model"]),
         ("hutch", &["hutch-model", "hutch-sandbox", "hutch-store"]),
-        ("hutch-certify", &["hutch-model", "hutch"]),
-        ("hutch-cli", &["hutch-model", "hutch-sandbox", "hutch-store", "hutch-certify", "hutch-shared-features", "hutch"]),
+        ("hutch-certify", &["hutch-model", "hutch-sandbox", "hutch"]),
+        (
+            "hutch-cli",
+            &["hutch-model", "hutch-sandbox", "hutch-store", "hutch-certify", "hutch-shared-features", "hutch"],
+        ),
         ("hutch-shared-features", &[]),
         ("guest-todo", &[]),
         ("guest-probe", &["guest-todo"]),
@@ -74,7 +77,8 @@ fn what_is_heavy_or_powerful_has_one_home() {
         ("serde-saphyr", "hutch-model"),
     ] {
         let users: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains(foreign)).collect();
-        let users: Vec<_> = users.iter().map(|(name, _)| name.as_str()).filter(|name| *name != "hutch-shared-features").collect();
+        let users: Vec<_> =
+            users.iter().map(|(name, _)| name.as_str()).filter(|name| *name != "hutch-shared-features").collect();
         assert_eq!(users, [home], "{foreign}");
     }
     for (name, dependencies) in dependencies() {

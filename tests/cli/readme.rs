@@ -44,7 +44,11 @@ struct Step {
 
 fn steps(language: &str, first_line: usize, text: &str) -> Vec<Step> {
     if language == "sh" {
-        return vec![Step { line: first_line, command: format!("set -e\n{text}set +e\n"), expected: vec!["…".to_owned()] }];
+        return vec![Step {
+            line: first_line,
+            command: format!("set -e\n{text}set +e\n"),
+            expected: vec!["…".to_owned()],
+        }];
     }
     let mut steps: Vec<Step> = Vec::new();
     let mut continued = false;
@@ -191,7 +195,8 @@ fn every_block_is_of_a_kind_that_is_known() {
 fn the_two_commands_are_those_of_the_ci() {
     let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
     let ci = std::fs::read_to_string(repository().join(".ci/run")).unwrap();
-    let (main_job, tests) = ("cargo run --release -- run packages/todo add \"Write docs\"", "cargo test --release --workspace");
+    let (main_job, tests) =
+        ("cargo run --release -- run packages/todo add \"Write docs\"", "cargo test --release --workspace");
     assert!(readme.lines().any(|line| line == format!("$ {main_job}")), "README.md shows {main_job}");
     assert!(readme.lines().any(|line| line == tests), "README.md shows {tests}");
     assert!(ci.lines().any(|line| line == format!("step {tests}")), ".ci/run does {tests}");
