@@ -32,7 +32,7 @@ pub(crate) struct CertifyArguments {
     #[arg(long, value_name = "DIR", requires = "program")]
     project: Option<PathBuf>,
     /// The level that must be reached
-    #[arg(long, value_enum, default_value_t = LevelChoice::AgentFriendly)]
+    #[arg(long, value_enum, default_value_t = LevelChoice::Friendly)]
     level: LevelChoice,
     /// Arguments of the native program before all others
     #[arg(last = true, value_name = "ARGUMENTS", requires = "program")]
@@ -43,19 +43,22 @@ pub(crate) struct CertifyArguments {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum LevelChoice {
     /// Every core rule
-    AgentFriendly,
+    #[value(name = "agent-friendly")]
+    Friendly,
     /// Every core and recommended rule
-    AgentReady,
+    #[value(name = "agent-ready")]
+    Ready,
     /// Every rule
-    AgentNative,
+    #[value(name = "agent-native")]
+    Native,
 }
 
 impl From<LevelChoice> for Level {
     fn from(choice: LevelChoice) -> Level {
         match choice {
-            LevelChoice::AgentFriendly => Level::Friendly,
-            LevelChoice::AgentReady => Level::Ready,
-            LevelChoice::AgentNative => Level::Native,
+            LevelChoice::Friendly => Level::Friendly,
+            LevelChoice::Ready => Level::Ready,
+            LevelChoice::Native => Level::Native,
         }
     }
 }
