@@ -1,4 +1,5 @@
 //! `hutch certify` through the program: a package, hutch itself, a native program. Its own home, an environment with nothing in it.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::expect_used, reason = "a helper of a test that fails is the test failing")]
 
 use serde_json::Value;

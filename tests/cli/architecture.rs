@@ -48,7 +48,7 @@ fn crates_depend_on_each_other_in_one_direction() {
         ("hutch-sandbox", &["hutch-model", "hutch-world"]),
         ("hutch-store", &["hutch-model"]),
         ("hutch", &["hutch-model", "hutch-sandbox", "hutch-store"]),
-        ("hutch-certify", &["hutch-model", "hutch"]),
+        ("hutch-certify", &["hutch-model", "hutch-sandbox", "hutch"]),
         (
             "hutch-cli",
             &["hutch-model", "hutch-sandbox", "hutch-store", "hutch-certify", "hutch-shared-features", "hutch"],

@@ -47,6 +47,27 @@ fn every_code_is_provoked_or_the_table_says_why_not() {
 fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
     let limited = |limit: &str, arguments: &[&str]| machine.probe(&["--limit", limit], arguments);
     Some(match code {
+        "LEVEL_NOT_REACHED" => {
+            machine.write("program", "#!/bin/sh\necho no\n");
+            let made = std::process::Command::new("chmod").arg("+x").arg(machine.path("program")).status();
+            assert!(made.is_ok_and(|made| made.success()));
+            machine.run(["certify", "--program", "./program"])
+        }
+        "VERIFY_FAILED" => {
+            // What a run read is changed behind the ledger's back.
+            let resources = "    resources:\n      - skills\n    state:\n";
+            let package = package::with_manifest(machine, "package", "    state:\n", resources);
+            let path = package.to_str()?;
+            machine.guest(&[path, "read-file", "skills/probe-usage/SKILL.md"]).answer();
+            let skill = package.join("skills/probe-usage/SKILL.md");
+            let text = std::fs::read_to_string(&skill).ok()?;
+            std::fs::write(&skill, text + "More.\n").ok()?;
+            machine.run(["verify", path, "last"])
+        }
+        "NOT_REPRODUCIBLE" => {
+            machine.probe(&["--limit", "wall_time_ms=20", "--limit", "fuel=1000000000000000"], &["spin"]);
+            machine.run(["verify", &probe(), "last"])
+        }
         "USAGE" => machine.run(["--frobnicate"]),
         #[cfg(unix)]
         "STDIN_TERMINAL" => {
@@ -56,6 +77,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         "STDIN_LIMIT" => machine.probe(&["--limit", "stdin_bytes=1", "--stdin-text", "ab"], &["stdin"]),
         "ARGUMENT_LIMIT" => limited("argument_bytes=10", &["args", "0123456789"]),
         "ARGUMENT_REFUSED" => machine.todo(&["add", "a\u{7}b"]),
+        "ARGUMENT_INVALID" => machine.todo(&["add"]),
         "PACKAGE_INVALID" => {
             let package = package::with_manifest(machine, "package", "slug: probe", "slug: -");
             machine.guest(&[package.to_str()?, "return-ok"])
@@ -73,6 +95,16 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         "PACKAGE_NOT_FOUND" => machine.guest(&["missing", "x"]),
         "NOT_FOUND" => machine.probe(&["--stdin-file", "missing"], &["stdin"]),
         "CONFIRMATION_REQUIRED" => machine.todo(&["remove", "td_0001", "--confirm"]),
+        "ALREADY_EXISTS" => {
+            machine.run(["init", "demo"]).result("init");
+            machine.run(["init", "demo"])
+        }
+        "PACKAGE_CHANGED" => {
+            let installed = machine.run(["install", &probe()]).result("install");
+            let digest = installed["digest"].as_str()?;
+            machine.write(&format!("person/.local/share/hutch/packages/probe/{digest}/app/app.wasm"), "another");
+            machine.guest(&["probe", "return-ok"])
+        }
         "CONFLICT" => overtaken(machine),
         "INSTANCE_BUSY" => {
             machine.probe(&[], &["return-ok"]).answer();

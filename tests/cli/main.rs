@@ -1,5 +1,6 @@
 //! The `hutch` program from outside: what a person or another program sees of it, and what it leaves behind. Every test has a
 //! folder of its own for home, state and whatever it needs, and starts the program with an empty environment.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -1,5 +1,6 @@
 //! Equal inputs give equal outcomes: whole outcomes and the digests of what is left, whatever is around the run. Scripts of
 //! invocations run again and again under changing surroundings; each pair of runs is compared, and the pairs are counted.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
 
 mod support;

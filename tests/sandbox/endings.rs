@@ -1,5 +1,6 @@
 //! How guests end: tables of one guest a row, each with the one ending it must have. Whatever a guest does, its end is an
 //! outcome, nothing of a bad end's state is left, and this process is alive to say so.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
 
 #[path = "endings/bytes.rs"]

@@ -1,5 +1,6 @@
 //! A program from another toolchain runs unmodified: C, compiled by Debian's clang against its wasi-libc, for WASI 0.1. The
 //! interpreter of `foreign.sh` is the other such guest.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
 
 mod support;

@@ -1,6 +1,7 @@
 //! What a run can make the host use. Every greedy behaviour runs in a process of its own, which says how far its resident memory
 //! rose above what it was before the run: never more than twice `memory_bytes` (what was written is held once more while the
 //! volume's new objects are made), the output that was captured, and [`BESIDE_BYTES`].
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test program with a main of its own")]
 
 mod support;

@@ -1,4 +1,5 @@
 //! Real folders, granted with `--mount`: what a guest can and can't do in one, and that nothing outside it is reached.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
 mod common;
 

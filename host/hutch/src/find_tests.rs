@@ -1,3 +1,5 @@
+//! Ranking, on the packages of this repository and on made ones.
+
 use super::*;
 use crate::package::{Outline, open_folder};
 

@@ -1,5 +1,6 @@
 //! Pure data and rules: names, digests, manifest, limits, invocation, outcome, error codes. Does no I/O, reads no clock, uses no
 //! randomness and knows no engine.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
 pub mod asks;
 pub mod command_line;

@@ -1,5 +1,6 @@
 //! Laws of the readers over any input at all: no panic, every place inside the file, a bounded list of problems, and the
 //! same answer twice.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its data has failed")]
 
 use hutch_model::diagnostic::Diagnostic;

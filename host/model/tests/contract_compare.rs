@@ -1,4 +1,5 @@
 //! Where descriptions of the same commands disagree: a file and a component, a file and the manifest.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its data has failed")]
 
 use hutch_model::contract::{self, Contract, ContractFile, Effect};

@@ -1,6 +1,7 @@
 //! Inputs made to be expensive. Work is counted, not timed: the bytes that reading allocates, in total and at once, are held
 //! to a multiple of the input's size. Expansion of aliases, copying per level or per line, and unbounded lists of problems
 //! all show here.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(unsafe_code, reason = "a global allocator, which counts, cannot be written without it")]
 
 use hutch_model::names::SkillName;

@@ -1,6 +1,7 @@
 //! `tests/manifests/`: every NAME.md is an `APP.md`, every NAME.skill.md a `SKILL.md` of the folder `NAME`, every
 //! NAME.commands.json a `commands.json`; NAME.json beside it says exactly what reading it gives. A new case needs no code:
 //! `HUTCH_BLESS=1 cargo test -p hutch-model --test manifests` writes what is missing or differs, and fails.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot prepare its data has failed")]
 
 use hutch_model::diagnostic::{Code, Diagnostic};

@@ -1,5 +1,6 @@
 //! Runs CPython, a WASI 0.1 module that others compiled, and has it work with files in a volume. `tests/sandbox/foreign.sh` fetches
 //! the module and calls this with its path; anything unexpected ends it with a panic.
+#![allow(clippy::disallowed_methods, reason = "a program of this repository's developers")]
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test program with a main of its own")]
 
 #[path = "../../../tests/sandbox/support/mod.rs"]

@@ -1,5 +1,6 @@
 //! What a unit of fuel buys: nanoseconds of wall time for each unit, for plain instructions and for each class of host call.
 //! The prices in `hutch_world::price` are set by these numbers. Run with `cargo run --release -p hutch-sandbox --example prices`.
+#![allow(clippy::disallowed_methods, reason = "a program of this repository's developers")]
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a program for the people who set prices")]
 
 #[path = "../../../tests/sandbox/support/mod.rs"]

@@ -1,5 +1,6 @@
 //! Where the time of a run goes: loading (compiling, from the cache) and running the to-do application, in microseconds. With an
 //! argument it does one load from that cache folder and one run, for measuring whole processes.
+#![allow(clippy::disallowed_methods, reason = "a program of this repository's developers")]
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a program for the people who measure")]
 
 #[path = "../../../tests/sandbox/support/mod.rs"]

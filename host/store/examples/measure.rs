@@ -1,6 +1,6 @@
 //! What the store costs on this machine: `cargo run --release -p hutch-store --example measure [folder [small | large | file]]`. Prints medians in
 //! milliseconds. The folder should be on the disk that stores are kept on.
-
+#![allow(clippy::disallowed_methods, reason = "a program of this repository's developers")]
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 #![allow(clippy::unwrap_used, reason = "a measurement that fails has nothing to say")]
 

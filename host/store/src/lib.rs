@@ -4,6 +4,7 @@
 //! - [`Store`] says what is promised; [`SqliteStore`] and [`MemoryStore`] keep it.
 //! - [`Place`] says where an instance lies; [`plain`] brings its directories up to date and notices what others changed
 //!   there.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
 // The tests of both kinds share their helpers.
 #[cfg(test)]

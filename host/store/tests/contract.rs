@@ -1,4 +1,5 @@
 //! What every store promises, asked of each kind of store.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
 mod common;
 

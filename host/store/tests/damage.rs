@@ -1,5 +1,5 @@
 //! A damaged store is an error that names what is damaged, never a panic and never wrong content.
-
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod common;

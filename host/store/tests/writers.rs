@@ -1,6 +1,6 @@
 //! Many writers, threads and processes: no commit is lost, none is seen half, and the ledger is one chain. Processes are this
 //! program itself, so it has no test harness.
-
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test without a harness is a test")]
 
 mod common;

@@ -174,10 +174,18 @@ impl Ran {
     #[track_caller]
     pub(crate) fn envelope(&self) -> Envelope {
         assert_eq!(self.stderr, "", "{self:?}");
-        let envelope: Envelope = self.strict(&self.stdout);
-        assert_eq!(envelope.command, "run");
-        assert_eq!(envelope.ok, self.status == 0, "{self:?}");
-        envelope
+        let answered: Answered<Envelope> = self.strict(&self.stdout);
+        assert_eq!((answered.command.as_str(), answered.ok), ("run", self.status == 0), "{self:?}");
+        Envelope { ok: answered.ok, ..answered.result }
+    }
+
+    /// The result of a command of the host that went well.
+    #[track_caller]
+    pub(crate) fn result(&self, command: &str) -> Value {
+        assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{self:?}");
+        let answered: Answered<Value> = self.strict(&self.stdout);
+        assert_eq!((answered.command.as_str(), answered.ok), (command, true), "{self:?}");
+        answered.result
     }
 
     #[track_caller]
@@ -208,12 +216,27 @@ struct Fix {
     risk: String,
 }
 
+/// What every command of the host answers with. A new field breaks this on purpose.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answered<R> {
+    ok: bool,
+    command: String,
+    result: R,
+    #[serde(rename = "rules")]
+    _rules: Vec<Value>,
+    #[serde(rename = "skills")]
+    _skills: Vec<Value>,
+    #[serde(rename = "issue")]
+    _issue: Value,
+}
+
 /// The document about a run, as programs read it. A new field breaks this on purpose.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Envelope {
+    #[serde(skip)]
     pub(crate) ok: bool,
-    pub(crate) command: String,
     pub(crate) ending: String,
     pub(crate) ending_detail: Option<String>,
     pub(crate) exit_status: Option<u8>,
@@ -231,6 +254,7 @@ pub(crate) struct Envelope {
     pub(crate) compiled: bool,
     pub(crate) kept: bool,
     pub(crate) volumes: BTreeMap<String, Volume>,
+    pub(crate) mounts: BTreeMap<String, Value>,
     pub(crate) entry: Entry,
     pub(crate) error: Option<Fault>,
 }

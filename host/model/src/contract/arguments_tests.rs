@@ -1,3 +1,5 @@
+//! Arguments beside declared parameters.
+
 use super::ViolationKind::{self, *};
 use super::*;
 use crate::contract::{CONTRACT_FILE, ContractFile, parse};

@@ -1,3 +1,5 @@
+//! Entries are one chain, and what was changed is found.
+
 use super::*;
 use crate::error_code::ErrorCode;
 use crate::instant::Instant;
