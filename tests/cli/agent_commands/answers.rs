@@ -60,7 +60,6 @@ fn every_mistake_is_one_object_with_a_way_out() {
         ("list --query nothing", "NOT_FOUND", 20),
         ("check nothing", "PACKAGE_NOT_FOUND", 20),
         ("run nothing list", "PACKAGE_NOT_FOUND", 20),
-        ("run --dry-run packages/todo list", "USAGE", 2),
         ("check a/../../b", "ARGUMENT_REFUSED", 2),
         ("check ../x", "ARGUMENT_REFUSED", 2),
         ("check x;y", "ARGUMENT_REFUSED", 2),
@@ -135,7 +134,7 @@ fn issues_live_and_end() {
 #[test]
 fn hidden_characters_and_personal_data_go_on_request() {
     let hutch = Hutch::new();
-    let add = ["run", "--guard", "off", "packages/todo", "add", "mail ada@example.org\u{202e}x"];
+    let add = ["run", "--guard", "off", "packages/todo", "add", "mail ada@example.org \u{202e}x"];
     assert_eq!(hutch.call(&add).status, 0);
     let plain = hutch.line("run packages/todo list").stdout;
     assert!(plain.contains("ada@example.org"), "{plain}");

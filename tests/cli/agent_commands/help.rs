@@ -80,8 +80,13 @@ fn every_example_ends_as_it_says_and_answers_as_declared() {
                 continue;
             }
             // A plain run answers with what the guest printed; lines, single values and texts are no envelopes.
-            let bare = ["--ndjson", "--query", "--human"].iter().any(|flag| arguments.iter().any(|word| word == flag));
-            let plain_run = arguments[0] == "run" && !["--envelope", "--json-input"].contains(&arguments[1].as_str());
+            let text = [["state", "cat"], ["ledger", "export"]]
+                .iter()
+                .any(|words| arguments.starts_with(&words.map(str::to_owned)));
+            let bare =
+                text || ["--ndjson", "--query", "--human"].iter().any(|flag| arguments.iter().any(|word| word == flag));
+            let plain_run = ["run", "apply", "replay"].contains(&arguments[0].as_str())
+                && !["--envelope", "--json-input"].contains(&arguments[1].as_str());
             if !bare && !plain_run {
                 hold(&validator, &ended.json(), &format!("{arguments:?}"));
             }

@@ -48,7 +48,7 @@ fn what_was_installed_is_what_runs() {
     let digest = hutch.line("install packages/todo").result()["digest"].as_str().unwrap().to_owned();
     let file = hutch.home().join("packages/todo").join(digest).join("APP.md");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replace("- remove\n", "")).unwrap();
+    std::fs::write(&file, text + "\nOne more line.\n").unwrap();
     assert_eq!(hutch.line("run todo list").code(), "PACKAGE_CHANGED");
     assert_eq!(hutch.line("doctor").status, 50);
     assert_eq!(hutch.line("update packages/todo").status, 0);

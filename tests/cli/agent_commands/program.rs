@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How a call ended.
 #[derive(Debug)]
-pub struct Ended {
+pub(crate) struct Ended {
     pub status: i32,
     pub stdout: String,
     pub stderr: String,
@@ -19,20 +19,20 @@ pub struct Ended {
 
 impl Ended {
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// The `result` of an answer that went well.
     #[track_caller]
-    pub fn result(&self) -> Value {
+    pub(crate) fn result(&self) -> Value {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{self:?}");
         self.json()["result"].take()
     }
 
     /// The error of a call that failed as errors must: one object on stderr, nothing on stdout.
     #[track_caller]
-    pub fn error(&self) -> Value {
+    pub(crate) fn error(&self) -> Value {
         assert_eq!(self.stdout, "", "{self:?}");
         let error: Value = serde_json::from_str(&self.stderr).unwrap_or_else(|error| panic!("{error}: {self:?}"));
         for field in ["code", "message", "suggestion"] {
@@ -45,39 +45,39 @@ impl Ended {
     }
 
     #[track_caller]
-    pub fn code(&self) -> String {
+    pub(crate) fn code(&self) -> String {
         self.error()["code"].as_str().unwrap().to_owned()
     }
 }
 
 /// The program, with a home that nobody else has.
-pub struct Hutch {
+pub(crate) struct Hutch {
     home: tempfile::TempDir,
     folder: PathBuf,
 }
 
 impl Hutch {
-    pub fn new() -> Hutch {
+    pub(crate) fn new() -> Hutch {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
         Hutch { home: tempfile::tempdir().unwrap(), folder: root }
     }
 
     /// A folder that is removed with the home.
-    pub fn scratch(&self) -> PathBuf {
+    pub(crate) fn scratch(&self) -> PathBuf {
         let folder = self.home.path().join("scratch");
         std::fs::create_dir_all(&folder).unwrap();
         folder
     }
 
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.home.path().join("hutch")
     }
 
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.folder
     }
 
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hutch"));
         let cache = std::env::temp_dir().join("hutch-test-cache");
         command.env_clear().env("HOME", self.home.path()).env("HUTCH_HOME", self.home()).env("XDG_CACHE_HOME", cache);
@@ -85,16 +85,16 @@ impl Hutch {
         command
     }
 
-    pub fn call<S: AsRef<str>>(&self, arguments: &[S]) -> Ended {
+    pub(crate) fn call<S: AsRef<str>>(&self, arguments: &[S]) -> Ended {
         self.call_with(arguments, "", &[])
     }
 
     /// One line, split at spaces.
-    pub fn line(&self, line: &str) -> Ended {
+    pub(crate) fn line(&self, line: &str) -> Ended {
         self.call(&line.split_whitespace().collect::<Vec<_>>())
     }
 
-    pub fn call_with<S: AsRef<str>>(&self, arguments: &[S], stdin: &str, environment: &[(&str, &str)]) -> Ended {
+    pub(crate) fn call_with<S: AsRef<str>>(&self, arguments: &[S], stdin: &str, environment: &[(&str, &str)]) -> Ended {
         let mut command = self.command();
         command.args(arguments.iter().map(AsRef::as_ref)).envs(environment.iter().copied()).stdin(Stdio::piped());
         let started = Instant::now();
