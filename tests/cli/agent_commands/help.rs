@@ -1,5 +1,7 @@
 //! `--help` at every level, and what it promises: its form, its examples, its codes.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+
 use crate::program::Hutch;
 use serde_json::Value;
 
