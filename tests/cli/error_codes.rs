@@ -105,7 +105,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             // A package that keeps the rules, but another than was installed.
             let manifest = format!("person/.local/share/hutch/packages/probe/{digest}/APP.md");
             let text = std::fs::read_to_string(machine.path(&manifest)).unwrap();
-            machine.write(&manifest, &format!("{text}\nAnother sentence.\n"));
+            machine.write(&manifest, format!("{text}\nAnother sentence.\n"));
             machine.guest(&["probe", "return-ok"])
         }
         "CONFLICT" => overtaken(machine),
