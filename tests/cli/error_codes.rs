@@ -100,7 +100,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.run(["init", "demo"])
         }
         "PACKAGE_CHANGED" => {
-            let installed = machine.run(["install", &probe()]).result("install");
+            let installed = machine.run(["install", "--yes", &probe()]).result("install");
             let digest = installed["digest"].as_str()?;
             machine.write(&format!("person/.local/share/hutch/packages/probe/{digest}/app/app.wasm"), "another");
             machine.guest(&["probe", "return-ok"])

@@ -54,32 +54,14 @@ impl Output {
         }
     }
 
-    /// Answers with one page of a list.
+    /// Answers with one page of a list: what [`Page::of`] or [`Page::part`] made.
     pub(crate) fn list(
         &self,
         command: &str,
-        items: Vec<Value>,
+        mut result: Value,
         page: &Page,
         human: impl FnOnce(&[Value]) -> String,
     ) -> Result<(), Fault> {
-        let (total, offset) = (items.len() as u64, page.offset as usize);
-        let items = items.into_iter().skip(offset).take(page.limit as usize).collect();
-        self.part(command, items, total, page, human)
-    }
-
-    /// Answers with items that are one page already, of `total` in all.
-    pub(crate) fn part(
-        &self,
-        command: &str,
-        items: Vec<Value>,
-        total: u64,
-        page: &Page,
-        human: impl FnOnce(&[Value]) -> String,
-    ) -> Result<(), Fault> {
-        let has_more = u64::from(page.offset) + (items.len() as u64) < total;
-        let mut result = json!({
-            "items": items, "total": total, "limit": page.limit, "offset": page.offset, "has_more": has_more,
-        });
         if page.ndjson {
             self.shaping.purify(&mut result);
             selection::keep(&mut result, &self.shaping.fields).map_err(Fault::usage)?;
@@ -88,8 +70,9 @@ impl Output {
         self.answer(command, result, |result| {
             let items = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             let mut text = human(items);
-            if has_more {
-                text.push_str(&format!("\n… more with --offset {}", page.offset as usize + items.len()));
+            if result.get("has_more") == Some(&Value::Bool(true)) {
+                let next = page.offset as usize + items.len();
+                text.push_str(&format!("\n… more with --offset {next}"));
             }
             text
         })

@@ -8,14 +8,14 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::guard::{self, Rule};
 use hutch_model::manifest::Guard;
 
-/// The trailing words that belong to a guest.
-const GUEST: &str = "arguments";
+/// What belongs to a guest: the trailing words, and what it reads.
+const GUEST: [&str; 2] = ["arguments", "stdin_text"];
 
 /// Judges every value on the line. A value that can't be read as text is refused: nobody has judged it.
 pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault> {
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
-        if id == GUEST || !matches.try_contains_id(id).unwrap_or(false) {
+        if GUEST.contains(&id) || !matches.try_contains_id(id).unwrap_or(false) {
             continue;
         }
         let Ok(Some(values)) = matches.try_get_raw(id) else { continue };

@@ -17,6 +17,22 @@ pub(crate) struct Page {
     pub(crate) ndjson: bool,
 }
 
+impl Page {
+    /// The items of this page, and what else there is to know about them.
+    pub(crate) fn of(&self, items: Vec<Value>) -> Value {
+        let total = items.len() as u64;
+        self.part(items.into_iter().skip(self.offset as usize).take(self.limit as usize).collect(), total)
+    }
+
+    /// The same, of items that are one page already, of `total` in all.
+    pub(crate) fn part(&self, items: Vec<Value>, total: u64) -> Value {
+        let has_more = u64::from(self.offset) + (items.len() as u64) < total;
+        serde_json::json!({
+            "items": items, "total": total, "limit": self.limit, "offset": self.offset, "has_more": has_more,
+        })
+    }
+}
+
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {

@@ -258,8 +258,8 @@ fn meaning(asked: String, stem: &impl Fn(&str) -> String, vocabulary: &BTreeMap<
 fn nearest<'w>(asked: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let length = asked.chars().count();
     let allowed = match length {
-        0..=3 => return None,
-        4..=7 => 1,
+        0..=2 => return None,
+        3..=7 => 1,
         _ => 2,
     };
     words

@@ -51,7 +51,7 @@ limits! {
     WallTime "wall_time_ms" 10_000, 600_000, WallTimeLimit,
         "milliseconds on the host's clock from the start of the guest to its end";
     Memory "memory_bytes" 256 * MIB, 4 * GIB, MemoryLimit,
-        "bytes of all linear memories, of files written or held open, and of buffers that the host keeps for the guest";
+        "bytes of all linear memories, and of files and folders that the host holds for the guest; captured output has limits of its own";
     Tables "table_elements" 1_000_000, 10_000_000, TableLimit,
         "elements of all tables";
     Instances "instances" 100, 1_000, InstanceLimit,

@@ -23,7 +23,7 @@ pub(crate) struct CatalogArguments {
 pub(super) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) -> Result<ExitCode, Fault> {
     let items = outlines(global, &own.folders, output)?;
     let items = items.iter().map(|(outline, place)| entry(outline.manifest(), place)).collect();
-    output.list("catalog", items, &own.page, |items| {
+    output.list("catalog", own.page.of(items), &own.page, |items| {
         human::table(
             items,
             &[("call", "PACKAGE"), ("version", "VERSION"), ("trust", "TRUST"), ("description", "DESCRIPTION")],

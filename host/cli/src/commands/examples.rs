@@ -38,7 +38,7 @@ pub(super) fn examples(global: &Global, own: &ExamplesArguments, output: &Output
             })
         }));
     }
-    output.list("examples", items, &own.page, |items| {
+    output.list("examples", own.page.of(items), &own.page, |items| {
         let line = |item: &Value, field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let lines = items.iter().map(|item| format!("# {}\n{}", line(item, "description"), line(item, "line")));
         human::bold(outline.manifest().name()) + "\n" + &lines.collect::<Vec<_>>().join("\n")

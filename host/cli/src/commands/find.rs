@@ -41,7 +41,7 @@ pub(super) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
         }
         item
     });
-    output.list("find", items.collect(), &own.page, |items| {
+    output.list("find", own.page.of(items.collect()), &own.page, |items| {
         human::table(
             items,
             &[("call", "PACKAGE"), ("command", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")],

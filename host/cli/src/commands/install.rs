@@ -146,7 +146,7 @@ pub(super) fn list(global: &Global, own: &ListArguments, output: &Output) -> Res
             None
         }
     });
-    output.list("list", items.collect(), &own.page, |items| {
+    output.list("list", own.page.of(items.collect()), &own.page, |items| {
         human::table(
             items,
             &[("slug", "SLUG"), ("version", "VERSION"), ("installed_at", "INSTALLED"), ("source", "SOURCE")],

@@ -112,7 +112,7 @@ fn list(own: &ListArguments, issues: &Issues, output: &Output) -> Result<ExitCod
         own.status.is_none_or(|status| issue.status == status) && own.kind.is_none_or(|kind| issue.kind == kind)
     };
     let items = issues.all()?.into_iter().filter(wanted).map(|issue| serde_json::to_value(issue).unwrap_or_default());
-    output.list("issue list", items.collect(), &own.page, |items| {
+    output.list("issue list", own.page.of(items.collect()), &own.page, |items| {
         human::table(
             items,
             &[("id", "ID"), ("type", "TYPE"), ("status", "STATUS"), ("created_at", "CREATED"), ("message", "MESSAGE")],

@@ -116,7 +116,7 @@ fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fau
         ("error", "ERROR"),
         ("hash", "HASH"),
     ];
-    output.part("ledger list", rows, total, page, |items| human::table(items, &columns))
+    output.list("ledger list", page.part(rows, total), page, |items| human::table(items, &columns))
 }
 
 fn summary(hash: &Digest, entry: &Entry) -> Value {

@@ -22,7 +22,7 @@ pub(super) fn skills(own: &SkillsArguments, output: &Output) -> Result<ExitCode,
     match &own.name {
         None => {
             let skills = agent::skills().as_array().cloned().unwrap_or_default();
-            output.list("skills", skills, &own.page, |items| {
+            output.list("skills", own.page.of(skills), &own.page, |items| {
                 human::table(items, &[("name", "NAME"), ("description", "DESCRIPTION")])
             })?;
         }

@@ -189,7 +189,7 @@ fn log(global: &Global, own: &LogArguments, output: &Output) -> Result<(), Fault
     };
     let items = changes.into_iter().rev().map(item).collect();
     let columns = [("sequence", "N"), ("at", "AT"), ("kind", "KIND"), ("hash", "HASH")];
-    output.list("state log", items, &own.page, |items| human::table(items, &columns))
+    output.list("state log", own.page.of(items), &own.page, |items| human::table(items, &columns))
 }
 
 fn ls(global: &Global, own: &PathArguments, output: &Output) -> Result<(), Fault> {

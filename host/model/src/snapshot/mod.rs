@@ -156,9 +156,7 @@ pub fn read_tree(objects: &dyn Objects, digest: &Digest) -> Result<Tree, ObjectE
     }
     let bytes = objects.get(Kind::Tree, digest)?;
     let damaged = |reason: String| ObjectError { digest: *digest, kind: Kind::Tree, reason };
-    let tree = Tree::decode(&bytes).map_err(|error| damaged(error.to_string()))?;
-    // Only one digest is that of nothing.
-    if tree.entries().is_empty() { Err(damaged("holds nothing".to_owned())) } else { Ok(tree) }
+    Tree::decode(&bytes).map_err(|error| damaged(error.to_string()))
 }
 
 /// Reads a list.

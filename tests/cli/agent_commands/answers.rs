@@ -1,0 +1,216 @@
+//! One form of answers and errors, whatever is asked.
+
+use crate::program::Hutch;
+use serde_json::{Value, json};
+use std::process::Stdio;
+
+#[test]
+fn every_answer_carries_rules_skills_and_the_way_to_send_feedback() {
+    let hutch = Hutch::new();
+    for line in [
+        "list",
+        "catalog packages",
+        "check packages/todo",
+        "skills",
+        "issue list",
+        "doctor",
+        "run --envelope packages/todo list",
+    ] {
+        let answer = hutch.line(line).json();
+        let keys: Vec<&str> = answer.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["command", "issue", "ok", "result", "rules", "skills"], "{line}");
+        assert_eq!(answer["rules"].as_array().unwrap().len(), 3);
+        assert!(answer["rules"].as_array().unwrap().iter().all(|rule| rule["content"].as_str().unwrap().len() > 100));
+        assert!(
+            answer["skills"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|skill| skill["command"].as_str().unwrap().starts_with("hutch skills "))
+        );
+    }
+}
+
+#[test]
+fn a_plain_run_gives_the_guests_bytes_and_nothing_else() {
+    let hutch = Hutch::new();
+    let answer = hutch.line("run packages/todo list").json();
+    assert_eq!(answer["command"], "list");
+    assert_eq!(answer.get("rules"), None);
+}
+
+#[test]
+fn every_mistake_is_one_object_with_a_way_out() {
+    let hutch = Hutch::new();
+    for (line, code, status) in [
+        ("", "USAGE", 2),
+        ("nosuch", "USAGE", 2),
+        ("lst", "USAGE", 2),
+        ("list --nosuch", "USAGE", 2),
+        ("list extra", "USAGE", 2),
+        ("list --limit ten", "USAGE", 2),
+        ("list --limit 0", "USAGE", 2),
+        ("list --human --agent", "USAGE", 2),
+        ("list --quiet --no-quiet", "USAGE", 2),
+        ("--yes remove x --no-yes", "USAGE", 2),
+        ("check", "USAGE", 2),
+        ("issue", "USAGE", 2),
+        ("issue create --type rant --message x", "USAGE", 2),
+        ("list --query a..b", "USAGE", 2),
+        ("list --query nothing", "NOT_FOUND", 20),
+        ("check nothing", "PACKAGE_NOT_FOUND", 20),
+        ("run nothing list", "PACKAGE_NOT_FOUND", 20),
+        ("check a/../../b", "ARGUMENT_REFUSED", 2),
+        ("check ../x", "ARGUMENT_REFUSED", 2),
+        ("check x;y", "ARGUMENT_REFUSED", 2),
+        ("check $(x)", "ARGUMENT_REFUSED", 2),
+        ("check /home/me/.ssh/id_rsa", "ARGUMENT_REFUSED", 2),
+        ("check server.pem", "ARGUMENT_REFUSED", 2),
+        ("issue create --type bug --message ghp_0123456789abcdefghijABCDEFGHIJ012345", "ARGUMENT_REFUSED", 2),
+        ("find sk-0123456789abcdefghij", "ARGUMENT_REFUSED", 2),
+    ] {
+        let ended = hutch.line(line);
+        assert_eq!((ended.code().as_str(), ended.status), (code, status), "{line}: {ended:?}");
+        assert!(!ended.stderr.contains("Usage:") && !ended.stderr.contains("--help'"), "clap's own text: {ended:?}");
+        assert!(!ended.stderr.contains("ghp_"), "a secret is repeated");
+    }
+    let control = hutch.call(&["check", "a\u{7}b"]);
+    assert_eq!(control.code(), "ARGUMENT_REFUSED");
+    // Prose may hold shell syntax.
+    assert_eq!(hutch.call(&["find", "milk & eggs; now | $(x)"]).status, 0);
+}
+
+#[test]
+fn fields_and_query_take_parts_out() {
+    let hutch = Hutch::new();
+    let items = hutch.line("catalog packages --fields slug,version").result();
+    assert_eq!(items["items"], json!([{"slug": "todo", "version": "0.1.0"}]));
+    assert_eq!(hutch.line("catalog packages --query items[0].slug").stdout, "\"todo\"\n");
+    assert_eq!(hutch.line("catalog packages --query items[0].slug --human").stdout, "todo\n");
+    assert_eq!(hutch.line("catalog packages --fields nothing").code(), "USAGE");
+    let id = hutch.call(&["run", "--query", "output.items[0].id", "packages/todo", "add", "x"]);
+    assert_eq!((id.status, id.stdout.as_str()), (0, "\"td_0001\"\n"));
+}
+
+#[test]
+fn long_lists_come_in_pages_and_lines() {
+    let hutch = Hutch::new();
+    for number in 0..5 {
+        let message = format!("number {number}");
+        assert_eq!(hutch.call(&["issue", "create", "--type", "bug", "--message", &message]).status, 0);
+    }
+    let page = hutch.line("issue list --limit 2 --offset 3").result();
+    assert_eq!(
+        (&page["total"], &page["has_more"], page["items"].as_array().unwrap().len()),
+        (&json!(5), &json!(false), 2)
+    );
+    assert_eq!(hutch.line("issue list --limit 2").result()["has_more"], true);
+    let lines = hutch.line("issue list --ndjson --fields id").stdout;
+    let ids: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(ids.len(), 5);
+    assert_eq!(ids[0], json!({"id": "is_0001"}));
+    assert_eq!(hutch.line("list --ndjson").stdout, "");
+}
+
+#[test]
+fn issues_live_and_end() {
+    let hutch = Hutch::new();
+    let create =
+        ["issue", "create", "--type", "bad-output", "--message", "write to ada@example.org & co", "--exit-code", "3"];
+    let made = hutch.call(&create).result();
+    assert_eq!((&made["id"], &made["status"], &made["exit_code"]), (&json!("is_0001"), &json!("open"), &json!(3)));
+    assert_eq!(made["message"], "write to [redacted] & co");
+    let moved = hutch.line("issue transition is_0001 --to in-progress").result();
+    assert_eq!(moved["status"], "in-progress");
+    assert_eq!(hutch.line("issue close is_0001 --dry-run").result()["status"], "closed");
+    assert_eq!(hutch.line("issue show is_0001").result(), moved);
+    assert_eq!(hutch.line("issue close is_0001").result()["status"], "closed");
+    assert_eq!(hutch.line("issue list --status open").result()["items"], json!([]));
+    for id in ["is_0002", "nonsense", "is_00x1"] {
+        assert_eq!(hutch.line(&format!("issue show {id}")).code(), "NOT_FOUND");
+    }
+}
+
+#[test]
+fn hidden_characters_and_personal_data_go_on_request() {
+    let hutch = Hutch::new();
+    let add = ["run", "--guard", "off", "packages/todo", "add", "mail ada@example.org \u{202e}x"];
+    assert_eq!(hutch.call(&add).status, 0);
+    let plain = hutch.line("run packages/todo list").stdout;
+    assert!(plain.contains("ada@example.org"), "{plain}");
+    let clean = hutch.line("run --sanitize --redact packages/todo list").stdout;
+    assert!(
+        !clean.contains("ada@example.org") && !clean.contains('\u{202e}') && clean.contains("[redacted]"),
+        "{clean}"
+    );
+    let value: Value = serde_json::from_str(&clean).unwrap();
+    assert_eq!(value["ok"], true);
+}
+
+#[test]
+fn a_batch_is_many_runs_in_one_call() {
+    let hutch = Hutch::new();
+    let run = |flags: &[&str], stdin: &str| {
+        let words: Vec<&str> = ["run", "--json-input"].iter().chain(flags).chain(&["packages/todo"]).copied().collect();
+        hutch.call_with(&words, stdin, &[])
+    };
+    let ended = run(&[], "[\"add\",\"one\"]\n{\"arguments\":[\"list\"]}\n").result();
+    assert_eq!((&ended["total"], &ended["done"]), (&json!(2), &json!(2)));
+    assert_eq!(ended["items"][1]["run"]["output"]["count"], 1);
+    let stopped = run(&["--quiet"], "[\"get\",\"td_9999\"] [\"add\",\"two\"]");
+    assert_eq!((stopped.status, &stopped.json()["result"]["done"]), (20, &json!(1)));
+    let gone_on = run(&["--keep-going", "--ndjson"], "[\"get\",\"td_9999\"] [\"add\",\"two\"]");
+    assert_eq!((gone_on.status, gone_on.stdout.lines().count()), (20, 2));
+    assert_eq!(run(&["--batch-max", "1"], "[\"list\"] [\"list\"]").code(), "STDIN_LIMIT");
+    assert_eq!(run(&[], "not json").code(), "USAGE");
+    // What one command answers is what another reads.
+    let examples = hutch.line("examples packages/todo reminder list");
+    assert_eq!(run(&[], &examples.stdout).result()["done"], 2);
+}
+
+#[test]
+fn people_get_text_and_colour_only_where_it_can_be_seen() {
+    let hutch = Hutch::new();
+    for line in [
+        "catalog packages --human",
+        "find reminder --in packages --human",
+        "check packages/todo --human",
+        "list --human",
+    ] {
+        for environment in [&[][..], &[("NO_COLOR", "1"), ("TERM", "xterm")], &[("TERM", "xterm")]] {
+            let ended = hutch.call_with(&line.split(' ').collect::<Vec<_>>(), "", environment);
+            assert_eq!(ended.status, 0, "{ended:?}");
+            assert!(!ended.stdout.starts_with('{') && !ended.stdout.contains('\u{1b}'), "{ended:?}");
+        }
+    }
+    let chosen = hutch.call_with(&["list"], "", &[("HUTCH_FORMAT", "human")]);
+    assert_eq!(chosen.stdout, "nothing\n");
+    let back = hutch.call_with(&["list", "--agent"], "", &[("HUTCH_FORMAT", "human")]);
+    assert!(back.stdout.starts_with('{'));
+    let failed = hutch.line("check nothing --human");
+    assert!(failed.stderr.starts_with("error: ") && failed.stdout.is_empty());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let hutch = Hutch::new();
+    let mut child = hutch.command().arg("--help").stdin(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn completions_and_manual_pages_are_made_for_every_shell_and_command() {
+    let hutch = Hutch::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = hutch.line(&format!("completions {shell} --human")).stdout;
+        assert!(script.contains("hutch") && script.contains("explain-error"), "{shell}");
+    }
+    assert!(hutch.line("man --human").stdout.contains(".TH hutch"));
+    assert!(
+        hutch.line("man issue create --human").stdout.contains("--message")
+            || hutch.line("man issue create --human").stdout.contains("\\-\\-message")
+    );
+    assert_eq!(hutch.line("man nosuch").code(), "USAGE");
+}

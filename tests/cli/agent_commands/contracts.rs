@@ -1,0 +1,154 @@
+//! What packages say of themselves, and that it is held to be true.
+
+use crate::program::Hutch;
+use serde_json::{Value, json};
+
+fn packages(hutch: &Hutch) -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in std::fs::read_dir(hutch.root().join("packages")).unwrap() {
+        found.push(format!("packages/{}", folder.unwrap().file_name().into_string().unwrap()));
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_example_of_every_package_ends_as_it_says() {
+    let all = Hutch::new();
+    for package in packages(&all) {
+        let hutch = Hutch::new();
+        let examples = hutch.line(&format!("examples {package}")).result();
+        let items = examples["items"].as_array().unwrap();
+        assert!(!items.is_empty(), "{package}");
+        for example in items {
+            let mut words = vec![
+                "run".to_owned(),
+                "--yes".to_owned(),
+                "--contract".to_owned(),
+                "schema".to_owned(),
+                package.clone(),
+            ];
+            words.extend(example["arguments"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()));
+            let ended = hutch.call(&words);
+            assert_eq!(ended.status as i64, example["exit_status"].as_i64().unwrap(), "{words:?}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+fn every_code_of_every_package_is_explained() {
+    let hutch = Hutch::new();
+    for package in packages(&hutch) {
+        let meta = hutch.line(&format!("meta {package}")).result();
+        for command in meta["commands"].as_array().unwrap() {
+            for failure in command["failures"].as_array().unwrap() {
+                let code = failure["code"].as_str().unwrap();
+                let told = hutch.line(&format!("explain-error {package} {code}")).result();
+                assert_eq!(told["meanings"][0]["fix"], failure["fix"]);
+            }
+        }
+    }
+    assert_eq!(hutch.line("explain-error packages/todo FUEL_LIMIT").code(), "NOT_FOUND");
+    let near = hutch.line("explain-error FUEL_LIMT").error();
+    assert_eq!(near["fixes"][0]["cmd"], "hutch explain-error FUEL_LIMIT");
+}
+
+#[test]
+fn arguments_that_break_the_contract_never_reach_the_guest() {
+    let hutch = Hutch::new();
+    for (line, kind, fix) in [
+        ("list --stauts open", "unknown_flag", None),
+        ("lst", "unknown_command", Some("hutch run packages/todo list")),
+        ("list --status opne", "not_a_choice", Some("hutch run packages/todo list --status open")),
+        ("list --limit ten", "wrong_type", None),
+        ("add", "missing", None),
+    ] {
+        let ended = hutch.line(&format!("run packages/todo {line}"));
+        let error = ended.error();
+        assert_eq!((error["code"].as_str(), ended.status), (Some("ARGUMENT_INVALID"), 2), "{line}");
+        assert_eq!(error["details"]["violations"][0]["kind"], kind, "{line}");
+        if let Some(fix) = fix {
+            assert_eq!(error["fixes"][0]["cmd"], fix);
+            let words: Vec<&str> = fix.split(' ').skip(1).collect();
+            let mended = hutch.call(&words);
+            assert_eq!(mended.status, 0, "the fix works: {mended:?}");
+        }
+    }
+    // Waived, the guest answers in its own words, with the same status.
+    let waived = hutch.line("run --unchecked packages/todo add");
+    assert_eq!((waived.status, waived.json()["error"]["code"].as_str()), (2, Some("MISSING_ARGUMENT")));
+}
+
+#[test]
+fn what_every_program_understands_still_reaches_the_guest() {
+    let hutch = Hutch::new();
+    for line in ["run packages/todo --help", "run packages/todo list --help", "run packages/todo --version"] {
+        assert_eq!(hutch.line(line).status, 0, "{line}");
+    }
+    assert_eq!(hutch.line("run --contract any packages/todo list --human").status, 0);
+}
+
+#[test]
+fn answers_are_held_to_their_schema_on_request() {
+    let hutch = Hutch::new();
+    let package = hutch.scratch().join("broken");
+    copy(&hutch.root().join("packages/todo"), &package);
+    let file = package.join("schemas/commands.json");
+    let mut contract: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    contract["commands"][1]["outputSchema"] = json!({"type": "object", "required": ["nothing"]});
+    std::fs::write(&file, contract.to_string()).unwrap();
+    let package = package.display().to_string();
+    assert_eq!(hutch.call(&["run", &package, "list"]).status, 0);
+    let held = hutch.call(&["run", "--contract", "schema", &package, "list"]);
+    assert_eq!((held.code().as_str(), held.status), ("CONTRACT_VIOLATION", 46));
+    assert_eq!(hutch.call(&["run", "--contract", "schema", &package, "list", "--fields", "id"]).status, 0);
+    assert_eq!(hutch.call(&["run", "--contract", "schema", "--unchecked", &package, "nosuch"]).code(), "USAGE");
+}
+
+pub(crate) fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn tools_for_another_protocol_name_every_command() {
+    let hutch = Hutch::new();
+    let tools = hutch.line("meta packages/todo --export mcp").result();
+    let tools = tools["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 11);
+    let remove = tools.iter().find(|tool| tool["name"] == "todo_remove").unwrap();
+    assert_eq!(remove["annotations"]["destructiveHint"], true);
+    for tool in tools {
+        assert!(
+            jsonschema::validator_for(&tool["inputSchema"]).is_ok()
+                && jsonschema::validator_for(&tool["outputSchema"]).is_ok()
+        );
+    }
+}
+
+#[test]
+fn from_words_to_a_result_without_a_manual() {
+    let hutch = Hutch::new();
+    assert_eq!(hutch.line("install packages/todo").status, 0);
+    let found = hutch.call(&["find", "note a new task"]).result();
+    let best = &found["items"][0];
+    assert_eq!(
+        (best["call"].as_str(), best["command"].as_str(), best["effect"].as_str()),
+        (Some("todo"), Some("add"), Some("write"))
+    );
+    let meta = best["meta"].as_str().unwrap().split(' ').skip(1).collect::<Vec<_>>();
+    let meta = hutch.call(&meta).result();
+    let inputs = meta["commands"][0]["inputs"].as_array().unwrap();
+    assert!(inputs.iter().any(|input| input["name"] == "title" && input["required"] == true));
+    let added = hutch.call(&["run", "todo", "add", "Write docs"]);
+    assert_eq!((added.status, added.json()["items"][0]["id"].as_str()), (0, Some("td_0001")));
+    let title = hutch.call(&["run", "--query", "output.items[0].title", "todo", "list"]);
+    assert_eq!(title.stdout, "\"Write docs\"\n");
+}

@@ -1,0 +1,119 @@
+//! Packages that have a home.
+
+use crate::contracts::copy;
+use crate::program::Hutch;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// A copy of the to-do package with other front matter.
+fn changed(hutch: &Hutch, name: &str, from: &str, to: &str) -> PathBuf {
+    let package = hutch.scratch().join(name);
+    copy(&hutch.root().join("packages/todo"), &package);
+    let file = package.join("APP.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains(from));
+    std::fs::write(file, text.replacen(from, to, 1)).unwrap();
+    package
+}
+
+fn word(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[test]
+fn an_installed_package_is_called_by_its_slug_and_keeps_its_state() {
+    let hutch = Hutch::new();
+    let preview = hutch.line("install packages/todo --dry-run").result();
+    assert_eq!(preview["asks"], json!(["state:state"]));
+    assert_eq!(hutch.line("list").result()["items"], json!([]));
+    let made = hutch.line("install packages/todo").result();
+    assert_eq!(made["digest"], preview["digest"]);
+    assert_eq!(hutch.line("install packages/todo").code(), "ALREADY_EXISTS");
+    assert_eq!(hutch.call(&["run", "todo", "add", "x"]).status, 0);
+    assert_eq!(hutch.line("update packages/todo").status, 0);
+    assert_eq!(hutch.line("remove todo").code(), "CONFIRMATION_REQUIRED");
+    assert_eq!(hutch.line("remove todo --quiet").code(), "CONFIRMATION_REQUIRED");
+    assert_eq!(hutch.line("remove todo --dry-run").result()["dry_run"], true);
+    assert_eq!(hutch.line("remove todo --yes").status, 0);
+    assert_eq!(hutch.line("run todo list").code(), "PACKAGE_NOT_FOUND");
+    assert_eq!(hutch.line("install packages/todo").status, 0);
+    assert_eq!(hutch.line("run todo list").json()["count"], 1);
+    let near = hutch.line("run todi list").error();
+    assert_eq!(near["suggestion"], "did you mean todo?");
+}
+
+#[test]
+fn what_was_installed_is_what_runs() {
+    let hutch = Hutch::new();
+    let digest = hutch.line("install packages/todo").result()["digest"].as_str().unwrap().to_owned();
+    let file = hutch.home().join("packages/todo").join(digest).join("APP.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text + "\nOne more line.\n").unwrap();
+    assert_eq!(hutch.line("run todo list").code(), "PACKAGE_CHANGED");
+    assert_eq!(hutch.line("doctor").status, 50);
+    assert_eq!(hutch.line("update packages/todo").status, 0);
+    assert_eq!(hutch.line("run todo list").status, 0);
+}
+
+#[test]
+fn an_update_that_asks_for_more_is_refused_until_it_is_granted() {
+    let hutch = Hutch::new();
+    assert_eq!(hutch.line("install packages/todo").status, 0);
+    let more = changed(&hutch, "more", "  hutch:\n", "  hutch:\n    env: [TOKEN, REGION]\n");
+    let before: Value = hutch.line("list").result();
+    let refused = hutch.call(&["update", &word(&more)]);
+    assert_eq!(refused.error()["details"]["needs_grant"], json!(["env:REGION", "env:TOKEN"]));
+    assert_eq!(refused.status, 30);
+    assert_eq!(hutch.call(&["update", &word(&more), "--grant", "env:TOKEN"]).status, 30);
+    assert_eq!(hutch.call(&["update", &word(&more), "--grant", "env:OTHER"]).code(), "USAGE");
+    assert_eq!(hutch.line("list").result(), before, "a refusal changes nothing");
+    assert_eq!(hutch.call(&["update", &word(&more), "--grant", "env:TOKEN", "--grant", "env:REGION"]).status, 0);
+    // Granted once, it is not asked again.
+    assert_eq!(hutch.call(&["update", &word(&more)]).status, 0);
+    assert_eq!(hutch.line("remove todo --yes").status, 0);
+    assert_eq!(hutch.call(&["install", &word(&more)]).code(), "CONFIRMATION_REQUIRED");
+    assert_eq!(hutch.call(&["install", &word(&more), "--yes"]).status, 0);
+}
+
+#[test]
+fn a_package_with_errors_is_not_installed() {
+    let hutch = Hutch::new();
+    let broken = changed(&hutch, "broken", "version: 0.1.0", "version: one");
+    let refused = hutch.call(&["install", &word(&broken)]);
+    assert_eq!(refused.code(), "PACKAGE_INVALID");
+    assert!(!hutch.home().join("packages").exists());
+}
+
+#[test]
+fn discovery_reads_no_more_than_its_tier() {
+    let hutch = Hutch::new();
+    let package = changed(&hutch, "tiers", "slug: todo", "slug: todo");
+    std::fs::remove_dir_all(package.join("app")).unwrap();
+    std::fs::remove_dir_all(package.join("schemas")).unwrap();
+    let listed = hutch.call(&["catalog", &word(&package)]).result();
+    assert_eq!(listed["items"][0]["slug"], "todo");
+    assert_eq!(listed["items"][0]["trust"], "local");
+    let found = hutch.call(&["find", "remove", "--in", &word(&package)]).result();
+    assert_eq!(found["items"][0]["command"], "remove");
+    assert_eq!(found["items"][0]["confirmation_required"], true);
+    let shown = hutch.call(&["show", &word(&package), "--skill", "todo-usage"]).result();
+    assert!(shown["skills"][0]["content"].as_str().unwrap().contains("Look before you act"));
+}
+
+#[test]
+fn a_new_package_runs_and_passes_its_check() {
+    let hutch = Hutch::new();
+    let scratch = word(&hutch.scratch());
+    assert_eq!(hutch.call(&["init", "notes", "--in", &scratch, "--dry-run"]).status, 0);
+    assert!(!hutch.scratch().join("notes").exists());
+    let made = hutch.call(&["init", "notes", "--in", &scratch]).result();
+    let package = made["package"].as_str().unwrap();
+    let checked = hutch.call(&["check", package]).result();
+    assert_eq!((&checked["errors"], &checked["warnings"]), (&json!(0), &json!(0)), "{checked}");
+    let greeted = hutch.call(&["run", "--contract", "schema", package, "greet", "Ada", "--shout"]);
+    assert_eq!(greeted.json()["greeting"], "HELLO, ADA!");
+    assert_eq!(hutch.call(&["run", "--unchecked", package, "nosuch"]).status, 1);
+    assert_eq!(hutch.call(&["init", "notes", "--in", &scratch]).code(), "ALREADY_EXISTS");
+    let near = hutch.call(&["init", "My Notes", "--in", &scratch]).error();
+    assert_eq!(near["fixes"][0]["cmd"], "hutch init my-notes");
+}

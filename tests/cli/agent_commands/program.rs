@@ -1,0 +1,112 @@
+//! The program under test.
+
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// No call may take longer: nothing here waits for anybody.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How a call ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ended {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The `result` of an answer that went well.
+    #[track_caller]
+    pub(crate) fn result(&self) -> Value {
+        assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{self:?}");
+        self.json()["result"].take()
+    }
+
+    /// The error of a call that failed as errors must: one object on stderr, nothing on stdout.
+    #[track_caller]
+    pub(crate) fn error(&self) -> Value {
+        assert_eq!(self.stdout, "", "{self:?}");
+        let error: Value = serde_json::from_str(&self.stderr).unwrap_or_else(|error| panic!("{error}: {self:?}"));
+        for field in ["code", "message", "suggestion"] {
+            assert!(error[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {self:?}");
+        }
+        assert_eq!(error["error"], true, "{self:?}");
+        assert!(error["fixes"].as_array().is_some_and(|fixes| !fixes.is_empty()), "{self:?}");
+        assert_ne!(self.status, 0, "{self:?}");
+        error
+    }
+
+    #[track_caller]
+    pub(crate) fn code(&self) -> String {
+        self.error()["code"].as_str().unwrap().to_owned()
+    }
+}
+
+/// The program, with a home that nobody else has.
+pub(crate) struct Hutch {
+    home: tempfile::TempDir,
+    folder: PathBuf,
+}
+
+impl Hutch {
+    pub(crate) fn new() -> Hutch {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+        Hutch { home: tempfile::tempdir().unwrap(), folder: root }
+    }
+
+    /// A folder that is removed with the home.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        let folder = self.home.path().join("scratch");
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.home.path().join("hutch")
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hutch"));
+        let cache = std::env::temp_dir().join("hutch-test-cache");
+        command.env_clear().env("HOME", self.home.path()).env("HUTCH_HOME", self.home()).env("XDG_CACHE_HOME", cache);
+        command.current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn call<S: AsRef<str>>(&self, arguments: &[S]) -> Ended {
+        self.call_with(arguments, "", &[])
+    }
+
+    /// One line, split at spaces.
+    pub(crate) fn line(&self, line: &str) -> Ended {
+        self.call(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    pub(crate) fn call_with<S: AsRef<str>>(&self, arguments: &[S], stdin: &str, environment: &[(&str, &str)]) -> Ended {
+        let mut command = self.command();
+        command.args(arguments.iter().map(AsRef::as_ref)).envs(environment.iter().copied()).stdin(Stdio::piped());
+        let started = Instant::now();
+        let mut child = command.spawn().unwrap();
+        // A program that does not read closes the pipe: that is its right.
+        let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        assert!(started.elapsed() < PATIENCE);
+        Ended {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
