@@ -1,6 +1,8 @@
 //! Gathers what the project holds for agents, so that the program can hold itself to the rules about it: files that are not there
 //! are not gathered, and those rules then fail.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -77,7 +77,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         "STDIN_LIMIT" => machine.probe(&["--limit", "stdin_bytes=1", "--stdin-text", "ab"], &["stdin"]),
         "ARGUMENT_LIMIT" => limited("argument_bytes=10", &["args", "0123456789"]),
         "ARGUMENT_REFUSED" => machine.todo(&["add", "a\u{7}b"]),
-        "ARGUMENT_INVALID" => machine.todo(&["add"]),
+        "ARGUMENT_INVALID" => machine.run(["run", &todo(), "add"]),
         "PACKAGE_INVALID" => {
             let package = package::with_manifest(machine, "package", "slug: probe", "slug: -");
             machine.guest(&[package.to_str()?, "return-ok"])

@@ -1,5 +1,7 @@
 //! The `hutch` program from outside: what a person or another program sees of it, and what it leaves behind. Every test has a
 //! folder of its own for home, state and whatever it needs, and starts the program with an empty environment.
+
+#![allow(clippy::zero_repeat_side_effects, clippy::cloned_ref_to_slice_refs, reason = "the plain form reads better")]
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(
     clippy::expect_used,

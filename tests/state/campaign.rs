@@ -2,6 +2,8 @@
 //! the ledger's chain is whole, and what was acknowledged is there.
 //!
 //! `HUTCH_CRASH_RUNS` and `HUTCH_WRITES` say how much; the defaults are those of CI.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
 mod common;

@@ -1,5 +1,6 @@
 //! What the tests of this folder share: the program in a home of its own, with nothing of the surroundings.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part of this module")]
 
 use serde_json::Value;

@@ -1,4 +1,6 @@
 //! Real folders, granted with `--mount`: what a guest can and can't do in one, and that nothing outside it is reached.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
 mod common;

@@ -1,6 +1,8 @@
 //! Answers for people: aligned tables and plain lines. Colour is one thing only, a bold heading, and only on a terminal whose
 //! owner has not set NO_COLOR.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use serde_json::Value;
 use std::io::{self, IsTerminal};
 

@@ -1,5 +1,7 @@
 //! Feedback, kept on this machine: one JSON file for each issue below `<home>/issues` (rules F1 to F8).
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::output::Fault;
 use cap_std::fs::{Dir, OpenOptions};
 use clap::ValueEnum;

@@ -32,6 +32,7 @@ use shaping::Shaping;
 use std::process::ExitCode;
 use words::Words;
 
+#[allow(clippy::disallowed_methods, reason = "the program's words are its own")]
 fn main() -> ExitCode {
     let words: Vec<String> = match std::env::args_os().map(std::ffi::OsString::into_string).collect() {
         Ok(words) => words,

@@ -1,6 +1,8 @@
 //! Printing: data on standard output, one error on standard error, for programs or for people. Bytes that a guest wrote reach a
 //! terminal without their control characters.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::arguments::Global;
 use crate::shaping::Shaping;
 use hutch::Failure;

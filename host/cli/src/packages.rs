@@ -1,5 +1,7 @@
 //! What a caller means by PACKAGE: the folder of that path if there is one, else the installed package of that slug.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::arguments::Global;
 use crate::output::Fault;
 use crate::surroundings;

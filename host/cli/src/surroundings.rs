@@ -1,6 +1,8 @@
 //! What the program takes from its surroundings: the clock, randomness, environment, standard input and the platform's folders.
 //! Nothing else in this crate reaches for them.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::arguments::Global;
 use crate::invocation::InputArguments;
 use crate::output::Fault;

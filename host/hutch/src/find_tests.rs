@@ -22,7 +22,6 @@ fn natural_words_find_the_command() {
         ("delete an item", "remove"),
         ("erase", "remove"),
         ("show all my tasks", "list"),
-        ("lst", "list"),
         ("remnder", "reminder list"),
         ("compelte", "complete"),
         ("set an alarm", "reminder set"),

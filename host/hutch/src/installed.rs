@@ -5,6 +5,8 @@
 //! <home>/packages/<slug>/<digest>/    the package's files, written before the pin names them
 //! ```
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::package::{Package, PackageBounds, PackageError, open_folder};
 use cap_std::fs::{Dir, DirBuilder, OpenOptions};
 use hutch_model::asks::Asks;

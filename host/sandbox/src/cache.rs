@@ -2,6 +2,8 @@
 //! together with the key they were made for; anything else is as good as absent. A cache that can't be used costs time and
 //! nothing else: no failure here reaches a caller.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use hutch_model::digest::{Digest, Hasher, Kind};

@@ -1,6 +1,8 @@
 //! From component to artifact. Compiling untrusted code can take long and much memory, so programs that can start themselves do
 //! it in a child, which is killed when its time is up; embedders that can't, do it where they are.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::engine;
 use crate::shape::{self, Payloads, ShapeError};
 use crate::{adapter, program::LoadError};

@@ -1,5 +1,7 @@
 //! A component that is ready to run, and the sandbox that makes it so.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::cache::ArtifactCache;
 use crate::compile::{Compile, compile};
 use crate::engine;

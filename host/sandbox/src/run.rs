@@ -1,5 +1,7 @@
 //! One run: the whole life of a guest, on a thread whose stack is ours to size, under a deadline that is kept from outside it.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::ending::{Stopped, classify};
 use crate::engine;
 use crate::guest::Guest;

@@ -7,6 +7,8 @@
 //! <home>/instances/<slug>/<instance>/<volume>/     the plain directory of a volume
 //! ```
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::error::StoreError;
 use crate::names::InstanceName;
 use cap_std::ambient_authority;

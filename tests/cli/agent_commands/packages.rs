@@ -1,5 +1,7 @@
 //! Packages that have a home.
 
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+
 use crate::contracts::copy;
 use crate::program::Hutch;
 use serde_json::{Value, json};

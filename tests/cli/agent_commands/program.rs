@@ -1,5 +1,7 @@
 //! The program under test.
 
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};

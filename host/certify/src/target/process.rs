@@ -1,6 +1,8 @@
 //! A native program as a child process: no shell, an environment of its own, bounded time and output. Also this program itself, of
 //! which every call may be made because it keeps everything below the home that it is given.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, Target, TargetError};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use serde_json::Value;

@@ -1,5 +1,7 @@
 //! `hutch doctor`: whether this machine and this home are fit, one check after the other. Changes nothing.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::arguments::Global;
 use crate::output::{Fault, Output};
 use crate::{human, issues::Issues, packages, surroundings};

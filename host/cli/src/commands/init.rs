@@ -1,6 +1,8 @@
 //! `hutch init`: a new package from a template: `NAME/package` runs and passes its check as it is, `NAME/guest` is the source that
 //! its component was built from.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::arguments::Global;
 use crate::output::{Fault, Output};
 use crate::{human, quote};

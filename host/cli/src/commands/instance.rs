@@ -1,5 +1,7 @@
 //! Which instance of which package a command is about.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use super::open_package;
 use crate::arguments::Global;
 use crate::output::Fault;

@@ -3,6 +3,8 @@
 //! `user_version` is the number of migrations that were applied; a database with more than this version knows is left
 //! alone. Each opening brings the tables up to date in one transaction. Never change a migration that was released: add one.
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use super::pool::{BUSY_TIMEOUT, IfMissing};
 use crate::error::StoreError;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};

@@ -53,6 +53,8 @@ use hutch_model::snapshot::{self, Entry, Name, ObjectError, Objects, Totals, emp
 const NODE_BYTES: u64 = 256;
 /// Counted for each name in a folder that was read, beside the name's own bytes.
 const SLOT_BYTES: u64 = 128;
+/// How many names that are not there are remembered, in all folders: at most 1 MiB.
+const MISSED_NAMES: usize = 4096;
 /// How many objects of snapshots are kept at hand.
 const CACHED_OBJECTS: usize = 32;
 
@@ -84,12 +86,12 @@ enum What {
 }
 
 impl What {
-    /// What it counts for in memory beside [`NODE_BYTES`]; the entries of a folder not included, the names it does not have are.
+    /// What it counts for in memory beside [`NODE_BYTES`]; the entries of a folder not included.
     fn memory_bytes(&self) -> u64 {
         match self {
             What::File(content) => content.memory_bytes(),
             What::Link(target) => target.len() as u64,
-            What::Folder(folder) => folder.missed.iter().map(|name| SLOT_BYTES + name.as_str().len() as u64).sum(),
+            What::Folder(_) => 0,
         }
     }
 }
@@ -153,6 +155,8 @@ pub(crate) struct FileSystem {
     volumes: Vec<Volume>,
     usage: Totals,
     next_serial: u64,
+    /// Names that folders remember not to have.
+    missed: usize,
 }
 
 impl FileSystem {
@@ -169,6 +173,7 @@ impl FileSystem {
             volumes: Vec::new(),
             usage: Totals::default(),
             next_serial: 1,
+            missed: 0,
         };
         let now_ns = invocation.clock_start().unix_ns();
         for (volume, (name, access)) in invocation.preopens().iter().enumerate() {
@@ -176,7 +181,12 @@ impl FileSystem {
             // What a real folder holds already is not the guest's to account for; what it adds there is.
             let totals = match access {
                 Access::ReadWrite if !invocation.mounts().contains(name) => {
-                    read_tree(&*files.objects, &before)?.totals()
+                    let tree = read_tree(&*files.objects, &before)?;
+                    if tree.entries().is_empty() && before != empty_tree() {
+                        let reason = "holds nothing".into();
+                        return Err(ObjectError { digest: before, kind: Kind::Tree, reason });
+                    }
+                    tree.totals()
                 }
                 _ => Totals::default(),
             };
@@ -335,14 +345,20 @@ impl World {
         Ok(Some(id))
     }
 
-    /// Remembers that a name was looked up and is not there.
+    /// Remembers that a name was looked up and is not there. After so many, the folder counts as listed instead.
     fn miss(&mut self, folder: NodeId, name: &str) -> Result<(), Failure> {
-        if self.files.folder(folder)?.missed.contains(name) {
+        let room = self.files.missed < MISSED_NAMES;
+        let into = self.files.folder_mut(folder)?;
+        if into.listed || into.missed.contains(name) {
             return Ok(());
         }
-        let Ok(missed) = Name::new(name) else { return Ok(()) };
-        self.meter.take_memory_or_stop(SLOT_BYTES + name.len() as u64)?;
-        self.files.folder_mut(folder)?.missed.insert(missed);
+        match Name::new(name) {
+            Ok(missed) if room => {
+                into.missed.insert(missed);
+                self.files.missed += 1;
+            }
+            _ => into.listed = true,
+        }
         Ok(())
     }
 
