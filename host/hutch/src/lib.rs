@@ -7,6 +7,9 @@
 //! [`Host::verify`]).
 //!
 //! It prints nothing and reads no clock, no environment and no randomness: those are in the call.
+//!
+//! What follows is the page for builders, on all crates.
+#![doc = include_str!("../../README.md")]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
 mod again;
