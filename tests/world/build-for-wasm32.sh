@@ -10,7 +10,7 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/world-for-wasm32"
 build() {
     cargo=$1
     shift
-    "$cargo" build --locked -p hutch-world --lib --target "$target" "$@"
+    "$cargo" build --locked --release -p hutch-world --lib --target "$target" "$@"
 }
 
 if command -v rustup >/dev/null && rustup target list --installed | grep -qx "$target"; then
