@@ -1,6 +1,6 @@
 //! What changed between two snapshots. Folders with equal digests are not read.
 
-use super::{Node, ObjectError, Objects, Tree, read_tree};
+use super::{DEPTH_MAX, Node, ObjectError, Objects, Tree, read_tree};
 use crate::digest::Digest;
 use serde::{Deserialize, Serialize};
 
@@ -31,35 +31,25 @@ pub struct PathChange {
 /// something in it changes.
 ///
 /// # Errors
-/// An object is missing or damaged.
+/// An object is missing or damaged, or folders differ more than [`DEPTH_MAX`] deep.
 pub fn diff(objects: &dyn Objects, before: &Digest, after: &Digest) -> Result<Vec<PathChange>, ObjectError> {
     let mut changes = Vec::new();
     if before != after {
         let (before, after) = (read_tree(objects, before)?, read_tree(objects, after)?);
-        diff_trees(objects, "", &before, &after, &mut changes)?;
+        diff_trees(objects, ("", 0), &before, &after, &mut changes)?;
     }
     Ok(changes)
 }
 
 fn diff_trees(
     objects: &dyn Objects,
-    prefix: &str,
+    (prefix, level): (&str, usize),
     before: &Tree,
     after: &Tree,
     changes: &mut Vec<PathChange>,
 ) -> Result<(), ObjectError> {
-    let mut old = before.entries().iter().peekable();
-    let mut new = after.entries().iter().peekable();
-    loop {
-        let order = match (old.peek(), new.peek()) {
-            (None, None) => return Ok(()),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(a), Some(b)) => a.name.cmp(&b.name),
-        };
-        let was = if order.is_le() { old.next() } else { None };
-        let is = if order.is_ge() { new.next() } else { None };
-        let Some(entry) = is.or(was) else { return Ok(()) };
+    for (was, is) in before.beside(after) {
+        let Some(entry) = is.or(was) else { continue };
         let path = format!("{prefix}{}", entry.name);
         let below = format!("{path}/");
         let mut say = |change| changes.push(PathChange { path: path.clone(), change });
@@ -86,11 +76,15 @@ fn diff_trees(
                 (folder(a), folder(b))
             }
         };
-        if old_tree.is_some() || new_tree.is_some() {
+        if let Some(tree) = old_tree.or(new_tree) {
+            if level == DEPTH_MAX {
+                return Err(ObjectError::too_deep(*tree));
+            }
             let read = |tree: Option<&Digest>| tree.map_or(Ok(Tree::default()), |tree| read_tree(objects, tree));
-            diff_trees(objects, &below, &read(old_tree)?, &read(new_tree)?, changes)?;
+            diff_trees(objects, (&below, level + 1), &read(old_tree)?, &read(new_tree)?, changes)?;
         }
     }
+    Ok(())
 }
 
 fn folder(node: Option<&Node>) -> Option<&Digest> {
@@ -155,6 +149,32 @@ mod tests {
             let found = diff(&objects, &a, &b).unwrap();
             let found: Vec<_> = found.iter().map(|change| (change.path.as_str(), change.change)).collect();
             assert_eq!(found, *expect, "{before:?} -> {after:?}");
+        }
+    }
+
+    /// `depth` folders within each other, with `content` in the innermost.
+    fn nested(objects: &mut MemoryObjects, depth: usize, content: &str) -> Digest {
+        let mut outer = volume(objects, &[&format!("f={content}")]);
+        let mut node = objects.insert_tree(&read_tree(objects, &outer).unwrap());
+        for _ in 0..depth {
+            let entry = Entry { name: Name::new("d").unwrap(), modified_ns: 0, node };
+            node = objects.insert_tree(&Tree::new(vec![entry]).unwrap());
+        }
+        if let Node::Folder { tree, .. } = node {
+            outer = tree;
+        }
+        outer
+    }
+
+    #[test]
+    fn trees_that_are_too_deep_end_the_comparison_and_nothing_else() {
+        let mut objects = MemoryObjects::default();
+        let mut pair = |depth| (nested(&mut objects, depth, "1"), nested(&mut objects, depth, "2"));
+        let (deep, too_deep, far_too_deep) = (pair(DEPTH_MAX), pair(DEPTH_MAX + 1), pair(100_000));
+        assert_eq!(diff(&objects, &deep.0, &deep.1).unwrap().len(), 1);
+        for (before, after) in [too_deep, far_too_deep] {
+            let error = diff(&objects, &before, &after).unwrap_err();
+            assert!(error.reason.contains("1024 folders deep"), "{error}");
         }
     }
 }

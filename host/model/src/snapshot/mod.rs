@@ -22,6 +22,9 @@ pub const CHUNK_BYTES: u64 = 64 * 1024;
 /// Digests in one list; the last list of a level may be shorter.
 pub const LIST_PARTS: u64 = 256;
 
+/// Folders within folders that two snapshots are compared in, or that are written to a disk: each level is a call.
+pub const DEPTH_MAX: usize = 1024;
+
 /// Where the content of trees, lists and chunks comes from.
 pub trait Objects: Send + Sync {
     /// The bytes that `digest` names. An implementation that reads from outside checks them against the digest.
@@ -41,6 +44,13 @@ pub struct ObjectError {
     pub kind: Kind,
     /// Why it could not be had.
     pub reason: String,
+}
+
+impl ObjectError {
+    /// A folder that lies deeper than [`DEPTH_MAX`].
+    pub fn too_deep(digest: Digest) -> ObjectError {
+        ObjectError { digest, kind: Kind::Tree, reason: format!("is more than {DEPTH_MAX} folders deep") }
+    }
 }
 
 /// Objects held in memory.

@@ -1,6 +1,7 @@
 //! One folder of a snapshot, and its bytes.
 
 use crate::digest::Digest;
+use std::cmp::Ordering;
 
 /// Bytes of the longest name.
 pub(super) const NAME_BYTES_MAX: usize = 255;
@@ -171,6 +172,20 @@ impl Tree {
     /// The entry with this name.
     pub fn get(&self, name: &str) -> Option<&Entry> {
         self.0.binary_search_by(|entry| entry.name.as_str().cmp(name)).ok().map(|at| &self.0[at])
+    }
+
+    /// The entries of both folders by name, those of one name together.
+    pub fn beside<'a>(&'a self, other: &'a Tree) -> impl Iterator<Item = (Option<&'a Entry>, Option<&'a Entry>)> {
+        let (mut ours, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
+        std::iter::from_fn(move || {
+            let order = match (ours.peek(), theirs.peek()) {
+                (None, None) => return None,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(a), Some(b)) => a.name.cmp(&b.name),
+            };
+            Some((ours.next_if(|_| order.is_le()), theirs.next_if(|_| order.is_ge())))
+        })
     }
 
     /// What the folder amounts to.

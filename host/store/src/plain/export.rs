@@ -3,12 +3,11 @@
 use super::disk::{self, Disk};
 use super::links::stays_inside;
 use super::scan::Bounds;
-use super::steps::DEPTH_MAX;
 use crate::error::StoreError;
 use cap_std::fs::Dir;
 use hutch_model::digest::Digest;
 use hutch_model::limits::Limit;
-use hutch_model::snapshot::{Node, ObjectError, Objects, Totals, read_file, read_tree};
+use hutch_model::snapshot::{DEPTH_MAX, Node, ObjectError, Objects, Totals, read_file, read_tree};
 use std::io;
 use std::path::Path;
 

@@ -6,7 +6,6 @@ use super::disk::{self, Form, Stamp};
 use super::handles::Handles;
 use super::links::stays_inside;
 use super::stamps::{self, Mark, Note, Shown};
-use super::steps::DEPTH_MAX;
 use crate::error::StoreError;
 use crate::names::VolumeName;
 use crate::store::Store;
@@ -15,7 +14,8 @@ use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
 use hutch_model::limits::Limit;
 use hutch_model::snapshot::{
-    CHUNK_BYTES, Entry, MemoryObjects, Name, Node, ObjectError, Objects, PathChange, Totals, Tree, diff, read_tree,
+    CHUNK_BYTES, DEPTH_MAX, Entry, MemoryObjects, Name, Node, ObjectError, Objects, PathChange, Totals, Tree, diff,
+    read_tree,
 };
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
