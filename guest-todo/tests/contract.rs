@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use guest_todo::calendar::Instant;
 use guest_todo::contract::{Effect, Parameter, ValueType};
@@ -13,7 +13,7 @@ use guest_todo::{Reply, run};
 use serde_json::Value;
 
 fn package() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../packages/todo")
+    PathBuf::from("../packages/todo")
 }
 
 fn read(path: &str) -> String {

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+    Path::new("../..").canonicalize().expect("tests begin in the folder of their crate").join(path)
 }
 
 fn certify(home: &TempDir, args: &[&str]) -> Output {

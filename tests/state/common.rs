@@ -77,5 +77,5 @@ impl Home {
 }
 
 pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    Path::new("../..").canonicalize().expect("tests begin in the folder of their crate")
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 fn crate_folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(".")
 }
 
 fn sources(folder: &Path, all: &mut Vec<PathBuf>) {

@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_folder_is_embedded() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agent");
+        let folder = std::path::Path::new("../../agent");
         for (inner, known) in [("rules", &RULES[..]), ("skills", &SKILLS[..])] {
             let mut found: Vec<String> = std::fs::read_dir(folder.join(inner))
                 .unwrap()

@@ -4,8 +4,8 @@ use super::*;
 use crate::package::{Outline, open_folder};
 
 fn todo() -> Vec<KnownCommand> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/todo");
-    let outline = Outline::open(open_folder(&folder).unwrap()).unwrap();
+    let folder = std::path::Path::new("../../packages/todo");
+    let outline = Outline::open(open_folder(folder).unwrap()).unwrap();
     let contract = outline.contract().unwrap().unwrap();
     commands(outline.manifest(), Some(contract.contract()), "todo", "installed")
 }

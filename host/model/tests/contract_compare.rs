@@ -7,7 +7,7 @@ use hutch_model::diagnostic::{Code, Diagnostic};
 use hutch_model::manifest::{self, Manifest};
 
 fn file() -> ContractFile {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/manifests/good.commands.json");
+    let path = "../../tests/manifests/good.commands.json";
     contract::parse(&std::fs::read_to_string(path).unwrap(), "schemas/commands.json").0.unwrap()
 }
 

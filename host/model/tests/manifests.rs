@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/manifests")
+    PathBuf::from("../../tests/manifests")
 }
 
 /// All input files with this ending, by name.

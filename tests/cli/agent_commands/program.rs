@@ -60,7 +60,7 @@ pub(crate) struct Hutch {
 
 impl Hutch {
     pub(crate) fn new() -> Hutch {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+        let root = Path::new("../..").canonicalize().unwrap();
         Hutch { home: tempfile::tempdir().unwrap(), folder: root }
     }
 

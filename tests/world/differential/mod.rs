@@ -13,7 +13,7 @@ use differences::{DIFFERENCES, explain};
 use reference::Reference;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Operations in one run on a fresh volume.
 const RUN: usize = 120;
@@ -117,7 +117,7 @@ fn short(value: &impl std::fmt::Debug) -> String {
 }
 
 fn regressions() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/world/regressions")
+    PathBuf::from("../../tests/world/regressions")
 }
 
 /// Keeps a list as data, for `what_disagreed_once_agrees` to find, and says what is wrong with it.

@@ -6,8 +6,7 @@ use super::*;
 use crate::contract::{CONTRACT_FILE, ContractFile, parse};
 
 fn todo() -> ContractFile {
-    let text =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packages/todo/schemas/commands.json"));
+    let text = std::fs::read_to_string("../../packages/todo/schemas/commands.json");
     parse(&text.unwrap(), CONTRACT_FILE).0.unwrap()
 }
 
