@@ -53,6 +53,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             assert!(made.is_ok_and(|made| made.success()));
             machine.run(["certify", "--program", "./program"])
         }
+        "GUEST_FAILED" => machine.run(["plan", &todo(), "complete", "td_9999"]),
         "VERIFY_FAILED" => {
             // What a run read is changed behind the ledger's back.
             let resources = "    resources:\n      - skills\n    state:\n";

@@ -240,6 +240,7 @@ fn processes_do_not_show() {
         command
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
+            .env(support::CRATE, support::repository("host/sandbox"))
             .envs(environment.iter().copied())
             .current_dir(elsewhere.path());
         let output = command.output().expect("a child process");

@@ -117,6 +117,13 @@ pub fn rows(answer: &Value) -> Option<&Vec<Value>> {
     named.or_else(|| list_in(fields))
 }
 
+/// The items of an answer that is a list and nothing else: the answer or its result, or what stands there under a name that says so.
+pub fn items(answer: &Value) -> Option<&Vec<Value>> {
+    const NAMES: [&str; 3] = ["items", "results", "data"];
+    let list = answer.get("result").unwrap_or(answer);
+    list.as_array().or_else(|| NAMES.iter().find_map(|name| list.get(*name)?.as_array()))
+}
+
 /// What has an identifier is one thing: a list in it is a part of it.
 fn list_in(fields: &Map<String, Value>) -> Option<&Vec<Value>> {
     if fields.contains_key("id") {

@@ -123,6 +123,10 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Show the contract of a package's commands
     Meta(MetaArguments),
+    /// Give hutch's own commands as tools of the Model Context Protocol
+    ///
+    /// Those of a package: hutch meta PACKAGE --export mcp
+    Mcp,
     /// Show calls of a package's commands
     Examples(ExamplesArguments),
     /// Explain an error code of the host, of check, or of a package

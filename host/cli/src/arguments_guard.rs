@@ -8,8 +8,11 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::guard::{self, Rule};
 use hutch_model::manifest::Guard;
 
+/// How often one flag may be given (rule G7).
+const VALUES_MAX: usize = 256;
+
 /// What belongs to a guest: the trailing words, and what it reads.
-const GUEST: [&str; 2] = ["arguments", "stdin_text"];
+pub(crate) const GUEST: [&str; 2] = ["arguments", "stdin_text"];
 
 /// Judges every value on the line. A value that can't be read as text is refused: nobody has judged it.
 pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault> {
@@ -19,6 +22,13 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault
             continue;
         }
         let Ok(Some(values)) = matches.try_get_raw(id) else { continue };
+        if values.len() > VALUES_MAX {
+            let name = crate::description::parameter_name(argument);
+            return Err(Fault::usage(format!(
+                "{name} is given {} times; at most {VALUES_MAX} are taken",
+                values.len()
+            )));
+        }
         for value in values {
             let policy = if is_prose(argument) { Guard::Text } else { Guard::Strict };
             match value.to_str() {
@@ -39,7 +49,7 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault
 }
 
 /// Whether a value is prose: its name on the line says so, as `TEXT` or `NAME=TEXT`.
-fn is_prose(argument: &Arg) -> bool {
+pub(crate) fn is_prose(argument: &Arg) -> bool {
     argument.get_value_names().is_some_and(|names| names.iter().any(|name| name.ends_with("TEXT")))
 }
 

@@ -1,7 +1,7 @@
 //! The command line's shape as data: what `--help` answers. Its form is published as `agent/help.schema.json`.
 
-use crate::agent;
 use crate::facts::{self, COMMON_ERRORS, Facts};
+use crate::{agent, arguments_guard};
 use clap::{Arg, ArgAction, Command, ValueHint};
 use hutch_model::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
@@ -171,10 +171,27 @@ fn parameter(argument: &Arg) -> Value {
         "repeated": is_repeated(argument),
         "default": default,
         "choices": choices,
+        "example": example(argument),
+        "free_text": arguments_guard::is_prose(argument),
+        "guest": arguments_guard::GUEST.contains(&argument.get_id().as_str()),
         "opposite": argument.get_long().filter(|_| flag).map(|long| format!("--no-{long}")),
         "help": argument.get_help().map(ToString::to_string).unwrap_or_default(),
         "description": argument.get_help().map(ToString::to_string).unwrap_or_default(),
     })
+}
+
+/// A value that a parameter takes whose form its type does not tell.
+fn example(argument: &Arg) -> Option<&'static str> {
+    match value_name(argument)?.as_str() {
+        "NAME=VALUE" => Some("memory_bytes=64MiB"),
+        "NAME=TEXT" => Some("LANG=en"),
+        "DIR:NAME[:ro|rw]" => Some("notes:notes:ro"),
+        "SEED" => Some("7"),
+        "INSTANT" => Some("2026-04-01T09:00:00Z"),
+        "ENTRY" | "PLAN" => Some("last"),
+        "N|ENTRY" => Some("1"),
+        _ => None,
+    }
 }
 
 fn is_repeated(argument: &Arg) -> bool {

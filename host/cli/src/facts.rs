@@ -76,6 +76,7 @@ table! {
     "find" "find";
     "show" "show";
     "meta" "meta";
+    "mcp" "mcp";
     "examples" "examples";
     "skills" "skills";
     "explain-error" "explain-error";

@@ -35,11 +35,12 @@ pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
     std::env::var(name).map_err(|_| Fault::usage(format!("the environment has no {name} that is UTF-8 text")))
 }
 
-/// The host, with its home and the platform's cache.
+/// The host, with its home and the platform's cache. With --dry-run it keeps nothing.
 pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
     let platform = etcetera::choose_base_strategy();
     let cache = platform.ok().and_then(|platform| ArtifactCache::open(&platform.cache_dir().join("hutch")));
-    Ok(Host::new(home(global)?, Sandbox::new(compiler(), cache)))
+    let host = Host::new(home(global)?, Sandbox::new(compiler(), cache));
+    Ok(if global.dry_run { host.previewing() } else { host })
 }
 
 /// The home that the command line, HUTCH_HOME or the platform names.

@@ -10,12 +10,25 @@ use std::path::{Path, PathBuf};
 pub struct Host {
     sandbox: Sandbox,
     home: PathBuf,
+    keeps: bool,
 }
 
 impl Host {
     /// A host with its home in `home`. Touches nothing yet.
     pub fn new(home: PathBuf, sandbox: Sandbox) -> Host {
-        Host { sandbox, home }
+        Host { sandbox, home, keeps: true }
+    }
+
+    /// The same host, but whatever is done through it is only previewed: it answers as it would, and nothing is changed, no
+    /// record is written, and no granted folder is touched. What was edited in the plain directories is left out of account.
+    #[must_use]
+    pub fn previewing(self) -> Host {
+        Host { keeps: false, ..self }
+    }
+
+    /// Whether what is done is kept.
+    pub fn keeps(&self) -> bool {
+        self.keeps
     }
 
     /// Where instances are kept.

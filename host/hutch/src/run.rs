@@ -163,6 +163,7 @@ pub(crate) fn conclude(
     kept: bool,
 ) -> Result<Answer, Failure> {
     let Executed { outcome, verdict, measured, volumes, mounted, objects, seen, .. } = executed;
+    let kept = kept && session.keeps();
     if kept {
         for (name, change) in &mounted {
             if let Some(mount) = prepared.mounts.get(name) {

@@ -7,7 +7,7 @@ use crate::package::Package;
 use crate::run::Executed;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{EntryKind, PackageRecord, Record, Sealed, VolumeRecord};
+use hutch_model::ledger::{Entry, EntryKind, PackageRecord, Record, Sealed, VolumeRecord};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::names::Slug;
 use hutch_model::snapshot::{MemoryObjects, Objects};
@@ -15,6 +15,7 @@ use hutch_store::plain::{Bounds, Plain, Touch};
 use hutch_store::{Head, IfMissing, InstanceName, Place, SqliteStore, Store, StoreError, VolumeName};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// An open instance. All that is done to it is recorded as done at one instant.
 pub struct Session {
@@ -23,6 +24,10 @@ pub struct Session {
     instance: InstanceName,
     package: PackageRecord,
     at: Instant,
+    /// Whether what is done is kept; see [`Host::previewing`].
+    keeps: bool,
+    /// Where the instance stands that a preview had to make.
+    _scratch: Option<TempDir>,
 }
 
 impl Host {
@@ -32,16 +37,27 @@ impl Host {
     /// # Errors
     /// The store can't be opened or written.
     pub fn open(&self, package: &Package, instance: &InstanceName, at: Instant) -> Result<Session, Failure> {
-        let place = Place::new(self.home(), package.manifest().slug(), instance);
+        let mut place = Place::new(self.home(), package.manifest().slug(), instance);
+        let mut scratch = None;
+        if !self.keeps() && !place.exists() {
+            let folder = scratch.insert(
+                tempfile::tempdir()
+                    .map_err(|error| hutch_sandbox::RunError::Host(format!("no folder for a preview: {error}")))?,
+            );
+            place = Place::new(folder.path(), package.manifest().slug(), instance);
+        }
         let store = SqliteStore::open(&place, IfMissing::Create)?;
-        let session = Session {
+        let mut session = Session {
             plain: Plain::open(&store)?,
             store,
             instance: instance.clone(),
             package: package_record(package),
             at,
+            keeps: self.keeps() || scratch.is_some(),
+            _scratch: scratch,
         };
         session.ensure_volumes(package)?;
+        session.keeps = self.keeps();
         // What a process that was killed left undone; if it can't be done now either, the next commit says so.
         let _ = session.update_plain();
         Ok(session)
@@ -54,7 +70,8 @@ impl Host {
     pub fn open_existing(&self, slug: &Slug, instance: &InstanceName, at: Instant) -> Result<Session, Failure> {
         let store = SqliteStore::open(&Place::new(self.home(), slug, instance), IfMissing::Fail)?;
         let package = PackageRecord { slug: slug.to_string(), ..PackageRecord::default() };
-        Ok(Session { plain: Plain::open(&store)?, store, instance: instance.clone(), package, at })
+        let (plain, instance) = (Plain::open(&store)?, instance.clone());
+        Ok(Session { plain, store, instance, package, at, keeps: self.keeps(), _scratch: None })
     }
 }
 
@@ -80,14 +97,24 @@ impl Session {
         Record::new(kind, self.at, self.instance.as_str(), self.package.clone())
     }
 
+    /// Whether what is done is kept; see [`Host::previewing`].
+    pub fn keeps(&self) -> bool {
+        self.keeps
+    }
+
     /// Commits a record and then brings the plain directories to the state. What those can't follow now, the next command
-    /// finishes: the answer says so and the commit stands.
+    /// finishes: the answer says so and the commit stands. A preview answers with the entry that it would have become.
     pub(crate) fn commit(
         &self,
         record: &Record,
         objects: &dyn Objects,
         streams: &[&[u8]],
     ) -> Result<(Sealed, Option<String>), Failure> {
+        if !self.keeps {
+            let last = self.head()?.last;
+            let entry = Entry { sequence: last.sequence + 1, previous: last.hash, record: record.clone() };
+            return Ok((entry.seal().map_err(StoreError::from)?, None));
+        }
         let sealed = self.store.commit(record, objects, streams)?;
         // Also when nothing changed: another process may have been killed between its commit and this.
         Ok((sealed, self.update_plain()))
@@ -95,6 +122,9 @@ impl Session {
 
     /// Brings the plain directories to the state; says what kept it from that.
     pub(crate) fn update_plain(&self) -> Option<String> {
+        if !self.keeps {
+            return None;
+        }
         match self.plain.update() {
             Ok(updated) if updated.left.is_empty() => None,
             Ok(updated) => {
@@ -128,6 +158,9 @@ impl Session {
     /// # Errors
     /// A directory holds what no state can hold, or more than the limits allow; the store can't be written.
     pub fn absorb_edits(&self, limits: &Limits) -> Result<Option<Sealed>, Failure> {
+        if !self.keeps {
+            return Ok(None);
+        }
         let bounds = bounds(limits);
         for volume in self.head()?.state.keys() {
             let Some(imported) = self.plain.import(volume, &bounds)? else { continue };

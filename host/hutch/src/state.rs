@@ -7,10 +7,10 @@ use cap_std::fs::Dir;
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
 use hutch_model::limits::Limits;
-use hutch_model::snapshot::{Entry, Node, ObjectError, PathChange, diff, read_file, read_tree};
+use hutch_model::snapshot::{Entry, Node, ObjectError, PathChange, Totals, diff, read_file, read_tree};
 use hutch_sandbox::RunError;
 use hutch_store::VolumeName;
-use hutch_store::plain::{Times, export_folder, import_folder};
+use hutch_store::plain::{Times, export_folder, export_totals, import_folder};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -135,7 +135,8 @@ impl Session {
         Ok(changes)
     }
 
-    /// Writes a volume's state into an empty folder.
+    /// Writes a volume's state into an empty folder, and says how much that is. A preview writes nothing; for it the folder may be
+    /// missing.
     ///
     /// # Errors
     /// The folder is not empty or can't be written; there is no such volume.
@@ -143,12 +144,15 @@ impl Session {
         &self,
         state: &BTreeMap<String, Digest>,
         volume: &VolumeName,
-        (dir, path): (&Dir, &Path),
+        (dir, path): (Option<&Dir>, &Path),
         limits: &Limits,
-    ) -> Result<(), Failure> {
+    ) -> Result<Totals, Failure> {
         let tree = state.get(volume.as_str()).ok_or_else(|| no_volume(volume))?;
-        export_folder(&*self.objects(), tree, dir, path, &bounds(limits))?;
-        Ok(())
+        let (objects, bounds) = (self.objects(), bounds(limits));
+        Ok(match dir.filter(|_| self.keeps()) {
+            Some(dir) => export_folder(&*objects, tree, dir, path, &bounds),
+            None => export_totals(&*objects, tree, dir, path, &bounds),
+        }?)
     }
 
     /// Makes a folder's content the state of a volume.

@@ -137,6 +137,26 @@ impl Contents {
         }
         Ok((roots, streams))
     }
+
+    fn collect(&mut self, shelved: &mut Shelved, retention: &Retention) -> Result<Collected, StoreError> {
+        let entries = self.entries.iter().map(|(at, entry)| (entry.sequence, *at));
+        let from = crate::retention::retained_from(retention, entries).max(self.retained_from);
+        let (roots, streams) = self.roots(shelved, from)?;
+        let mut live = HashSet::new();
+        for root in roots {
+            reach(&*shelved, root, &mut live).map_err(|error| StoreError::object(Path::new(HERE), &error))?;
+        }
+        let mut collected = Collected { retained_from: from, ..Collected::default() };
+        let mut count = |kept: bool, bytes: &Arc<[u8]>| {
+            collected.objects += u64::from(!kept);
+            collected.bytes += if kept { 0 } else { bytes.len() as u64 };
+            kept
+        };
+        shelved.0.retain(|digest, (_, bytes)| count(live.contains(digest), bytes));
+        self.streams.retain(|digest, bytes| count(streams.contains(digest), bytes));
+        self.retained_from = from;
+        Ok(collected)
+    }
 }
 
 impl Store for MemoryStore {
@@ -206,23 +226,12 @@ impl Store for MemoryStore {
 
     fn collect(&self, retention: &Retention) -> Result<Collected, StoreError> {
         let (mut contents, mut shelved) = (self.lock(), self.shelved());
-        let entries = contents.entries.iter().map(|(at, entry)| (entry.sequence, *at));
-        let from = crate::retention::retained_from(retention, entries).max(contents.retained_from);
-        let (roots, streams) = contents.roots(&shelved, from)?;
-        let mut live = HashSet::new();
-        for root in roots {
-            reach(&*shelved, root, &mut live).map_err(|error| StoreError::object(Path::new(HERE), &error))?;
-        }
-        let mut collected = Collected { retained_from: from, ..Collected::default() };
-        let mut count = |kept: bool, bytes: &Arc<[u8]>| {
-            collected.objects += u64::from(!kept);
-            collected.bytes += if kept { 0 } else { bytes.len() as u64 };
-            kept
-        };
-        shelved.0.retain(|digest, (_, bytes)| count(live.contains(digest), bytes));
-        contents.streams.retain(|digest, bytes| count(streams.contains(digest), bytes));
-        contents.retained_from = from;
-        Ok(collected)
+        contents.collect(&mut shelved, retention)
+    }
+
+    fn collectable(&self, retention: &Retention) -> Result<Collected, StoreError> {
+        let (mut contents, mut shelved) = (self.lock().clone(), self.shelved().clone());
+        contents.collect(&mut shelved, retention)
     }
 
     fn check(&self) -> Result<Vec<Damage>, StoreError> {

@@ -36,7 +36,8 @@ impl Place {
         self.0.join("hutch.db")
     }
 
-    pub(crate) fn has_database(&self) -> bool {
+    /// Whether there is an instance.
+    pub fn exists(&self) -> bool {
         self.database().is_file()
     }
 

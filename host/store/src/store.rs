@@ -152,6 +152,12 @@ pub trait Store: Send + Sync {
     /// The store can't be written, or what must stay can't be read.
     fn collect(&self, retention: &Retention) -> Result<Collected, StoreError>;
 
+    /// What [`collect`](Store::collect) would drop now. Drops nothing.
+    ///
+    /// # Errors
+    /// What must stay can't be read.
+    fn collectable(&self, retention: &Retention) -> Result<Collected, StoreError>;
+
     /// Checks everything: each object against its digest, the chain of entries, that the entries lead to the state, and
     /// that every retained state is complete. Stops after [`DAMAGES_MAX`] findings.
     ///

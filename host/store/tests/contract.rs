@@ -250,7 +250,10 @@ fn collect_keeps_what_it_promises_and_drops_the_rest() {
         assert_eq!(store.collect(&nothing_to_do).unwrap().objects, 0);
         // Entries 1 to 11; entry n + 1 led to state n. Keep from entry 9 (at 80) on: states 7, 8, 9.
         let retention = Retention { keep_last: 1, newer_than: Some(Instant::from_unix_ns(75)) };
+        let would = store.collectable(&retention).unwrap();
+        assert_eq!(store.head().unwrap().retained_from, 1, "nothing is dropped yet");
         let collected = store.collect(&retention).unwrap();
+        assert_eq!(collected, would);
         assert_eq!(collected.retained_from, 9);
         assert_eq!(store.head().unwrap().retained_from, 9);
         // Seven states of one folder and one chunk each; six streams: "out 1" is named by a later entry.

@@ -158,9 +158,12 @@ fn a_batch_is_many_runs_in_one_call() {
     assert_eq!((&ended["total"], &ended["done"]), (&json!(2), &json!(2)));
     assert_eq!(ended["items"][1]["run"]["output"]["count"], 1);
     let stopped = run(&["--quiet"], "[\"get\",\"td_9999\"] [\"add\",\"two\"]");
-    assert_eq!((stopped.status, &stopped.json()["result"]["done"]), (20, &json!(1)));
+    assert_eq!((stopped.status, stopped.stdout.as_str(), stopped.code().as_str()), (1, "", "GUEST_FAILED"));
+    let stopped = stopped.error();
+    assert_eq!(stopped["details"]["items"].as_array().map(Vec::len), Some(1));
+    assert_eq!((&stopped["details"]["index"], &stopped["details"]["items"][0]["status"]), (&json!(0), &json!(20)));
     let gone_on = run(&["--keep-going", "--ndjson"], "[\"get\",\"td_9999\"] [\"add\",\"two\"]");
-    assert_eq!((gone_on.status, gone_on.stdout.lines().count()), (20, 2));
+    assert_eq!((gone_on.status, gone_on.stdout.lines().count()), (1, 2));
     assert_eq!(run(&["--batch-max", "1"], "[\"list\"] [\"list\"]").code(), "STDIN_LIMIT");
     assert_eq!(run(&[], "not json").code(), "USAGE");
     // What one command answers is what another reads.

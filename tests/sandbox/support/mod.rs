@@ -16,9 +16,14 @@ use std::sync::{Arc, OnceLock};
 /// The one volume that guests of these tests have.
 pub(crate) const VOLUME: &str = "state";
 
+/// The variable in which cargo says where the crate is: asked for when a test runs, because what was written into it when it was
+/// built may be another clone that shares the target folder.
+pub(crate) const CRATE: &str = "CARGO_MANIFEST_DIR";
+
 /// A file of the repository.
 pub(crate) fn repository(path: &str) -> PathBuf {
-    Path::new("../..").canonicalize().expect("tests begin in the folder of their crate").join(path)
+    let folder = std::env::var_os(CRATE).expect("tests are run by cargo");
+    Path::new(&folder).join("../..").join(path)
 }
 
 /// The probe's component.

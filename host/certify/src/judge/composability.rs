@@ -99,7 +99,7 @@ fn never_waits(survey: &Survey) -> Finding {
 fn same_result(survey: &Survey) -> Finding {
     let again = survey.of_purpose(Purpose::Again).filter(|probe| probe.command.is_some());
     each(again, no_reads(survey), |probe| {
-        let first = survey.valid(probe).map(|valid| (&valid.seen.stdout, valid.seen.status));
+        let first = survey.first(probe).map(|first| (&first.seen.stdout, first.seen.status));
         match first == Some((&probe.seen.stdout, probe.seen.status)) {
             true => Ok(()),
             false => Err("the answer is another one than before".to_owned()),

@@ -3,7 +3,7 @@
 use super::safety::no_texts;
 use super::{Check, absent, each, ended, listed, refused, structured};
 use crate::rule::Finding;
-use crate::survey::{PERSONAL, Probe, Purpose, Survey};
+use crate::survey::{BESIDE, PERSONAL, Probe, Purpose, Survey};
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("G1", unknown_flags),
@@ -51,17 +51,18 @@ fn redaction(survey: &Survey) -> Finding {
     if !survey.description.commands.is_empty() && prose && !offered {
         return Finding::fail("there is prose, and no --redact");
     }
-    let holds = |probe: &Probe| String::from_utf8_lossy(&probe.seen.stdout).contains(PERSONAL);
-    let plain = survey.of_purpose(Purpose::Personal).filter(|probe| holds(probe));
+    let holds = |probe: &Probe, text: &str| String::from_utf8_lossy(&probe.seen.stdout).contains(text);
+    let plain = survey.of_purpose(Purpose::Personal).filter(|probe| holds(probe, BESIDE));
     let shown: Vec<Option<usize>> = plain.map(|probe| probe.command).collect();
     let redacted = survey.of_purpose(Purpose::Redacted).filter(|probe| shown.contains(&probe.command));
     let none = match prose || offered {
         true => Finding::unknown("no answer showed the personal data that was put in"),
         false => absent(survey, false, "no parameter takes prose, so no answer holds personal data"),
     };
-    each(redacted, none, |probe| match (probe.seen.status, holds(probe)) {
-        (Some(0), false) => Ok(()),
-        (_, true) => Err("personal data came through".to_owned()),
+    each(redacted, none, |probe| match probe.seen.status {
+        Some(0) if holds(probe, PERSONAL) => Err("personal data came through".to_owned()),
+        Some(0) if !holds(probe, BESIDE) => Err("what is not personal is gone too".to_owned()),
+        Some(0) => Ok(()),
         _ => Err("failed".to_owned()),
     })
 }

@@ -3,7 +3,7 @@
 use super::{Check, absent, each, listed, no_reads, prompts, refused, structured};
 use crate::read;
 use crate::rule::Finding;
-use crate::survey::{MODES, Purpose, Survey};
+use crate::survey::{MODES, Probe, Purpose, Survey};
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("I1", long_names),
@@ -120,23 +120,32 @@ fn negated(survey: &Survey) -> Finding {
     })
 }
 
-/// One of the two ways is enough.
+/// One of the two ways is enough. Where one value alone is refused, it is the value that is wrong, and nothing is known.
 fn arrays(survey: &Survey) -> Finding {
     let exists = survey.description.all_parameters().any(|(_, it)| it.repeated && it.position.is_none());
     let none = absent(survey, exists, "no flag takes several values");
-    each(survey.of_purpose(Purpose::Repeated), none, |probe| {
-        let mut same = survey.of_purpose(Purpose::Repeated);
-        let taken = same.any(|other| {
-            (other.command, &other.about) == (probe.command, &probe.about) && other.seen.status == Some(0)
-        });
-        if taken { Ok(()) } else { Err(format!("--{} can't be given several values", probe.about)) }
+    let taken = |purpose, probe: &Probe| {
+        let mut same = survey.of_purpose(purpose);
+        same.any(|other| (other.command, &other.about) == (probe.command, &probe.about) && other.seen.status == Some(0))
+    };
+    let decided = survey.of_purpose(Purpose::Repeated).filter(|probe| taken(Purpose::Single, probe));
+    let none = match survey.of_purpose(Purpose::Single).next() {
+        Some(single) => Finding::unknown(format!("no flag took even one value that was tried: {}", single.shown())),
+        None => none,
+    };
+    each(decided, none, |probe| {
+        if taken(Purpose::Repeated, probe) {
+            Ok(())
+        } else {
+            Err(format!("--{} can't be given several values", probe.about))
+        }
     })
 }
 
 /// What changes by itself is C7's matter.
 fn no_implicit_state(survey: &Survey) -> Finding {
     each(survey.of_purpose(Purpose::OtherEnvironment), no_reads(survey), |probe| {
-        let first = survey.valid(probe).map(|valid| &valid.seen.stdout);
+        let first = survey.first(probe).map(|first| &first.seen.stdout);
         let again = survey.of_purpose(Purpose::Again).find(|again| again.command == probe.command);
         let stable = again.is_some_and(|again| Some(&again.seen.stdout) == first);
         if stable && Some(&probe.seen.stdout) != first {

@@ -92,9 +92,9 @@ fn fields(survey: &Survey) -> Finding {
         let only = |value: &Value| {
             value.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key(&probe.about))
         };
-        let before = survey.valid(probe).and_then(|valid| read::document(&valid.seen.stdout)).unwrap_or_default();
-        let filtered = match (read::rows(&before).filter(|rows| !rows.is_empty()), before.get("result")) {
-            (Some(_), _) => read::rows(&answer).is_some_and(|rows| !rows.is_empty() && rows.iter().all(only)),
+        let before = survey.first(probe).and_then(|first| read::document(&first.seen.stdout)).unwrap_or_default();
+        let filtered = match (read::items(&before).filter(|items| !items.is_empty()), before.get("result")) {
+            (Some(_), _) => read::items(&answer).is_some_and(|items| !items.is_empty() && items.iter().all(only)),
             (None, Some(Value::Object(_))) => answer.get("result").is_some_and(only),
             (None, _) => answer.get(&probe.about).is_some() && read::keys(&answer).len() < read::keys(&before).len(),
         };

@@ -1,6 +1,7 @@
 //! Batches on standard input: in the forms that are known, from a listing, too large, and malformed.
 
 use super::Purpose;
+use super::parts::Parts;
 use super::prober::Prober;
 use crate::describe::Command;
 use crate::read;
@@ -18,8 +19,7 @@ impl Prober<'_> {
         }
         let mut listings = Vec::new();
         for (_, command, parts) in self.reached() {
-            let named = command.parameters.iter().any(|parameter| parameter.required);
-            if command.is_reading() && !named {
+            if command.is_reading() {
                 listings.push(parts.args());
             }
         }
@@ -30,25 +30,28 @@ impl Prober<'_> {
             .collect();
         for (at, command) in commands {
             let mut form = None;
-            for (nth, entry) in self.entries(at, &command).into_iter().enumerate() {
-                let seen = self.batch(Purpose::Batch, at, &command, &json!([entry.clone()]).to_string())?;
+            for (bare, entry) in self.entries(at, &command) {
+                let seen = self.batch(Purpose::Batch, at, &command, &bare, &json!([entry.clone()]).to_string())?;
                 if seen.status == Some(0) && form.is_none() {
-                    form = Some((nth, entry));
+                    form = Some((bare, entry));
                 }
             }
-            let Some((_, entry)) = form else { continue };
+            let Some((bare, entry)) = form else { continue };
             let many = Value::Array(vec![entry; TOO_MANY]).to_string();
-            self.batch(Purpose::BatchTooLarge, at, &command, &many)?;
-            self.batch(Purpose::BatchMalformed, at, &command, "[{\"")?;
+            self.batch(Purpose::BatchTooLarge, at, &command, &bare, &many)?;
+            self.batch(Purpose::BatchMalformed, at, &command, &bare, "[{\"")?;
             if command.is_reading() {
                 continue;
             }
             for args in listings.clone() {
                 let shown = self.call(Purpose::Again, None, "listing", args, &Options::default())?;
                 let Some(answer) = read::document(&shown.stdout) else { continue };
-                let rows = read::rows(&answer).filter(|rows| !rows.is_empty()).cloned();
-                if let Some(rows) = rows {
-                    self.batch(Purpose::BatchChained, at, &command, &Value::Array(rows).to_string())?;
+                let rows = read::rows(&answer).cloned().unwrap_or_default();
+                // As somebody would who pipes examples: those that are there to fail are left out.
+                let fails = |row: &Value| row.get("exit_status").is_some_and(|status| *status != json!(0));
+                let rows: Vec<Value> = rows.into_iter().filter(|row| !fails(row)).collect();
+                if !rows.is_empty() {
+                    self.batch(Purpose::BatchChained, at, &command, &bare, &Value::Array(rows).to_string())?;
                 }
             }
         }
@@ -60,16 +63,18 @@ impl Prober<'_> {
         purpose: Purpose,
         at: usize,
         command: &Command,
+        bare: &[String],
         input: &str,
     ) -> Result<crate::target::Observation, TargetError> {
-        let parts = super::parts::Parts { words: command.words.clone(), ..Default::default() };
+        let parts = Parts { words: command.words.clone(), bare: bare.to_vec(), flags: Vec::new() };
         let args = self.confirmed(command, &parts.with("json-input", None));
         let options = Options { stdin: Stdin::Bytes(input.as_bytes().to_vec()), confirmed: true, ..Options::default() };
         self.call(purpose, Some(at), "", args, &options)
     }
 
-    /// One entry of a batch, in each known form: an object of parameters, the arguments, an object that holds the arguments.
-    fn entries(&self, at: usize, command: &Command) -> Vec<Value> {
+    /// One entry of a batch, in each known form: an object of parameters, the arguments, an object that holds the arguments. With
+    /// each the bare arguments that stand on the command line: none, or those that every entry has in common.
+    fn entries(&self, at: usize, command: &Command) -> Vec<(Vec<String>, Value)> {
         let parts = match self.valid.get(&at) {
             Some(parts) => parts.clone(),
             None => self.values.required_only(command, 0),
@@ -86,6 +91,18 @@ impl Prober<'_> {
             object.extend(first.map(|first| (first.name.clone(), Value::from(self.values.of(first, 0)))));
         }
         let own: Vec<String> = parts.args().into_iter().skip(command.words.len()).collect();
-        vec![Value::Object(object), json!(own), json!({ "args": own }), json!(parts.args())]
+        let mut entries: Vec<(Vec<String>, Value)> =
+            [Value::Object(object), json!(own), json!({ "args": own }), json!(parts.args())]
+                .into_iter()
+                .map(|entry| (Vec::new(), entry))
+                .collect();
+        let common =
+            command.positional().iter().take_while(|parameter| parameter.required && !parameter.repeated).count();
+        if common > 0 && common < parts.bare.len() {
+            let (common, rest) = parts.bare.split_at(common);
+            entries.push((common.to_vec(), json!(rest)));
+            entries.push((common.to_vec(), json!({ "arguments": rest })));
+        }
+        entries
     }
 }

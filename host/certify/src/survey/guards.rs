@@ -21,20 +21,23 @@ const CONTROL_CHARACTERS: [&str; 2] = ["pro\u{7}be", "pro\u{1b}[31mbe"];
 pub(crate) const HIDDEN: &str = "pro\u{202e}be";
 /// Personal data that nobody has.
 pub(crate) const PERSONAL: &str = "ada.probe@example.com";
+/// What stands beside it, so that the answers which show it are known even without it.
+pub(crate) const BESIDE: &str = "probe-of-redaction";
 
 impl Prober<'_> {
     /// Every guardrail, for every text that a command takes.
     pub(super) fn guards(&mut self) -> Result<(), TargetError> {
         let mut first = true;
         for (at, command, parts) in self.reached() {
-            let mut parameters: Vec<Parameter> =
-                command.parameters.iter().filter(|parameter| parameter.is_text()).cloned().collect();
+            let options = Options { confirmed: true, ..self.ready(at)? };
+            let own = |parameter: &&Parameter| parameter.is_text() && !self.facts().forwarded.contains(&parameter.name);
+            let mut parameters: Vec<Parameter> = command.parameters.iter().filter(own).cloned().collect();
             if first && command.is_reading() {
                 parameters.extend(self.description.parameters.iter().filter(|parameter| parameter.is_text()).cloned());
                 first = false;
             }
             for (nth, parameter) in parameters.iter().enumerate() {
-                self.guard(at, &command, &parts, parameter, nth == 0)?;
+                self.guard((at, &command), &parts, parameter, nth == 0, &options)?;
             }
         }
         self.sanitized()?;
@@ -44,11 +47,11 @@ impl Prober<'_> {
     /// The first parameter of a command is tried with everything, the others with one of each kind.
     fn guard(
         &mut self,
-        at: usize,
-        command: &Command,
+        (at, command): (usize, &Command),
         parts: &Parts,
         parameter: &Parameter,
         everything: bool,
+        options: &Options,
     ) -> Result<(), TargetError> {
         let of_secret = |start: &&str| match *start {
             "AKIA" => format!("{start}{ACCESS_KEY_REST}"),
@@ -65,12 +68,11 @@ impl Prober<'_> {
             tries.push((Purpose::ShellSyntax, of(&SHELL_SYNTAX)));
             tries.push((Purpose::Traversal, of(&TRAVERSALS)));
         }
-        let options = Options { confirmed: true, ..Options::default() };
         for (purpose, values) in tries {
             let count = if everything { values.len() } else { 1 };
             for value in values.iter().take(count) {
                 let args = self.confirmed(command, &parts.replaced(parameter, value));
-                self.call(purpose, Some(at), &parameter.name, args, &options)?;
+                self.call(purpose, Some(at), &parameter.name, args, options)?;
             }
         }
         Ok(())
@@ -107,8 +109,9 @@ impl Prober<'_> {
             (!command.is_reading() && !command.is_destructive()).then_some((at, command, parts, text))
         });
         let keep = Options { keep: true, confirmed: true, ..Options::default() };
-        for (at, command, parts, text) in writes.take(1).collect::<Vec<_>>() {
-            let args = self.confirmed(&command, &parts.replaced(&text, PERSONAL));
+        const WRITERS_MAX: usize = 8;
+        for (at, command, parts, text) in writes.take(WRITERS_MAX).collect::<Vec<_>>() {
+            let args = self.confirmed(&command, &parts.replaced(&text, &format!("{BESIDE} {PERSONAL}")));
             self.call(Purpose::Seed, Some(at), &text.name, args, &keep)?;
         }
         for (at, _, parts) in reads {

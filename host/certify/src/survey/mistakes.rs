@@ -1,8 +1,9 @@
 //! Calls that must be refused: arguments that are missing, unknown, of the wrong type, or name nothing.
 
 use super::Purpose;
+use super::parts::Parts;
 use super::prober::Prober;
-use crate::describe::Parameter;
+use crate::describe::{Example, Parameter};
 use crate::target::{Options, Stdin, TargetError};
 
 /// Not of any type but text, and no choice of anything.
@@ -18,16 +19,15 @@ impl Prober<'_> {
             return Ok(());
         }
         self.plain(Purpose::UnknownCommand, &["no-such-command"])?;
-        let options = Options { confirmed: true, ..Options::default() };
         let mut first = true;
         for (at, command) in self.commands() {
+            let options = Options { confirmed: true, ..self.ready(at)? };
             let words = &command.words;
             let parts = self.valid.get(&at).cloned();
-            let args = parts.as_ref().map_or_else(|| words.clone(), |parts| self.confirmed(&command, parts));
-            let add = |word: &str| args.iter().cloned().chain([word.to_owned()]).collect::<Vec<_>>();
-            self.call(Purpose::UnknownFlag, Some(at), "", add("--no-such-flag"), &options)?;
+            let bare = Parts { words: words.clone(), ..Parts::default() };
+            let args = self.confirmed_with(&command, parts.as_ref().unwrap_or(&bare), &["--no-such-flag"]);
+            self.call(Purpose::UnknownFlag, Some(at), "", args, &options)?;
             if command.parameters.iter().any(|parameter| parameter.required) {
-                let bare = super::parts::Parts { words: words.clone(), ..Default::default() };
                 let args = self.confirmed(&command, &bare);
                 self.call(Purpose::MissingRequired, Some(at), "", args.clone(), &options)?;
                 self.call(Purpose::MissingAgain, Some(at), "", args.clone(), &options)?;
@@ -35,7 +35,8 @@ impl Prober<'_> {
                 let answered = Options { stdin: answers, ..options.clone() };
                 self.call(Purpose::MissingAnswered, Some(at), "", args, &answered)?;
             }
-            for example in command.examples.iter().filter(|example| !example.succeeds()) {
+            let alone = |example: &&Example| !example.succeeds() && example.before.is_empty();
+            for example in command.examples.iter().filter(alone) {
                 let status = example.status.unwrap_or_default().to_string();
                 self.call(Purpose::FailingExample, Some(at), &status, example.args.clone(), &options)?;
             }

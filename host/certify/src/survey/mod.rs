@@ -11,7 +11,7 @@ mod prober;
 use crate::describe::{Command, Description};
 use crate::read;
 use crate::target::{Facts, Observation, Target, TargetError};
-pub(crate) use guards::{HIDDEN, PERSONAL};
+pub(crate) use guards::{BESIDE, HIDDEN, PERSONAL};
 use hutch_model::digest::Digest;
 pub(crate) use issues::STATUSES;
 pub(crate) use modes::MODES;
@@ -39,7 +39,9 @@ pub enum Purpose {
     Attempt,
     /// A valid call.
     Valid,
-    /// The same call again.
+    /// The same call, once what it needs was made.
+    First,
+    /// The same call again, right after that.
     Again,
     /// The same call in an environment with other values.
     OtherEnvironment,
@@ -97,6 +99,8 @@ pub enum Purpose {
     ControlCharacter,
     /// A switch as `--no-x`.
     Negated,
+    /// An array argument with one value.
+    Single,
     /// An array argument twice, in one of the two ways.
     Repeated,
     /// An array argument far too often.
@@ -210,6 +214,12 @@ impl Survey {
     /// The valid calls of commands that only read.
     pub fn reads(&self) -> impl Iterator<Item = &Probe> + Clone {
         self.of_purpose(Purpose::Valid).filter(|probe| self.command(probe).is_some_and(Command::is_reading))
+    }
+
+    /// The first of several calls that are the same but for one thing.
+    pub fn first(&self, probe: &Probe) -> Option<&Probe> {
+        let command = probe.command?;
+        self.of_purpose(Purpose::First).find(|first| first.command == Some(command)).or_else(|| self.valid(probe))
     }
 
     /// The valid reading calls that answer with a list though nothing is asked for by name.

@@ -1,8 +1,9 @@
 //! Valid calls, made in other ways: in other environments, for people, quietly, without effect, without a confirmation.
 
 use super::Purpose;
+use super::parts::Parts;
 use super::prober::Prober;
-use crate::describe::Parameter;
+use crate::describe::Command;
 use crate::read;
 use crate::target::{Contract, Options, Stdin, TargetError};
 use serde_json::Value;
@@ -72,53 +73,60 @@ impl Prober<'_> {
     /// Every mode of every command that was reached.
     pub(super) fn modes(&mut self) -> Result<(), TargetError> {
         for (at, command, parts) in self.reached() {
-            let options = Options { confirmed: true, ..Options::default() };
-            let args = self.confirmed(&command, &parts);
-            let add = |word: &str| args.iter().cloned().chain([word.to_owned()]).collect::<Vec<_>>();
-            self.call(Purpose::Quiet, Some(at), "", add("--quiet"), &options)?;
-            self.switches(at, &command.parameters, &args)?;
+            let plain = self.ready(at)?;
+            let options = Options { confirmed: true, ..plain.clone() };
+            self.call(Purpose::Quiet, Some(at), "", self.confirmed_with(&command, &parts, &["--quiet"]), &options)?;
+            self.switches(at, &command, &parts, &options)?;
             if command.is_reading() {
-                self.reading_modes(at, &args)?;
+                self.reading_modes(at, &command, &parts, &plain)?;
                 continue;
             }
             if self.description.parameter(&command, "dry-run").is_some() {
-                self.call(Purpose::DryRun, Some(at), "", add("--dry-run"), &options)?;
+                let args = self.confirmed_with(&command, &parts, &["--dry-run"]);
+                self.call(Purpose::DryRun, Some(at), "", args, &options)?;
             }
             if command.is_destructive() {
                 // A host that asks for confirmations does not take the application's own word for one.
-                let args = match self.facts().contract {
-                    Contract::Application => args.clone(),
-                    Contract::CommandLine => parts.unconfirmed().args(),
+                let parts = match self.facts().contract {
+                    Contract::Application => parts.confirmed(&self.description, &command),
+                    Contract::CommandLine => parts.unconfirmed(),
                 };
-                let quiet = args.iter().cloned().chain(["--quiet".to_owned()]).collect();
-                self.call(Purpose::Unconfirmed, Some(at), "", args, &Options::default())?;
-                self.call(Purpose::UnconfirmedQuiet, Some(at), "", quiet, &Options::default())?;
+                self.call(Purpose::Unconfirmed, Some(at), "", parts.args(), &plain)?;
+                let quiet = parts.args_with(&["--quiet"]);
+                self.call(Purpose::UnconfirmedQuiet, Some(at), "", quiet, &plain)?;
             }
         }
         Ok(())
     }
 
-    fn reading_modes(&mut self, at: usize, args: &[String]) -> Result<(), TargetError> {
-        let add = |words: &[&str]| args.iter().cloned().chain(words.iter().map(|word| (*word).to_owned())).collect();
-        let plain = Options::default();
-        let seen = self.call(Purpose::Again, Some(at), "", add(&[]), &plain)?;
+    fn reading_modes(
+        &mut self,
+        at: usize,
+        command: &Command,
+        parts: &Parts,
+        plain: &Options,
+    ) -> Result<(), TargetError> {
+        let parts = parts.confirmed(&self.description, command);
+        self.call(Purpose::First, Some(at), "", parts.args(), plain)?;
+        let seen = self.call(Purpose::Again, Some(at), "", parts.args(), plain)?;
         let with = |environment: &[(&'static str, &'static str)]| Options {
             environment: environment.to_vec(),
-            ..Options::default()
+            ..plain.clone()
         };
-        self.call(Purpose::OtherEnvironment, Some(at), "", add(&[]), &with(&OTHER_ENVIRONMENT))?;
-        self.call(Purpose::TerminalEnvironment, Some(at), "", add(&[]), &with(&TERMINAL))?;
-        let held = Options { stdin: Stdin::HeldOpen, ..Options::default() };
-        self.call(Purpose::HeldOpen, Some(at), "", add(&[]), &held)?;
-        self.call(Purpose::Human, Some(at), "", add(&["--human"]), &plain)?;
-        self.call(Purpose::Agent, Some(at), "", add(&["--agent"]), &plain)?;
+        self.call(Purpose::OtherEnvironment, Some(at), "", parts.args(), &with(&OTHER_ENVIRONMENT))?;
+        self.call(Purpose::TerminalEnvironment, Some(at), "", parts.args(), &with(&TERMINAL))?;
+        let held = Options { stdin: Stdin::HeldOpen, ..plain.clone() };
+        self.call(Purpose::HeldOpen, Some(at), "", parts.args(), &held)?;
+        self.call(Purpose::Human, Some(at), "", parts.args_with(&["--human"]), plain)?;
+        self.call(Purpose::Agent, Some(at), "", parts.args_with(&["--agent"]), plain)?;
         let answer = read::document(&seen.stdout).unwrap_or_default();
         if let Some(field) = one_field(&answer) {
-            self.call(Purpose::Fields, Some(at), &field, add(&["--fields", &field]), &plain)?;
+            let args = parts.args_with(&["--fields", &field]);
+            self.call(Purpose::Fields, Some(at), &field, args, plain)?;
         }
         for words in self.stream_words(at) {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            self.call(Purpose::Stream, Some(at), "", add(&words), &plain)?;
+            self.call(Purpose::Stream, Some(at), "", parts.args_with(&words), plain)?;
         }
         Ok(())
     }
@@ -137,28 +145,31 @@ impl Prober<'_> {
         words.collect()
     }
 
-    /// Switches negated, and arrays given twice.
-    fn switches(&mut self, at: usize, parameters: &[Parameter], args: &[String]) -> Result<(), TargetError> {
-        let options = Options { confirmed: true, ..Options::default() };
-        for parameter in parameters {
+    /// Switches negated, and arrays given once, twice and too often.
+    fn switches(&mut self, at: usize, command: &Command, parts: &Parts, options: &Options) -> Result<(), TargetError> {
+        for parameter in &command.parameters {
             let name = &parameter.name;
             if parameter.is_switch() && !MODES.contains(&name.as_str()) && !name.starts_with("no-") {
-                let args = args.iter().cloned().chain([format!("--no-{name}")]).collect();
-                self.call(Purpose::Negated, Some(at), name, args, &options)?;
+                let args = self.confirmed_with(command, &parts.without(name), &[&format!("--no-{name}")]);
+                self.call(Purpose::Negated, Some(at), name, args, options)?;
             }
             if parameter.repeated && parameter.position.is_none() && !parameter.is_switch() {
                 let (one, two) = (self.values.of(parameter, 0), self.values.of(parameter, 1));
                 let flag = format!("--{name}");
-                let twice = [flag.clone(), one.clone(), flag.clone(), two.clone()];
-                let joined = [flag.clone(), format!("{one},{two}")];
-                for words in [twice.as_slice(), joined.as_slice()] {
-                    let args = args.iter().cloned().chain(words.iter().cloned()).collect();
-                    self.call(Purpose::Repeated, Some(at), name, args, &options)?;
+                let parts = parts.without(name);
+                let once = self.confirmed_with(command, &parts, &[&flag, &one]);
+                self.call(Purpose::Single, Some(at), name, once, options)?;
+                let joined = format!("{one},{two}");
+                for words in [[flag.as_str(), &one, &flag, &two].as_slice(), &[&flag, &joined]] {
+                    let args = self.confirmed_with(command, &parts, words);
+                    self.call(Purpose::Repeated, Some(at), name, args, options)?;
                 }
                 const TOO_OFTEN: usize = 12_000;
-                let many = (0..TOO_OFTEN).flat_map(|nth| [flag.clone(), self.values.of(parameter, nth)]);
-                let args = args.iter().cloned().chain(many).collect();
-                self.call(Purpose::RepeatedTooOften, Some(at), name, args, &options)?;
+                let many: Vec<String> =
+                    (0..TOO_OFTEN).flat_map(|nth| [flag.clone(), self.values.of(parameter, nth)]).collect();
+                let many: Vec<&str> = many.iter().map(String::as_str).collect();
+                let args = self.confirmed_with(command, &parts, &many);
+                self.call(Purpose::RepeatedTooOften, Some(at), name, args, options)?;
             }
         }
         Ok(())
@@ -173,14 +184,14 @@ fn first_skill(answer: &Value) -> Option<String> {
     answer.get("skills")?.as_array()?.first()?.get("name")?.as_str().map(str::to_owned)
 }
 
-/// A field that `--fields` can be asked for: of the first row, else of the answer.
+/// A field that `--fields` can be asked for: of the items of a list, else of the result.
 fn one_field(answer: &Value) -> Option<String> {
-    let rows = read::rows(answer);
-    if rows.is_some_and(|rows| rows.is_empty()) {
+    let items = read::items(answer);
+    if items.is_some_and(|items| items.is_empty()) {
         return None;
     }
-    let row = rows.and_then(|rows| rows.first()).and_then(Value::as_object);
-    let fields = row.or_else(|| answer.get("result").and_then(Value::as_object)).or_else(|| answer.as_object())?;
+    let item = items.and_then(|items| items.first()).and_then(Value::as_object);
+    let fields = item.or_else(|| answer.get("result").and_then(Value::as_object)).or_else(|| answer.as_object())?;
     let plain = |key: &&String| !matches!(key.as_str(), "ok" | "command" | "rules" | "skills" | "issue");
     let first = fields.keys().find(|key| key.as_str() == "id").or_else(|| fields.keys().find(plain));
     first.cloned()

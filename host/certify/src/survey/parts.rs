@@ -11,19 +11,34 @@ pub(super) struct Parts {
     pub(super) flags: Vec<(String, Option<String>)>,
 }
 
+/// Switches for which every command is called again.
+const OWN_PROBES: [&str; 5] = ["human", "agent", "quiet", "dry-run", "brief"];
 /// Names under which a confirmation is given.
 const CONFIRMATIONS: [&str; 2] = ["yes", "confirm"];
 
 impl Parts {
-    /// The arguments.
+    /// The arguments. Flags stand before bare arguments: what follows these may be another program's.
     pub(super) fn args(&self) -> Vec<String> {
+        self.args_with(&[])
+    }
+
+    /// The same, with more words among the flags.
+    pub(super) fn args_with(&self, more: &[&str]) -> Vec<String> {
         let mut args = self.words.clone();
-        args.extend(self.bare.iter().cloned());
         for (name, value) in &self.flags {
             args.push(format!("--{name}"));
             args.extend(value.clone());
         }
+        args.extend(more.iter().map(|word| (*word).to_owned()));
+        args.extend(self.bare.iter().cloned());
         args
+    }
+
+    /// Without a flag.
+    pub(super) fn without(&self, name: &str) -> Parts {
+        let mut parts = self.clone();
+        parts.flags.retain(|(flag, _)| flag != name);
+        parts
     }
 
     /// With one more flag.
@@ -74,7 +89,8 @@ impl Parts {
         parts
     }
 
-    /// Takes an example's arguments apart; `None` if they do not call the command as it is described.
+    /// Takes an example's arguments apart, without the flags that only change how it is answered; `None` if they do not call the
+    /// command as it is described.
     pub(super) fn of_example(description: &Description, command: &Command, args: &[String]) -> Option<Parts> {
         let mut parts = Parts { words: command.words.clone(), ..Parts::default() };
         let mut rest = args.strip_prefix(command.words.as_slice())?.iter();
@@ -89,7 +105,9 @@ impl Parts {
             };
             let switch = description.parameter(command, name)?.is_switch();
             let value = if switch || value.is_some() { value } else { Some(rest.next()?.clone()) };
-            parts.flags.push((name.to_owned(), value));
+            if !OWN_PROBES.contains(&name) {
+                parts.flags.push((name.to_owned(), value));
+            }
         }
         Some(parts)
     }
@@ -109,6 +127,9 @@ impl Values {
     pub(super) fn of(&self, parameter: &Parameter, nth: usize) -> String {
         if let Some(sample) = self.samples.get(&parameter.name.to_lowercase()) {
             return sample.clone();
+        }
+        if let Some(example) = parameter.json.get("example").and_then(serde_json::Value::as_str) {
+            return example.to_owned();
         }
         if !parameter.choices.is_empty() {
             return parameter.choices.get(nth % parameter.choices.len()).cloned().unwrap_or_default();

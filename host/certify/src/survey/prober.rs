@@ -11,6 +11,14 @@ use std::collections::HashMap;
 /// Guesses at one valid call.
 const GUESSES_MAX: usize = 6;
 
+/// What a call begins with.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Begin {
+    start: Start,
+    /// Calls that make what it needs; they are kept.
+    before: Vec<Vec<String>>,
+}
+
 pub(super) struct Prober<'t> {
     target: &'t mut dyn Target,
     facts: Facts,
@@ -18,6 +26,8 @@ pub(super) struct Prober<'t> {
     pub(super) values: Values,
     /// For each command the parts of its valid call, without confirmations.
     pub(super) valid: HashMap<usize, Parts>,
+    /// What a command's valid call begins with, where that is not just any state.
+    begins: HashMap<usize, Begin>,
     probes: Vec<Probe>,
     unreached: Vec<String>,
     made: HashMap<Purpose, usize>,
@@ -33,6 +43,7 @@ impl<'t> Prober<'t> {
             description: Description::default(),
             values,
             valid: HashMap::new(),
+            begins: HashMap::new(),
             probes: Vec::new(),
             unreached: Vec::new(),
             made: HashMap::new(),
@@ -95,9 +106,31 @@ impl<'t> Prober<'t> {
         commands.filter_map(|(at, command)| Some((at, command, self.valid.get(&at)?.clone()))).collect()
     }
 
+    /// Options for calls of a command, once what they need is made.
+    pub(super) fn ready(&mut self, at: usize) -> Result<Options, TargetError> {
+        let Begin { start, before } = self.begins.get(&at).cloned().unwrap_or_default();
+        self.make(at, before)?;
+        Ok(Options { start, ..Options::default() })
+    }
+
+    /// Makes calls that others need, and keeps what they leave.
+    fn make(&mut self, at: usize, calls: Vec<Vec<String>>) -> Result<(), TargetError> {
+        let options = Options { keep: true, confirmed: true, ..Options::default() };
+        for args in calls {
+            let seen = self.target.invoke(&args, &options)?;
+            self.probes.push(Probe { purpose: Purpose::Seed, command: Some(at), about: String::new(), args, seen });
+        }
+        Ok(())
+    }
+
     /// The arguments of a call with its confirmation.
     pub(super) fn confirmed(&self, command: &Command, parts: &Parts) -> Vec<String> {
         parts.confirmed(&self.description, command).args()
+    }
+
+    /// The same, with more words among the flags.
+    pub(super) fn confirmed_with(&self, command: &Command, parts: &Parts, more: &[&str]) -> Vec<String> {
+        parts.confirmed(&self.description, command).args_with(more)
     }
 
     /// Fills the state, and finds a valid call of every command that may be called.
@@ -153,28 +186,39 @@ impl<'t> Prober<'t> {
         }
     }
 
+    /// Tries calls: on the state as it is, then on the initial one.
     fn find_valid_call(&mut self, at: usize, command: &Command) -> Result<bool, TargetError> {
-        let mut guesses: Vec<Parts> = (0..GUESSES_MAX).map(|nth| self.values.required_only(command, nth)).collect();
+        let mut guesses: Vec<(Parts, Vec<Vec<String>>)> =
+            (0..GUESSES_MAX).map(|nth| (self.values.required_only(command, nth), Vec::new())).collect();
         let good = command.examples.iter().filter(|example| example.succeeds());
-        let examples: Vec<Parts> =
-            good.filter_map(|example| Parts::of_example(&self.description, command, &example.args)).collect();
-        guesses.truncate(GUESSES_MAX);
-        guesses.splice(1.., examples.into_iter().chain(guesses.clone().into_iter().skip(1)));
+        let examples: Vec<_> = good
+            .filter_map(|example| {
+                Some((Parts::of_example(&self.description, command, &example.args)?, example.before.clone()))
+            })
+            .collect();
+        guesses.splice(1..1, examples);
         guesses.dedup();
-        let options = Options { confirmed: true, ..Options::default() };
-        for parts in guesses {
-            let parts = parts.unconfirmed();
-            let args = self.confirmed(command, &parts);
-            let seen = self.target.invoke(&args, &options)?;
-            let good = !seen.timed_out && (seen.status == Some(0) || read::claims_success(&seen));
-            let purpose = if good { Purpose::Valid } else { Purpose::Attempt };
-            if good {
-                self.learn(&seen);
-                self.valid.insert(at, parts);
-            }
-            self.probes.push(Probe { purpose, command: Some(at), about: String::new(), args, seen });
-            if good {
-                return Ok(true);
+        let starts = if self.facts.may_change { &[Start::Current, Start::Initial][..] } else { &[Start::Current] };
+        for start in starts.iter().copied() {
+            for (parts, before) in guesses.clone() {
+                if start == Start::Initial && !before.is_empty() {
+                    continue;
+                }
+                let parts = parts.unconfirmed();
+                let args = self.confirmed(command, &parts);
+                self.make(at, before.clone())?;
+                let seen = self.target.invoke(&args, &Options { confirmed: true, start, ..Options::default() })?;
+                let good = !seen.timed_out && (seen.status == Some(0) || read::claims_success(&seen));
+                if good {
+                    self.learn(&seen);
+                    self.valid.insert(at, parts);
+                    self.begins.insert(at, Begin { start, before });
+                }
+                let purpose = if good { Purpose::Valid } else { Purpose::Attempt };
+                self.probes.push(Probe { purpose, command: Some(at), about: String::new(), args, seen });
+                if good {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)

@@ -117,6 +117,8 @@ pub struct Facts {
     pub host_codes: Vec<(String, u8)>,
     /// Commands whose answer is somebody else's, passed through: no envelope around it.
     pub pass_through: Vec<String>,
+    /// Parameters whose values are somebody else's, passed through: judged by whoever takes them.
+    pub forwarded: Vec<String>,
     /// Commands that are not called at all.
     pub not_called: Vec<String>,
     /// Values for parameters, by name: what no type tells.
@@ -138,6 +140,7 @@ impl Facts {
             stored_codes: Vec::new(),
             host_codes: Vec::new(),
             pass_through: Vec::new(),
+            forwarded: Vec::new(),
             not_called: Vec::new(),
             samples: BTreeMap::new(),
             calls_max: 96,

@@ -42,6 +42,8 @@ pub struct Tested {
     pub stored_codes: Vec<(String, u8)>,
     /// Commands whose answers are somebody else's.
     pub pass_through: Vec<String>,
+    /// Parameters whose values are somebody else's.
+    pub forwarded: Vec<String>,
     /// Commands that are not called.
     pub not_called: Vec<String>,
     /// Values for parameters, by name.
@@ -58,8 +60,8 @@ pub struct ProcessTarget {
     path: Option<String>,
     facts: Facts,
     started: Instant,
-    initial: BTreeMap<PathBuf, Vec<u8>>,
-    current: BTreeMap<PathBuf, Vec<u8>>,
+    initial: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    current: BTreeMap<PathBuf, Option<Vec<u8>>>,
 }
 
 impl ProcessTarget {
@@ -73,6 +75,7 @@ impl ProcessTarget {
             stored_description: tested.stored_description,
             stored_codes: tested.stored_codes,
             pass_through: tested.pass_through,
+            forwarded: tested.forwarded,
             not_called: tested.not_called,
             samples: tested.samples,
             calls_max: 48,
@@ -148,7 +151,10 @@ fn watch(mut child: Child, stdin: &Stdin) -> Observation {
     let input = child.stdin.take();
     let held = match stdin {
         Stdin::HeldOpen => input,
-        Stdin::Empty => None,
+        Stdin::Empty => {
+            drop(input);
+            None
+        }
         Stdin::Bytes(bytes) => {
             let bytes = bytes.clone();
             // A child that reads nothing must not hold up the one who writes.
@@ -202,18 +208,22 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Every file below a folder. Caches are no state: what they hold is made again.
-fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// Every file below a folder, and every folder, which has no content. Caches are no state: what they hold is made again; nor is
+/// what SQLite keeps beside a database to share its log between processes.
+fn tree(root: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut files = BTreeMap::new();
+    let inside = |path: &Path| path.strip_prefix(root).map(Path::to_owned).unwrap_or_default();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() && entry.file_name() != ".cache" => folders.push(path),
-                Ok(kind) if kind.is_file() => {
-                    let inside = path.strip_prefix(root).map(Path::to_owned).unwrap_or_default();
-                    files.insert(inside, std::fs::read(&path).unwrap_or_default());
+                Ok(kind) if kind.is_dir() && entry.file_name() != ".cache" => {
+                    files.insert(inside(&path), None);
+                    folders.push(path);
+                }
+                Ok(kind) if kind.is_file() && !path.as_os_str().as_encoded_bytes().ends_with(b"-shm") => {
+                    files.insert(inside(&path), Some(std::fs::read(&path).unwrap_or_default()));
                 }
                 _ => {}
             }
@@ -222,27 +232,29 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-fn digest(files: &BTreeMap<PathBuf, Vec<u8>>) -> Digest {
+fn digest(files: &BTreeMap<PathBuf, Option<Vec<u8>>>) -> Digest {
     let mut hasher = Hasher::new(Kind::Package);
     for (path, content) in files {
         hasher.update_part(path.as_os_str().as_encoded_bytes());
-        hasher.update_part(content);
+        hasher.update_part(content.as_deref().unwrap_or_default());
     }
     hasher.finish()
 }
 
-/// Makes a folder hold these files and no others.
-fn restore(root: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) -> std::io::Result<()> {
-    for path in tree(root).keys().filter(|path| !files.contains_key(*path)) {
-        std::fs::remove_file(root.join(path))?;
+/// Makes a folder hold these files and folders, and no others.
+fn restore(root: &Path, files: &BTreeMap<PathBuf, Option<Vec<u8>>>) -> std::io::Result<()> {
+    let now = tree(root);
+    // What is in a folder comes after it.
+    for (path, content) in now.iter().rev().filter(|(path, _)| !files.contains_key(*path)) {
+        match content {
+            Some(_) => std::fs::remove_file(root.join(path))?,
+            None => std::fs::remove_dir_all(root.join(path))?,
+        }
     }
-    for (path, content) in files {
-        let path = root.join(path);
-        if std::fs::read(&path).ok().as_ref() != Some(content) {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            std::fs::write(path, content)?;
+    for (path, content) in files.iter().filter(|(path, content)| now.get(*path) != Some(content)) {
+        match content {
+            Some(content) => std::fs::write(root.join(path), content)?,
+            None => std::fs::create_dir_all(root.join(path))?,
         }
     }
     Ok(())

@@ -1,11 +1,11 @@
 //! `hutch apply`: commits what a plan said.
 
 use super::instance::InstanceArguments;
-use super::run::finish;
+use super::run::{kept_value, tell};
 use crate::arguments::Global;
 use crate::invocation::secret_values;
 use crate::output::{Fault, Output};
-use crate::surroundings;
+use crate::{human, surroundings};
 use clap::Args;
 use hutch::EntryName;
 use std::process::ExitCode;
@@ -15,9 +15,6 @@ pub(crate) struct ApplyArguments {
     /// Give a secret that the plan was given, from this process's environment; may be repeated
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
-    /// Answer with one JSON document about the run instead of the guest's output
-    #[arg(long)]
-    envelope: bool,
     #[command(flatten)]
     instance: InstanceArguments,
     /// The plan: its plan_id or the beginning of it, @ and its number in the ledger, or last
@@ -29,5 +26,5 @@ pub(super) fn apply(global: &Global, own: &ApplyArguments, output: &Output) -> R
     let (host, package, _) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
     let answer = host.apply(&package, &own.instance.instance, &own.plan, &secrets, surroundings::now())?;
-    finish("apply", &answer, own.envelope || output.shaping.selects(), output)
+    tell("apply", &answer, kept_value(&answer, &host), output, human::fields)
 }

@@ -69,6 +69,8 @@ impl From<LevelChoice> for Level {
 const NOT_CALLED: [&str; 2] = ["certify", "compile-component"];
 /// Commands of this program whose answer is the guest's.
 const PASS_THROUGH: [&str; 1] = ["run"];
+/// Parameters of this program whose values are the guest's: the host judges them as the package's guard says.
+const FORWARDED: [&str; 2] = ["ARGUMENTS", "stdin-text"];
 
 pub(super) fn certify(global: &Global, own: &CertifyArguments, output: &Output) -> Result<ExitCode, Fault> {
     let report = match (&own.program, &own.package, own.own) {
@@ -128,6 +130,7 @@ fn of_self(sample: Option<&Path>) -> Result<Report, Fault> {
         files: Some(Files(files)),
         stored_codes: codes.collect(),
         pass_through: PASS_THROUGH.map(str::to_owned).to_vec(),
+        forwarded: FORWARDED.map(str::to_owned).to_vec(),
         not_called: NOT_CALLED.map(str::to_owned).to_vec(),
         samples: samples.into_iter().collect(),
         stored_description: None,
@@ -156,6 +159,7 @@ fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
         files: own.project.as_deref().map(project_files).transpose()?,
         stored_codes: Vec::new(),
         pass_through: Vec::new(),
+        forwarded: Vec::new(),
         not_called: Vec::new(),
         samples: BTreeMap::new(),
         stored_description: None,

@@ -55,9 +55,12 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         let report = ErrorReport::new(ErrorCode::HostFault, "not everything is as it should be");
         return Err(report.suggest("mend what details.checks calls bad").detail("checks", checks).into());
     }
-    let result = json!({"healthy": true, "version": env!("CARGO_PKG_VERSION"), "home": home.display().to_string(), "checks": checks});
+    let result = json!({
+        "healthy": true, "version": env!("CARGO_PKG_VERSION"), "home": home.display().to_string(), "items": checks,
+        "total": checks.len(), "limit": checks.len(), "has_more": false,
+    });
     output.answer("doctor", result, |result| {
-        let checks = result.get("checks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let checks = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         human::table(checks, &[("status", "STATUS"), ("name", "CHECK"), ("found", "FOUND"), ("fix", "FIX")])
     })?;
     Ok(ExitCode::SUCCESS)

@@ -9,23 +9,35 @@ use hutch_model::diagnostic::{Code, Severity};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
-#[command(allow_missing_positional = true)]
 pub(crate) struct ExplainErrorArguments {
+    /// The code, as FUEL_LIMIT
+    #[arg(value_name = "CODE")]
+    code: String,
     /// The package whose code it is; the host's codes are searched if absent
     #[arg(value_name = "PACKAGE")]
     package: Option<PathBuf>,
-    /// The code, as FUEL_LIMIT
-    #[arg(value_name = "CODE", required = true)]
-    code: Option<String>,
+}
+
+impl ExplainErrorArguments {
+    /// The code, and the package if one is named. Codes are in capitals and slugs are not, so the two are told apart where they
+    /// stand the other way round.
+    fn parts(&self) -> (&str, Option<&Path>) {
+        let is_code = |word: &str| !word.contains(|letter: char| letter.is_lowercase() || letter == '/');
+        match self.package.as_deref().map(|path| (path, path.to_str())) {
+            Some((_, Some(second))) if is_code(second) && !is_code(&self.code) => (second, Some(Path::new(&self.code))),
+            Some((path, _)) => (&self.code, Some(path)),
+            None => (&self.code, None),
+        }
+    }
 }
 
 pub(super) fn explain_error(global: &Global, own: &ExplainErrorArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let code = own.code.as_deref().unwrap_or_default();
-    let (meanings, known) = match &own.package {
+    let (code, package) = own.parts();
+    let (meanings, known) = match package {
         Some(path) => of_package(global, path, code)?,
         None => of_host(code),
     };
@@ -38,7 +50,7 @@ pub(super) fn explain_error(global: &Global, own: &ExplainErrorArguments, output
                 "explains that code",
                 "none",
             ),
-            None => report.suggest("name the package first if it is one of its codes"),
+            None => report.suggest("name the package behind it if it is one of its codes"),
         }
         .into());
     }
@@ -82,7 +94,7 @@ fn retry(code: ErrorCode) -> &'static str {
     }
 }
 
-fn of_package(global: &Global, path: &std::path::Path, code: &str) -> Result<(Vec<Value>, Vec<String>), Fault> {
+fn of_package(global: &Global, path: &Path, code: &str) -> Result<(Vec<Value>, Vec<String>), Fault> {
     let (outline, _) = packages::outline(global, path)?;
     let file = packages::contract(global, path, &outline)?;
     let contract = file.contract();

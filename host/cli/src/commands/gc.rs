@@ -24,12 +24,16 @@ pub(crate) struct GcArguments {
 
 pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<ExitCode, Fault> {
     let session = own.instance.open(global)?.0;
-    if !global.yes {
+    let retention = Retention { keep_last: own.keep, newer_than: own.newer_than };
+    if !global.yes && !global.dry_run {
         let message = format!("gc drops the states of all but the last {} entries for good", own.keep);
         return Err(Fault::new(hutch_model::error_code::ErrorCode::ConfirmationRequired, message));
     }
-    let retention = Retention { keep_last: own.keep, newer_than: own.newer_than };
-    let collected = session.store().collect(&retention).map_err(Failure::from)?;
+    let collected = match global.dry_run {
+        true => session.store().collectable(&retention),
+        false => session.store().collect(&retention),
+    };
+    let collected = collected.map_err(Failure::from)?;
     let value = json!({
         "objects": collected.objects,
         "bytes": collected.bytes,

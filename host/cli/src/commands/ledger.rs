@@ -28,14 +28,25 @@ enum LedgerCommand {
     Last(InstanceArguments),
     /// Show the head: what to write down to recognise the ledger later
     Head(InstanceArguments),
-    /// Write all entries, one JSON document a line, as they are stored
-    Export(InstanceArguments),
+    /// Give all entries as they are stored, oldest first
+    ///
+    /// Each with the bytes that its hash is of, so that the chain can be checked elsewhere. With --ndjson these bytes alone, one
+    /// entry a line, however many there are.
+    Export(ExportArguments),
     /// Check that the chain of entries is as it was written
     Verify(ChainArguments),
 }
 
 #[derive(Debug, Args)]
 struct ListArguments {
+    #[command(flatten)]
+    page: Page,
+    #[command(flatten)]
+    instance: InstanceArguments,
+}
+
+#[derive(Debug, Args)]
+struct ExportArguments {
     #[command(flatten)]
     page: Page,
     #[command(flatten)]
@@ -77,12 +88,7 @@ pub(super) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) ->
             let value = json!({ "sequence": head.sequence, "hash": head.hash, "head": pin });
             output.answer("ledger head", value, |_| pin)?;
         }
-        LedgerCommand::Export(own) => {
-            for sealed in own.open(global)?.0.entries(1) {
-                let sealed = sealed.map_err(Failure::from)?;
-                output.text(&String::from_utf8_lossy(&sealed.bytes))?;
-            }
-        }
+        LedgerCommand::Export(own) => export(global, own, output)?,
         LedgerCommand::Verify(own) => {
             let session = own.instance.open(global)?.0;
             let pins: Vec<Pin> = own.head.into_iter().collect();
@@ -117,6 +123,29 @@ fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fau
         ("hash", "HASH"),
     ];
     output.list("ledger list", page.part(rows, total), page, |items| human::table(items, &columns))
+}
+
+fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<(), Fault> {
+    let session = own.instance.open(global)?.0;
+    let first = u64::from(own.page.offset) + 1;
+    let mut items = Vec::new();
+    for sealed in session.entries(first) {
+        let sealed = sealed.map_err(Failure::from)?;
+        let bytes = String::from_utf8_lossy(&sealed.bytes);
+        if own.page.ndjson {
+            output.text(&bytes)?;
+        } else if items.len() < own.page.limit as usize {
+            items.push(json!({ "sequence": sealed.sequence, "hash": sealed.hash, "bytes": bytes }));
+        } else {
+            break;
+        }
+    }
+    if own.page.ndjson {
+        return Ok(());
+    }
+    let total = session.head()?.last.sequence;
+    let lines = |items: &[Value]| items.iter().filter_map(|item| item["bytes"].as_str()).collect::<Vec<_>>().join("\n");
+    output.list("ledger export", own.page.part(items, total), &own.page, lines)
 }
 
 fn summary(hash: &Digest, entry: &Entry) -> Value {

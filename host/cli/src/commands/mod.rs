@@ -14,6 +14,7 @@ pub(crate) mod install;
 pub(crate) mod instance;
 pub(crate) mod issue;
 pub(crate) mod ledger;
+pub(crate) mod mcp;
 pub(crate) mod meta;
 pub(crate) mod plan;
 pub(crate) mod replay;
@@ -53,6 +54,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Find(own) => find::find(global, &own, output),
         Command::Show(own) => show::show(global, &own, output),
         Command::Meta(own) => meta::meta(global, &own, output),
+        Command::Mcp => mcp::mcp(output),
         Command::Examples(own) => examples::examples(global, &own, output),
         Command::ExplainError(own) => explain_error::explain_error(global, &own, output),
         Command::Install(own) => install::install(global, &own, output, Kind::Install),

@@ -1,7 +1,7 @@
 //! `hutch plan`: what a run would do, without doing it.
 
 use super::open_package;
-use super::run::{run_value, status};
+use super::run::{kept_value, tell};
 use crate::arguments::Global;
 use crate::diff::volume_diffs;
 use crate::invocation::InvocationArguments;
@@ -9,7 +9,6 @@ use crate::output::{Fault, Output};
 use crate::{repair, surroundings};
 use clap::Args;
 use hutch_model::limits::Limit;
-use hutch_model::outcome::Verdict;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -23,7 +22,7 @@ pub(super) fn plan(global: &Global, own: PlanArguments, output: &Output) -> Resu
     preview(global, own.invocation, output)
 }
 
-/// Runs on the current state and keeps only the record.
+/// Runs on the current state and keeps only the record; with --dry-run not even that.
 pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: &Output) -> Result<ExitCode, Fault> {
     let word = invocation.package.display().to_string();
     let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
@@ -33,17 +32,17 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     let answer =
         host.plan(&package, &call).map_err(|failure| repair::explain(&failure, "plan", &word, &call.arguments))?;
     let diffs = volume_diffs(&answer);
-    let plan_id = answer.entry.hash.to_string();
-    let mut value = run_value(&answer);
+    let plan_id = host.keeps().then(|| answer.entry.hash.to_string());
+    let mut value = kept_value(&answer, &host);
     value["plan_id"] = json!(plan_id);
     value["diff"] = json!(diffs);
-    output.answer_as(answer.verdict == Verdict::Good, "plan", value, |_| {
+    tell("plan", &answer, value, output, |_| {
         let mut text = String::from_utf8_lossy(&answer.outcome.stdout).trim_end().to_owned();
         for diff in &diffs {
             text.push_str(&format!("\n{}", diff.for_people()));
         }
-        let short: String = plan_id.chars().take(12).collect();
+        let Some(id) = plan_id else { return text };
+        let short: String = id.chars().take(12).collect();
         format!("{text}\n\nplan {short}: apply it with hutch apply {word} {short}")
-    })?;
-    Ok(ExitCode::from(status(&answer)))
+    })
 }

@@ -1,8 +1,9 @@
 //! `hutch replay`: issues a recorded invocation again, for real.
 
 use super::instance::InstanceArguments;
-use super::run::finish;
+use super::run::{kept_value, tell};
 use crate::arguments::Global;
+use crate::human;
 use crate::invocation::secret_values;
 use crate::output::{Fault, Output};
 use clap::Args;
@@ -17,9 +18,6 @@ pub(crate) struct ReplayArguments {
     /// Run again on the new state, so many times, if another process changed it meanwhile
     #[arg(long, value_name = "N", default_value_t = 0)]
     retry: u32,
-    /// Answer with one JSON document about the run instead of the guest's output
-    #[arg(long)]
-    envelope: bool,
     #[command(flatten)]
     instance: InstanceArguments,
     /// The entry: the beginning of its hash, @ and its number, or last
@@ -31,5 +29,5 @@ pub(super) fn replay(global: &Global, own: &ReplayArguments, output: &Output) ->
     let (host, package, session) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
     let answer = host.replay(&package, &session, &own.entry, &secrets, global.yes, own.retry)?;
-    finish("replay", &answer, own.envelope || output.shaping.selects(), output)
+    tell("replay", &answer, kept_value(&answer, &host), output, human::fields)
 }

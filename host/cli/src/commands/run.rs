@@ -9,6 +9,7 @@ use crate::{batch, human, repair, surroundings};
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Answer, Host};
+use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
 use hutch_model::outcome::{Ending, Verdict};
@@ -46,7 +47,8 @@ pub(crate) struct RunArguments {
 pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
     if global.dry_run {
         if own.json_input {
-            return Err(Fault::usage("a list of invocations can't be previewed; preview each with hutch plan"));
+            let message = "each invocation of a list begins where the one before ended, so a list can't be previewed";
+            return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("preview each with hutch plan").into());
         }
         return preview(global, own.invocation, output);
     }
@@ -61,14 +63,14 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     let call = own.invocation.call(&host, &package, own.retry)?;
     let answer =
         host.run(&package, &call).map_err(|failure| repair::explain(&failure, "run", &word, &call.arguments))?;
-    finish("run", &answer, own.envelope, output)
+    finish(&answer, own.envelope, output)
 }
 
 /// Answers as the guest did, or with one document about the run.
-pub(super) fn finish(command: &str, answer: &Answer, envelope: bool, output: &Output) -> Result<ExitCode, Fault> {
+fn finish(answer: &Answer, envelope: bool, output: &Output) -> Result<ExitCode, Fault> {
     output.behind(answer.behind.as_deref());
     if envelope {
-        output.answer_as(answer.verdict == Verdict::Good, command, run_value(answer), human::fields)?;
+        output.answer_as(answer.verdict == Verdict::Good, "run", run_value(answer), human::fields)?;
     } else if let Some(report) = bad_end(answer) {
         return Err(report.into());
     } else {
@@ -77,8 +79,27 @@ pub(super) fn finish(command: &str, answer: &Answer, envelope: bool, output: &Ou
     Ok(ExitCode::from(status(answer)))
 }
 
+/// Answers with a document about a run whose end was good; any other end is a failure, with the document among its details.
+pub(super) fn tell(
+    command: &str,
+    answer: &Answer,
+    value: Value,
+    output: &Output,
+    human: impl FnOnce(&Value) -> String,
+) -> Result<ExitCode, Fault> {
+    output.behind(answer.behind.as_deref());
+    if let Some(report) = guest_failed(answer) {
+        return Err(report.detail("run", value).into());
+    }
+    if let Some(report) = bad_end(answer) {
+        return Err(report.into());
+    }
+    output.answer(command, value, human)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The exit status of a command that answers as the guest did.
-pub(super) fn status(answer: &Answer) -> u8 {
+fn status(answer: &Answer) -> u8 {
     match &answer.verdict {
         Verdict::Good => 0,
         Verdict::Failed { status } => *status,
@@ -86,14 +107,15 @@ pub(super) fn status(answer: &Answer) -> u8 {
     }
 }
 
-/// One invocation after the other, each on the state that the one before left. Stops at the first that is not good.
+/// One invocation after the other, each on the state that the one before left. Stops at the first that is not good, or goes on if
+/// asked to: in either case the first is the failure that is reported, with everything that was done.
 fn batch(host: &Host, package: &Package, own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
     let items = batch::read(own.batch_max)?;
     let total = items.len();
     let word = own.invocation.package.display().to_string();
     let (now, seed) = (own.invocation.now, own.invocation.seed);
     let call = own.invocation.call(host, package, own.retry)?;
-    let (mut done, mut first_bad) = (Vec::new(), 0);
+    let (mut done, mut failed) = (Vec::new(), None);
     for (at, item) in items.into_iter().enumerate() {
         let mut call = call.clone();
         call.at = surroundings::now();
@@ -101,36 +123,48 @@ fn batch(host: &Host, package: &Package, own: RunArguments, output: &Output) -> 
         call.seed = item.seed.or(seed).map_or_else(surroundings::random_seed, Ok)?;
         call.stdin = item.stdin.into_bytes();
         call.arguments.extend(item.arguments);
-        let (result, bad) = match host.run(package, &call) {
-            Ok(answer) => (run_value(&answer), status(&answer)),
+        let (run, status, report) = match host.run(package, &call) {
+            Ok(answer) => (run_value(&answer), status(&answer), bad_end(&answer).or_else(|| guest_failed(&answer))),
             Err(failure) => {
-                let fault = repair::explain(&failure, "run", &word, &call.arguments);
-                let report = fault.report();
-                (json!({"error": report}), report.code.exit_status())
+                let report = repair::explain(&failure, "run", &word, &call.arguments).report().clone();
+                (json!({"error": report}), report.code.exit_status(), Some(report))
             }
         };
-        let mut result = json!({"index": at, "arguments": call.arguments, "status": bad, "run": result});
+        let mut result = json!({"index": at, "arguments": call.arguments, "status": status, "run": run});
         output.shaping.purify(&mut result);
         match own.ndjson {
             true => output.lines(&[result])?,
             false => done.push(result),
         }
-        if bad != 0 && first_bad == 0 {
-            first_bad = bad;
-        }
-        if bad != 0 && !own.keep_going {
-            output.remark(&format!("stopped at invocation {at} of {total}, which ended with {bad}"));
+        let stop = report.is_some() && !own.keep_going;
+        failed = failed.or_else(|| Some((at, report?)));
+        if stop {
             break;
         }
     }
+    if let Some((at, mut report)) = failed {
+        report.message = format!("invocation {at} of {total}: {}", report.message);
+        let mut report = report.detail("index", at).detail("total", total);
+        if !own.ndjson {
+            report = report.detail("items", done);
+        }
+        return Err(report.into());
+    }
     if !own.ndjson {
         let result = json!({"items": done, "total": total, "done": done.len()});
-        output.answer_as(first_bad == 0, "run", result, |result| {
+        output.answer("run", result, |result| {
             let items = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             human::table(items, &[("index", "N"), ("status", "STATUS"), ("arguments", "ARGUMENTS")])
         })?;
     }
-    Ok(ExitCode::from(first_bad))
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The host's report about a guest that ended with a failure of its own.
+fn guest_failed(answer: &Answer) -> Option<ErrorReport> {
+    let Verdict::Failed { status } = &answer.verdict else { return None };
+    let message = format!("the guest ended with status {status}, so nothing of what it did is kept");
+    Some(ErrorReport::new(ErrorCode::GuestFailed, message))
 }
 
 /// The host's report about a guest that ended otherwise than by its own exit, or broke the contract.
@@ -153,6 +187,15 @@ fn bad_end(answer: &Answer) -> Option<ErrorReport> {
 
 fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.get(..SHOWN_BYTES).unwrap_or(bytes)).into_owned()
+}
+
+/// The same as [`run_value`]; a preview has no entry.
+pub(super) fn kept_value(answer: &Answer, host: &Host) -> Value {
+    let mut value = run_value(answer);
+    if !host.keeps() {
+        value["entry"] = Value::Null;
+    }
+    value
 }
 
 /// One document about a run.

@@ -1,15 +1,17 @@
 //! `hutch state`: looking inside volumes, and carrying them in and out.
 
 use super::instance::InstanceArguments;
-use super::undo::say_moved;
+use super::undo::{entry_value, say_moved};
 use crate::arguments::Global;
 use crate::human;
 use crate::output::{Fault, Output};
 use crate::selection::Page;
 use clap::{Args, Subcommand};
 use hutch::package::open_folder;
-use hutch::{EntryName, Failure, Item};
+use hutch::{EntryName, Failure, Item, Session, StatePath};
 use hutch_model::digest::Digest;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Record;
 use hutch_model::snapshot::{Node, PathChange};
 use hutch_store::VolumeName;
@@ -18,6 +20,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// The longest file that an answer holds.
+const CAT_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct StateArguments {
@@ -30,12 +35,12 @@ enum StateCommand {
     /// List the entries that changed the state, the last ones first
     Log(LogArguments),
     /// List what a folder of a volume holds
-    Ls(PathArguments),
-    /// Write a file of a volume to standard output, unchanged
-    Cat(PathArguments),
+    Ls(LsArguments),
+    /// Show a file of a volume
+    Cat(CatArguments),
     /// Say what differs between two entries' states
     Diff(DiffArguments),
-    /// Write a volume into an empty folder
+    /// Write a volume into an empty or new folder
     Export(FolderArguments),
     /// Make a folder's content the state of a volume
     Import(FolderArguments),
@@ -65,6 +70,23 @@ struct PathArguments {
     /// The path, the volume first; all volumes if absent
     #[arg(value_name = "PATH")]
     path: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct LsArguments {
+    #[command(flatten)]
+    page: Page,
+    #[command(flatten)]
+    path: PathArguments,
+}
+
+#[derive(Debug, Args)]
+struct CatArguments {
+    /// Write the file's bytes to standard output, unchanged, and nothing around them
+    #[arg(long)]
+    raw: bool,
+    #[command(flatten)]
+    path: PathArguments,
 }
 
 #[derive(Debug, Args)]
@@ -104,7 +126,7 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
     match &own.command {
         StateCommand::Log(own) => log(global, own, output)?,
         StateCommand::Ls(own) => ls(global, own, output)?,
-        StateCommand::Cat(own) => cat(global, own)?,
+        StateCommand::Cat(own) => cat(global, own, output)?,
         StateCommand::Diff(own) => {
             let session = own.instance.open(global)?.0;
             let (before, after) = (session.state_at(Some(&own.before))?, session.state_at(Some(&own.after))?);
@@ -114,15 +136,19 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             let (session, limits) = own.instance.open(global)?;
             let state = session.state_at(None)?;
             let volume = own.volume(&state)?;
-            session.export(&state, &volume, (&folder(&own.folder)?, &own.folder), &limits)?;
-            output.answer("state export", json!({ "volume": volume.as_str(), "folder": own.folder }), human::fields)?;
+            let folder = target(&own.folder, global.dry_run)?;
+            let totals = session.export(&state, &volume, (folder.as_ref(), &own.folder), &limits)?;
+            let value = json!({
+                "volume": volume.as_str(), "folder": own.folder, "files": totals.files, "bytes": totals.bytes,
+            });
+            output.answer("state export", value, human::fields)?;
         }
         StateCommand::Import(own) => {
             let (session, limits) = own.instance.open(global)?;
             let volume = own.volume(&session.state_at(None)?)?;
             let (entry, changes, behind) = session.import(&volume, (&folder(&own.folder)?, &own.folder), &limits)?;
             output.behind(behind.as_deref());
-            let entry = json!({ "sequence": entry.sequence, "hash": entry.hash });
+            let entry = entry_value(&session, &entry);
             output.answer(
                 "state import",
                 json!({ "volume": volume.as_str(), "changes": changes, "entry": entry }),
@@ -131,7 +157,7 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
         }
         StateCommand::Restore(own) => {
             let (session, limits) = own.instance.open(global)?;
-            say_moved("state restore", &session.restore(&own.entry, &limits)?, output)?;
+            say_moved("state restore", &session, &session.restore(&own.entry, &limits)?, output)?;
         }
         StateCommand::Status(own) => {
             let (session, limits) = own.open(global)?;
@@ -145,9 +171,9 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
         }
         StateCommand::Absorb(own) => {
             let (session, limits) = own.open(global)?;
-            let entry = session.absorb_edits(&limits)?;
-            let entry = entry.map(|entry| json!({ "sequence": entry.sequence, "hash": entry.hash }));
-            output.answer("state absorb", json!({ "entry": entry }), human::fields)?;
+            let edits = session.edits(&limits)?;
+            let entry = session.absorb_edits(&limits)?.map(|entry| entry_value(&session, &entry));
+            output.answer("state absorb", json!({ "entry": entry, "changes": edits }), human::fields)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -171,6 +197,19 @@ fn folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
     open_folder(path).map_err(|error| Fault::file(path, &error))
 }
 
+/// The folder to write into, made if it is missing; a preview makes none.
+#[allow(clippy::disallowed_methods, reason = "the operator names it")]
+fn target(path: &Path, preview: bool) -> Result<Option<cap_std::fs::Dir>, Fault> {
+    match path.exists() {
+        true => folder(path).map(Some),
+        false if preview => Ok(None),
+        false => {
+            std::fs::create_dir(path).map_err(|error| Fault::file(path, &error))?;
+            folder(path).map(Some)
+        }
+    }
+}
+
 fn log(global: &Global, own: &LogArguments, output: &Output) -> Result<(), Fault> {
     let session = own.instance.open(global)?.0;
     let mut changes = Vec::new();
@@ -192,17 +231,16 @@ fn log(global: &Global, own: &LogArguments, output: &Output) -> Result<(), Fault
     output.list("state log", own.page.of(items), &own.page, |items| human::table(items, &columns))
 }
 
-fn ls(global: &Global, own: &PathArguments, output: &Output) -> Result<(), Fault> {
-    let session = own.instance.open(global)?.0;
-    let state = session.state_at(own.at.as_ref())?;
-    let items = match &own.path {
+fn ls(global: &Global, own: &LsArguments, output: &Output) -> Result<(), Fault> {
+    let session = own.path.instance.open(global)?.0;
+    let state = session.state_at(own.path.at.as_ref())?;
+    let items = match &own.path.path {
         Some(path) => session.list(&state, &session.state_path(&state, path)?)?,
         None => state.keys().map(|name| Item { path: name.clone(), entry: None }).collect(),
     };
     let items: Vec<Value> = items.iter().map(item_value).collect();
-    let value = json!({ "count": items.len(), "items": items });
     let columns = [("type", "TYPE"), ("size", "BYTES"), ("modified", "MODIFIED"), ("path", "PATH")];
-    output.answer("state ls", value, |_| human::table(&items, &columns))
+    output.list("state ls", own.page.of(items), &own.page, |items| human::table(items, &columns))
 }
 
 fn item_value(item: &Item) -> Value {
@@ -220,14 +258,45 @@ fn item_value(item: &Item) -> Value {
     }
 }
 
-fn cat(global: &Global, own: &PathArguments) -> Result<(), Fault> {
-    let session = own.instance.open(global)?.0;
-    let state = session.state_at(own.at.as_ref())?;
-    let path = own.path.as_deref().ok_or_else(|| Fault::usage("name a file, the volume first"))?;
-    let path = session.state_path(&state, path)?;
+fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault> {
+    let own_path = &own.path;
+    let session = own_path.instance.open(global)?.0;
+    let state = session.state_at(own_path.at.as_ref())?;
+    let text = own_path.path.as_deref().ok_or_else(|| Fault::usage("name a file, the volume first"))?;
+    let path = session.state_path(&state, text)?;
+    if own.raw {
+        return raw(&session, &state, &path);
+    }
+    let (mut content, mut too_long) = (Vec::new(), false);
+    let read = session.read(&state, &path, &mut |bytes| {
+        too_long = content.len() + bytes.len() > CAT_BYTES_MAX;
+        if too_long {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
+        content.extend_from_slice(bytes);
+        Ok(())
+    });
+    if too_long {
+        let message = format!("{text} is longer than the {CAT_BYTES_MAX} bytes that an answer holds");
+        return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("write it out unchanged with --raw").into());
+    }
+    read?;
+    let size = content.len();
+    let (encoding, content) = match String::from_utf8(content) {
+        Ok(text) => ("utf-8", text),
+        Err(error) => ("base64", data_encoding::BASE64.encode(error.as_bytes())),
+    };
+    let value = json!({ "path": text, "size": size, "encoding": encoding, "content": content });
+    output.answer("state cat", value, |value| {
+        format!("{text}, {size} bytes, {encoding}:\n{}", value["content"].as_str().unwrap_or_default())
+    })
+}
+
+/// A file's bytes and nothing else.
+fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath) -> Result<(), Fault> {
     let mut stdout = std::io::stdout().lock();
     let mut closed = false;
-    session.read(&state, &path, &mut |bytes| match stdout.write_all(bytes) {
+    session.read(state, path, &mut |bytes| match stdout.write_all(bytes) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             closed = true;
             Ok(())

@@ -4,8 +4,9 @@ use super::instance::InstanceArguments;
 use crate::arguments::Global;
 use crate::output::{Fault, Output};
 use clap::Args;
-use hutch::{EntryName, Moved};
-use serde_json::json;
+use hutch::{EntryName, Moved, Session};
+use hutch_model::ledger::Sealed;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -44,20 +45,31 @@ pub(super) fn undo(global: &Global, own: &UndoArguments, output: &Output) -> Res
         What::Count(count) => session.undo_last(*count, &limits)?,
         What::Entry(name) => session.undo(name, &limits)?,
     };
-    say_moved("undo", &moved, output)?;
+    say_moved("undo", &session, &moved, output)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// The name of an entry that was written; a preview writes none.
+pub(super) fn entry_value(session: &Session, entry: &Sealed) -> Value {
+    match session.keeps() {
+        true => json!({ "sequence": entry.sequence, "hash": entry.hash }),
+        false => Value::Null,
+    }
+}
+
 /// Answers with a move to another state.
-pub(super) fn say_moved(command: &str, moved: &Moved, output: &Output) -> Result<(), Fault> {
+pub(super) fn say_moved(command: &str, session: &Session, moved: &Moved, output: &Output) -> Result<(), Fault> {
     output.behind(moved.behind.as_deref());
     let value = json!({
-        "entry": { "sequence": moved.entry.sequence, "hash": moved.entry.hash },
+        "entry": entry_value(session, &moved.entry),
         "follows": { "sequence": moved.follows.sequence, "hash": moved.follows.hash },
         "changes": moved.changes,
     });
     output.answer(command, value, |_| {
-        let mut text = format!("entry {} follows entry {}", moved.entry.sequence, moved.follows.sequence);
+        let mut text = match session.keeps() {
+            true => format!("entry {} follows entry {}", moved.entry.sequence, moved.follows.sequence),
+            false => format!("nothing is done yet; it would follow entry {}", moved.follows.sequence),
+        };
         for (volume, changes) in &moved.changes {
             for change in changes {
                 text.push_str(&format!("\n  {:?} {volume}/{}", change.change, change.path).to_lowercase());

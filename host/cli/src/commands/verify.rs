@@ -22,16 +22,16 @@ pub(crate) struct VerifyArguments {
     #[command(flatten)]
     instance: InstanceArguments,
     /// The entry: the beginning of its hash, @ and its number, or last
-    #[arg(value_name = "ENTRY", required_unless_present = "all")]
-    entry: Option<EntryName>,
+    #[arg(value_name = "ENTRY", default_value = "last")]
+    entry: EntryName,
 }
 
 pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (host, package, session) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
-    let entries = match &own.entry {
-        Some(name) => vec![session.entry(name)?],
-        None => session.entries(1).collect::<Result<Vec<_>, _>>().map_err(hutch::Failure::from)?,
+    let entries = match own.all {
+        true => session.entries(1).collect::<Result<Vec<_>, _>>().map_err(hutch::Failure::from)?,
+        false => vec![session.entry(&own.entry)?],
     };
     let (mut results, mut counts) = (Vec::new(), [0u64; 4]);
     for sealed in &entries {
@@ -47,7 +47,7 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
     let [equal, differs, not_reproducible, no_run] = counts;
     let summary =
         format!("{equal} equal, {differs} differ, {not_reproducible} not reproducible, {no_run} without a run");
-    if differs > 0 || not_reproducible > 0 || (own.entry.is_some() && no_run > 0) {
+    if differs > 0 || not_reproducible > 0 || (!own.all && no_run > 0) {
         let code = if differs > 0 { ErrorCode::VerifyFailed } else { ErrorCode::NotReproducible };
         return Err(ErrorReport::new(code, summary).detail("entries", results).into());
     }
@@ -56,7 +56,10 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
         "differ": differs,
         "not_reproducible": not_reproducible,
         "no_run": no_run,
-        "entries": results,
+        "items": results,
+        "total": entries.len(),
+        "limit": entries.len(),
+        "has_more": false,
     });
     output.answer("verify", value, |_| summary)?;
     Ok(ExitCode::SUCCESS)

@@ -27,11 +27,26 @@ pub fn export_folder(
 ) -> Result<Totals, StoreError> {
     let bounds = Bounds { depth: bounds.depth.min(DEPTH_MAX), ..*bounds };
     let mut export = Export { objects, root: path, bounds, disk: Disk::default(), totals: Totals::default() };
-    let names = disk::list(root).map_err(|error| export.io(&[], error))?;
-    if !names.is_empty() {
-        return Err(StoreError::Refused { path: path.to_owned(), reason: "the folder is not empty".to_owned() });
-    }
+    export.expect_empty(root)?;
     export.folder(root, &mut Vec::new(), tree)?;
+    Ok(export.totals)
+}
+
+/// What [`export_folder`] would write into the empty folder `root`, or into one that is still to be made. Writes nothing.
+///
+/// # Errors
+/// The folder is not empty; the state is larger than `bounds`; an object is missing or damaged.
+pub fn export_totals(
+    objects: &dyn Objects,
+    tree: &Digest,
+    root: Option<&Dir>,
+    path: &Path,
+    bounds: &Bounds,
+) -> Result<Totals, StoreError> {
+    let tree = read_tree(objects, tree).map_err(|error| StoreError::object(path, &error))?;
+    let export = Export { objects, root: path, bounds: *bounds, disk: Disk::default(), totals: tree.totals() };
+    root.map_or(Ok(()), |root| export.expect_empty(root))?;
+    export.expect_within_bounds()?;
     Ok(export.totals)
 }
 
@@ -113,6 +128,17 @@ impl Export<'_> {
     fn count(&mut self, node: &Node) -> Result<(), StoreError> {
         let own = if let Node::Folder { .. } = node { Totals { files: 1, ..Totals::default() } } else { node.totals() };
         self.totals = self.totals.plus(own);
+        self.expect_within_bounds()
+    }
+
+    fn expect_empty(&self, root: &Dir) -> Result<(), StoreError> {
+        match disk::list(root).map_err(|error| self.io(&[], error))?.is_empty() {
+            true => Ok(()),
+            false => self.refuse(&[], "the folder is not empty".to_owned()),
+        }
+    }
+
+    fn expect_within_bounds(&self) -> Result<(), StoreError> {
         let limited = |limit, allowed| Err(StoreError::Limited { path: self.root.to_owned(), limit, allowed });
         match self.totals {
             Totals { files, .. } if files > self.bounds.files => limited(Limit::StateFiles, self.bounds.files),

@@ -33,7 +33,7 @@ mod steps;
 mod tests;
 mod update;
 
-pub use export::export_folder;
+pub use export::{export_folder, export_totals};
 pub use look::Touch;
 pub use scan::{Bounds, Imported, Times, import_folder};
 pub use update::Updated;
@@ -86,20 +86,33 @@ impl Plain {
     /// The directory holds what no state can hold, or more than `bounds`; [`StoreError::Busy`] if another process keeps
     /// changing it.
     pub fn import(&self, volume: &VolumeName, bounds: &Bounds) -> Result<Option<Imported>, StoreError> {
+        self.look_through(volume, bounds, true)
+    }
+
+    /// With `remember`, what looks other than it did but is the same is not read again next time.
+    fn look_through(
+        &self,
+        volume: &VolumeName,
+        bounds: &Bounds,
+        remember: bool,
+    ) -> Result<Option<Imported>, StoreError> {
         let _lock = self.lock()?;
         self.update_locked(&mut Updated::default())?;
         let Some((shown, root)) = self.shown(volume)? else { return Ok(None) };
-        let imported = scan::import_volume(self, volume, shown, root, bounds)?;
+        let (imported, notes) = scan::import_volume(self, volume, shown, root, bounds)?;
+        if remember && !notes.is_empty() {
+            self.store.pool().sql(|connection| stamps::save(connection, volume, shown, &notes))?;
+        }
         Ok((imported.tree() != shown.tree).then_some(imported))
     }
 
-    /// What [`import`](Plain::import) would change.
+    /// What [`import`](Plain::import) would change. Writes down nothing.
     ///
     /// # Errors
     /// As for import.
     pub fn status(&self, volume: &VolumeName, bounds: &Bounds) -> Result<Vec<PathChange>, StoreError> {
         let before = self.store.head()?.state.get(volume.as_str()).copied().unwrap_or_else(empty_tree);
-        let Some(imported) = self.import(volume, bounds)? else { return Ok(Vec::new()) };
+        let Some(imported) = self.look_through(volume, bounds, false)? else { return Ok(Vec::new()) };
         let changes = imported.changes_from(&*self.store.objects(), &before);
         changes.map_err(|error| StoreError::object(&self.store.place().database(), &error))
     }

@@ -125,21 +125,17 @@ pub fn import_folder(root: &Dir, path: &Path, bounds: &Bounds, times: Times) -> 
     scan(None, root, path, bounds, times).map(|(imported, _)| imported)
 }
 
-/// Reads the directory of a volume, taking what looks as it did from what it shows.
+/// Reads the directory of a volume, taking what looks as it did from what it shows. The notes say how it looks now.
 pub(super) fn import_volume(
     plain: &Plain,
     volume: &VolumeName,
     shown: Shown,
     root: Dir,
     bounds: &Bounds,
-) -> Result<Imported, StoreError> {
+) -> Result<(Imported, Vec<Note>), StoreError> {
     let expected = Expected { plain, volume, objects: plain.store.objects(), shown };
     let path = plain.path(volume, &[]);
-    let (imported, notes) = scan(Some(&expected), &root, &path, bounds, Times::Kept)?;
-    if !notes.is_empty() {
-        plain.store.pool().sql(|connection| stamps::save(connection, volume, shown, &notes))?;
-    }
-    Ok(imported)
+    scan(Some(&expected), &root, &path, bounds, Times::Kept)
 }
 
 fn scan(

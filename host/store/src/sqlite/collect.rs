@@ -67,27 +67,45 @@ pub(super) fn collect(
 ) -> Result<Collected, StoreError> {
     let database = |error| StoreError::database(path, error);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
-    let before = ledger::head(&transaction, path)?.retained_from;
+    let (dead, collected) = unneeded(&transaction, path, retention)?;
+    remove(&transaction, &dead).map_err(database)?;
+    set_meta(&transaction, "retained_from", &collected.retained_from.to_be_bytes()).map_err(database)?;
+    transaction.commit().map_err(database)?;
+    // The space goes back to the system; if that fails, it is used again.
+    let _ = give_back(connection);
+    Ok(collected)
+}
+
+/// What [`collect`] would remove.
+pub(super) fn collectable(
+    connection: &mut Connection,
+    path: &Path,
+    retention: &Retention,
+) -> Result<Collected, StoreError> {
+    let transaction = connection.transaction().map_err(|error| StoreError::database(path, error))?;
+    Ok(unneeded(&transaction, path, retention)?.1)
+}
+
+/// The rows of the objects that no retained entry needs, and what they amount to.
+fn unneeded(connection: &Connection, path: &Path, retention: &Retention) -> Result<(Vec<i64>, Collected), StoreError> {
+    let database = |error| StoreError::database(path, error);
+    let before = ledger::head(connection, path)?.retained_from;
     let times = {
         let mut query =
-            transaction.prepare("SELECT sequence, at_ns FROM entries ORDER BY sequence").map_err(database)?;
+            connection.prepare("SELECT sequence, at_ns FROM entries ORDER BY sequence").map_err(database)?;
         let place = |row: &rusqlite::Row<'_>| Ok((unsigned(row.get(0)?), Instant::from_unix_ns(unsigned(row.get(1)?))));
         let rows = query.query_map((), place).map_err(database)?;
         rows.collect::<rusqlite::Result<Vec<_>>>().map_err(database)?
     };
     // What was dropped once stays dropped, whatever is asked for later.
     let from = retained_from(retention, times).max(before);
-    let Roots { states, streams: mut live } = roots(&transaction, path, from, Err)?;
+    let Roots { states, streams: mut live } = roots(connection, path, from, Err)?;
     for state in states {
-        reach(&At(&transaction), state, &mut live).map_err(|error| StoreError::object(path, &error))?;
+        reach(&At(connection), state, &mut live).map_err(|error| StoreError::object(path, &error))?;
     }
-    let mut collected = sweep(&transaction, &live).map_err(database)?;
-    collected.retained_from = from;
-    set_meta(&transaction, "retained_from", &from.to_be_bytes()).map_err(database)?;
-    transaction.commit().map_err(database)?;
-    // The space goes back to the system; if that fails, it is used again.
-    let _ = give_back(connection);
-    Ok(collected)
+    let (dead, bytes) = outside(connection, &live).map_err(database)?;
+    let objects = dead.len() as u64;
+    Ok((dead, Collected { retained_from: from, objects, bytes }))
 }
 
 fn give_back(connection: &Connection) -> rusqlite::Result<()> {
@@ -99,7 +117,8 @@ fn give_back(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn sweep(connection: &Connection, live: &HashSet<Digest>) -> rusqlite::Result<Collected> {
+/// The rows of the objects that are not in `live`, and their bytes.
+fn outside(connection: &Connection, live: &HashSet<Digest>) -> rusqlite::Result<(Vec<i64>, u64)> {
     let mut dead = Vec::new();
     let mut query = connection.prepare("SELECT rowid, digest, length(bytes) FROM objects")?;
     let mut rows = query.query(())?;
@@ -111,9 +130,13 @@ fn sweep(connection: &Connection, live: &HashSet<Digest>) -> rusqlite::Result<Co
             bytes += unsigned(row.get(2)?);
         }
     }
+    Ok((dead, bytes))
+}
+
+fn remove(connection: &Connection, rows: &[i64]) -> rusqlite::Result<()> {
     let mut delete = connection.prepare("DELETE FROM objects WHERE rowid = ?1")?;
-    for rowid in &dead {
-        delete.execute([rowid])?;
+    for row in rows {
+        delete.execute([row])?;
     }
-    Ok(Collected { retained_from: 0, objects: dead.len() as u64, bytes })
+    Ok(())
 }

@@ -40,7 +40,7 @@ impl SqliteStore {
     pub fn open(place: &Place, if_missing: IfMissing) -> Result<SqliteStore, StoreError> {
         match if_missing {
             IfMissing::Create => place.create()?,
-            IfMissing::Fail if place.has_database() => {}
+            IfMissing::Fail if place.exists() => {}
             IfMissing::Fail => {
                 return Err(StoreError::Missing { path: place.database(), what: "store".to_owned() });
             }
@@ -109,6 +109,10 @@ impl Store for SqliteStore {
 
     fn collect(&self, retention: &Retention) -> Result<Collected, StoreError> {
         self.pool.with(|connection| collect::collect(connection, self.pool.path(), retention))
+    }
+
+    fn collectable(&self, retention: &Retention) -> Result<Collected, StoreError> {
+        self.pool.with(|connection| collect::collectable(connection, self.pool.path(), retention))
     }
 
     fn check(&self) -> Result<Vec<Damage>, StoreError> {
