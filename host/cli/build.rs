@@ -1,5 +1,5 @@
-//! Gathers what the project holds for agents, so that the program can hold itself to the rules about it: files that are not there
-//! are not gathered, and those rules then fail.
+//! Gathers what the program needs to hold itself to the 98 rules: what the project holds for agents (files that are not there are
+//! not gathered, and the rules about them then fail), and the to-do package, to try its commands on.
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
@@ -9,26 +9,47 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../..");
-    let mut found = vec![PathBuf::from("AGENTS.md"), PathBuf::from("CHANGELOG.md")];
-    for folder in ["agent", "agent/rules", "agent/skills"] {
-        println!("cargo::rerun-if-changed={}", root.join(folder).display());
-        let entries = fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
-        found.extend(entries.map(|entry| Path::new(folder).join(entry.file_name())));
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
+    let mut project = vec![PathBuf::from("AGENTS.md"), PathBuf::from("CHANGELOG.md")];
+    files(&root, Path::new("agent"), &mut project);
+    project.retain(|path| path.extension().is_some_and(|extension| extension == "md") && root.join(path).is_file());
+    let mut sample = Vec::new();
+    files(&root, Path::new("packages/todo"), &mut sample);
+    let source = [
+        table(&root, "PROJECT_FILES", "&str", "include_str", project)?,
+        table(&root, "SAMPLE_FILES", "&[u8]", "include_bytes", sample)?,
+    ];
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("embedded.rs"), source.concat())?;
+    Ok(())
+}
+
+/// Every file below a folder of the repository.
+fn files(root: &Path, folder: &Path, found: &mut Vec<PathBuf>) {
+    println!("cargo::rerun-if-changed={}", root.join(folder).display());
+    for entry in fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
+        let path = folder.join(entry.file_name());
+        match root.join(&path).is_dir() {
+            true => files(root, &path, found),
+            false => found.push(path),
+        }
     }
-    found.retain(|path| path.extension().is_some_and(|extension| extension == "md") && root.join(path).is_file());
-    found.sort();
-    let mut source = String::from("const PROJECT_FILES: &[(&str, &str)] = &[\n");
-    for path in ["AGENTS.md", "CHANGELOG.md"] {
-        println!("cargo::rerun-if-changed={}", root.join(path).display());
-    }
-    for path in &found {
-        let whole = fs::canonicalize(root.join(path))?;
-        println!("cargo::rerun-if-changed={}", whole.display());
-        writeln!(source, "    ({:?}, include_str!({:?})),", path.display().to_string(), whole.display().to_string())?;
+}
+
+/// A constant that holds files by path.
+fn table(
+    root: &Path,
+    name: &str,
+    kind: &str,
+    macro_name: &str,
+    mut paths: Vec<PathBuf>,
+) -> Result<String, Box<dyn Error>> {
+    paths.sort();
+    let mut source = format!("const {name}: &[(&str, {kind})] = &[\n");
+    for path in paths {
+        println!("cargo::rerun-if-changed={}", root.join(&path).display());
+        let whole = root.join(&path).display().to_string();
+        writeln!(source, "    ({:?}, {macro_name}!({whole:?})),", path.display().to_string())?;
     }
     source.push_str("];\n");
-    let out = env::var("OUT_DIR")?;
-    fs::write(Path::new(&out).join("project_files.rs"), source)?;
-    Ok(())
+    Ok(source)
 }

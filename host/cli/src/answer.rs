@@ -27,7 +27,7 @@ impl Output {
         mut result: Value,
         human: impl FnOnce(&Value) -> String,
     ) -> Result<(), Fault> {
-        self.shaping.purify(&mut result);
+        self.shaping.cleaning.value(&mut result);
         selection::keep(&mut result, &self.shaping.fields).map_err(Fault::usage)?;
         if let Some(path) = &self.shaping.query {
             let found = path.find(&result).ok_or_else(|| {
@@ -63,7 +63,7 @@ impl Output {
         human: impl FnOnce(&[Value]) -> String,
     ) -> Result<(), Fault> {
         if page.ndjson {
-            self.shaping.purify(&mut result);
+            self.shaping.cleaning.value(&mut result);
             selection::keep(&mut result, &self.shaping.fields).map_err(Fault::usage)?;
             return self.lines(result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default());
         }

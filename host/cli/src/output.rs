@@ -147,8 +147,8 @@ impl Output {
     pub(crate) fn guest(&self, stdout: &[u8], stderr: &[u8]) -> Result<(), Fault> {
         let (mut out, mut err) = (io::stdout(), io::stderr());
         let (seen_out, seen_err) = (out.is_terminal(), err.is_terminal());
-        write_all(&mut err, &[&for_terminal(&self.shaping.purify_bytes(stderr), seen_err)])?;
-        write_all(&mut out, &[&for_terminal(&self.shaping.purify_bytes(stdout), seen_out)])
+        write_all(&mut err, &[&for_terminal(&self.shaping.cleaning.bytes(stderr), seen_err)])?;
+        write_all(&mut out, &[&for_terminal(&self.shaping.cleaning.bytes(stdout), seen_out)])
     }
 
     /// Prints a remark on standard error, unless asked to be quiet.

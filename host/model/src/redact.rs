@@ -3,10 +3,73 @@
 
 use crate::front_matter::is_hidden;
 use crate::guard::is_secret;
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// What stands in place of personal data.
 pub const REDACTED: &str = "[redacted]";
+
+/// What is to be taken out of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cleaning {
+    /// Characters without a visible form.
+    pub hidden: bool,
+    /// Personal data and credentials.
+    pub personal: bool,
+}
+
+impl Cleaning {
+    /// Whether nothing is.
+    pub fn is_none(self) -> bool {
+        self == Cleaning::default()
+    }
+
+    /// Cleans every text in a value, names of fields too.
+    pub fn value(self, value: &mut Value) {
+        if self.is_none() {
+            return;
+        }
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(clean) = self.text(text) {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(fields) => {
+                *fields = std::mem::take(fields)
+                    .into_iter()
+                    .map(|(name, mut value)| {
+                        self.value(&mut value);
+                        (self.text(&name).into_owned(), value)
+                    })
+                    .collect();
+            }
+            _ => {}
+        }
+    }
+
+    /// Cleans what somebody printed. JSON stays JSON: its texts are cleaned, not its syntax.
+    pub fn bytes(self, bytes: &[u8]) -> Cow<'_, [u8]> {
+        if self.is_none() {
+            return Cow::Borrowed(bytes);
+        }
+        if let Ok(mut value) = serde_json::from_slice::<Value>(bytes) {
+            self.value(&mut value);
+            return Cow::Owned(format!("{value}\n").into_bytes());
+        }
+        Cow::Owned(self.text(&String::from_utf8_lossy(bytes)).into_owned().into_bytes())
+    }
+
+    fn text(self, text: &str) -> Cow<'_, str> {
+        let text = if self.hidden { without_hidden(text) } else { Cow::Borrowed(text) };
+        match (self.personal, text) {
+            (true, Cow::Borrowed(text)) => without_personal_data(text),
+            (true, Cow::Owned(text)) => Cow::Owned(without_personal_data(&text).into_owned()),
+            (false, text) => text,
+        }
+    }
+}
 
 /// Without control characters (but line ends and tabs), zero-width and bidirectional characters: each is replaced by U+FFFD. Such
 /// characters can rewrite a terminal, or hide instructions from a person that a program reads.

@@ -6,7 +6,8 @@ use super::errors::failures;
 use super::{Check, each};
 use crate::read;
 use crate::rule::{Finding, Status};
-use crate::survey::Survey;
+use crate::survey::{Purpose, Survey};
+use serde_json::Value;
 
 struct Replacement {
     rules: &'static [&'static str],
@@ -45,6 +46,45 @@ const REPLACEMENTS: &[Replacement] = &[
                   is the application's argument; the other reserved flags are there",
         holds: |survey| super::naming::reserved_but(survey, &["yes"]),
     },
+    Replacement {
+        rules: &["O9"],
+        row: "one document",
+        instead: "an application that ends with 0 prints exactly one JSON document; what is long comes in pages",
+        holds: pages,
+    },
+    Replacement {
+        rules: &["S8"],
+        row: "the host cleans",
+        instead: "`hutch run --sanitize` takes hidden characters out of every application's answer, so that none needs to be trusted \
+                  with it",
+        holds: |survey| super::safety::sanitized(survey, Purpose::HostSanitized, nothing_cleaned()),
+    },
+    Replacement {
+        rules: &["G5"],
+        row: "the host cleans",
+        instead: "`hutch run --redact` takes personal data out of every application's answer, so that none needs to be trusted with it",
+        holds: |survey| super::guardrails::redacted(survey, Purpose::HostRedacted, nothing_cleaned()),
+    },
+    Replacement {
+        rules: &["D14", "D18"],
+        row: "skills",
+        instead: "an application's skills are skills/NAME/SKILL.md, as the application contract says, and `hutch show PACKAGE --skill \
+                  NAME` gives them",
+        holds: skills,
+    },
+    Replacement {
+        rules: &["M2"],
+        row: "tools",
+        instead: "`hutch meta PACKAGE --export mcp` makes the tools of the application's contract",
+        holds: tools,
+    },
+    Replacement {
+        rules: &["F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8"],
+        row: "feedback",
+        instead: "`hutch issue` takes feedback on every application: only the host knows the call, the version and the exit status; the \
+                  application says so in its --help",
+        holds: feedback,
+    },
 ];
 
 /// The finding under the application contract.
@@ -81,4 +121,54 @@ fn told_on_one(survey: &Survey) -> Finding {
         Some(_) => Ok(()),
         None => Err("no structured error".to_owned()),
     })
+}
+
+fn nothing_cleaned() -> Finding {
+    Finding::unknown("no answer showed what was to be taken out")
+}
+
+/// A listing in pages; without any listing there is nothing long.
+fn pages(survey: &Survey) -> Finding {
+    let paged = super::output::pagination(survey);
+    match paged.status {
+        Status::NotApplicable => Finding::pass("no command lists anything"),
+        _ => paged,
+    }
+}
+
+fn skills(survey: &Survey) -> Finding {
+    let files = match super::files(survey) {
+        Ok(files) => files,
+        Err(finding) => return finding,
+    };
+    let skills = files.0.iter().filter(|(path, _)| path.starts_with("skills/") && path.ends_with("/SKILL.md"));
+    let skills: Vec<_> = skills.collect();
+    if skills.is_empty() {
+        return Finding::fail("there is no skills/NAME/SKILL.md");
+    }
+    let lacking = skills.iter().flat_map(|(path, text)| {
+        let missing = ["name", "description"].into_iter().filter(|key| read::front_matter(text, key).is_none());
+        missing.map(move |key| format!("{path} has no {key} in its front matter"))
+    });
+    super::listed(format!("{} skills", skills.len()), lacking.collect())
+}
+
+fn tools(survey: &Survey) -> Finding {
+    let tools = &survey.facts.host_tools;
+    let commands = survey.description.commands.len();
+    let whole = |tool: &&Value| tool["name"].is_string() && tool["inputSchema"].is_object();
+    Finding::of(
+        commands > 0 && tools.iter().filter(whole).count() == commands,
+        format!("{} tools", tools.len()),
+        format!("{} tools of {commands} commands", tools.len()),
+    )
+}
+
+fn feedback(survey: &Survey) -> Finding {
+    let said = survey.help.as_ref().and_then(|help| help.get("issue")?.as_str()).unwrap_or_default();
+    Finding::of(
+        said.contains("hutch issue create"),
+        format!("--help says: {said}"),
+        "the issue in --help does not name `hutch issue create`",
+    )
 }

@@ -51,14 +51,19 @@ fn redaction(survey: &Survey) -> Finding {
     if !survey.description.commands.is_empty() && prose && !offered {
         return Finding::fail("there is prose, and no --redact");
     }
-    let holds = |probe: &Probe, text: &str| String::from_utf8_lossy(&probe.seen.stdout).contains(text);
-    let plain = survey.of_purpose(Purpose::Personal).filter(|probe| holds(probe, BESIDE));
-    let shown: Vec<Option<usize>> = plain.map(|probe| probe.command).collect();
-    let redacted = survey.of_purpose(Purpose::Redacted).filter(|probe| shown.contains(&probe.command));
     let none = match prose || offered {
         true => Finding::unknown("no answer showed the personal data that was put in"),
         false => absent(survey, false, "no parameter takes prose, so no answer holds personal data"),
     };
+    redacted(survey, Purpose::Redacted, none)
+}
+
+/// Whether personal data did not come through, and everything else did.
+pub(super) fn redacted(survey: &Survey, purpose: Purpose, none: Finding) -> Finding {
+    let holds = |probe: &Probe, text: &str| String::from_utf8_lossy(&probe.seen.stdout).contains(text);
+    let plain = survey.of_purpose(Purpose::Personal).filter(|probe| holds(probe, BESIDE));
+    let shown: Vec<Option<usize>> = plain.map(|probe| probe.command).collect();
+    let redacted = survey.of_purpose(purpose).filter(|probe| shown.contains(&probe.command));
     each(redacted, none, |probe| match probe.seen.status {
         Some(0) if holds(probe, PERSONAL) => Err("personal data came through".to_owned()),
         Some(0) if !holds(probe, BESIDE) => Err("what is not personal is gone too".to_owned()),

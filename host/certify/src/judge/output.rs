@@ -158,7 +158,7 @@ fn arrays(survey: &Survey) -> Finding {
     }
 }
 
-fn pagination(survey: &Survey) -> Finding {
+pub(super) fn pagination(survey: &Survey) -> Finding {
     let listings: Vec<&Probe> = survey.listings().map(|(probe, _)| probe).collect();
     let is_help = |probe: &&Probe| probe.args.first().is_some_and(|word| word == "skills" || word == "mcp");
     let none = no_listing(survey);

@@ -126,10 +126,14 @@ fn sanitize(survey: &Survey) -> Finding {
     if !survey.description.commands.is_empty() && prose && !offered {
         return Finding::fail("there is prose from outside, and no --sanitize");
     }
-    let none = absent(survey, prose || offered, "no parameter takes prose from outside");
+    sanitized(survey, Purpose::Sanitized, absent(survey, prose || offered, "no parameter takes prose from outside"))
+}
+
+/// Whether what hides did not come through.
+pub(super) fn sanitized(survey: &Survey, purpose: Purpose, none: Finding) -> Finding {
     let hidden = HIDDEN.chars().find(|c| !c.is_ascii()).unwrap_or_default();
     let escaped = format!("\\u{:04x}", u32::from(hidden));
-    each(survey.of_purpose(Purpose::Sanitized), none, |probe| {
+    each(survey.of_purpose(purpose), none, |probe| {
         let printed = String::from_utf8_lossy(&probe.seen.stdout).to_lowercase();
         match printed.contains(hidden) || printed.contains(&escaped) {
             true => Err("a hidden character came through".to_owned()),

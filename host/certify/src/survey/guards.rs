@@ -5,7 +5,8 @@ use super::Purpose;
 use super::parts::Parts;
 use super::prober::Prober;
 use crate::describe::{Command, Parameter};
-use crate::target::{Options, TargetError};
+use crate::target::{Contract, Options, TargetError};
+use hutch_model::redact::Cleaning;
 
 /// The beginnings of credentials.
 const SECRETS: [&str; 9] = ["sk-", "pk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AKIA", "eyJ"];
@@ -78,28 +79,35 @@ impl Prober<'_> {
         Ok(())
     }
 
-    /// Hidden characters in prose, with `--sanitize`.
+    /// Hidden characters in prose, with `--sanitize`: the program's own, else that of the host before it.
     fn sanitized(&mut self) -> Result<(), TargetError> {
-        let options = Options { confirmed: true, ..Options::default() };
         for (at, command, parts) in self.reached() {
             let text = command.parameters.iter().find(|parameter| parameter.free_text);
             let text = text.or_else(|| command.parameters.iter().find(|parameter| parameter.is_text()));
-            if let (Some(text), Some(_)) = (text, self.description.parameter(&command, "sanitize")) {
-                let parts = parts.replaced(text, HIDDEN).with("sanitize", None);
-                let args = self.confirmed(&command, &parts);
+            let Some(text) = text else { continue };
+            let options = Options { confirmed: true, ..self.ready(at)? };
+            let parts = parts.replaced(text, HIDDEN);
+            if self.description.parameter(&command, "sanitize").is_some() {
+                let args = self.confirmed(&command, &parts.with("sanitize", None));
                 self.call(Purpose::Sanitized, Some(at), &text.name.clone(), args, &options)?;
+            } else if self.facts().contract == Contract::Application {
+                let cleaning = Cleaning { hidden: true, personal: false };
+                let args = self.confirmed(&command, &parts);
+                let options = Options { cleaning, ..options };
+                self.call(Purpose::HostSanitized, Some(at), &text.name.clone(), args, &options)?;
             }
         }
         Ok(())
     }
 
-    /// Personal data that is kept, then shown plainly and with `--redact`.
+    /// Personal data that is kept, then shown plainly and with `--redact`: the program's own, else that of the host before it.
     fn redacted(&mut self) -> Result<(), TargetError> {
+        let hosted = self.facts().contract == Contract::Application;
         let offers = |prober: &Self, command: &Command| prober.description.parameter(command, "redact").is_some();
         let reads: Vec<_> = self
             .reached()
             .into_iter()
-            .filter(|(_, command, _)| command.is_reading() && offers(self, command))
+            .filter(|(_, command, _)| command.is_reading() && (hosted || offers(self, command)))
             .collect();
         if reads.is_empty() || !self.facts().may_change {
             return Ok(());
@@ -114,9 +122,15 @@ impl Prober<'_> {
             let args = self.confirmed(&command, &parts.replaced(&text, &format!("{BESIDE} {PERSONAL}")));
             self.call(Purpose::Seed, Some(at), &text.name, args, &keep)?;
         }
-        for (at, _, parts) in reads {
+        for (at, command, parts) in reads {
             self.call(Purpose::Personal, Some(at), "", parts.args(), &Options::default())?;
-            self.call(Purpose::Redacted, Some(at), "", parts.with("redact", None).args(), &Options::default())?;
+            if offers(self, &command) {
+                self.call(Purpose::Redacted, Some(at), "", parts.with("redact", None).args(), &Options::default())?;
+            } else {
+                let cleaning = Cleaning { hidden: false, personal: true };
+                let options = Options { cleaning, ..Options::default() };
+                self.call(Purpose::HostRedacted, Some(at), "", parts.args(), &options)?;
+            }
         }
         Ok(())
     }

@@ -115,10 +115,14 @@ pub enum Purpose {
     BatchMalformed,
     /// Hidden characters, with `--sanitize`.
     Sanitized,
+    /// Hidden characters, with `--sanitize` for the host.
+    HostSanitized,
     /// Personal data, shown.
     Personal,
     /// The same, with `--redact`.
     Redacted,
+    /// The same, with `--redact` for the host.
+    HostRedacted,
     /// The export of an MCP tool schema.
     Mcp,
     /// A new issue.

@@ -9,6 +9,7 @@ pub use package::PackageTarget;
 pub use process::{ProcessTarget, Tested};
 
 use hutch_model::digest::Digest;
+use hutch_model::redact::Cleaning;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -46,6 +47,8 @@ pub struct Options {
     pub keep: bool,
     /// Whether a host that asks for confirmations is told that there is one.
     pub confirmed: bool,
+    /// What a host that stands before the target is asked to take out of its answer.
+    pub cleaning: Cleaning,
     /// The environment besides what the target always has.
     pub environment: Vec<(&'static str, &'static str)>,
 }
@@ -115,6 +118,8 @@ pub struct Facts {
     pub stored_codes: Vec<(String, u8)>,
     /// The codes of a host that stands before the target and may answer in its place.
     pub host_codes: Vec<(String, u8)>,
+    /// The tools that a host makes of the target's contract for the Model Context Protocol.
+    pub host_tools: Vec<Value>,
     /// Commands whose answer is somebody else's, passed through: no envelope around it.
     pub pass_through: Vec<String>,
     /// Parameters whose values are somebody else's, passed through: judged by whoever takes them.
@@ -139,6 +144,7 @@ impl Facts {
             stored_description: None,
             stored_codes: Vec::new(),
             host_codes: Vec::new(),
+            host_tools: Vec::new(),
             pass_through: Vec::new(),
             forwarded: Vec::new(),
             not_called: Vec::new(),

@@ -77,6 +77,7 @@ impl<'p> PackageTarget<'p> {
                 Contract::Application => host_codes(),
                 Contract::CommandLine => Vec::new(),
             },
+            host_tools: described.map(hutch_model::contract::Contract::tools).unwrap_or_default(),
             ..Facts::sandboxed(name)
         };
         let current = initial.volumes.clone();
@@ -169,8 +170,8 @@ impl Target for PackageTarget<'_> {
             }
         }
         let mut seen = Observation {
-            stdout: ran.outcome.stdout,
-            stderr: ran.outcome.stderr,
+            stdout: options.cleaning.bytes(&ran.outcome.stdout).into_owned(),
+            stderr: options.cleaning.bytes(&ran.outcome.stderr).into_owned(),
             status: match ran.outcome.ending {
                 Ending::Exited { status } => Some(status),
                 Ending::Trapped { .. } | Ending::Limited { .. } => None,
@@ -218,9 +219,11 @@ fn files(package: &Package) -> Files {
             read(&path);
         }
     }
-    let folder = PackagePath::parse("agent").ok().and_then(|folder| package.entries(&folder).ok());
-    for entry in folder.into_iter().flatten().filter(|entry| entry.file_bytes.is_some()) {
-        read(&entry.path);
+    for folder in ["agent", "skills"] {
+        let entries = PackagePath::parse(folder).ok().and_then(|folder| package.entries(&folder).ok());
+        for entry in entries.into_iter().flatten().filter(|entry| entry.file_bytes.is_some()) {
+            read(&entry.path);
+        }
     }
     files
 }

@@ -16,13 +16,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-// What this program's own project holds for agents: `PROJECT_FILES`, gathered when it is built.
-include!(concat!(env!("OUT_DIR"), "/project_files.rs"));
+// What this program's own project holds for agents, and a package to try its commands on: `PROJECT_FILES` and `SAMPLE_FILES`,
+// gathered when it is built.
+include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 #[derive(Debug, Args)]
 pub(crate) struct CertifyArguments {
-    /// The folder that holds APP.md; with --self, a package to try commands on
-    #[arg(value_name = "PACKAGE", required_unless_present_any = ["own", "program"], conflicts_with = "program")]
+    /// The folder that holds APP.md, or an installed package
+    #[arg(value_name = "PACKAGE", required_unless_present_any = ["own", "program"], conflicts_with_all = ["own", "program"])]
     package: Option<PathBuf>,
     /// Test this program itself
     #[arg(long = "self", conflicts_with = "program")]
@@ -69,13 +70,15 @@ impl From<LevelChoice> for Level {
 const NOT_CALLED: [&str; 2] = ["certify", "compile-component"];
 /// Commands of this program whose answer is the guest's.
 const PASS_THROUGH: [&str; 1] = ["run"];
+/// Where the package stands that commands are tried on: examples name it.
+const SAMPLE: &str = "packages/todo";
 /// Parameters of this program whose values are the guest's: the host judges them as the package's guard says.
 const FORWARDED: [&str; 2] = ["ARGUMENTS", "stdin-text"];
 
 pub(super) fn certify(global: &Global, own: &CertifyArguments, output: &Output) -> Result<ExitCode, Fault> {
     let report = match (&own.program, &own.package, own.own) {
         (Some(program), _, _) => of_program(own, program)?,
-        (None, package, true) => of_self(package.as_deref())?,
+        (None, _, true) => of_self()?,
         (None, Some(package), false) => of_package(global, package)?,
         (None, None, false) => return Err(Fault::usage("name a package, --self or --program")),
     };
@@ -113,11 +116,10 @@ fn of_package(global: &Global, path: &Path) -> Result<Report, Fault> {
 }
 
 /// This program as a child, in a home of its own that is gone afterwards.
-fn of_self(sample: Option<&Path>) -> Result<Report, Fault> {
+fn of_self() -> Result<Report, Fault> {
     let program = std::env::current_exe().map_err(|error| Fault::host(format!("this program: {error}")))?;
     let home = home()?;
-    let sample = sample.map(|path| copied(path, home.path()).map_err(|error| Fault::file(path, &error))).transpose()?;
-    let samples = sample.map(|path| ("package".to_owned(), path));
+    unpack(home.path()).map_err(|error| Fault::host(format!("{}: {error}", home.path().display())))?;
     let files = PROJECT_FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     let codes = ErrorCode::ALL.iter().map(|code| (code.text().to_owned(), code.exit_status()));
     report(&mut ProcessTarget::new(Tested {
@@ -132,7 +134,7 @@ fn of_self(sample: Option<&Path>) -> Result<Report, Fault> {
         pass_through: PASS_THROUGH.map(str::to_owned).to_vec(),
         forwarded: FORWARDED.map(str::to_owned).to_vec(),
         not_called: NOT_CALLED.map(str::to_owned).to_vec(),
-        samples: samples.into_iter().collect(),
+        samples: BTreeMap::from([("package".to_owned(), SAMPLE.to_owned())]),
         stored_description: None,
     }))
 }
@@ -166,26 +168,14 @@ fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
     }))
 }
 
-/// Copies a package to the same relative path below `home`, where examples that name it find it.
-fn copied(from: &Path, home: &Path) -> std::io::Result<String> {
-    let inside: PathBuf = from.components().filter(|part| matches!(part, std::path::Component::Normal(_))).collect();
-    let inside = if from.is_absolute() { PathBuf::from(from.file_name().unwrap_or_default()) } else { inside };
-    let mut folders = vec![PathBuf::new()];
-    while let Some(folder) = folders.pop() {
-        std::fs::create_dir_all(home.join(&inside).join(&folder))?;
-        for entry in std::fs::read_dir(from.join(&folder))? {
-            let entry = entry?;
-            let path = folder.join(entry.file_name());
-            match entry.file_type()? {
-                kind if kind.is_dir() => folders.push(path),
-                kind if kind.is_file() => {
-                    std::fs::copy(entry.path(), home.join(&inside).join(&path))?;
-                }
-                _ => {}
-            }
-        }
+/// Writes the package that commands are tried on.
+fn unpack(home: &Path) -> std::io::Result<()> {
+    for (path, bytes) in SAMPLE_FILES {
+        let path = home.join(path);
+        std::fs::create_dir_all(path.parent().unwrap_or(home))?;
+        std::fs::write(path, bytes)?;
     }
-    Ok(inside.display().to_string())
+    Ok(())
 }
 
 fn home() -> Result<tempfile::TempDir, Fault> {

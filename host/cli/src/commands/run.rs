@@ -131,7 +131,7 @@ fn batch(host: &Host, package: &Package, own: RunArguments, output: &Output) -> 
             }
         };
         let mut result = json!({"index": at, "arguments": call.arguments, "status": status, "run": run});
-        output.shaping.purify(&mut result);
+        output.shaping.cleaning.value(&mut result);
         match own.ndjson {
             true => output.lines(&[result])?,
             false => done.push(result),
