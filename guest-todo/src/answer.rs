@@ -16,6 +16,8 @@ pub struct Answer {
     pub command: &'static str,
     /// Whether the list is another one now; `None` for commands that only read.
     pub changed: Option<bool>,
+    /// Whether it was only tried, so that the list is as before whatever `changed` says.
+    pub dry_run: bool,
     /// For `due`: the instant asked about, and the earliest moment not before it.
     pub until: Option<(Instant, Option<Instant>)>,
     /// For commands that page: how many there are in all, and the page asked for.
@@ -98,6 +100,9 @@ impl Answer {
         {
             let _ = writeln!(text, "{} of {total}, after the first {}", self.rows.len(), page.offset);
         }
+        if self.dry_run {
+            text.push_str("dry run: nothing was written\n");
+        }
         text
     }
 }
@@ -157,6 +162,9 @@ impl Serialize for Answer {
         document.serialize_entry("command", self.command)?;
         if let Some(changed) = self.changed {
             document.serialize_entry("changed", &changed)?;
+        }
+        if self.dry_run {
+            document.serialize_entry("dryRun", &true)?;
         }
         if let Some((before, next)) = self.until {
             document.serialize_entry("before", &before)?;

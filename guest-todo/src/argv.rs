@@ -10,6 +10,9 @@ use crate::failure::{
     Failure, INVALID_VALUE, MISSING_ARGUMENT, UNEXPECTED_ARGUMENT, UNKNOWN_COMMAND, UNKNOWN_FLAG, nearest,
 };
 
+/// The flag of a command that takes its parameters from standard input instead: with it none is missing.
+pub const BATCH: &str = "json-input";
+
 /// One value, of the type that its parameter declares.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -19,7 +22,7 @@ pub enum Value {
     Integer(i64),
     /// `number`.
     Number(f64),
-    /// `boolean`; a flag that is there is true.
+    /// `boolean`; a flag that is there is true, and its opposite `--no-…` makes it false.
     Boolean(bool),
     /// `date`.
     Date(Date),
@@ -53,7 +56,7 @@ impl Arguments {
         self.all(name).first()
     }
 
-    /// Whether a flag was given.
+    /// Whether a flag was given, and not its opposite.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.one(name), Some(Value::Boolean(true)))
@@ -77,7 +80,7 @@ impl Arguments {
         })
     }
 
-    /// The command, with every required argument there.
+    /// The command, with every required argument there, or a batch in their place.
     ///
     /// Apart from `parse`, because `--help` wants to know the command but not its arguments.
     ///
@@ -88,8 +91,8 @@ impl Arguments {
             return Err(no_command(description, &self.unmatched));
         };
         match &self.missing {
-            Some(missing) => Err(missing.clone()),
-            None => Ok(command),
+            Some(missing) if !self.flag(BATCH) => Err(missing.clone()),
+            _ => Ok(command),
         }
     }
 }
@@ -111,6 +114,23 @@ pub fn parse(description: &'static Description, args: &[String]) -> Result<Argum
         } else {
             reader.flag(arg, &mut rest)?;
         }
+    }
+    reader.finish()
+}
+
+/// Reads values that are given by name instead of in arguments, as an entry of a batch gives them.
+///
+/// # Errors
+/// `UNEXPECTED_ARGUMENT` or `INVALID_VALUE`, for the first value that is wrong.
+pub fn by_name(
+    description: &'static Description,
+    command: &'static Command,
+    values: &[(&'static Parameter, String)],
+) -> Result<Arguments, Failure> {
+    let mut reader =
+        Reader { description, command: Some(command), words: Vec::new(), positional: 0, values: BTreeMap::new() };
+    for (parameter, text) in values {
+        reader.insert(parameter, text)?;
     }
     reader.finish()
 }
@@ -178,7 +198,10 @@ impl Reader {
             return Err(self.unknown_flag(name));
         };
         match (parameter.is_flag(), value) {
-            (true, None) => self.insert(parameter, "true"),
+            (true, None) => match self.opposite(parameter) {
+                Some(flag) => self.insert(flag, "false"),
+                None => self.insert(parameter, "true"),
+            },
             (true, Some(_)) => {
                 Err(Failure::new(INVALID_VALUE, format!("{name} takes no value"))
                     .suggest(format!("write {name} alone")))
@@ -196,6 +219,12 @@ impl Reader {
     fn flags(&self) -> impl Iterator<Item = &'static Parameter> + use<> {
         let own = self.command.map_or(&[][..], |command| command.parameters);
         own.iter().chain(self.description.parameters).filter(|parameter| parameter.position.is_none())
+    }
+
+    /// The flag that `--no-…` is the opposite of.
+    fn opposite(&self, parameter: &Parameter) -> Option<&'static Parameter> {
+        let name = parameter.name.strip_prefix("no-")?;
+        self.flags().find(|flag| flag.is_flag() && flag.name == name)
     }
 
     fn unknown_flag(&self, name: &str) -> Failure {
@@ -221,9 +250,16 @@ impl Reader {
     fn insert(&mut self, parameter: &'static Parameter, text: &str) -> Result<(), Failure> {
         let value = value_of(parameter, text)?;
         let values = self.values.entry(parameter.name).or_default();
-        if !values.is_empty() && !parameter.repeated {
-            let message = format!("{} is given twice", written(parameter));
-            return Err(Failure::new(UNEXPECTED_ARGUMENT, message).suggest("give it once"));
+        if let Some(first) = values.first()
+            && !parameter.repeated
+        {
+            let opposite = format!("--no-{}", parameter.name);
+            if parameter.is_flag() && *first != value {
+                return Err(Failure::contradiction(&written(parameter), &opposite));
+            }
+            let name =
+                if parameter.is_flag() && value == Value::Boolean(false) { opposite } else { written(parameter) };
+            return Err(Failure::new(UNEXPECTED_ARGUMENT, format!("{name} is given twice")).suggest("give it once"));
         }
         values.push(value);
         Ok(())
@@ -266,7 +302,8 @@ fn no_command(description: &Description, words: &[String]) -> Failure {
 }
 
 /// How a parameter is written in a call.
-fn written(parameter: &Parameter) -> String {
+#[must_use]
+pub fn written(parameter: &Parameter) -> String {
     match parameter.position {
         Some(_) => parameter.name.to_ascii_uppercase(),
         None => format!("--{}", parameter.name),

@@ -1,4 +1,4 @@
-//! What each request does to the list. One function; no files, no clock of its own.
+//! What each request does to the list, and what many do to it. No files, no clock of its own.
 
 use crate::answer::{Answer, Row, item_row, moment_row};
 use crate::calendar::Instant;
@@ -86,6 +86,28 @@ pub fn perform(request: Request, list: &mut TodoList, now: Instant) -> Result<An
     }
 }
 
+/// Does what each of many requests of one command asks, in their order. What is shown is each item as its request left it.
+///
+/// # Errors
+/// As of `perform`, with the place of the first request that fails. What those before it did is in the list then: it must
+/// not be kept.
+pub fn perform_all(
+    command: &'static str,
+    requests: Vec<Request>,
+    list: &mut TodoList,
+    now: Instant,
+) -> Result<Answer, Failure> {
+    let total = requests.len();
+    let (mut rows, mut changes) = (Vec::new(), 0);
+    for (index, request) in requests.into_iter().enumerate() {
+        let answer = perform(request, list, now).map_err(|failure| failure.of_entry(index))?;
+        changes += usize::from(answer.changed == Some(true));
+        rows.extend(answer.rows);
+    }
+    let note = (changes < total).then(|| format!("{} of {total} entries changed nothing", total - changes));
+    Ok(Answer { command, changed: Some(changes > 0), dry_run: false, until: None, page: None, rows, note })
+}
+
 /// A moment at which something about an item is to be done.
 struct Moment<'a> {
     kind: &'static str,
@@ -127,10 +149,18 @@ fn change(
 }
 
 fn changed(command: &'static str, item: &Item) -> Answer {
-    Answer { command, changed: Some(true), until: None, page: None, rows: vec![item_row(item)], note: None }
+    Answer {
+        command,
+        changed: Some(true),
+        dry_run: false,
+        until: None,
+        page: None,
+        rows: vec![item_row(item)],
+        note: None,
+    }
 }
 
 fn paged<T>(command: &'static str, page: Page, found: &[T], row: impl Fn(&T) -> Row) -> Answer {
     let rows = found.iter().skip(page.offset).take(page.limit).map(row).collect();
-    Answer { command, changed: None, until: None, page: Some((found.len(), page)), rows, note: None }
+    Answer { command, changed: None, dry_run: false, until: None, page: Some((found.len(), page)), rows, note: None }
 }

@@ -54,19 +54,35 @@ pub struct Failure {
     /// What to try next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
+    /// Which entry of a batch it is about, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
 }
 
 impl Failure {
     /// A failure whose way out is the general one of its code.
     #[must_use]
     pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), suggestion: Some(code.fix.to_owned()) }
+        Self { code, message: message.into(), suggestion: Some(code.fix.to_owned()), index: None }
+    }
+
+    /// Two arguments that exclude each other, as they are written.
+    #[must_use]
+    pub fn contradiction(one: &str, other: &str) -> Self {
+        Self::new(UNEXPECTED_ARGUMENT, format!("{one} and {other} contradict each other"))
+            .suggest("give one of the two")
     }
 
     /// The same failure with a way out that fits this call.
     #[must_use]
     pub fn suggest(self, suggestion: impl Into<String>) -> Self {
         Self { suggestion: Some(suggestion.into()), ..self }
+    }
+
+    /// The same failure, about one entry of a batch.
+    #[must_use]
+    pub fn of_entry(self, index: usize) -> Self {
+        Self { message: format!("entry {index}: {}", self.message), index: Some(index), ..self }
     }
 }
 

@@ -1,4 +1,5 @@
-//! The answers to `--help` and `--version`, made from the tables. Knows no application.
+//! The answers to `--help`, `--version` and `--brief`, made from the tables and what is written for agents. Knows no
+//! application.
 
 use std::fmt::Write as _;
 
@@ -6,8 +7,10 @@ use serde::Serialize;
 
 use crate::argv::Arguments;
 use crate::contract::{Command, Description, JSON_FORM, Parameter};
+use crate::guidance::Guidance;
 
-/// What `--help` shows: the description, whole or of the commands asked about, in the keys of `schemas/commands.json`.
+/// What `--help` shows: the description, whole or of the commands asked about, in the keys of `schemas/commands.json`, and
+/// the guidance for agents.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Help {
@@ -16,12 +19,14 @@ pub struct Help {
     schema: &'static str,
     #[serde(flatten)]
     description: Description,
+    #[serde(flatten)]
+    guidance: Guidance,
 }
 
 impl Help {
     /// For the command of a call, or for those that begin with the words of the call, or for all.
     #[must_use]
-    pub fn new(description: &'static Description, arguments: &Arguments) -> Self {
+    pub fn new(description: &'static Description, arguments: &Arguments, guidance: Guidance) -> Self {
         let begin = arguments.unmatched.join(" ") + " ";
         let group = description.commands.chunk_by(|one, next| first_word(one) == first_word(next));
         let begins = |commands: &&[Command]| commands.iter().any(|command| command.name.starts_with(&begin));
@@ -30,7 +35,7 @@ impl Help {
             None => group.into_iter().find(begins).unwrap_or(description.commands),
         };
         let description = Description { commands, ..*description };
-        Self { ok: true, help: synopsis(&description), schema: JSON_FORM, description }
+        Self { ok: true, help: synopsis(&description), schema: JSON_FORM, description, guidance }
     }
 
     /// Text for people.
@@ -57,6 +62,7 @@ impl Help {
         for error in errors.iter().filter(|error| shown(error.code)) {
             let _ = writeln!(text, "      {:>2}  {}: {}", error.exit_status, error.code, error.description);
         }
+        let _ = writeln!(text, "\n{}", self.guidance.issue);
         text
     }
 }
@@ -131,5 +137,26 @@ impl Version {
     #[must_use]
     pub fn to_text(&self) -> String {
         format!("{} {}\n", self.name, self.version)
+    }
+}
+
+/// What `--brief` shows.
+#[derive(Serialize)]
+pub struct Brief {
+    ok: bool,
+    brief: &'static str,
+}
+
+impl Brief {
+    /// The one paragraph on an application.
+    #[must_use]
+    pub fn new(brief: &'static str) -> Self {
+        Self { ok: true, brief: brief.trim_ascii_end() }
+    }
+
+    /// Text for people.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        format!("{}\n", self.brief)
     }
 }

@@ -2,18 +2,19 @@
 //!
 //! ```text
 //! argv -> request -> commands(list, now) -> answer
-//!  |                      ^      |
-//!  description      state(decode) state(encode)
-//!                         |      v
+//!  |        ^             ^      |
+//!  |       batch    state(decode) state(encode)
+//!  description            |      v
 //!                         storage
 //! ```
 //!
-//! `contract`, `argv`, `help`, `failure`, `calendar` and `component` know nothing of to-do lists: the probe guest of the
-//! host's tests describes itself and reads its arguments with them too. Only `storage` touches files, nothing reads a
-//! clock, nothing prints.
+//! `contract`, `argv`, `batch`, `help`, `failure`, `calendar` and `component` know nothing of to-do lists: the probe guest of
+//! the host's tests describes itself and reads its arguments with them too. Only `storage` touches files, only a call with
+//! `--json-input` reads its input, nothing reads a clock, nothing prints.
 
 pub mod answer;
 pub mod argv;
+pub mod batch;
 pub mod calendar;
 pub mod commands;
 #[cfg(target_family = "wasm")]
@@ -21,6 +22,7 @@ pub mod component;
 pub mod contract;
 pub mod description;
 pub mod failure;
+pub mod guidance;
 pub mod help;
 pub mod item;
 mod json_text;
@@ -28,15 +30,16 @@ pub mod request;
 pub mod state;
 pub mod storage;
 
+use std::io::Read;
+
 use serde::Serialize;
 
-use crate::answer::Answer;
 use crate::argv::Arguments;
 use crate::calendar::Instant;
 use crate::description::{INTERNAL_ERROR, TODO};
-use crate::failure::{Failure, UNEXPECTED_ARGUMENT};
-use crate::help::{Help, Version};
-use crate::request::Request;
+use crate::failure::Failure;
+use crate::help::{Brief, Help, Version};
+use crate::request::{Call, Requests};
 use crate::state::TodoList;
 use crate::storage::StateFile;
 
@@ -51,41 +54,51 @@ pub struct Reply {
     pub exit_status: u8,
 }
 
-/// Makes one call: reads the arguments after the program's name, does what they ask at the moment `now`, and writes
-/// the state file if, and only if, the list changed.
+/// Makes one call: reads the arguments after the program's name, and `input` if they ask for it, does what they ask at
+/// the moment `now`, and writes the state file if, and only if, the list changed and was not to be changed for a try.
 #[must_use]
-pub fn run(args: &[String], now: Instant, file: &StateFile) -> Reply {
+pub fn run(args: &[String], now: Instant, file: &StateFile, input: impl Read) -> Reply {
     let human = argv::mentions(args, "human") && !argv::mentions(args, "agent");
-    match argv::parse(&TODO, args).and_then(|arguments| call(&arguments, now, file)) {
+    match argv::parse(&TODO, args).and_then(|arguments| call(&arguments, now, file, input)) {
         Ok(reply) => reply,
         Err(failure) => refusal(&failure, human),
     }
 }
 
-fn call(arguments: &Arguments, now: Instant, file: &StateFile) -> Result<Reply, Failure> {
+fn call(arguments: &Arguments, now: Instant, file: &StateFile, input: impl Read) -> Result<Reply, Failure> {
     let human = arguments.flag("human");
     if human && arguments.flag("agent") {
-        return Err(Failure::new(UNEXPECTED_ARGUMENT, "--human and --agent contradict each other")
-            .suggest("give one of the two"));
+        return Err(Failure::contradiction("--human", "--agent"));
     }
     if arguments.flag("help") {
-        let help = Help::new(&TODO, arguments);
+        let help = Help::new(&TODO, arguments, description::guidance());
         return success(&help, human.then(|| help.to_text()));
     }
     if arguments.flag("version") {
         let version = Version::new(&TODO);
         return success(&version, human.then(|| version.to_text()));
     }
-    let (request, fields) = Request::new(arguments)?;
+    if arguments.flag("brief") {
+        let brief = Brief::new(description::BRIEF);
+        return success(&brief, human.then(|| brief.to_text()));
+    }
+    let call = Call::new(arguments, input)?;
     let mut list = match file.read()? {
         Some(bytes) => TodoList::decode(&bytes)?,
         None => TodoList::default(),
     };
-    let mut answer: Answer = commands::perform(request, &mut list, now)?;
+    let mut answer = match call.requests {
+        Requests::One(request) => commands::perform(request, &mut list, now)?,
+        Requests::Batch(requests) => commands::perform_all(call.command.name, requests, &mut list, now)?,
+    };
+    answer.dry_run = call.dry_run;
     if answer.changed == Some(true) {
-        file.replace(&list.encode().map_err(unwritable)?)?;
+        let bytes = list.encode().map_err(unwritable)?;
+        if !call.dry_run {
+            file.replace(&bytes)?;
+        }
     }
-    answer.keep(&fields);
+    answer.keep(&call.fields);
     let mut reply = success(&answer, human.then(|| answer.to_text()))?;
     if let Some(note) = answer.note
         && !arguments.flag("quiet")

@@ -1,4 +1,4 @@
-//! The to-do program: arguments, clock and state directory in, streams and exit status out.
+//! The to-do program: arguments, standard input, clock and state directory in, streams and exit status out.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ guest_todo::component::export!(Todo with_types_in guest_todo::component);
 
 fn main() -> ExitCode {
     let reply = match std::env::args_os().skip(1).map(OsString::into_string).collect::<Result<Vec<_>, _>>() {
-        Ok(args) => run(&args, now(), &StateFile::new(STATE_DIRECTORY)),
+        Ok(args) => run(&args, now(), &StateFile::new(STATE_DIRECTORY), io::stdin().lock()),
         Err(arg) => refusal(&Failure::new(INVALID_VALUE, format!("argument {arg:?} is not UTF-8")), false),
     };
     let Reply { stdout, stderr, exit_status } = reply;

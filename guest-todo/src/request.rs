@@ -1,12 +1,14 @@
-//! From arguments to a request: typed once, not looked at as text again.
+//! From arguments, or the entries of a batch, to requests: typed once, not looked at as text again.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 
-use crate::argv::{Arguments, Value};
+use crate::argv::{self, Arguments, BATCH, Value};
+use crate::batch::{self, Entry, is_of_an_entry};
 use crate::calendar::{Due, Expected, Instant};
-use crate::contract::FailureCode;
-use crate::description::{CONFIRMATION_REQUIRED, ITEM_FIELDS, MOMENT_FIELDS, TODO};
-use crate::failure::{Failure, INVALID_VALUE, MISSING_ARGUMENT, UNEXPECTED_ARGUMENT, nearest};
+use crate::contract::{Command, Parameter};
+use crate::description::{CONFIRMATION_REQUIRED, ITEM_FIELDS, MOMENT_FIELDS, SHOWING_MOMENTS, TODO};
+use crate::failure::{Failure, INVALID_VALUE, MISSING_ARGUMENT, nearest};
 use crate::item::{Details, Id, Status, Title};
 
 /// What a call asks of the list.
@@ -47,7 +49,7 @@ pub enum Request {
     Complete(Id),
     /// `reopen`
     Reopen(Id),
-    /// `remove`, confirmed
+    /// `remove`; that it is confirmed is the call's matter
     Remove(Id),
     /// `reminder set`
     SetReminders {
@@ -88,15 +90,68 @@ pub struct Page {
     pub offset: usize,
 }
 
-impl Request {
-    /// The request that the arguments of a command make, and the fields of `items[]` that it keeps.
+/// All that a call asks.
+#[derive(Debug)]
+pub struct Call {
+    /// The command.
+    pub command: &'static Command,
+    /// What it is to do.
+    pub requests: Requests,
+    /// Whether to do it without writing.
+    pub dry_run: bool,
+    /// The fields of `items[]` to keep.
+    pub fields: Vec<&'static str>,
+}
+
+/// How many times the command is asked for.
+#[derive(Debug)]
+pub enum Requests {
+    /// Once, by arguments.
+    One(Request),
+    /// Once by each entry on standard input.
+    Batch(Vec<Request>),
+}
+
+impl Call {
+    /// The call that arguments make; `input` is read only if they ask for it.
     ///
     /// # Errors
-    /// A usage failure, or `CONFIRMATION_REQUIRED`.
-    pub fn new(arguments: &Arguments) -> Result<(Self, Vec<&'static str>), Failure> {
+    /// A usage failure, a batch that cannot be taken, or `CONFIRMATION_REQUIRED`.
+    pub fn new(arguments: &Arguments, input: impl Read) -> Result<Self, Failure> {
+        let command = arguments.complete(&TODO)?;
+        let requests = if arguments.flag(BATCH) {
+            Requests::Batch(entries(arguments, command, input)?)
+        } else {
+            Requests::One(Request::new(arguments)?)
+        };
+        if command.confirmation_required && !arguments.flag("confirm") {
+            return Err(Failure::new(CONFIRMATION_REQUIRED, format!("{} requires --confirm", command.name)));
+        }
+        let known = if SHOWING_MOMENTS.contains(&command.name) { MOMENT_FIELDS } else { ITEM_FIELDS };
+        let fields = fields(arguments, known)?;
+        Ok(Self { command, requests, dry_run: arguments.flag("dry-run"), fields })
+    }
+}
+
+fn entries(arguments: &Arguments, command: &'static Command, input: impl Read) -> Result<Vec<Request>, Failure> {
+    let given = |parameter: &&Parameter| is_of_an_entry(parameter) && !arguments.all(parameter.name).is_empty();
+    if let Some(given) = command.parameters.iter().find(given) {
+        return Err(Failure::contradiction("--json-input", &argv::written(given)));
+    }
+    let request = |(index, entry): (usize, Entry)| {
+        // What a listing shows of an item can be more than the command takes.
+        let arguments = entry.arguments(&TODO, command, &[ITEM_FIELDS, MOMENT_FIELDS]);
+        arguments.and_then(|arguments| Request::new(&arguments)).map_err(|failure| failure.of_entry(index))
+    };
+    batch::read(input)?.into_iter().enumerate().map(request).collect()
+}
+
+impl Request {
+    /// The request that the values of a command's own parameters make.
+    fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let command = arguments.complete(&TODO)?;
         let id = || text(arguments, "id", Id::parse)?.ok_or_else(|| missing("ID"));
-        let request = match command.name {
+        Ok(match command.name {
             "add" => Self::Add {
                 title: text(arguments, "title", Title::parse)?.ok_or_else(|| missing("TITLE"))?,
                 details: text(arguments, "description", Details::parse)?.unwrap_or_default(),
@@ -115,32 +170,26 @@ impl Request {
             "update" => update(arguments, id()?)?,
             "complete" => Self::Complete(id()?),
             "reopen" => Self::Reopen(id()?),
-            "remove" if arguments.flag("confirm") => Self::Remove(id()?),
-            "remove" => return Err(unconfirmed(id()?)),
+            "remove" => Self::Remove(id()?),
             "reminder set" => Self::SetReminders { id: id()?, at: instants(arguments, "at") },
             "reminder clear" => Self::ClearReminders { id: id()?, at: instants(arguments, "at") },
             "reminder list" => Self::ListReminders { id: text(arguments, "id", Id::parse)?, page: page(arguments)? },
             "due" => Self::Due { before: instants(arguments, "before").pop_first(), page: page(arguments)? },
             // Only a command of the table without a line here gets this far; a test walks them all.
             other => return Err(Failure::new(crate::failure::UNKNOWN_COMMAND, format!("{other} is not implemented"))),
-        };
-        let known = match request {
-            Self::ListReminders { .. } | Self::Due { .. } => MOMENT_FIELDS,
-            _ => ITEM_FIELDS,
-        };
-        Ok((request, fields(arguments, known)?))
+        })
     }
 }
 
 fn update(arguments: &Arguments, id: Id) -> Result<Request, Failure> {
     let title = text(arguments, "title", Title::parse)?;
     let details = match (text(arguments, "description", Details::parse)?, arguments.flag("clear-description")) {
-        (Some(_), true) => return Err(contradiction("--description", "--clear-description")),
+        (Some(_), true) => return Err(Failure::contradiction("--description", "--clear-description")),
         (None, true) => Some(Details::default()),
         (given, false) => given,
     };
     let due = match (due(arguments, "due-at"), arguments.flag("clear-due-at")) {
-        (Some(_), true) => return Err(contradiction("--due-at", "--clear-due-at")),
+        (Some(_), true) => return Err(Failure::contradiction("--due-at", "--clear-due-at")),
         (None, true) => Some(None),
         (given, false) => given.map(Some),
     };
@@ -215,13 +264,4 @@ fn fields(arguments: &Arguments, known: &'static [&'static str]) -> Result<Vec<&
         });
     }
     Ok(known.iter().copied().filter(|name| wanted.contains(name)).collect())
-}
-
-fn contradiction(one: &str, other: &str) -> Failure {
-    Failure::new(UNEXPECTED_ARGUMENT, format!("{one} and {other} contradict each other")).suggest("give one of the two")
-}
-
-fn unconfirmed(id: Id) -> Failure {
-    const CODE: FailureCode = CONFIRMATION_REQUIRED;
-    Failure::new(CODE, "remove requires --confirm").suggest(format!("ask the user, then call: remove {id} --confirm"))
 }

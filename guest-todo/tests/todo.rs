@@ -1,93 +1,15 @@
 //! The application as its callers see it: arguments in; stdout, stderr, exit status and the state file out.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod support;
+
 use std::fs;
 use std::time::Instant as Stopwatch;
 
-use guest_todo::calendar::Instant;
+use guest_todo::run;
 use guest_todo::storage::StateFile;
-use guest_todo::{Reply, run};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-/// A list in a directory of its own, and a clock that stands still until told.
-struct Todo {
-    directory: TempDir,
-    now: Instant,
-}
-
-impl Todo {
-    fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), now: Instant::parse("2026-04-01T00:00:00Z").unwrap() }
-    }
-
-    fn with_state(state: impl AsRef<[u8]>) -> Self {
-        let todo = Self::new();
-        fs::write(todo.directory.path().join("todos.json"), state).unwrap();
-        todo
-    }
-
-    fn at(&mut self, now: &str) {
-        self.now = Instant::parse(now).unwrap();
-    }
-
-    fn call<S: AsRef<str>>(&self, args: &[S]) -> Reply {
-        let args: Vec<String> = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
-        run(&args, self.now, &StateFile::new(self.directory.path()))
-    }
-
-    /// The document of a call that succeeds.
-    fn ok(&self, args: &[&str]) -> Value {
-        let reply = self.call(args);
-        assert_eq!(reply.exit_status, 0, "{args:?}: {}", reply.stdout);
-        let document: Value = one_line(&reply.stdout);
-        assert_eq!(document["ok"], true, "{args:?}");
-        document
-    }
-
-    /// Code and message of a call that is refused, which must not touch the state.
-    fn refused(&self, args: &[&str], exit_status: u8) -> (String, String) {
-        let before = self.state();
-        let reply = self.call(args);
-        assert_eq!(reply.exit_status, exit_status, "{args:?}: {}", reply.stdout);
-        assert_eq!(reply.stderr, "");
-        assert_eq!(self.state(), before, "{args:?} changed the state");
-        let document: Value = one_line(&reply.stdout);
-        assert_eq!(document["ok"], false);
-        let error = &document["error"];
-        assert!(error["suggestion"].as_str().is_some_and(|suggestion| !suggestion.is_empty()), "{args:?}: {error}");
-        (error["code"].as_str().unwrap().to_owned(), error["message"].as_str().unwrap().to_owned())
-    }
-
-    fn state(&self) -> Option<String> {
-        fs::read_to_string(self.directory.path().join("todos.json")).ok()
-    }
-
-    /// The ids that a call shows.
-    fn ids(&self, args: &[&str]) -> Vec<String> {
-        ids(&self.ok(args))
-    }
-}
-
-fn one_line(stdout: &str) -> Value {
-    assert_eq!(stdout.matches('\n').count(), 1, "one document and a newline: {stdout:?}");
-    serde_json::from_str(stdout).unwrap()
-}
-
-fn ids(document: &Value) -> Vec<String> {
-    document["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
-}
-
-/// One item a line, as the state file has it.
-fn state(next_id: &str, items: &[String]) -> String {
-    format!("{{\"version\":1,\"nextId\":\"{next_id}\",\"items\":[\n{}\n]}}\n", items.join(",\n"))
-}
-
-fn item(id: &str, title: &str) -> String {
-    format!(
-        r#"{{"id":"{id}","title":"{title}","description":"","dueAt":null,"createdAt":"2026-04-01T00:00:00.000Z","updatedAt":"2026-04-01T00:00:00.000Z","completedAt":null,"reminders":[]}}"#
-    )
-}
+use support::{Todo, Unread, ids, item, one_line, state};
 
 #[test]
 fn an_item_has_the_shape_of_the_seed() {
@@ -502,7 +424,7 @@ fn a_state_directory_that_is_not_there_is_no_empty_list() {
     let nowhere = StateFile::new(todo.directory.path().join("nowhere"));
     for args in [&["list"][..], &["add", "a"]] {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let reply = run(&args, todo.now, &nowhere);
+        let reply = run(&args, todo.now, &nowhere, Unread);
         assert_eq!(reply.exit_status, 1);
         assert_eq!(one_line(&reply.stdout)["error"]["code"], "STATE_UNAVAILABLE");
     }
@@ -581,7 +503,7 @@ fn people_get_text_and_their_failures_on_stderr() {
         todo.call(&["list", "--human", "--fields", "createdAt", "--limit", "1"]).stdout,
         "CREATEDAT\n2026-04-01T00:00:00.000Z\n1 of 2, after the first 0\n"
     );
-    assert_eq!(todo.call(&["--version", "--human"]).stdout, "todo 0.1.0\n");
+    assert_eq!(todo.call(&["--version", "--human"]).stdout, "todo 0.2.0\n");
     let reply = todo.call(&["get", "td_0009", "--human"]);
     assert_eq!((reply.stdout.as_str(), reply.exit_status), ("", 20));
     assert_eq!(reply.stderr, "error: no item has the id td_0009\n  call list for the ids there are\n");
@@ -606,9 +528,18 @@ fn help_tells_all_or_one() {
     assert!(all["help"].as_str().unwrap().starts_with("usage: todo COMMAND"));
     let one = todo.ok(&["remove", "--help"]);
     assert_eq!(names(&one), ["remove"]);
-    assert_eq!(one["help"], "usage: todo remove ID [--confirm]");
+    assert_eq!(
+        one["help"],
+        "usage: todo remove ID [--confirm] [--no-confirm] [--json-input] [--no-json-input] [--dry-run] [--no-dry-run]"
+    );
     assert_eq!(names(&todo.ok(&["reminder", "--help"])), ["reminder set", "reminder clear", "reminder list"]);
-    assert_eq!(todo.ok(&["reminder", "set", "--help"])["help"], "usage: todo reminder set ID --at INSTANT...");
+    assert_eq!(todo.ok(&["get", "--help"])["help"], "usage: todo get ID");
+    assert!(
+        todo.ok(&["reminder", "set", "--help"])["help"]
+            .as_str()
+            .unwrap()
+            .starts_with("usage: todo reminder set ID --at INSTANT... [--json-input] ")
+    );
     let text = todo.call(&["list", "--help", "--human"]).stdout;
     for part in [
         "usage: todo list [--status open|completed|all] [--due-before DATE-OR-INSTANT] [--limit INTEGER] [--offset INTEGER]\n",
@@ -619,7 +550,7 @@ fn help_tells_all_or_one() {
         assert!(text.contains(part), "{part:?} in:\n{text}");
     }
     assert!(!text.contains("CONFIRMATION_REQUIRED"), "list cannot fail like that:\n{text}");
-    assert_eq!(todo.ok(&["--version"]), json!({"ok": true, "name": "todo", "version": "0.1.0"}));
+    assert_eq!(todo.ok(&["--version"]), json!({"ok": true, "name": "todo", "version": "0.2.0"}));
     assert_eq!(todo.state(), None);
 }
 

@@ -40,6 +40,8 @@ static TINY: Description = Description {
                 Parameter::option("due-at", ValueType::DateOrInstant, "by when"),
                 Parameter::option("weight", ValueType::Number, "in kilograms"),
                 Parameter::flag("force", "at once"),
+                Parameter::flag("no-force", "not --force"),
+                Parameter::flag("no-wait", "is no opposite: there is no --wait"),
             ],
             ..COMMAND
         },
@@ -83,6 +85,9 @@ fn calls_that_read_well() {
         ("put x --colour=green", "colour", vec![text("green")]),
         ("put --force x", "force", vec![Value::Boolean(true)]),
         ("put x", "force", vec![]),
+        ("put x --no-force", "force", vec![Value::Boolean(false)]),
+        ("put x --no-force", "no-force", vec![]),
+        ("put x --no-wait", "no-wait", vec![Value::Boolean(true)]),
         ("--human put x", "human", vec![Value::Boolean(true)]),
         ("put x --human", "human", vec![Value::Boolean(true)]),
         ("--fields a,b put x", "fields", vec![text("a,b")]),
@@ -143,6 +148,20 @@ fn calls_that_do_not() {
         ("put x --force=true", INVALID_VALUE, "--force takes no value", "write --force alone"),
         ("put x --colour red --colour red", UNEXPECTED_ARGUMENT, "--colour is given twice", "give it once"),
         ("put x --force --force", UNEXPECTED_ARGUMENT, "--force is given twice", "give it once"),
+        ("put x --no-force --no-force", UNEXPECTED_ARGUMENT, "--no-force is given twice", "give it once"),
+        (
+            "put x --force --no-force",
+            UNEXPECTED_ARGUMENT,
+            "--force and --no-force contradict each other",
+            "one of the two",
+        ),
+        (
+            "put x --no-force --force",
+            UNEXPECTED_ARGUMENT,
+            "--force and --no-force contradict each other",
+            "one of the two",
+        ),
+        ("put x --no-human", UNKNOWN_FLAG, "put takes no flag \"--no-human\"", "it takes --colour"),
         ("put x 1.5", INVALID_VALUE, "SIZE is \"1.5\", expected a decimal integer", "sizes"),
         ("put x +1", INVALID_VALUE, "SIZE is \"+1\", expected a decimal integer", "sizes"),
         (
@@ -179,6 +198,31 @@ fn help_can_be_asked_for_without_the_required_arguments() {
     let arguments = parse(&TINY, &split("label --human")).unwrap();
     assert!(arguments.command.is_none());
     assert_eq!(arguments.unmatched, ["label"]);
+}
+
+#[test]
+fn values_by_name_are_read_as_arguments_are() {
+    let put = TINY.commands.iter().find(|command| command.name == "put").unwrap();
+    let read = |values: &[(&str, &str)]| {
+        let parameter = |name: &str| put.parameters.iter().find(|parameter| parameter.name == name).unwrap();
+        let values: Vec<_> = values.iter().map(|(name, text)| (parameter(name), (*text).to_owned())).collect();
+        by_name(&TINY, put, &values)
+    };
+    let arguments = read(&[("name", "--force"), ("size", "1"), ("size", "-2"), ("force", "false")]).unwrap();
+    assert_eq!(arguments.text("name"), Some("--force"), "a value is never a flag here");
+    assert_eq!(arguments.all("size"), [Value::Integer(1), Value::Integer(-2)]);
+    assert_eq!(arguments.one("force"), Some(&Value::Boolean(false)));
+    assert_eq!(arguments.text("colour"), Some("red"), "the default");
+    assert_eq!(arguments.complete(&TINY).unwrap().name, "put");
+    assert_eq!(read(&[]).unwrap().complete(&TINY).unwrap_err().message, "put needs NAME: its name");
+    for (values, code) in [
+        (&[("name", "x"), ("name", "y")][..], UNEXPECTED_ARGUMENT),
+        (&[("name", "x"), ("size", "one")], INVALID_VALUE),
+        (&[("name", "x"), ("colour", "blue")], INVALID_VALUE),
+        (&[("name", "x"), ("force", "yes")], INVALID_VALUE),
+    ] {
+        assert_eq!(read(values).unwrap_err().code, code, "{values:?}");
+    }
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn every_mistake_is_one_object_with_a_way_out() {
 fn fields_and_query_take_parts_out() {
     let hutch = Hutch::new();
     let items = hutch.line("catalog packages --fields slug,version").result();
-    assert_eq!(items["items"], json!([{"slug": "todo", "version": "0.1.0"}]));
+    assert_eq!(items["items"], json!([{"slug": "todo", "version": "0.2.0"}]));
     assert_eq!(hutch.line("catalog packages --query items[0].slug").stdout, "\"todo\"\n");
     assert_eq!(hutch.line("catalog packages --query items[0].slug --human").stdout, "todo\n");
     assert_eq!(hutch.line("catalog packages --fields nothing").code(), "USAGE");

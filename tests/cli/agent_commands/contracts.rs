@@ -154,3 +154,49 @@ fn from_words_to_a_result_without_a_manual() {
     let title = hutch.call(&["run", "--query", "output.items[0].title", "todo", "list"]);
     assert_eq!(title.stdout, "\"Write docs\"\n");
 }
+
+#[test]
+fn the_to_do_application_takes_batches_and_can_be_tried() {
+    let hutch = Hutch::new();
+    // What stands on standard input is the application's to check.
+    let run = ["run", "--unchecked", "--yes", "--contract", "schema", "--stdin", "packages/todo"];
+    let batch = |words: &[&str], input: &str| hutch.call_with(&[&run, words].concat(), input, &[]);
+    let list = || hutch.line("run packages/todo list").stdout;
+    let two = r#"[{"title": "one"}, {"title": "two; three", "dueAt": "2026-04-05"}]"#;
+    let empty = list();
+    let tried = batch(&["add", "--json-input", "--dry-run"], two).json();
+    assert_eq!((&tried["dryRun"], &tried["count"]), (&json!(true), &json!(2)));
+    assert_eq!(list(), empty);
+    assert_eq!(batch(&["add", "--json-input"], two).json()["count"], 2);
+    let full = list();
+    let failed = batch(&["complete", "--json-input"], r#"[{"id": "td_0001"}, {"id": "td_0003"}]"#);
+    assert_eq!((failed.status, &failed.json()["error"]["index"]), (20, &json!(1)));
+    assert_eq!(list(), full, "all or nothing");
+    assert_eq!(batch(&["remove", "--confirm", "--json-input"], &full).json()["count"], 2, "a listing is a batch");
+    // The gate is not waived by what waives the check of arguments.
+    let gated = hutch.call_with(
+        &["run", "--unchecked", "--stdin", "packages/todo", "remove", "--confirm", "--json-input"],
+        "[]",
+        &[],
+    );
+    assert_eq!(gated.code(), "CONFIRMATION_REQUIRED");
+    let opposite = hutch.line("run packages/todo update td_0001 --title x --no-clear-due-at");
+    assert_eq!((opposite.status, &opposite.json()["error"]["code"]), (20, &json!("NOT_FOUND")), "it reaches the guest");
+}
+
+#[test]
+fn the_component_says_what_the_files_of_its_package_say() {
+    let hutch = Hutch::new();
+    let read = |path: &str| std::fs::read_to_string(hutch.root().join("packages/todo").join(path)).unwrap();
+    assert_eq!(hutch.line("run packages/todo --brief").json()["brief"], read("agent/brief.md").trim());
+    let help = hutch.line("run packages/todo --help").json();
+    for name in ["trigger", "workflow", "writeback"] {
+        let file = read(&format!("agent/rules/{name}.md"));
+        let rule = help["rules"].as_array().unwrap().iter().find(|rule| rule["name"] == name).unwrap();
+        assert!(file.ends_with(&format!("---\n\n{}\n", rule["content"].as_str().unwrap())), "{name}");
+    }
+    assert_eq!(hutch.line("install packages/todo").status, 0);
+    let words: Vec<&str> = help["skills"][0]["command"].as_str().unwrap().split(' ').skip(1).collect();
+    let shown = hutch.call(&words);
+    assert!(shown.status == 0 && shown.stdout.contains("# Using the To-do application"), "{shown:?}");
+}

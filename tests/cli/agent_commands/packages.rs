@@ -80,7 +80,7 @@ fn an_update_that_asks_for_more_is_refused_until_it_is_granted() {
 #[test]
 fn a_package_with_errors_is_not_installed() {
     let hutch = Hutch::new();
-    let broken = changed(&hutch, "broken", "version: 0.1.0", "version: one");
+    let broken = changed(&hutch, "broken", "version: 0.2.0", "version: one");
     let refused = hutch.call(&["install", &word(&broken)]);
     assert_eq!(refused.code(), "PACKAGE_INVALID");
     assert!(!hutch.home().join("packages").exists());
