@@ -39,16 +39,21 @@ fn home() -> TempDir {
 }
 
 #[test]
-fn the_to_do_package_is_agent_friendly_and_leaves_nothing_behind() {
+fn the_to_do_package_reaches_the_highest_level_and_leaves_nothing_behind() {
     let home = home();
-    let output = certify(&home, &["packages/todo"]);
+    let output = certify(&home, &["packages/todo", "--level", "agent-native"]);
     let report = report(&output);
     assert_eq!(output.status.code(), Some(0), "{report}");
     assert!(output.stderr.is_empty());
-    assert_eq!((&report["level"], &report["sandboxed"]), (&"agent-friendly".into(), &true.into()));
+    assert_eq!((&report["level"], &report["sandboxed"]), (&"agent-native".into(), &true.into()));
+    let overridden = serde_json::json!([
+        "O9", "R1", "R2", "R3", "D14", "D18", "E1", "E2", "S8", "N4", "M2", "F1", "F2", "F3", "F4", "F5", "F6", "F7",
+        "F8", "G5"
+    ]);
+    assert_eq!(report["overridden"], overridden);
     let statuses = statuses(&report);
     for (id, status) in
-        [("S1", "pass"), ("G2", "pass"), ("E1", "not-applicable"), ("R1", "not-applicable"), ("F1", "fail")]
+        [("S1", "pass"), ("G2", "pass"), ("E1", "not-applicable"), ("R1", "not-applicable"), ("I3", "pass")]
     {
         assert_eq!(statuses[id], status, "{id}");
     }
@@ -70,7 +75,7 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_level_that_is_not_reached_is_a_failure_with_the_report() {
     let home = home();
-    let output = certify(&home, &["packages/todo", "--level", "agent-native"]);
+    let output = certify(&home, &["tests/packages/probe", "--level", "agent-native"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     let failure: Value = serde_json::from_slice(&output.stderr).expect("one JSON document");
     assert_eq!(failure["code"], "LEVEL_NOT_REACHED");
@@ -78,7 +83,7 @@ fn a_level_that_is_not_reached_is_a_failure_with_the_report() {
     assert!(failure["details"]["report"]["fix_first"].as_array().is_some_and(|rules| !rules.is_empty()));
     let text = certify(&home, &["packages/todo", "--human"]);
     assert_eq!(text.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&text.stdout).starts_with("todo: level agent-friendly"));
+    assert!(String::from_utf8_lossy(&text.stdout).starts_with("todo: level agent-native"));
 }
 
 #[test]

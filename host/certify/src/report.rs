@@ -1,5 +1,6 @@
 //! What a certification says: each rule, the level reached, and what to mend first.
 
+use crate::judge::overridable;
 use crate::rule::{Finding, Level, Rule, Status};
 use crate::survey::Survey;
 use crate::target::Contract;
@@ -61,6 +62,8 @@ pub struct Report {
     pub level_without_host: Option<Option<Level>>,
     /// How many rules have each status.
     pub summary: Summary,
+    /// Rules that the application contract overrides here; the reason of each says what takes its place.
+    pub overridden: Vec<&'static str>,
     /// What stands in the way, the lowest level and the highest priority first.
     pub fix_first: Vec<&'static str>,
     /// Commands of which no valid call was found.
@@ -103,6 +106,14 @@ impl Report {
             asked: Level::Friendly,
             level_without_host: None,
             summary,
+            overridden: match survey.facts.contract {
+                Contract::CommandLine => Vec::new(),
+                Contract::Application => {
+                    let replaced =
+                        |it: &&Judged| it.status == Status::NotApplicable && overridable().any(|id| id == it.rule.id);
+                    rules.iter().filter(replaced).map(|it| it.rule.id).collect()
+                }
+            },
             fix_first: in_the_way.iter().map(|it| it.rule.id).collect(),
             unreached: survey.unreached.clone(),
             rules,

@@ -5,6 +5,7 @@
 
 mod description;
 mod flaws;
+mod hosted;
 mod notes;
 mod scripted;
 

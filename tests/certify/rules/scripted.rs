@@ -2,9 +2,9 @@
 
 use crate::description;
 use crate::notes::{self, Reply};
-use hutch_certify::target::{Facts, Files, Observation, Options, Start, Stdin, Target, TargetError};
+use hutch_certify::target::{Contract, Facts, Files, Observation, Options, Start, Stdin, Target, TargetError};
 use hutch_model::digest::{Digest, Kind};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// A call as a flaw sees it.
@@ -67,6 +67,17 @@ pub(crate) struct ScriptedTarget {
 }
 
 impl ScriptedTarget {
+    /// The same behind a host, which makes a tool of every command that it may and cleans answers when it is asked to.
+    pub(crate) fn hosted(flaw: Flaw) -> ScriptedTarget {
+        let mut target = ScriptedTarget::new(flaw);
+        target.facts.contract = Contract::Application;
+        let commands = target.help["commands"].as_array().into_iter().flatten();
+        let commands = commands.filter(|command| command.get("x-no-tool").is_none());
+        target.facts.host_tools =
+            commands.map(|command| json!({"name": command["name"], "inputSchema": {"type": "object"}})).collect();
+        target
+    }
+
     pub(crate) fn new(flaw: Flaw) -> ScriptedTarget {
         let (mut help, mut files) = (description::help(), description::files());
         flaw.help.into_iter().for_each(|change| change(&mut help));
@@ -118,8 +129,8 @@ impl Target for ScriptedTarget {
             self.state = state;
         }
         Ok(Observation {
-            stdout: reply.stdout.into_bytes(),
-            stderr: reply.stderr.into_bytes(),
+            stdout: options.cleaning.bytes(reply.stdout.as_bytes()).into_owned(),
+            stderr: options.cleaning.bytes(reply.stderr.as_bytes()).into_owned(),
             status: Some(reply.status),
             timed_out: reply.timed_out,
             state: Some((before, after)),

@@ -158,8 +158,7 @@ fn from_words_to_a_result_without_a_manual() {
 #[test]
 fn the_to_do_application_takes_batches_and_can_be_tried() {
     let hutch = Hutch::new();
-    // What stands on standard input is the application's to check.
-    let run = ["run", "--unchecked", "--yes", "--contract", "schema", "--stdin", "packages/todo"];
+    let run = ["run", "--yes", "--contract", "schema", "--stdin", "packages/todo"];
     let batch = |words: &[&str], input: &str| hutch.call_with(&[&run, words].concat(), input, &[]);
     let list = || hutch.line("run packages/todo list").stdout;
     let two = r#"[{"title": "one"}, {"title": "two; three", "dueAt": "2026-04-05"}]"#;
@@ -173,7 +172,7 @@ fn the_to_do_application_takes_batches_and_can_be_tried() {
     assert_eq!((failed.status, &failed.json()["error"]["index"]), (20, &json!(1)));
     assert_eq!(list(), full, "all or nothing");
     assert_eq!(batch(&["remove", "--confirm", "--json-input"], &full).json()["count"], 2, "a listing is a batch");
-    // The gate is not waived by what waives the check of arguments.
+    // A batch needs the user's confirmation as a single call does, also where arguments are not checked.
     let gated = hutch.call_with(
         &["run", "--unchecked", "--stdin", "packages/todo", "remove", "--confirm", "--json-input"],
         "[]",

@@ -37,7 +37,8 @@ const REPLACEMENTS: &[Replacement] = &[
         row: "envelope on every response",
         instead: "`run` is transparent, so an application's bytes are the answer; `run --envelope` and every other command of the \
                   host carry rules, skills and issue",
-        holds: |_| Finding::pass("the host adds the envelope"),
+        // The envelope holds the answer as a document.
+        holds: super::output::json_by_default,
     },
     Replacement {
         rules: &["N4"],
@@ -86,6 +87,11 @@ const REPLACEMENTS: &[Replacement] = &[
         holds: feedback,
     },
 ];
+
+/// The rules that it can take the place of.
+pub fn overridable() -> impl Iterator<Item = &'static str> {
+    REPLACEMENTS.iter().flat_map(|replacement| replacement.rules).copied()
+}
 
 /// The finding under the application contract.
 pub(super) fn overridden(id: &str, survey: &Survey, finding: Finding) -> Finding {

@@ -21,6 +21,8 @@ use crate::survey::{Probe, Survey};
 use crate::table::RULES;
 use crate::target::Contract;
 
+pub use application::overridable;
+
 /// How one rule is decided.
 pub(crate) type Check = fn(&Survey) -> Finding;
 

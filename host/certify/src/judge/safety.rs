@@ -3,7 +3,7 @@
 use super::{Check, absent, by_effect, each, listed, refused};
 use crate::describe::{Command, Effect};
 use crate::read;
-use crate::rule::Finding;
+use crate::rule::{Finding, Status};
 use crate::survey::{HIDDEN, Probe, Purpose, Survey};
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
@@ -53,14 +53,23 @@ fn dry_run(survey: &Survey) -> Finding {
     if !lacking.is_empty() {
         return listed("", lacking);
     }
-    each(survey.of_purpose(Purpose::DryRun), absent(survey, true, ""), |probe| {
+    // The same call for real, made in the same state: only where it changes something does a preview show anything.
+    let real = |probe: &Probe| survey.of_purpose(Purpose::Quiet).find(|real| real.command == probe.command);
+    let changes = |probe: &Probe| real(probe).is_some_and(|real| real.seen.unchanged() == Some(false));
+    let judged = each(survey.of_purpose(Purpose::DryRun), absent(survey, true, ""), |probe| {
         match (probe.seen.status, probe.seen.unchanged()) {
             (Some(0), Some(true)) => Ok(()),
             (Some(0), Some(false)) => Err("changed the state".to_owned()),
             (Some(0), None) => Err("what it changed can't be seen".to_owned()),
             _ => Err("failed".to_owned()),
         }
-    })
+    });
+    match judged.status {
+        Status::Pass if !survey.of_purpose(Purpose::DryRun).any(changes) => {
+            Finding::unknown("no call that was tried with --dry-run changes anything without it")
+        }
+        _ => judged,
+    }
 }
 
 pub(super) fn no_texts(survey: &Survey) -> Finding {

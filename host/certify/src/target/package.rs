@@ -96,8 +96,11 @@ impl<'p> PackageTarget<'p> {
         if let Err(violation) = guard::check(args, manifest.guard(), contract, command) {
             return Some(Failure::Guard(violation).report());
         }
-        let reason = decision.confirmation.filter(|_| !confirmed)?;
-        Some(Failure::Confirmation { reason }.report())
+        if let Some(reason) = decision.confirmation.filter(|_| !confirmed) {
+            return Some(Failure::Confirmation { reason }.report());
+        }
+        let violations = hutch::argument_violations(self.package, args);
+        (!violations.is_empty()).then(|| Failure::Arguments { violations }.report())
     }
 
     fn invocation(&self, args: &[String], options: &Options) -> Result<Invocation, Failure> {

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 /// Flags that every command line has by custom (rule N4). A guest may take them without declaring them; what a call with one of
 /// the first three asks for is not a command's answer, and the guest judges the rest of such a call.
 const ASKS_ABOUT: [&str; 3] = ["help", "version", "brief"];
+/// The flag of a command that takes its parameters from standard input instead, if it declares it (rule I3).
+const BATCH: &str = "json-input";
 const RESERVED: [&str; 5] = ["human", "agent", "quiet", "yes", "dry-run"];
 
 /// What kind of rule an argument breaks.
@@ -135,6 +137,10 @@ impl<'c> Reader<'c> {
                 position += 1;
                 at += 1;
             }
+        }
+        // A batch on standard input holds the parameters of each of its calls (rule I3); the guest judges them.
+        if self.given.contains_key(BATCH) {
+            return;
         }
         for parameter in command.parameters.iter().chain(&self.contract.parameters) {
             if parameter.required && !self.given.contains_key(parameter.name.as_str()) {

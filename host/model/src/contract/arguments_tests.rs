@@ -35,6 +35,9 @@ fn what_the_contract_allows_passes() {
         "reminder|list",
         "remove|td_0001|--confirm",
         "list|--agent",
+        "add|--json-input",
+        "remove|--confirm|--json-input",
+        "reminder|set|--json-input|--dry-run",
         "nosuch|--help",
         "--help|anything|--at|all",
         "--version",
@@ -49,6 +52,8 @@ fn each_violation_says_where_and_what_instead() {
     check("reminder|sett|td_0001", &[(UnknownCommand, Some(0), None)]);
     check("zzzzzz", &[(UnknownCommand, Some(0), None)]);
     check("add", &[(Missing, None, None)]);
+    check("add|--no-json-input", &[(Missing, None, None)]);
+    check("get|--json-input", &[(UnknownFlag, Some(1), None), (Missing, None, None)]);
     check("add|x|y", &[(UnexpectedArgument, Some(2), None)]);
     check("add|x|--due|2026-04-05", &[(UnknownFlag, Some(2), Some("--due-at")), (UnexpectedArgument, Some(3), None)]);
     check("add|x|--due-ta=2026-04-05", &[(UnknownFlag, Some(2), Some("--due-at=2026-04-05"))]);

@@ -72,7 +72,7 @@ pub struct Parameter {
     pub position: Option<u32>,
     /// The type of the value, or of each value when repeated.
     pub value_type: ValueType,
-    /// Whether a call without it is refused.
+    /// Whether a call without it is refused; one with a `json-input` that its command declares may give it there.
     pub required: bool,
     /// Whether it may be given more than once.
     pub repeated: bool,

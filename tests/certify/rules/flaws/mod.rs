@@ -18,7 +18,7 @@ pub(crate) fn all() -> impl Iterator<Item = Flaw> {
 }
 
 /// Changes the document on standard output.
-fn document(reply: &mut Reply, change: impl FnOnce(&mut Value)) {
+pub(crate) fn document(reply: &mut Reply, change: impl FnOnce(&mut Value)) {
     if let Ok(mut value) = serde_json::from_str(&reply.stdout) {
         change(&mut value);
         reply.stdout = format!("{value}\n");
@@ -69,6 +69,6 @@ fn without(args: &mut Vec<String>, word: &str) {
 }
 
 /// Takes a removed key out of an object.
-fn drop_key(value: &mut Value, key: &str) {
+pub(crate) fn drop_key(value: &mut Value, key: &str) {
     value.as_object_mut().map(|fields| fields.remove(key));
 }

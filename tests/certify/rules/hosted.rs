@@ -1,0 +1,195 @@
+//! Rules that the application contract overrides: each is not applicable where an application keeps what takes the rule's place,
+//! and broken where it does not.
+
+use crate::flaws::{document, drop_key};
+use crate::scripted::{Flaw, NONE, ScriptedTarget};
+use hutch_certify::certify;
+use hutch_certify::rule::Status;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+struct Case {
+    rules: &'static [&'static str],
+    /// Breaks the rules, and keeps what takes their place.
+    held: Flaw,
+    /// Breaks that too.
+    broken: Flaw,
+}
+
+fn without_parameter(help: &mut Value, name: &str) {
+    help["parameters"].as_array_mut().expect("there are parameters").retain(|it| it["name"] != name);
+}
+
+fn without_commands(help: &mut Value, word: &str) {
+    let commands = help["commands"].as_array_mut().expect("there are commands");
+    commands.retain(|it| it["name"].as_str().and_then(|name| name.split(' ').next()) != Some(word));
+}
+
+const CASES: &[Case] = &[
+    Case {
+        rules: &["E1", "E2"],
+        held: Flaw {
+            reply: Some(|_, reply, _| {
+                if let Ok(mut error) = serde_json::from_str::<Value>(&reply.stderr) {
+                    drop_key(&mut error, "error");
+                    reply.stdout = format!("{}\n", json!({"ok": false, "error": error}));
+                    reply.stderr.clear();
+                }
+            }),
+            ..NONE
+        },
+        broken: Flaw {
+            reply: Some(|_, reply, _| {
+                if !reply.stderr.is_empty() {
+                    reply.stderr = "it failed\n".to_owned();
+                    reply.stdout = reply.stderr.clone();
+                }
+            }),
+            ..NONE
+        },
+    },
+    Case {
+        rules: &["R1", "R2", "R3"],
+        held: Flaw {
+            reply: Some(|call, reply, _| {
+                if call.is("stats") {
+                    document(reply, |answer| ["rules", "skills", "issue"].iter().for_each(|key| drop_key(answer, key)));
+                }
+            }),
+            ..NONE
+        },
+        broken: Flaw {
+            reply: Some(|call, reply, _| {
+                if call.is("stats") {
+                    reply.stdout = "notes: 2\n".to_owned();
+                } else if call.calls("list") {
+                    document(reply, |answer| {
+                        ["rules", "skills", "issue"].iter().for_each(|key| drop_key(answer, key));
+                    });
+                }
+            }),
+            ..NONE
+        },
+    },
+    Case {
+        rules: &["N4"],
+        held: Flaw { help: Some(|help| without_parameter(help, "--yes")), ..NONE },
+        broken: Flaw { help: Some(|help| without_parameter(help, "--brief")), ..NONE },
+    },
+    Case {
+        rules: &["O9"],
+        held: Flaw {
+            reply: Some(|call, reply, _| {
+                if call.calls("list") && call.has("--ndjson") {
+                    reply.stdout.push_str("and so on\n");
+                }
+            }),
+            ..NONE
+        },
+        broken: Flaw {
+            reply: Some(|call, reply, _| {
+                if call.calls("list") && call.has("--ndjson") {
+                    reply.stdout.push_str("and so on\n");
+                } else if call.calls("list") {
+                    document(reply, |answer| drop_key(answer, "has_more"));
+                }
+            }),
+            ..NONE
+        },
+    },
+    Case {
+        rules: &["S8"],
+        held: Flaw { help: Some(|help| without_parameter(help, "--sanitize")), ..NONE },
+        broken: Flaw {
+            help: Some(|help| without_parameter(help, "--sanitize")),
+            reply: Some(|call, reply, _| {
+                if call.args.iter().any(|word| word.contains('\u{202e}')) {
+                    reply.stdout = "pro\\u202ebe\n".to_owned();
+                }
+            }),
+            ..NONE
+        },
+    },
+    Case {
+        rules: &["G5"],
+        held: Flaw { help: Some(|help| without_parameter(help, "--redact")), ..NONE },
+        broken: Flaw {
+            help: Some(|help| without_parameter(help, "--redact")),
+            // One word with the address, so that it goes when that goes.
+            reply: Some(|_, reply, _| {
+                reply.stdout = reply.stdout.replace("probe-of-redaction ", "probe-of-redaction.")
+            }),
+            ..NONE
+        },
+    },
+    Case {
+        rules: &["D14", "D18"],
+        held: Flaw {
+            files: Some(|files| {
+                files.retain(|path, _| !path.starts_with("agent/skills/"));
+                let skill = "---\nname: usage\ndescription: How to use it\n---\nUse it.\n";
+                files.insert("skills/usage/SKILL.md".to_owned(), skill.to_owned());
+            }),
+            ..NONE
+        },
+        broken: Flaw {
+            files: Some(|files| {
+                files.retain(|path, _| !path.starts_with("agent/skills/"));
+                files.insert("skills/usage/SKILL.md".to_owned(), "---\nname: usage\n---\nUse it.\n".to_owned());
+            }),
+            ..NONE
+        },
+    },
+    Case {
+        rules: &["M2"],
+        held: Flaw { help: Some(|help| without_commands(help, "mcp")), ..NONE },
+        broken: Flaw {
+            help: Some(|help| {
+                without_commands(help, "mcp");
+                // A command of which the contract says nothing, so that no tool is made of it.
+                help["commands"][0]["x-no-tool"] = json!(true);
+            }),
+            ..NONE
+        },
+    },
+    Case {
+        rules: &["F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8"],
+        held: Flaw {
+            help: Some(|help| {
+                without_commands(help, "issue");
+                help["issue"] = json!("tell the host: hutch issue create --type bug --message TEXT");
+            }),
+            ..NONE
+        },
+        broken: Flaw { help: Some(|help| without_commands(help, "issue")), ..NONE },
+    },
+];
+
+#[test]
+fn what_takes_a_rules_place_can_be_kept_and_broken() {
+    let mut wrong = String::new();
+    for case in CASES {
+        for (flaw, wanted) in [(case.held, Status::NotApplicable), (case.broken, Status::Fail)] {
+            let report = certify(&mut ScriptedTarget::hosted(flaw)).expect("a scripted target can always be called");
+            for it in report.rules.iter().filter(|it| case.rules.contains(&it.rule.id)) {
+                let said = it.reason.as_deref().is_some_and(|reason| reason.starts_with("decision \""));
+                if it.status != wanted || said != (wanted == Status::NotApplicable) {
+                    wrong += &format!("{}: {wanted:?} expected, {it:?}\n", it.rule.id);
+                }
+            }
+            let overridden: BTreeSet<&str> = report.overridden.iter().copied().collect();
+            let wanted_overridden = wanted == Status::NotApplicable;
+            if case.rules.iter().any(|rule| overridden.contains(rule) != wanted_overridden) {
+                wrong += &format!("{:?}: overridden are {overridden:?}\n", case.rules);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn every_rule_that_is_overridden_has_a_case() {
+    let cases: BTreeSet<&str> = CASES.iter().flat_map(|case| case.rules).copied().collect();
+    let overridden: BTreeSet<&str> = hutch_certify::judge::overridable().collect();
+    assert_eq!(cases, overridden);
+}
