@@ -27,3 +27,5 @@ mod one_build;
 mod output;
 mod readme;
 mod support;
+#[cfg(unix)]
+mod waits;

@@ -26,7 +26,9 @@ use crate::commands::validate::ValidateArguments;
 use crate::commands::verify::VerifyArguments;
 use crate::selection::Path;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use hutch_model::limits::Unit;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The whole shape: what is declared below, and the opposite of every flag.
 pub(crate) fn command() -> clap::Command {
@@ -76,9 +78,20 @@ pub(crate) struct Global {
     /// Replace mail addresses, telephone and card numbers and credentials in the answer
     #[arg(long, global = true)]
     pub(crate) redact: bool,
+    /// The longest wait for the next byte of standard input, and for a lock that another process holds
+    #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
+    pub(crate) wait: Duration,
     /// Folder that keeps all instances; HUTCH_HOME, else the platform's data directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
+}
+
+/// The longest that `--wait` takes.
+const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn parse_wait(text: &str) -> Result<Duration, String> {
+    let wait = Unit::Milliseconds.parse(text).map(Duration::from_millis).filter(|wait| *wait <= WAIT_MAX);
+    wait.ok_or_else(|| format!("expected {} of at most 24h", Unit::Milliseconds.expected()))
 }
 
 #[derive(Debug, Subcommand)]

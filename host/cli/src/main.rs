@@ -13,6 +13,7 @@ mod diff;
 mod facts;
 mod help;
 mod human;
+mod input;
 mod invocation;
 mod issues;
 mod output;

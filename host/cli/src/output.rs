@@ -71,12 +71,26 @@ impl Fault {
         ErrorReport::new(ErrorCode::HostFault, message).into()
     }
 
-    /// A file that the operator named can't be opened.
+    /// A file or folder that the operator named can't be opened or written. Who named the wrong kind of thing can name another;
+    /// what else the system refuses is the host's failure.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Fault {
+        use io::ErrorKind::{InvalidFilename, InvalidInput, IsADirectory, NotADirectory};
+        let (code, suggestion) = match error.kind() {
+            io::ErrorKind::NotFound => (ErrorCode::NotFound, "name one that is there"),
+            io::ErrorKind::PermissionDenied => (ErrorCode::PermissionDenied, "name one that you may use"),
+            NotADirectory => (ErrorCode::Usage, "name a folder"),
+            IsADirectory | InvalidInput | InvalidFilename => (ErrorCode::Usage, "name a file"),
+            _ => (ErrorCode::HostFault, ErrorCode::HostFault.fix()),
+        };
+        ErrorReport::new(code, format!("{}: {error}", path.display())).suggest(suggestion).into()
+    }
+
+    /// A file that the operator named can't be read, whatever the reason: another one may be.
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Fault {
         let code = match error.kind() {
             io::ErrorKind::NotFound => ErrorCode::NotFound,
             io::ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
-            _ => ErrorCode::HostFault,
+            _ => ErrorCode::Usage,
         };
         ErrorReport::new(code, format!("{}: {error}", path.display())).suggest("name a file that can be read").into()
     }

@@ -5,17 +5,31 @@ use crate::package::Package;
 use hutch_model::limits::{Limit, Limits};
 use hutch_sandbox::{Program, Sandbox};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Runs packages and keeps their state below one folder.
 pub struct Host {
     sandbox: Sandbox,
     home: PathBuf,
+    wait: Duration,
 }
+
+/// How long a lock that another process holds is waited for, unless the embedder says otherwise.
+const WAIT: Duration = Duration::from_secs(10);
 
 impl Host {
     /// A host with its home in `home`. Touches nothing yet.
     pub fn new(home: PathBuf, sandbox: Sandbox) -> Host {
-        Host { sandbox, home }
+        Host { sandbox, home, wait: WAIT }
+    }
+
+    /// The same, waiting at most this long for each lock that another process holds.
+    pub fn waiting(self, wait: Duration) -> Host {
+        Host { wait, ..self }
+    }
+
+    pub(crate) fn wait(&self) -> Duration {
+        self.wait
     }
 
     /// Where instances are kept.

@@ -33,7 +33,7 @@ impl Host {
     /// The store can't be opened or written.
     pub fn open(&self, package: &Package, instance: &InstanceName, at: Instant) -> Result<Session, Failure> {
         let place = Place::new(self.home(), package.manifest().slug(), instance);
-        let store = SqliteStore::open(&place, IfMissing::Create)?;
+        let store = SqliteStore::open_within(&place, IfMissing::Create, self.wait())?;
         let session = Session {
             plain: Plain::open(&store)?,
             store,
@@ -52,7 +52,7 @@ impl Host {
     /// # Errors
     /// There is no such instance, or the store can't be opened.
     pub fn open_existing(&self, slug: &Slug, instance: &InstanceName, at: Instant) -> Result<Session, Failure> {
-        let store = SqliteStore::open(&Place::new(self.home(), slug, instance), IfMissing::Fail)?;
+        let store = SqliteStore::open_within(&Place::new(self.home(), slug, instance), IfMissing::Fail, self.wait())?;
         let package = PackageRecord { slug: slug.to_string(), ..PackageRecord::default() };
         Ok(Session { plain: Plain::open(&store)?, store, instance: instance.clone(), package, at })
     }

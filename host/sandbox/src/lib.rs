@@ -22,7 +22,7 @@ mod shape;
 mod wasi;
 
 pub use cache::ArtifactCache;
-pub use compile::{Compile, compile_from_stdin};
+pub use compile::{Compile, compile_as_child, compile_from_stdin};
 pub use describe::{DescribeError, describe};
 pub use engine::profile;
 pub use hutch_world::files::Touched;

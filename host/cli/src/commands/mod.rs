@@ -27,9 +27,11 @@ pub(crate) mod validate;
 pub(crate) mod verify;
 
 use crate::arguments::{Arguments, Command, Global};
+use crate::input::{self, Source};
 use crate::output::{Fault, Output};
 use crate::packages;
 use hutch::package::Package;
+use hutch_model::limits::Limit;
 use install::Kind;
 use std::path::Path;
 use std::process::ExitCode;
@@ -67,8 +69,11 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Doctor => doctor::doctor(global, output),
         Command::Certify(own) => certify::certify(global, &own, output),
         Command::CompileComponent => {
-            let compiled = hutch_sandbox::compile_from_stdin();
-            compiled.map(|()| ExitCode::SUCCESS).map_err(|error| Fault::host(error.to_string()))
+            let component = input::read(Source::Stdin, Limit::Component.info().ceiling, global.wait);
+            component.and_then(|component| {
+                let compiled = hutch_sandbox::compile_as_child(&component);
+                compiled.map(|()| ExitCode::SUCCESS).map_err(|error| Fault::host(error.to_string()))
+            })
         }
     };
     done.unwrap_or_else(|fault| output.fail(&fault))

@@ -54,11 +54,11 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     let package = open_package(global, &own.invocation.package, component_bytes_max)?;
     let host = surroundings::host(global)?;
     if own.json_input {
-        return batch(&host, &package, own, output);
+        return batch(global, &host, &package, own, output);
     }
     own.envelope |= output.shaping.selects();
     let word = own.invocation.package.display().to_string();
-    let call = own.invocation.call(&host, &package, own.retry)?;
+    let call = own.invocation.call(global, &host, &package, own.retry)?;
     let answer =
         host.run(&package, &call).map_err(|failure| repair::explain(&failure, "run", &word, &call.arguments))?;
     finish("run", &answer, own.envelope, output)
@@ -87,12 +87,18 @@ pub(super) fn status(answer: &Answer) -> u8 {
 }
 
 /// One invocation after the other, each on the state that the one before left. Stops at the first that is not good.
-fn batch(host: &Host, package: &Package, own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let items = batch::read(own.batch_max)?;
+fn batch(
+    global: &Global,
+    host: &Host,
+    package: &Package,
+    own: RunArguments,
+    output: &Output,
+) -> Result<ExitCode, Fault> {
+    let items = batch::read(own.batch_max, global.wait)?;
     let total = items.len();
     let word = own.invocation.package.display().to_string();
     let (now, seed) = (own.invocation.now, own.invocation.seed);
-    let call = own.invocation.call(host, package, own.retry)?;
+    let call = own.invocation.call(global, host, package, own.retry)?;
     let (mut done, mut first_bad) = (Vec::new(), 0);
     for (at, item) in items.into_iter().enumerate() {
         let mut call = call.clone();
