@@ -66,6 +66,9 @@ pub(crate) struct Global {
     /// Print nothing on standard error but errors
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
+    /// Say on standard error, as JSON lines, what takes longer than a second; on a terminal one line says it without asking
+    #[arg(long, global = true)]
+    pub(crate) progress: bool,
     /// Keep only these fields of the result, or of its items; may be repeated
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,

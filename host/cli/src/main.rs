@@ -19,6 +19,7 @@ mod issues;
 mod output;
 mod packages;
 mod pairs;
+mod progress;
 mod quote;
 mod repair;
 mod selection;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Ok((arguments, matches)) => {
             output.shaping = Shaping::of(&arguments.global);
             output.settle(&arguments.global);
+            progress::settle(&arguments.global, pairs::is_refused(&matches, "progress"));
             let judged = pairs::check(&command, &matches).and_then(|()| arguments_guard::check(&command, &matches));
             match judged {
                 Ok(()) if arguments.global.brief => help::brief(&output),

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
+use crate::progress;
 use crate::shaping::Shaping;
 use hutch::Failure;
 use hutch::installed::InstalledError;
@@ -168,6 +169,7 @@ impl Output {
     /// Prints a remark on standard error, unless asked to be quiet.
     pub(crate) fn remark(&self, text: &str) {
         if !self.quiet {
+            progress::make_room();
             // A remark that can't be printed is not worth failing for.
             let _ = writeln!(io::stderr().lock(), "{text}");
         }
@@ -193,6 +195,7 @@ impl Output {
             }
             Format::Json => serde_json::to_string(&report).unwrap_or_else(|error| error.to_string()),
         };
+        progress::make_room();
         // With standard error closed there is nobody to tell; the status still says it.
         let _ = writeln!(io::stderr().lock(), "{text}");
         ExitCode::from(report.code.exit_status())
@@ -211,6 +214,7 @@ fn explained(report: &ErrorReport) -> ErrorReport {
 
 /// Writes and flushes. A reader that has gone away wants no more: that is no failure.
 fn write_all(stream: &mut dyn Write, parts: &[&[u8]]) -> Result<(), Fault> {
+    progress::make_room();
     let written = parts.iter().try_for_each(|part| stream.write_all(part)).and_then(|()| stream.flush());
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

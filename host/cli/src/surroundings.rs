@@ -7,12 +7,14 @@ use crate::arguments::Global;
 use crate::input::{self, Source};
 use crate::invocation::InputArguments;
 use crate::output::Fault;
+use crate::progress;
 use etcetera::BaseStrategy;
 use hutch::Host;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
-use hutch_sandbox::{ArtifactCache, Compile, Sandbox};
+use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, Work};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The host's clock.
@@ -37,7 +39,11 @@ pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
 pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
     let platform = etcetera::choose_base_strategy();
     let cache = platform.ok().and_then(|platform| ArtifactCache::open(&platform.cache_dir().join("hutch")));
-    Ok(Host::new(home(global)?, Sandbox::new(compiler(), cache)).waiting(global.wait))
+    let sandbox = Sandbox::new(compiler(), cache).watched(Arc::new(|work| match work {
+        Work::Compile => Box::new(progress::during("compile")),
+        Work::Run => Box::new(progress::after("run", NOTICED_AFTER)),
+    }));
+    Ok(Host::new(home(global)?, sandbox).waiting(global.wait))
 }
 
 /// The home that the command line, HUTCH_HOME or the platform names.

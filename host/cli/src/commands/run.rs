@@ -5,7 +5,7 @@ use super::plan::preview;
 use crate::arguments::Global;
 use crate::invocation::InvocationArguments;
 use crate::output::{Fault, Output};
-use crate::{batch, human, repair, surroundings};
+use crate::{batch, human, progress, repair, surroundings};
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Answer, Host};
@@ -100,7 +100,9 @@ fn batch(
     let (now, seed) = (own.invocation.now, own.invocation.seed);
     let call = own.invocation.call(global, host, package, own.retry)?;
     let (mut done, mut first_bad) = (Vec::new(), 0);
+    let _step = progress::during("run");
     for (at, item) in items.into_iter().enumerate() {
+        progress::at(at, total);
         let mut call = call.clone();
         call.at = surroundings::now();
         call.clock_start = item.now.or(now).unwrap_or(call.at);

@@ -5,6 +5,7 @@ use super::undo::say_moved;
 use crate::arguments::Global;
 use crate::human;
 use crate::output::{Fault, Output};
+use crate::progress;
 use crate::selection::Page;
 use clap::{Args, Subcommand};
 use hutch::package::open_folder;
@@ -225,6 +226,7 @@ fn cat(global: &Global, own: &PathArguments) -> Result<(), Fault> {
     let state = session.state_at(own.at.as_ref())?;
     let path = own.path.as_deref().ok_or_else(|| Fault::usage("name a file, the volume first"))?;
     let path = session.state_path(&state, path)?;
+    progress::finish();
     let mut stdout = std::io::stdout().lock();
     let mut closed = false;
     session.read(&state, &path, &mut |bytes| match stdout.write_all(bytes) {
