@@ -37,7 +37,13 @@ pub(crate) fn command() -> clap::Command {
 
 /// Runs Agent Applications whose payload is one WebAssembly component: untrusted, portable, deterministic.
 #[derive(Debug, Parser)]
-#[command(name = "hutch", version, disable_help_subcommand = true, subcommand_required = true)]
+#[command(
+    name = "hutch",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true,
+    subcommand_required = true
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -92,7 +98,7 @@ pub(crate) struct Global {
 /// The shape of a line that names no command, or this one: all that reading such a line needs. Making the shape of every command
 /// takes longer than most calls do. `None` for a name that is not known here; [`command`] is right for every line.
 pub(crate) fn command_for(name: Option<&str>) -> Option<clap::Command> {
-    let all = clap::Command::new("hutch").version(env!("CARGO_PKG_VERSION"));
+    let all = clap::Command::new("hutch").version(env!("CARGO_PKG_VERSION")).propagate_version(true);
     let all = Global::augment_args(all.disable_help_subcommand(true).subcommand_required(true));
     let all = match name {
         Some(name) => all.subcommand(shape(name)?),
