@@ -114,10 +114,14 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.probe(&[], &["return-ok"]).answer();
             let held = database(machine);
             held.execute_batch("BEGIN EXCLUSIVE").unwrap();
-            machine.probe(&[], &["return-ok"])
+            machine.probe(&["--wait", "20ms"], &["return-ok"])
         }
         "WALL_TIME_LIMIT" => {
             machine.probe(&["--limit", "wall_time_ms=20", "--limit", "fuel=1000000000000000"], &["spin"])
+        }
+        "STDIN_TIME_LIMIT" => {
+            let (nothing, _held) = std::io::pipe().ok()?;
+            Ran::of(machine.hutch(["run", "--wait", "20ms", "--stdin", &probe(), "stdin"]).stdin(nothing))
         }
         "COMPILE_TIME_LIMIT" => {
             let mut command = machine.hutch(["run", "--limit", "compile_time_ms=1", &probe(), "return-ok"]);

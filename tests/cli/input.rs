@@ -79,6 +79,8 @@ fn a_terminal_is_refused_and_never_waited_for() {
     let terminal = crate::support::terminal::Terminal::open();
     let ran = Ran::of(machine.hutch(["run", "--stdin", &probe(), "stdin"]).stdin(terminal.end()));
     ran.fault("STDIN_TERMINAL", 2);
+    let name = terminal.name();
+    Ran::of(&mut machine.hutch(["run", "--stdin-file", &name, &probe(), "stdin"])).fault("STDIN_TERMINAL", 2);
     // Without --stdin nobody looks at it.
     let ran = Ran::of(machine.hutch(["run", &probe(), "stdin"]).stdin(terminal.end()));
     assert_eq!(ran.answer()["length"], 0);
@@ -102,8 +104,14 @@ fn standard_input_may_be_closed() {
 fn a_folder_is_no_input() {
     let machine = Machine::new();
     std::fs::create_dir(machine.path("folder")).unwrap();
-    let ran = machine.probe(&["--stdin-file", "folder"], &["stdin"]);
-    assert_ne!(ran.status, 0);
-    assert_eq!(ran.stdout, "");
+    let fault = machine.probe(&["--stdin-file", "folder"], &["stdin"]).fault("USAGE", 2);
+    assert!(fault.message.contains("folder"), "{fault:?}");
     assert!(File::open(machine.path("folder")).is_ok());
+    // Nor is what the system lets nobody read, from its first byte on.
+    #[cfg(target_os = "linux")]
+    machine.probe(&["--stdin-file", "/proc/self/mem"], &["stdin"]).fault("USAGE", 2);
+    // What is to be a folder and is none is the caller's mistake too.
+    machine.write("file", "x");
+    machine.probe(&["--mount", "file:granted"], &["stdin"]).fault("USAGE", 2);
+    assert!(!machine.path("person/.local").exists());
 }

@@ -25,5 +25,9 @@ mod job;
 mod limits;
 mod one_build;
 mod output;
+#[cfg(unix)]
+mod progress;
 mod readme;
 mod support;
+#[cfg(unix)]
+mod waits;

@@ -125,7 +125,7 @@ fn what_was_refused_or_failed_is_in_the_ledger_and_changed_nothing() {
             (&json!("CONFIRMATION_REQUIRED"), &Value::Null),
         ]
     );
-    let export = home.run(&["ledger", "export", "todo"]);
+    let export = home.run(&["ledger", "export", "--ndjson", "todo"]);
     assert!(!export.stdout.contains("ghp_"), "a secret is in the ledger");
     assert_eq!(export.stdout.lines().count(), 6);
 }
@@ -163,8 +163,8 @@ fn states_are_listed_read_compared_carried_and_restored() {
     let log = home.json(&["state", "log", "todo"]);
     let kinds: Vec<&Value> = (0..3).map(|at| &log["items"][at]["kind"]).collect();
     assert_eq!((&log["total"], kinds), (&json!(3), vec![&json!("run"), &json!("run"), &json!("create")]));
-    let now = home.run(&["state", "cat", "todo", "state/todos.json"]).stdout;
-    let then = home.run(&["state", "cat", "--at", "@2", "todo", "state/todos.json"]).stdout;
+    let now = home.run(&["state", "cat", "--raw", "todo", "state/todos.json"]).stdout;
+    let then = home.run(&["state", "cat", "--raw", "--at", "@2", "todo", "state/todos.json"]).stdout;
     assert!(now.contains("two") && !then.contains("two") && then.contains("one"));
     assert_eq!(home.json(&["state", "diff", "todo", "@2", "@3"])["changes"]["state"][0]["change"], "modified");
     assert_eq!(home.json(&["state", "diff", "todo", "@3", "last"])["changes"]["state"], json!([]));

@@ -26,7 +26,9 @@ use crate::commands::validate::ValidateArguments;
 use crate::commands::verify::VerifyArguments;
 use crate::selection::Path;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use hutch_model::limits::Unit;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The whole shape: what is declared below, and the opposite of every flag.
 pub(crate) fn command() -> clap::Command {
@@ -35,7 +37,13 @@ pub(crate) fn command() -> clap::Command {
 
 /// Runs Agent Applications whose payload is one WebAssembly component: untrusted, portable, deterministic.
 #[derive(Debug, Parser)]
-#[command(name = "hutch", version, disable_help_subcommand = true, subcommand_required = true)]
+#[command(
+    name = "hutch",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true,
+    subcommand_required = true
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -64,6 +72,9 @@ pub(crate) struct Global {
     /// Print nothing on standard error but errors
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
+    /// Say on standard error, as JSON lines, what takes longer than a second; on a terminal one line says it without asking
+    #[arg(long, global = true)]
+    pub(crate) progress: bool,
     /// Keep only these fields of the result, or of its items; may be repeated
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
@@ -76,9 +87,66 @@ pub(crate) struct Global {
     /// Replace mail addresses, telephone and card numbers and credentials in the answer
     #[arg(long, global = true)]
     pub(crate) redact: bool,
+    /// The longest wait for the next byte of standard input, and for a lock that another process holds
+    #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
+    pub(crate) wait: Duration,
     /// Folder that keeps all instances; HUTCH_HOME, else the platform's data directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
+}
+
+/// The shape of a line that names no command, or this one: all that reading such a line needs. Making the shape of every command
+/// takes longer than most calls do. `None` for a name that is not known here; [`command`] is right for every line.
+pub(crate) fn command_for(name: Option<&str>) -> Option<clap::Command> {
+    let all = clap::Command::new("hutch").version(env!("CARGO_PKG_VERSION")).propagate_version(true);
+    let all = Global::augment_args(all.disable_help_subcommand(true).subcommand_required(true));
+    let all = match name {
+        Some(name) => all.subcommand(shape(name)?),
+        None => all,
+    };
+    Some(crate::pairs::with_opposites(all))
+}
+
+fn shape(name: &str) -> Option<clap::Command> {
+    let command = clap::Command::new(name.to_owned());
+    Some(match name {
+        "run" => RunArguments::augment_args(command),
+        "validate" => ValidateArguments::augment_args(command),
+        "plan" => PlanArguments::augment_args(command),
+        "apply" => ApplyArguments::augment_args(command),
+        "undo" => UndoArguments::augment_args(command),
+        "replay" => ReplayArguments::augment_args(command),
+        "verify" => VerifyArguments::augment_args(command),
+        "ledger" => LedgerArguments::augment_args(command),
+        "state" => StateArguments::augment_args(command),
+        "gc" => GcArguments::augment_args(command),
+        "check" => CheckArguments::augment_args(command),
+        "catalog" => CatalogArguments::augment_args(command),
+        "find" => FindArguments::augment_args(command),
+        "show" => ShowArguments::augment_args(command),
+        "meta" => MetaArguments::augment_args(command),
+        "examples" => ExamplesArguments::augment_args(command),
+        "explain-error" => ExplainErrorArguments::augment_args(command),
+        "install" | "update" => InstallArguments::augment_args(command),
+        "list" => ListArguments::augment_args(command),
+        "remove" => RemoveArguments::augment_args(command),
+        "init" => InitArguments::augment_args(command),
+        "skills" => SkillsArguments::augment_args(command),
+        "issue" => IssueCommand::augment_subcommands(command).subcommand_required(true),
+        "completions" => CompletionsArguments::augment_args(command),
+        "man" => ManArguments::augment_args(command),
+        "certify" => CertifyArguments::augment_args(command),
+        "doctor" | "compile-component" => command,
+        _ => return None,
+    })
+}
+
+/// The longest that `--wait` takes.
+const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn parse_wait(text: &str) -> Result<Duration, String> {
+    let wait = Unit::Milliseconds.parse(text).map(Duration::from_millis).filter(|wait| *wait <= WAIT_MAX);
+    wait.ok_or_else(|| format!("expected {} of at most 24h", Unit::Milliseconds.expected()))
 }
 
 #[derive(Debug, Subcommand)]
@@ -164,4 +232,52 @@ pub(crate) enum Command {
     /// Compile a component from standard input to standard output, for hutch itself
     #[command(hide = true)]
     CompileComponent,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What decides how a line is read: everything about every parameter, here and below, but its place in a text for people.
+    fn parameters(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+        found.push(format!("{path}: {}", command.is_subcommand_required_set()));
+        for argument in command.get_arguments() {
+            let told = match argument.get_action() {
+                clap::ArgAction::Help => "help".to_owned(),
+                _ => format!("{:?}", argument.clone().display_order(0)),
+            };
+            found.push(format!("{path}: {told}"));
+        }
+        for inner in command.get_subcommands() {
+            parameters(inner, &format!("{path} {}", inner.get_name()), found);
+        }
+    }
+
+    #[test]
+    fn a_line_is_read_alike_by_the_shape_of_its_command_and_by_that_of_all() {
+        let mut all = command();
+        all.build();
+        let names: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
+        assert!(names.len() > 25, "{names:?}");
+        for name in &names {
+            let mut alone = command_for(Some(name)).unwrap_or_else(|| panic!("{name} is not known"));
+            alone.build();
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            parameters(all.find_subcommand(name).unwrap(), name, &mut expected);
+            parameters(alone.find_subcommand(name).unwrap(), name, &mut found);
+            let differ = expected.iter().zip(&found).find(|(expected, found)| expected != found);
+            assert_eq!((differ, found.len()), (None, expected.len()));
+        }
+        let own = |command: &clap::Command| {
+            let mut found = Vec::new();
+            let others: Vec<String> = names.iter().map(|name| format!("hutch {name}")).collect();
+            parameters(command, "hutch", &mut found);
+            found.retain(|told| !others.iter().any(|other| told.starts_with(other)));
+            found
+        };
+        let mut alone = command_for(None).unwrap();
+        alone.build();
+        assert_eq!(own(&alone), own(&all));
+        assert!(command_for(Some("frobnicate")).is_none());
+    }
 }

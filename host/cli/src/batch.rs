@@ -1,8 +1,7 @@
 //! Many invocations of one package in one call: read from standard input before the first is made, bounded in number and size
 //! (rules I3, C5, G7). Each is a JSON array of arguments, or an object; one a line, or all in one array or under `items`.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
+use crate::input::{self, Source};
 use crate::output::Fault;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -10,7 +9,7 @@ use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use serde::Deserialize;
 use serde_json::Value;
-use std::io::{IsTerminal, Read};
+use std::time::Duration;
 
 /// The most bytes of a whole batch.
 const BYTES_MAX: u64 = 16 << 20;
@@ -42,18 +41,15 @@ pub(crate) struct Item {
 }
 
 /// Reads a batch of at most `max` invocations from standard input, which must not be a terminal.
-pub(crate) fn read(max: u32) -> Result<Vec<Item>, Fault> {
-    let stdin = std::io::stdin();
-    if stdin.is_terminal() {
-        let message = "standard input is a terminal, which hutch never waits for";
-        return Err(ErrorReport::new(ErrorCode::StdinTerminal, message).suggest("pipe the batch").into());
-    }
-    let mut text = String::new();
-    let read = stdin.take(BYTES_MAX + 1).read_to_string(&mut text);
-    read.map_err(|error| Fault::usage(format!("the batch can't be read: {error}")))?;
-    if text.len() as u64 > BYTES_MAX {
+pub(crate) fn read(max: u32, wait: Duration) -> Result<Vec<Item>, Fault> {
+    let bytes = input::read(Source::Stdin, BYTES_MAX, wait).map_err(|fault| match fault.report().code {
+        ErrorCode::StdinTerminal => fault.report().clone().suggest("pipe the batch").into(),
+        _ => fault,
+    })?;
+    if bytes.len() as u64 > BYTES_MAX {
         return Err(too_many(format!("the batch is longer than {BYTES_MAX} bytes")));
     }
+    let text = String::from_utf8(bytes).map_err(|error| Fault::usage(format!("the batch is no UTF-8: {error}")))?;
     parse(&text, max)
 }
 

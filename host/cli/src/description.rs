@@ -57,11 +57,17 @@ fn usage_note() -> &'static str {
 }
 
 fn globals(root: &Command) -> Value {
-    root.get_arguments().filter(|argument| argument.is_global_set() && is_shown(argument)).map(parameter).collect()
+    // Every command has them.
+    let everywhere = |argument: &&Arg| argument.is_global_set() || is_about(argument);
+    root.get_arguments().filter(everywhere).filter(|argument| !argument.is_hide_set()).map(parameter).collect()
 }
 
 fn is_shown(argument: &Arg) -> bool {
-    !argument.is_hide_set() && !matches!(argument.get_action(), ArgAction::Help | ArgAction::Version)
+    !argument.is_hide_set() && !is_about(argument)
+}
+
+fn is_about(argument: &Arg) -> bool {
+    matches!(argument.get_action(), ArgAction::Help | ArgAction::Version)
 }
 
 fn describe(command: &Command, path: &str) -> Value {
@@ -149,7 +155,7 @@ fn value_name(argument: &Arg) -> Option<String> {
 }
 
 fn parameter(argument: &Arg) -> Value {
-    let flag = matches!(argument.get_action(), ArgAction::SetTrue);
+    let flag = matches!(argument.get_action(), ArgAction::SetTrue) || is_about(argument);
     let choices: Vec<String> = match flag {
         true => Vec::new(),
         false => argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect(),
@@ -174,7 +180,7 @@ fn parameter(argument: &Arg) -> Value {
         "example": example(argument),
         "free_text": arguments_guard::is_prose(argument),
         "guest": arguments_guard::GUEST.contains(&argument.get_id().as_str()),
-        "opposite": argument.get_long().filter(|_| flag).map(|long| format!("--no-{long}")),
+        "opposite": argument.get_long().filter(|_| flag && !is_about(argument)).map(|long| format!("--no-{long}")),
         "help": argument.get_help().map(ToString::to_string).unwrap_or_default(),
         "description": argument.get_help().map(ToString::to_string).unwrap_or_default(),
     })

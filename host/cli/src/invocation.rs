@@ -1,5 +1,6 @@
 //! Arguments that say how a guest is invoked: shared by every command that invokes one.
 
+use crate::arguments::Global;
 use crate::output::Fault;
 use crate::surroundings;
 use clap::{Args, ValueEnum};
@@ -160,14 +161,14 @@ impl InvocationArguments {
     }
 
     /// The call that these arguments ask for, with what is missing taken from the surroundings.
-    pub(crate) fn call(self, host: &Host, package: &Package, retries: u32) -> Result<Call, Fault> {
+    pub(crate) fn call(self, global: &Global, host: &Host, package: &Package, retries: u32) -> Result<Call, Fault> {
         let limits = self.operator_limits();
         let granted = host.limits(package, limits.clone());
         let at = surroundings::now();
         Ok(Call {
             instance: self.instance,
             arguments: self.arguments,
-            stdin: surroundings::guest_stdin(&self.input, granted.get(Limit::Stdin))?,
+            stdin: surroundings::guest_stdin(&self.input, granted.get(Limit::Stdin), global.wait)?,
             at,
             clock_start: self.now.unwrap_or(at),
             seed: self.seed.map_or_else(surroundings::random_seed, Ok)?,

@@ -3,13 +3,14 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::output::Fault;
+use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, OpenOptions};
 use clap::ValueEnum;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
 use serde::{Deserialize, Serialize};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The most issues: a runaway caller must not fill the disk.
@@ -122,7 +123,7 @@ impl Issues {
     }
 
     fn read(&self, dir: &Dir, id: &str) -> Result<Issue, Fault> {
-        match dir.read_to_string(format!("{id}.json")) {
+        match read_text(dir, &format!("{id}.json")) {
             Ok(text) => serde_json::from_str(&text).map_err(|error| {
                 ErrorReport::new(ErrorCode::StoreDamaged, format!("the issue {id} can't be read: {error}")).into()
             }),
@@ -142,6 +143,17 @@ impl Issues {
             Err(error) => Err(Fault::file(&self.folder, &error)),
         }
     }
+}
+
+/// A regular file's text. It is opened without waiting, so that a pipe in its place can't hold the program up.
+fn read_text(dir: &Dir, name: &str) -> io::Result<String> {
+    let mut options = OpenOptions::new();
+    let mut file = dir.open_with(name, options.read(true).nonblock(true))?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("is no regular file"));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map(|_| text)
 }
 
 fn text(issue: &Issue) -> String {

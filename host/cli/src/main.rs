@@ -13,11 +13,13 @@ mod diff;
 mod facts;
 mod help;
 mod human;
+mod input;
 mod invocation;
 mod issues;
 mod output;
 mod packages;
 mod pairs;
+mod progress;
 mod quote;
 mod repair;
 mod selection;
@@ -27,8 +29,10 @@ mod words;
 
 use arguments::Arguments;
 use clap::FromArgMatches;
+use clap::error::ErrorKind;
 use output::{Fault, Format, Output};
 use shaping::Shaping;
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use words::Words;
 
@@ -41,16 +45,13 @@ fn main() -> ExitCode {
             return Output::new(Format::Json, false).fail(&Fault::usage(message));
         }
     };
-    let mut command = arguments::command();
-    command.build();
-    let words = Words::split(words, &command);
+    let Line { command, words, parsed } = Line::read(words);
     let mut output = Output::new(Format::asked_for(&words.host), words.host.iter().any(|word| word == "--quiet"));
-    let parsed = command.try_get_matches_from_mut(words.parsed());
-    let parsed = parsed.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     match parsed {
         Ok((arguments, matches)) => {
             output.shaping = Shaping::of(&arguments.global);
             output.settle(&arguments.global);
+            progress::settle(&arguments.global, pairs::is_refused(&matches, "progress"));
             let judged = pairs::check(&command, &matches).and_then(|()| arguments_guard::check(&command, &matches));
             match judged {
                 Ok(()) if arguments.global.brief => help::brief(&output),
@@ -59,5 +60,38 @@ fn main() -> ExitCode {
             }
         }
         Err(error) => help::answer(&words.host, &error, &output),
+    }
+}
+
+/// A command line and what it was read by.
+struct Line {
+    /// Never taken apart: the process ends with it, and freeing its thousands of parts costs as much as a fifth of a short call.
+    command: ManuallyDrop<clap::Command>,
+    words: Words,
+    parsed: Result<(Arguments, clap::ArgMatches), clap::Error>,
+}
+
+impl Line {
+    /// Reads a line by the shape of the command that it names. Everything but a call or `--version` is read once more, by the shape of
+    /// all commands: what is said about a line that is not carried out needs to know them all.
+    fn read(words: Vec<String>) -> Line {
+        let named = arguments::command_for(None).and_then(|all| match Words::command(&words, &all) {
+            None => Some(all),
+            name => arguments::command_for(name),
+        });
+        let line = named.map(|command| Line::read_by(command, words.clone()));
+        match line {
+            Some(line) if line.parsed.is_ok() => line,
+            Some(line) if line.parsed.as_ref().is_err_and(|error| error.kind() == ErrorKind::DisplayVersion) => line,
+            _ => Line::read_by(arguments::command(), words),
+        }
+    }
+
+    fn read_by(mut command: clap::Command, words: Vec<String>) -> Line {
+        command.build();
+        let words = Words::split(words, &command);
+        let parsed = command.try_get_matches_from_mut(words.parsed());
+        let parsed = parsed.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+        Line { command: ManuallyDrop::new(command), words, parsed }
     }
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
+use crate::progress;
 use crate::shaping::Shaping;
 use hutch::Failure;
 use hutch::installed::InstalledError;
@@ -71,12 +72,26 @@ impl Fault {
         ErrorReport::new(ErrorCode::HostFault, message).into()
     }
 
-    /// A file that the operator named can't be opened.
+    /// A file or folder that the operator named can't be opened or written. Who named the wrong kind of thing can name another;
+    /// what else the system refuses is the host's failure.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Fault {
+        use io::ErrorKind::{InvalidFilename, InvalidInput, IsADirectory, NotADirectory};
+        let (code, suggestion) = match error.kind() {
+            io::ErrorKind::NotFound => (ErrorCode::NotFound, "name one that is there"),
+            io::ErrorKind::PermissionDenied => (ErrorCode::PermissionDenied, "name one that you may use"),
+            NotADirectory => (ErrorCode::Usage, "name a folder"),
+            IsADirectory | InvalidInput | InvalidFilename => (ErrorCode::Usage, "name a file"),
+            _ => (ErrorCode::HostFault, ErrorCode::HostFault.fix()),
+        };
+        ErrorReport::new(code, format!("{}: {error}", path.display())).suggest(suggestion).into()
+    }
+
+    /// A file that the operator named can't be read, whatever the reason: another one may be.
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Fault {
         let code = match error.kind() {
             io::ErrorKind::NotFound => ErrorCode::NotFound,
             io::ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
-            _ => ErrorCode::HostFault,
+            _ => ErrorCode::Usage,
         };
         ErrorReport::new(code, format!("{}: {error}", path.display())).suggest("name a file that can be read").into()
     }
@@ -154,6 +169,7 @@ impl Output {
     /// Prints a remark on standard error, unless asked to be quiet.
     pub(crate) fn remark(&self, text: &str) {
         if !self.quiet {
+            progress::make_room();
             // A remark that can't be printed is not worth failing for.
             let _ = writeln!(io::stderr().lock(), "{text}");
         }
@@ -179,6 +195,7 @@ impl Output {
             }
             Format::Json => serde_json::to_string(&report).unwrap_or_else(|error| error.to_string()),
         };
+        progress::make_room();
         // With standard error closed there is nobody to tell; the status still says it.
         let _ = writeln!(io::stderr().lock(), "{text}");
         ExitCode::from(report.code.exit_status())
@@ -197,6 +214,7 @@ fn explained(report: &ErrorReport) -> ErrorReport {
 
 /// Writes and flushes. A reader that has gone away wants no more: that is no failure.
 fn write_all(stream: &mut dyn Write, parts: &[&[u8]]) -> Result<(), Fault> {
+    progress::make_room();
     let written = parts.iter().try_for_each(|part| stream.write_all(part)).and_then(|()| stream.flush());
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

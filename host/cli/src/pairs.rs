@@ -32,6 +32,11 @@ fn opposite(long: &str) -> String {
     format!("no-{long}")
 }
 
+/// Whether the opposite of a flag is given, for a flag whose absence means something else.
+pub(crate) fn is_refused(matches: &ArgMatches, long: &str) -> bool {
+    matches.try_get_one::<bool>(&opposite(long)).ok().flatten().is_some_and(|given| *given)
+}
+
 /// Refuses a flag together with its opposite, at whichever level each stands: there is no order that decides.
 pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault> {
     for argument in command.get_arguments().filter(|argument| matches!(argument.get_action(), ArgAction::SetTrue)) {

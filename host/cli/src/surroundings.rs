@@ -1,21 +1,21 @@
-//! What the program takes from its surroundings: the clock, randomness, environment, standard input and the platform's folders.
-//! Nothing else in this crate reaches for them.
+//! What the program takes from its surroundings: the clock, randomness, environment, standard input (through `input`) and the
+//! platform's folders. Nothing else in this crate reaches for them.
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
+use crate::input::{self, Source};
 use crate::invocation::InputArguments;
 use crate::output::Fault;
+use crate::progress;
 use etcetera::BaseStrategy;
 use hutch::Host;
-use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
-use hutch_sandbox::{ArtifactCache, Compile, Sandbox};
-use std::fs::File;
-use std::io::{IsTerminal, Read};
+use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, Work};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The host's clock.
 pub(crate) fn now() -> Instant {
@@ -39,7 +39,11 @@ pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
 pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
     let platform = etcetera::choose_base_strategy();
     let cache = platform.ok().and_then(|platform| ArtifactCache::open(&platform.cache_dir().join("hutch")));
-    let host = Host::new(home(global)?, Sandbox::new(compiler(), cache));
+    let sandbox = Sandbox::new(compiler(), cache).watched(Arc::new(|work| match work {
+        Work::Compile => Box::new(progress::during("compile")),
+        Work::Run => Box::new(progress::after("run", NOTICED_AFTER)),
+    }));
+    let host = Host::new(home(global)?, sandbox).waiting(global.wait);
     Ok(if global.dry_run { host.previewing() } else { host })
 }
 
@@ -67,23 +71,11 @@ fn compiler() -> Compile {
 }
 
 /// The guest's standard input, up to one byte more than it may have.
-pub(crate) fn guest_stdin(input: &InputArguments, bytes_max: u64) -> Result<Vec<u8>, Fault> {
-    let read = |source: &mut dyn Read, name: &str| {
-        let mut bytes = Vec::new();
-        let read = source.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes);
-        read.map(|_| bytes).map_err(|error| Fault::host(format!("{name} can't be read: {error}")))
+pub(crate) fn guest_stdin(asked: &InputArguments, bytes_max: u64, wait: Duration) -> Result<Vec<u8>, Fault> {
+    let source = match &asked.stdin_file {
+        _ if asked.stdin => Source::Stdin,
+        Some(path) => Source::File(path.clone()),
+        None => return Ok(asked.stdin_text.clone().unwrap_or_default().into_bytes()),
     };
-    if input.stdin {
-        let mut stdin = std::io::stdin();
-        if stdin.is_terminal() {
-            let message = "standard input is a terminal, which hutch never waits for";
-            return Err(Fault::from(ErrorReport::new(ErrorCode::StdinTerminal, message)));
-        }
-        return read(&mut stdin, "standard input");
-    }
-    if let Some(path) = &input.stdin_file {
-        let mut file = File::open(path).map_err(|error| Fault::file(path, &error))?;
-        return read(&mut file, &path.display().to_string());
-    }
-    Ok(input.stdin_text.clone().unwrap_or_default().into_bytes())
+    input::read(source, bytes_max, wait)
 }

@@ -37,6 +37,23 @@ impl Words {
         Words { host: words, guest: Vec::new() }
     }
 
+    /// The command that words name: the first that is no option of `all`, unbuilt, and no value of one.
+    pub(crate) fn command<'w>(words: &'w [String], all: &Command) -> Option<&'w str> {
+        let mut rest = words.iter().skip(1);
+        while let Some(word) = rest.next() {
+            if word == "--" {
+                return None;
+            } else if !word.starts_with('-') || word == "-" {
+                return Some(word);
+            } else if let (Some(option), false) = (option(all, word), word.contains('='))
+                && option.get_action().takes_values()
+            {
+                rest.next();
+            }
+        }
+        None
+    }
+
     /// All words, for a parser that may take nothing after the package for an option.
     pub(crate) fn parsed(&self) -> Vec<String> {
         let end = (!self.guest.is_empty()).then(|| "--".to_owned());
@@ -59,6 +76,25 @@ mod tests {
     use super::*;
     use crate::arguments::Arguments;
     use clap::CommandFactory;
+
+    #[test]
+    fn the_command_is_the_first_word_that_is_no_option() {
+        let all = crate::arguments::command_for(None).unwrap();
+        for (line, expected) in [
+            ("hutch run check", Some("run")),
+            ("hutch --human --home run check", Some("check")),
+            ("hutch --home=run -h --no-quiet check run", Some("check")),
+            ("hutch --frobnicate run", Some("run")),
+            ("hutch - run", Some("-")),
+            ("hutch -- run", None),
+            ("hutch --version", None),
+            ("hutch --home", None),
+            ("hutch", None),
+        ] {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(Words::command(&words, &all), expected, "{line}");
+        }
+    }
 
     #[test]
     fn the_package_ends_the_hosts_words() {

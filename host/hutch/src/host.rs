@@ -5,18 +5,23 @@ use crate::package::Package;
 use hutch_model::limits::{Limit, Limits};
 use hutch_sandbox::{Program, Sandbox};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a lock that another process holds is waited for, unless the embedder says otherwise.
+const WAIT: Duration = Duration::from_secs(10);
 
 /// Runs packages and keeps their state below one folder.
 pub struct Host {
     sandbox: Sandbox,
     home: PathBuf,
     keeps: bool,
+    wait: Duration,
 }
 
 impl Host {
     /// A host with its home in `home`. Touches nothing yet.
     pub fn new(home: PathBuf, sandbox: Sandbox) -> Host {
-        Host { sandbox, home, keeps: true }
+        Host { sandbox, home, keeps: true, wait: WAIT }
     }
 
     /// The same host, but whatever is done through it is only previewed: it answers as it would, and nothing is changed, no
@@ -29,6 +34,15 @@ impl Host {
     /// Whether what is done is kept.
     pub fn keeps(&self) -> bool {
         self.keeps
+    }
+
+    /// The same, waiting at most this long for each lock that another process holds.
+    pub fn waiting(self, wait: Duration) -> Host {
+        Host { wait, ..self }
+    }
+
+    pub(crate) fn wait(&self) -> Duration {
+        self.wait
     }
 
     /// Where instances are kept.

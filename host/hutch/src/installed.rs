@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::package::{Package, PackageBounds, PackageError, open_folder};
+use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, DirBuilder, OpenOptions};
 use hutch_model::asks::Asks;
 use hutch_model::digest::Digest;
@@ -15,7 +16,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::names::Slug;
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 const PIN_FILE: &str = "pin.json";
@@ -134,7 +135,7 @@ impl Installed {
         let missing = || InstalledError::Missing(slug.to_string());
         let dir = self.dir()?.ok_or_else(missing)?;
         let path = format!("{slug}/{PIN_FILE}");
-        let text = match dir.read_to_string(&path) {
+        let text = match read_text(&dir, &path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
             Err(source) => return Err(self.io(&path, source)),
@@ -261,4 +262,15 @@ impl Installed {
     fn io(&self, path: &str, source: io::Error) -> InstalledError {
         InstalledError::Io { path: self.folder.join(path).display().to_string(), source }
     }
+}
+
+/// A regular file's text. It is opened without waiting, so that a pipe in its place can't hold the host up.
+fn read_text(dir: &Dir, path: &str) -> io::Result<String> {
+    let mut options = OpenOptions::new();
+    let mut file = dir.open_with(path, options.read(true).nonblock(true))?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map(|_| text)
 }

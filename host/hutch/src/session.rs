@@ -46,7 +46,7 @@ impl Host {
             );
             place = Place::new(folder.path(), package.manifest().slug(), instance);
         }
-        let store = SqliteStore::open(&place, IfMissing::Create)?;
+        let store = SqliteStore::open_within(&place, IfMissing::Create, self.wait())?;
         let mut session = Session {
             plain: Plain::open(&store)?,
             store,
@@ -68,7 +68,7 @@ impl Host {
     /// # Errors
     /// There is no such instance, or the store can't be opened.
     pub fn open_existing(&self, slug: &Slug, instance: &InstanceName, at: Instant) -> Result<Session, Failure> {
-        let store = SqliteStore::open(&Place::new(self.home(), slug, instance), IfMissing::Fail)?;
+        let store = SqliteStore::open_within(&Place::new(self.home(), slug, instance), IfMissing::Fail, self.wait())?;
         let package = PackageRecord { slug: slug.to_string(), ..PackageRecord::default() };
         let (plain, instance) = (Plain::open(&store)?, instance.clone());
         Ok(Session { plain, store, instance, package, at, keeps: self.keeps(), _scratch: None })

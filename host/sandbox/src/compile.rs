@@ -20,7 +20,7 @@ pub enum Compile {
     /// In this process. The time limit is not enforced: nothing can stop a compiler here.
     #[default]
     Here,
-    /// In a child process that calls [`compile_from_stdin`].
+    /// In a child process that calls [`compile_from_stdin`] or [`compile_as_child`].
     Child {
         /// The program.
         program: PathBuf,
@@ -79,8 +79,7 @@ const INVALID: u8 = b'I';
 const TOO_MUCH: u8 = b'M';
 const HOST: u8 = b'H';
 
-/// What a [`Compile::Child`] runs: reads a component from standard input, writes one byte of verdict and then the artifact or a
-/// text to standard output. The process must do nothing else: it takes on limits for good.
+/// What a [`Compile::Child`] runs: reads a component from standard input, and answers as [`compile_as_child`] does.
 ///
 /// # Errors
 /// Standard input or output fail, or the limits can't be set.
@@ -88,7 +87,17 @@ pub fn compile_from_stdin() -> io::Result<()> {
     take_on_limits()?;
     let mut component = Vec::new();
     io::stdin().lock().read_to_end(&mut component)?;
-    let (verdict, bytes) = match compile_here(&component) {
+    compile_as_child(&component)
+}
+
+/// What a [`Compile::Child`] does with the component that was on its standard input: writes one byte of verdict and then the
+/// artifact or a text to standard output. The process must do nothing else: it takes on limits for good.
+///
+/// # Errors
+/// Standard output fails, or the limits can't be set.
+pub fn compile_as_child(component: &[u8]) -> io::Result<()> {
+    take_on_limits()?;
+    let (verdict, bytes) = match compile_here(component) {
         Ok(artifact) => (ARTIFACT, artifact),
         Err(LoadError::Invalid(text)) => (INVALID, text.into_bytes()),
         Err(LoadError::TooMuch(text)) => (TOO_MUCH, text.into_bytes()),

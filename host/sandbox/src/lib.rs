@@ -22,9 +22,9 @@ mod shape;
 mod wasi;
 
 pub use cache::ArtifactCache;
-pub use compile::{Compile, compile_from_stdin};
+pub use compile::{Compile, compile_as_child, compile_from_stdin};
 pub use describe::{DescribeError, describe};
 pub use engine::profile;
 pub use hutch_world::files::Touched;
-pub use program::{LoadError, Program, Sandbox};
+pub use program::{LoadError, NOTICED_AFTER, Program, Sandbox, Watch, Work};
 pub use run::{Run, RunError, run};

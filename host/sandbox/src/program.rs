@@ -11,18 +11,35 @@ use crate::wasi::bindings::GuestPre;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
+use std::any::Any;
 use std::collections::HashMap;
-use std::sync::Mutex;
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::{Component as ComponentType, ComponentItem, Type};
+
+/// Work that a person may want to know of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// A component is compiled.
+    Compile,
+    /// A guest runs, and has for [`NOTICED_AFTER`].
+    Run,
+}
+
+/// How long a guest runs unnoticed. Nearly all end before, and cost nothing for being watched.
+pub const NOTICED_AFTER: Duration = Duration::from_secs(1);
+
+/// Is told of work as it begins. What it answers with is dropped when that work ends.
+pub type Watch = Arc<dyn Fn(Work) -> Box<dyn Any> + Send + Sync>;
 
 /// Makes programs. One for a process; it may be shared by threads.
 #[derive(Default)]
 pub struct Sandbox {
     cache: Option<ArtifactCache>,
     compile: Compile,
+    watch: Option<Watch>,
     /// Engines by stack size, the one setting that differs between runs.
     engines: Mutex<HashMap<u64, Engine>>,
 }
@@ -34,6 +51,7 @@ pub struct Program {
     pub(crate) stack_bytes: u64,
     pub(crate) load_time_us: u64,
     pub(crate) compiled: bool,
+    pub(crate) watch: Option<Watch>,
     digest: Digest,
 }
 
@@ -72,7 +90,12 @@ impl LoadError {
 impl Sandbox {
     /// A sandbox that compiles as it is told and keeps artifacts in `cache`, if there is one.
     pub fn new(compile: Compile, cache: Option<ArtifactCache>) -> Sandbox {
-        Sandbox { cache, compile, engines: Mutex::default() }
+        Sandbox { cache, compile, watch: None, engines: Mutex::default() }
+    }
+
+    /// The same, telling of what may take long.
+    pub fn watched(self, watch: Watch) -> Sandbox {
+        Sandbox { watch: Some(watch), ..self }
     }
 
     /// Makes a program of a component, or of a core module of WASI 0.1. Compiles it unless its artifact is in the cache.
@@ -95,6 +118,7 @@ impl Sandbox {
         let component = match cached {
             Some(component) => component,
             None => {
+                let _watched = self.watch.as_ref().map(|watch| watch(Work::Compile));
                 let artifact = compile(&self.compile, component, limits)?;
                 if let Some(cache) = &self.cache {
                     cache.put(&key, &artifact);
@@ -108,7 +132,7 @@ impl Sandbox {
         let linked = linker.and_then(|linker| GuestPre::new(linker.instantiate_pre(&component)?));
         let linked = linked.map_err(|error| LoadError::Invalid(format!("{error:#}")))?;
         let load_time_us = start.elapsed().as_micros() as u64;
-        Ok(Program { engine, linked, stack_bytes, load_time_us, compiled, digest })
+        Ok(Program { engine, linked, stack_bytes, load_time_us, compiled, watch: self.watch.clone(), digest })
     }
 
     fn engine(&self, stack_bytes: u64) -> Result<Engine, LoadError> {

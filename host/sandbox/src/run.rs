@@ -5,7 +5,7 @@
 use crate::ending::{Stopped, classify};
 use crate::engine;
 use crate::guest::Guest;
-use crate::program::Program;
+use crate::program::{NOTICED_AFTER, Program, Work};
 use crate::wasi::bindings::GuestPre;
 use hutch_model::digest::Digest;
 use hutch_model::invocation::Invocation;
@@ -107,7 +107,12 @@ pub(crate) fn on_thread<R: Send + 'static>(
         let _ = sender.send(ended);
     });
     thread.map_err(|error| RunError::Host(format!("no thread for the guest: {error}")))?;
-    let mut ended = receiver.recv_timeout(Duration::from_millis(wall_time_ms));
+    let wall_time = Duration::from_millis(wall_time_ms);
+    let mut ended = receiver.recv_timeout(wall_time.min(NOTICED_AFTER));
+    if matches!(ended, Err(RecvTimeoutError::Timeout)) && wall_time > NOTICED_AFTER {
+        let _watched = program.watch.as_ref().map(|watch| watch(Work::Run));
+        ended = receiver.recv_timeout(wall_time - NOTICED_AFTER);
+    }
     if matches!(ended, Err(RecvTimeoutError::Timeout)) {
         late.store(true, Ordering::Release);
         // More than once: a guest that has just begun, or has just been told of another's deadline, counts from an epoch on

@@ -59,7 +59,8 @@ fn every_code_of_every_package_is_explained() {
 fn arguments_that_break_the_contract_never_reach_the_guest() {
     let hutch = Hutch::new();
     for (line, kind, fix) in [
-        ("list --stauts open", "unknown_flag", None),
+        ("list --stauts open", "unknown_flag", Some("hutch run packages/todo list --status open")),
+        ("list --stauts opne", "unknown_flag", Some("hutch run packages/todo list --status open")),
         ("lst", "unknown_command", Some("hutch run packages/todo list")),
         ("list --status opne", "not_a_choice", Some("hutch run packages/todo list --status open")),
         ("list --limit ten", "wrong_type", None),

@@ -51,12 +51,33 @@ fn reserved_flags_and_opposites_are_there() {
     let top = Hutch::new().line("--help").json();
     let names: Vec<&str> =
         top["global_parameters"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    for flag in ["--agent", "--human", "--brief", "--yes", "--dry-run", "--quiet", "--fields", "--query", "--sanitize"]
-    {
+    for flag in [
+        "--agent",
+        "--human",
+        "--brief",
+        "--yes",
+        "--dry-run",
+        "--quiet",
+        "--fields",
+        "--query",
+        "--sanitize",
+        "--progress",
+        "--wait",
+        "--help",
+        "--version",
+    ] {
         assert!(names.contains(&flag), "{flag}: {names:?}");
     }
     for parameter in top["global_parameters"].as_array().unwrap() {
-        assert_eq!(parameter["type"] == "boolean", parameter["opposite"].is_string(), "{parameter}");
+        // What asks about the program has no opposite.
+        let asks = parameter["name"] == "--help" || parameter["name"] == "--version";
+        assert_eq!(parameter["type"] == "boolean" && !asks, parameter["opposite"].is_string(), "{parameter}");
+    }
+    for path in ["list", "state ls", "run"] {
+        let help = Hutch::new().line(&format!("{path} --help")).json();
+        assert_eq!(help["global_parameters"], top["global_parameters"], "{path}");
+        let version = Hutch::new().line(&format!("{path} --version"));
+        assert_eq!(version.json()["version"], env!("CARGO_PKG_VERSION"), "{path}");
     }
 }
 

@@ -28,6 +28,11 @@ impl Terminal {
         Stdio::from(rustix::fs::open(self.name.as_c_str(), flags, Mode::empty()).expect("the terminal"))
     }
 
+    /// Its path.
+    pub(crate) fn name(&self) -> String {
+        self.name.to_str().expect("UTF-8").to_owned()
+    }
+
     /// What programs have printed, once all of them have ended. A terminal holds 4 KiB.
     pub(crate) fn printed(self) -> String {
         let mut bytes = Vec::new();

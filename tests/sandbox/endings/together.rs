@@ -4,7 +4,8 @@ use crate::support::case::{exited, limited};
 use crate::support::wat_guest::WatGuest;
 use crate::support::{limits, parts, probe, probe_bytes, run_parts, sandbox};
 use hutch_model::limits::{Limit, Limits};
-use hutch_sandbox::{Compile, Sandbox};
+use hutch_sandbox::{ArtifactCache, Compile, Sandbox, Work};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// Counts to 200 million: long enough that many deadlines pass meanwhile.
@@ -77,4 +78,30 @@ fn threads_share_a_sandbox() {
     });
     assert_eq!(outcomes[0].0.ending, exited(0));
     assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]));
+}
+
+#[test]
+fn work_is_told_of_for_as_long_as_it_goes_on() {
+    struct Ends(Work, mpsc::Sender<(Work, bool)>);
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            let _ = self.1.send((self.0, false));
+        }
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (sender, told) = mpsc::channel();
+    let watched = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path())).watched(Arc::new(move |work| {
+        let _ = sender.send((work, true));
+        Box::new(Ends(work, sender.clone()))
+    }));
+    let load = || watched.load(&probe_bytes(), &Limits::default()).expect("a program");
+    load();
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [(Work::Compile, true), (Work::Compile, false)]);
+    let program = load();
+    run_parts(&program, parts(&["return-ok"], Limits::default())).expect("an outcome");
+    assert_eq!(told.try_iter().count(), 0, "nothing of it took long");
+    let long = [(Limit::WallTime, 1_050), (Limit::Fuel, 1_000_000_000_000_000)];
+    let run = run_parts(&program, parts(&["spin"], limits(&long)));
+    assert_eq!(run.expect("an outcome").outcome.ending, limited(Limit::WallTime));
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [(Work::Run, true), (Work::Run, false)]);
 }

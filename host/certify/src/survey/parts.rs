@@ -103,6 +103,10 @@ impl Parts {
                 Some((name, value)) => (name, Some(value.to_owned())),
                 None => (flag, None),
             };
+            // An example that asks about the command is no call of it.
+            if ["help", "version"].contains(&name) {
+                return None;
+            }
             let switch = description.parameter(command, name)?.is_switch();
             let value = if switch || value.is_some() { value } else { Some(rest.next()?.clone()) };
             if !OWN_PROBES.contains(&name) {

@@ -139,7 +139,8 @@ impl Target for ProcessTarget {
     }
 
     fn program(&mut self) -> Result<Option<Digest>, TargetError> {
-        let bytes = std::fs::read(&self.program).ok();
+        // A pipe would be waited for.
+        let bytes = self.program.is_file().then(|| std::fs::read(&self.program).ok()).flatten();
         Ok(bytes.map(|bytes| Digest::of(Kind::Component, &bytes)))
     }
 }

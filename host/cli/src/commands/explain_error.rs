@@ -88,6 +88,7 @@ fn retry(code: ErrorCode) -> &'static str {
     match (code, code.exit_status()) {
         (ErrorCode::Conflict | ErrorCode::InstanceBusy, _) => "at once, on the new state",
         (ErrorCode::WallTimeLimit | ErrorCode::HostFault, _) => "once; it may have been the machine",
+        (ErrorCode::StdinTimeLimit, _) => "when standard input is written and closed in time",
         (ErrorCode::ConfirmationRequired, _) => "with --yes, after the user agreed",
         (_, 40..=44) => "with less work or a higher limit; it ends the same way otherwise",
         _ => "after the call is corrected; it ends the same way otherwise",

@@ -28,9 +28,12 @@ pub(crate) mod validate;
 pub(crate) mod verify;
 
 use crate::arguments::{Arguments, Command, Global};
+use crate::input::{self, Source};
 use crate::output::{Fault, Output};
 use crate::packages;
+use crate::progress;
 use hutch::package::Package;
+use hutch_model::limits::Limit;
 use install::Kind;
 use std::path::Path;
 use std::process::ExitCode;
@@ -38,6 +41,7 @@ use std::process::ExitCode;
 /// Carries out a command and gives the exit status.
 pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
     let global = &arguments.global;
+    let _step = long(&arguments.command).map(progress::during);
     let done = match arguments.command {
         Command::Run(own) => run::run(global, *own, output),
         Command::Validate(own) => validate::validate(global, *own, output),
@@ -69,11 +73,32 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Doctor => doctor::doctor(global, output),
         Command::Certify(own) => certify::certify(global, &own, output),
         Command::CompileComponent => {
-            let compiled = hutch_sandbox::compile_from_stdin();
-            compiled.map(|()| ExitCode::SUCCESS).map_err(|error| Fault::host(error.to_string()))
+            let component = input::read(Source::Stdin, Limit::Component.info().ceiling, global.wait);
+            component.and_then(|component| {
+                let compiled = hutch_sandbox::compile_as_child(&component);
+                compiled.map(|()| ExitCode::SUCCESS).map_err(|error| Fault::host(error.to_string()))
+            })
         }
     };
     done.unwrap_or_else(|fault| output.fail(&fault))
+}
+
+/// What to say of a command that may take long by itself. What a guest takes is noticed where it runs.
+fn long(command: &Command) -> Option<&'static str> {
+    Some(match command {
+        Command::Verify(_) => "verify",
+        Command::Ledger(_) => "ledger",
+        Command::State(_) => "state",
+        Command::Gc(_) => "gc",
+        Command::Check(_) => "check",
+        Command::Catalog(_) => "catalog",
+        Command::Find(_) => "find",
+        Command::Install(_) => "install",
+        Command::Update(_) => "update",
+        Command::Doctor => "doctor",
+        Command::Certify(_) => "certify",
+        _ => return None,
+    })
 }
 
 /// The package that a word on the command line means: a folder, or an installed package.

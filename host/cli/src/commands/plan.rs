@@ -28,7 +28,7 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
     let package = open_package(global, &invocation.package, component_bytes_max)?;
     let host = surroundings::host(global)?;
-    let call = invocation.call(&host, &package, 0)?;
+    let call = invocation.call(global, &host, &package, 0)?;
     let answer =
         host.plan(&package, &call).map_err(|failure| repair::explain(&failure, "plan", &word, &call.arguments))?;
     let diffs = volume_diffs(&answer);

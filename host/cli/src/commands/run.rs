@@ -5,7 +5,7 @@ use super::plan::preview;
 use crate::arguments::Global;
 use crate::invocation::InvocationArguments;
 use crate::output::{Fault, Output};
-use crate::{batch, human, repair, surroundings};
+use crate::{batch, human, progress, repair, surroundings};
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Answer, Host};
@@ -56,11 +56,11 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     let package = open_package(global, &own.invocation.package, component_bytes_max)?;
     let host = surroundings::host(global)?;
     if own.json_input {
-        return batch(&host, &package, own, output);
+        return batch(global, &host, &package, own, output);
     }
     own.envelope |= output.shaping.selects();
     let word = own.invocation.package.display().to_string();
-    let call = own.invocation.call(&host, &package, own.retry)?;
+    let call = own.invocation.call(global, &host, &package, own.retry)?;
     let answer =
         host.run(&package, &call).map_err(|failure| repair::explain(&failure, "run", &word, &call.arguments))?;
     finish(&answer, own.envelope, output)
@@ -109,14 +109,22 @@ fn status(answer: &Answer) -> u8 {
 
 /// One invocation after the other, each on the state that the one before left. Stops at the first that is not good, or goes on if
 /// asked to: in either case the first is the failure that is reported, with everything that was done.
-fn batch(host: &Host, package: &Package, own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let items = batch::read(own.batch_max)?;
+fn batch(
+    global: &Global,
+    host: &Host,
+    package: &Package,
+    own: RunArguments,
+    output: &Output,
+) -> Result<ExitCode, Fault> {
+    let items = batch::read(own.batch_max, global.wait)?;
     let total = items.len();
     let word = own.invocation.package.display().to_string();
     let (now, seed) = (own.invocation.now, own.invocation.seed);
-    let call = own.invocation.call(host, package, own.retry)?;
+    let call = own.invocation.call(global, host, package, own.retry)?;
     let (mut done, mut failed) = (Vec::new(), None);
+    let _step = progress::during("run");
     for (at, item) in items.into_iter().enumerate() {
+        progress::at(at, total);
         let mut call = call.clone();
         call.at = surroundings::now();
         call.clock_start = item.now.or(now).unwrap_or(call.at);

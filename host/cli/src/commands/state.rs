@@ -5,6 +5,7 @@ use super::undo::{entry_value, say_moved};
 use crate::arguments::Global;
 use crate::human;
 use crate::output::{Fault, Output};
+use crate::progress;
 use crate::selection::Page;
 use clap::{Args, Subcommand};
 use hutch::package::open_folder;
@@ -294,6 +295,7 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
 
 /// A file's bytes and nothing else.
 fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath) -> Result<(), Fault> {
+    progress::finish();
     let mut stdout = std::io::stdout().lock();
     let mut closed = false;
     session.read(state, path, &mut |bytes| match stdout.write_all(bytes) {

@@ -23,7 +23,7 @@ pub(super) fn validate(global: &Global, own: ValidateArguments, output: &Output)
     let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
     let package = open_package(global, &invocation.package, component_bytes_max)?;
     let host = surroundings::host(global)?;
-    let call = invocation.call(&host, &package, 0)?;
+    let call = invocation.call(global, &host, &package, 0)?;
     let explain = |failure: &Failure| repair::explain(failure, "validate", &word, &call.arguments);
     let validated = host.validate(&package, &call).map_err(|failure| explain(&failure))?;
     if let Some(reason) = &validated.confirmation

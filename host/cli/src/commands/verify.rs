@@ -4,6 +4,7 @@ use super::instance::InstanceArguments;
 use crate::arguments::Global;
 use crate::invocation::secret_values;
 use crate::output::{Fault, Output};
+use crate::progress;
 use clap::Args;
 use hutch::{EntryName, Verified};
 use hutch_model::error_code::ErrorCode;
@@ -34,7 +35,8 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
         false => vec![session.entry(&own.entry)?],
     };
     let (mut results, mut counts) = (Vec::new(), [0u64; 4]);
-    for sealed in &entries {
+    for (done, sealed) in entries.iter().enumerate() {
+        progress::at(done, entries.len());
         let (status, count, detail) = match host.verify(&package, &session, sealed, &secrets)? {
             Verified::Equal => ("equal", 0, Value::Null),
             Verified::Differs(differences) => ("differs", 1, json!(differences)),

@@ -170,12 +170,23 @@ impl<'c> Reader<'c> {
         let own = self.command.map(|command| command.parameters.as_slice()).unwrap_or_default();
         let mut flags = own.iter().chain(&self.contract.parameters).filter(|parameter| parameter.position.is_none());
         let Some(parameter) = flags.clone().find(|parameter| word.starts_with("--") && parameter.name == name) else {
-            if !(word.starts_with("--") && (RESERVED.contains(&name) || ASKS_ABOUT.contains(&name))) {
-                let known: Vec<&str> = flags.by_ref().map(|parameter| parameter.name.as_str()).collect();
-                self.unknown_flag(word, name, value, at, &known);
+            if word.starts_with("--") && (RESERVED.contains(&name) || ASKS_ABOUT.contains(&name)) {
+                return at + 1;
             }
-            return at + 1;
+            let known: Vec<&str> = flags.clone().map(|parameter| parameter.name.as_str()).collect();
+            let near = nearest(name, known.iter().copied());
+            self.unknown_flag(word, near, value, at, &known);
+            // What follows is read as that of the flag which was probably meant, or the call corrected by one word would seem wrong.
+            return match near.and_then(|near| flags.find(|parameter| parameter.name == near)) {
+                Some(meant) => self.flag_value(meant, value, at, arguments),
+                None => at + 1,
+            };
         };
+        self.flag_value(parameter, value, at, arguments)
+    }
+
+    /// Reads the value of a flag, or that it has none, and gives the place of what follows.
+    fn flag_value(&mut self, parameter: &'c Parameter, value: Option<&str>, at: usize, arguments: &[String]) -> usize {
         let next = arguments.get(at + 1);
         match (parameter.takes_value(), value) {
             (false, Some(_)) => {
@@ -209,8 +220,7 @@ impl<'c> Reader<'c> {
         }
     }
 
-    fn unknown_flag(&mut self, word: &str, name: &str, value: Option<&str>, at: usize, known: &[&str]) {
-        let near = nearest(name, known.iter().copied());
+    fn unknown_flag(&mut self, word: &str, near: Option<&str>, value: Option<&str>, at: usize, known: &[&str]) {
         let instead = near.map(|near| value.map_or_else(|| format!("--{near}"), |value| format!("--{near}={value}")));
         let hint = match (near, known) {
             (Some(near), _) => format!("did you mean --{near}?"),

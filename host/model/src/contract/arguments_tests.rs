@@ -55,7 +55,19 @@ fn each_violation_says_where_and_what_instead() {
     check("add|--no-json-input", &[(Missing, None, None)]);
     check("get|--json-input", &[(UnknownFlag, Some(1), None), (Missing, None, None)]);
     check("add|x|y", &[(UnexpectedArgument, Some(2), None)]);
-    check("add|x|--due|2026-04-05", &[(UnknownFlag, Some(2), Some("--due-at")), (UnexpectedArgument, Some(3), None)]);
+    check("add|x|--due|2026-04-05", &[(UnknownFlag, Some(2), Some("--due-at"))]);
+    check("add|x|--due|tomorrow", &[(UnknownFlag, Some(2), Some("--due-at")), (WrongType, Some(3), None)]);
+    check("add|x|--due", &[(UnknownFlag, Some(2), Some("--due-at")), (MissingValue, Some(2), None)]);
+    check("list|--stauts|open", &[(UnknownFlag, Some(1), Some("--status"))]);
+    check("list|--stauts|opne", &[(UnknownFlag, Some(1), Some("--status")), (NotAChoice, Some(2), Some("open"))]);
+    check(
+        "list|--stauts=opne",
+        &[(UnknownFlag, Some(1), Some("--status=opne")), (NotAChoice, Some(1), Some("--status=open"))],
+    );
+    check("list|--status|open|--stauts|open", &[(UnknownFlag, Some(3), Some("--status")), (Repeated, Some(4), None)]);
+    // A flag that takes no value takes none where it is misspelt either.
+    check("remove|--comfirm|td_0001", &[(UnknownFlag, Some(1), Some("--confirm"))]);
+    check("remove|--confirm|td_0001|--zzz|y", &[(UnknownFlag, Some(3), None), (UnexpectedArgument, Some(4), None)]);
     check("add|x|--due-ta=2026-04-05", &[(UnknownFlag, Some(2), Some("--due-at=2026-04-05"))]);
     check("add|x|--due-at|tomorrow", &[(WrongType, Some(3), None)]);
     check("add|x|--due-at", &[(MissingValue, Some(2), None)]);

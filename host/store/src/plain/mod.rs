@@ -42,6 +42,7 @@ use crate::error::StoreError;
 use crate::names::VolumeName;
 use crate::sqlite::SqliteStore;
 use crate::store::Store;
+use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, OpenOptions};
 use disk::{Disk, Form, Stamp};
 use hutch_model::snapshot::{PathChange, empty_tree};
@@ -50,8 +51,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How often, and at what distance, a lock that another process holds is tried again by those who can't do without.
-const LOCK_TRIES: u32 = 400;
+/// At what distance a lock that another process holds is tried again by those who can't do without.
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
 /// Files on their way into a directory.
@@ -170,7 +170,8 @@ impl Plain {
         let path = || self.store.place().folder().join("hutch.lock");
         let failed = |error| StoreError::io(path(), "lock the folder", error);
         let mut options = OpenOptions::new();
-        options.write(true).create(true);
+        // Without waiting: a pipe in its place has nobody at its other end.
+        options.write(true).create(true).nonblock(true);
         cap_fs_ext::OpenOptionsFollowExt::follow(&mut options, cap_fs_ext::FollowSymlinks::No);
         let file = self.folder.open_with("hutch.lock", &options).map_err(failed)?.into_std();
         match file.try_lock() {
@@ -182,11 +183,17 @@ impl Plain {
 
     /// The lock, after waiting for it if need be.
     fn lock(&self) -> Result<Lock, StoreError> {
-        for _ in 0..LOCK_TRIES {
+        let (wait, mut waited) = (self.store.pool().wait(), Duration::ZERO);
+        loop {
             if let Some(lock) = self.try_lock()? {
                 return Ok(lock);
             }
-            std::thread::sleep(LOCK_PAUSE);
+            if waited >= wait {
+                break;
+            }
+            let pause = LOCK_PAUSE.min(wait - waited);
+            std::thread::sleep(pause);
+            waited += pause;
         }
         Err(StoreError::Busy { path: self.store.place().folder().join("hutch.lock") })
     }

@@ -1,8 +1,8 @@
 //! The store in one SQLite database: write-ahead log, every commit synced. The only module that knows SQL, with the
 //! [`plain`](crate::plain) directories' stamps.
 //!
-//! A reader sees one moment and waits for nobody; a writer waits for another one up to ten seconds and then gives up with
-//! [`StoreError::Busy`]. A commit is one transaction and one sync.
+//! A reader sees one moment and waits for nobody; a writer waits for another one as long as the opener allows, ten seconds
+//! unless it says otherwise, and then gives up with [`StoreError::Busy`]. A commit is one transaction and one sync.
 
 mod check;
 mod collect;
@@ -23,6 +23,7 @@ use hutch_model::snapshot::Objects;
 use objects::{At, Stored};
 use pool::Pool;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A [`Store`] in one database file.
 #[derive(Clone, Debug)]
@@ -38,6 +39,14 @@ impl SqliteStore {
     /// # Errors
     /// There is none and none is to be made; a newer version wrote it; it is damaged; the system refuses.
     pub fn open(place: &Place, if_missing: IfMissing) -> Result<SqliteStore, StoreError> {
+        SqliteStore::open_within(place, if_missing, pool::WAIT)
+    }
+
+    /// As [`open`](SqliteStore::open), for one who waits at most this long for each lock that another process holds.
+    ///
+    /// # Errors
+    /// As for open.
+    pub fn open_within(place: &Place, if_missing: IfMissing, wait: Duration) -> Result<SqliteStore, StoreError> {
         match if_missing {
             IfMissing::Create => place.create()?,
             IfMissing::Fail if place.exists() => {}
@@ -45,7 +54,7 @@ impl SqliteStore {
                 return Err(StoreError::Missing { path: place.database(), what: "store".to_owned() });
             }
         }
-        let pool = Pool::open(place.database(), if_missing)?;
+        let pool = Pool::open(place.database(), if_missing, wait)?;
         pool.with(|connection| ledger::check_tail(connection, &place.database()))?;
         Ok(SqliteStore { place: place.clone(), pool: Arc::new(pool) })
     }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a writer waits for another one.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a writer waits for another one, unless the opener says otherwise.
+pub(super) const WAIT: Duration = Duration::from_secs(10);
 
 /// Connections that are kept open when idle.
 const IDLE_MAX: usize = 8;
@@ -22,6 +22,7 @@ const CHECKPOINT_PAGES: u32 = 400;
 #[derive(Debug)]
 pub(crate) struct Pool {
     path: PathBuf,
+    wait: Duration,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -35,11 +36,11 @@ pub enum IfMissing {
 }
 
 impl Pool {
-    /// Opens the database and brings its tables up to date.
-    pub(super) fn open(path: PathBuf, if_missing: IfMissing) -> Result<Pool, StoreError> {
-        let mut first = connect(&path, if_missing)?;
+    /// Opens the database and brings its tables up to date. Nothing here waits longer than `wait` for a lock.
+    pub(super) fn open(path: PathBuf, if_missing: IfMissing, wait: Duration) -> Result<Pool, StoreError> {
+        let mut first = connect(&path, if_missing, wait)?;
         schema::migrate(&mut first, &path, schema::MIGRATIONS, if_missing)?;
-        Ok(Pool { path, idle: Mutex::new(vec![first]) })
+        Ok(Pool { path, wait, idle: Mutex::new(vec![first]) })
     }
 
     /// The database file.
@@ -47,10 +48,15 @@ impl Pool {
         &self.path
     }
 
+    /// How long it waits for others.
+    pub(crate) fn wait(&self) -> Duration {
+        self.wait
+    }
+
     /// Lends a connection.
     pub(crate) fn with<R>(&self, job: impl FnOnce(&mut Connection) -> Result<R, StoreError>) -> Result<R, StoreError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut connection = idle.map_or_else(|| connect(&self.path, IfMissing::Fail), Ok)?;
+        let mut connection = idle.map_or_else(|| connect(&self.path, IfMissing::Fail, self.wait), Ok)?;
         let result = job(&mut connection);
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX {
@@ -65,14 +71,14 @@ impl Pool {
     }
 }
 
-fn connect(path: &Path, if_missing: IfMissing) -> Result<Connection, StoreError> {
+fn connect(path: &Path, if_missing: IfMissing, wait: Duration) -> Result<Connection, StoreError> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if if_missing == IfMissing::Create {
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
     }
     let configured = || {
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.busy_timeout(wait)?;
         // Closing must cost no sync: the log stays, and a commit moves it when it is long.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         // The file may come from anywhere: its schema runs no code, and SQL can't break the file.

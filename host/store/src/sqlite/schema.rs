@@ -5,7 +5,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use super::pool::{BUSY_TIMEOUT, IfMissing};
+use super::pool::IfMissing;
 use crate::error::StoreError;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::Path;
@@ -85,28 +85,32 @@ pub(super) fn migrate(
     transaction.commit().map_err(database)
 }
 
-/// How often the form of the file is tried to be set, and at what distance, while others do the same.
-const FORM_TRIES: u32 = 1000;
+/// At what distance the form of the file is tried to be set, while others do the same.
 const FORM_PAUSE: Duration = Duration::from_millis(10);
 
 /// Decides the file's form, which must come before its first table. SQLite never waits for a lock here, because two who wait
-/// could wait for each other: so it is tried again.
+/// could wait for each other: so it is tried again, for as long as the connection waits for other locks.
 fn set_form(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let wait = connection.query_row("PRAGMA busy_timeout", (), |row| row.get::<_, u32>(0));
+    let wait = wait.map_err(|error| StoreError::database(path, error))?;
+    let wait = Duration::from_millis(u64::from(wait));
     let set = || {
         connection.busy_timeout(Duration::ZERO)?;
         connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
         connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get::<_, String>(0))
     };
     let mut result = set();
-    for _ in 0..FORM_TRIES {
+    let mut waited = Duration::ZERO;
+    while waited < wait {
         let busy = Some(ErrorCode::DatabaseBusy);
         if !result.as_ref().is_err_and(|error| error.sqlite_error_code() == busy) {
             break;
         }
         std::thread::sleep(FORM_PAUSE);
+        waited += FORM_PAUSE;
         result = set();
     }
-    let mode = result.and_then(|mode| connection.busy_timeout(BUSY_TIMEOUT).map(|()| mode));
+    let mode = result.and_then(|mode| connection.busy_timeout(wait).map(|()| mode));
     let mode = mode.map_err(|error| StoreError::database(path, error))?;
     if mode == "wal" {
         return Ok(());
