@@ -32,7 +32,7 @@ fn a_plan_is_looked_at_applied_and_taken_back() {
 
     let id = plan["plan_id"].as_str().expect("no plan_id");
     // The package wants remove confirmed; that the plan is applied is the confirmation.
-    let applied = home.json(&["apply", "packages/todo", id, "--envelope"]);
+    let applied = home.json(&["apply", "packages/todo", id]);
     assert_eq!(applied["kept"], true);
     assert_eq!(home.titles(), ["one", "two"]);
     assert_eq!(digest(&home), plan["volumes"]["state"]["after"]);
@@ -70,10 +70,52 @@ fn a_plan_is_stale_once_the_state_has_changed() {
     let plan = home.json(&["plan", "packages/todo", "complete", "td_0001"]);
     home.titles();
     assert_eq!(
-        home.json(&["apply", "packages/todo", plan["plan_id"].as_str().expect("no plan_id")])["ok"],
+        home.json(&["apply", "packages/todo", plan["plan_id"].as_str().expect("no plan_id")])["kept"],
         true,
         "a reading made it stale"
     );
+}
+
+#[test]
+fn a_preview_answers_as_the_command_would_and_leaves_every_byte() {
+    let home = home_with(&["one", "two"]);
+    let plan = home.json(&["plan", "packages/todo", "complete", "td_0001"]);
+    let id = plan["plan_id"].as_str().expect("no plan_id");
+    let edited = home.path().join("folder");
+    std::fs::create_dir(&edited).expect("a folder");
+    std::fs::write(edited.join("other"), "other").expect("a file");
+    let edited = edited.to_str().expect("a path");
+    let missing = home.path().join("missing");
+    let before = (digest(&home), home.titles());
+    let head = home.json(&["ledger", "head", "todo"]);
+    for (line, expect) in [
+        (&["run", "--dry-run", "packages/todo", "add", "three"][..], "/kept"),
+        (&["plan", "--dry-run", "packages/todo", "add", "three"], "/plan_id"),
+        (&["apply", "--dry-run", "packages/todo", id], "/entry"),
+        (&["replay", "--dry-run", "packages/todo", "@2"], "/entry"),
+        (&["undo", "--dry-run", "todo"], "/entry"),
+        (&["state", "restore", "--dry-run", "todo", "@1"], "/entry"),
+        (&["state", "import", "--dry-run", "todo", edited], "/entry"),
+        (&["state", "absorb", "--dry-run", "todo"], "/entry"),
+        (&["state", "export", "--dry-run", "todo", missing.to_str().expect("a path")], "/nothing"),
+        (&["gc", "--dry-run", "--keep", "1", "todo"], "/nothing"),
+    ] {
+        let answer = home.json(line);
+        let told = answer.pointer(expect).unwrap_or(&Value::Null);
+        assert!(told.is_null() || *told == json!(false), "{line:?}: {answer}");
+        assert_eq!(home.json(&["ledger", "head", "todo"]), head, "{line:?}");
+    }
+    assert!(
+        home.json(&["gc", "--dry-run", "--keep", "1", "todo"])["objects"].as_u64() > Some(0),
+        "it says what it would drop"
+    );
+    assert_eq!(home.json(&["state", "export", "--dry-run", "todo", missing.to_str().expect("a path")])["files"], 1);
+    assert!(!missing.exists());
+    assert_eq!(home.json(&["state", "cat", "--at", "@2", "todo", "state/todos.json"])["encoding"], "utf-8");
+    assert_eq!((digest(&home), home.titles()), before);
+    // Nor does a preview make an instance.
+    home.json(&["run", "--dry-run", "--instance", "new", "packages/todo", "add", "one"]);
+    assert_eq!(home.error(&["ledger", "head", "--instance", "new", "todo"]).0, 20);
 }
 
 #[test]
