@@ -144,19 +144,28 @@ impl Package {
     /// # Errors
     /// What makes a file unfit to be read, or a bound that is passed.
     pub fn digest(&self) -> Result<Digest, PackageError> {
-        let mut walk = files::walk(&self.dir, None, &self.bounds);
-        if !walk.problems.is_empty() {
-            sort(&mut walk.problems);
-            return Err(PackageError { diagnostics: walk.problems });
-        }
-        let mut hasher = Hasher::new(Kind::Package);
-        for entry in walk.entries.iter().filter(|entry| entry.file_bytes.is_some()) {
-            let content = self.read(&entry.path).map_err(|problem| PackageError { diagnostics: vec![problem] })?;
-            hasher.update_part(entry.path.as_str().as_bytes());
-            hasher.update_part(&content);
-        }
-        Ok(hasher.finish())
+        digest(&self.dir, &self.bounds)
     }
+}
+
+/// The digest of everything in a folder, whether it is a package or not: what [`Package::digest`] says of one. No file is understood.
+///
+/// # Errors
+/// What makes a file unfit to be read, or a bound that is passed.
+pub fn digest(dir: &Dir, bounds: &PackageBounds) -> Result<Digest, PackageError> {
+    let mut walk = files::walk(dir, None, bounds);
+    if !walk.problems.is_empty() {
+        sort(&mut walk.problems);
+        return Err(PackageError { diagnostics: walk.problems });
+    }
+    let mut hasher = Hasher::new(Kind::Package);
+    for entry in walk.entries.iter().filter(|entry| entry.file_bytes.is_some()) {
+        let content = files::read(dir, &entry.path, bounds.total_bytes_max).map_err(PackageError::one)?;
+        let gone = || PackageError::one(problem(Code::FileMissing, entry.path.as_str(), "the file is not there"));
+        hasher.update_part(entry.path.as_str().as_bytes());
+        hasher.update_part(&content.ok_or_else(gone)?);
+    }
+    Ok(hasher.finish())
 }
 
 /// A package that was checked.
