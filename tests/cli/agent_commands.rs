@@ -8,5 +8,7 @@ mod contracts;
 mod help;
 #[path = "agent_commands/packages.rs"]
 mod packages;
+#[path = "agent_commands/packed.rs"]
+mod packed;
 #[path = "agent_commands/program.rs"]
 mod program;

@@ -7,7 +7,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::package::{self, Package, PackageBounds, PackageError, open_folder};
+use crate::package::{Package, PackageBounds, PackageError, Source, open_folder};
 use cap_std::fs::{Dir, DirBuilder, OpenOptions};
 use hutch_model::asks::Asks;
 use hutch_model::diagnostic::Code;
@@ -170,8 +170,9 @@ impl Installed {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => unfit("their folder is gone".to_owned()),
             _ => self.io(&folder.display().to_string(), source),
         })?;
-        match package::digest(&dir, &bounds) {
-            Ok(found) if found == pin.digest => Ok(Package::open(&dir, bounds)?),
+        let source = Source::folder(dir);
+        match source.digest(&bounds) {
+            Ok(found) if found == pin.digest => Ok(Package::open(&source, bounds)?),
             Ok(found) => Err(InstalledError::Changed { slug: slug.to_string(), pinned: pin.digest, found }),
             // The system's refusal says nothing about what is there; everything else was not there when it was installed.
             Err(error) if error.diagnostics().iter().any(|problem| problem.code == Code::FileUnreadable) => {

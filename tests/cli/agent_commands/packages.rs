@@ -50,8 +50,9 @@ fn what_was_installed_is_what_runs() {
     let digest = hutch.line("install packages/todo").result()["digest"].as_str().unwrap().to_owned();
     let folder = hutch.home().join("packages/todo").join(digest);
     // Whatever was done to the files: none of them is understood first, so none can say another thing.
-    let changes: [(&str, fn(&Path)); 6] = [
-        ("a line more", |folder| std::fs::write(folder.join("skills/more.md"), "x").unwrap()),
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 6] = [
+        ("a file more", |folder| std::fs::write(folder.join("skills/more.md"), "x").unwrap()),
         ("no front matter", |folder| std::fs::write(folder.join("APP.md"), "broken").unwrap()),
         ("no component", |folder| std::fs::write(folder.join("app/app.wasm"), "another").unwrap()),
         ("a file gone", |folder| std::fs::remove_file(folder.join("APP.md")).unwrap()),

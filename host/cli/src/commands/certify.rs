@@ -21,7 +21,7 @@ include!(concat!(env!("OUT_DIR"), "/project_files.rs"));
 
 #[derive(Debug, Args)]
 pub(crate) struct CertifyArguments {
-    /// The folder that holds APP.md; with --self, a package to try commands on
+    /// The folder that holds APP.md, a packed file, or an installed package; with --self, a package to try commands on
     #[arg(value_name = "PACKAGE", required_unless_present_any = ["own", "program"], conflicts_with = "program")]
     package: Option<PathBuf>,
     /// Test this program itself
@@ -166,6 +166,11 @@ fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
 fn copied(from: &Path, home: &Path) -> std::io::Result<String> {
     let inside: PathBuf = from.components().filter(|part| matches!(part, std::path::Component::Normal(_))).collect();
     let inside = if from.is_absolute() { PathBuf::from(from.file_name().unwrap_or_default()) } else { inside };
+    if from.is_file() {
+        std::fs::create_dir_all(home.join(&inside).parent().unwrap_or(home))?;
+        std::fs::copy(from, home.join(&inside))?;
+        return Ok(inside.display().to_string());
+    }
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
         std::fs::create_dir_all(home.join(&inside).join(&folder))?;

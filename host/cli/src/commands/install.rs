@@ -4,11 +4,10 @@ use crate::arguments::Global;
 use crate::output::{Fault, Output};
 use crate::{human, packages, quote, selection::Page, surroundings};
 use clap::Args;
-use hutch::package::{Package, PackageBounds};
+use hutch::package::Package;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::limits::Limit;
 use hutch_model::names::Slug;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -16,9 +15,9 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The folder that holds APP.md
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    /// The folder that holds APP.md, or a packed file
+    #[arg(value_name = "PACKAGE")]
+    package: PathBuf,
     /// Grant this ask of the package, as env:TOKEN; may be repeated; --yes grants all
     #[arg(long = "grant", value_name = "ASK")]
     grants: Vec<String>,
@@ -46,26 +45,14 @@ pub(super) enum Kind {
 
 pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, kind: Kind) -> Result<ExitCode, Fault> {
     let name = if kind == Kind::Install { "install" } else { "update" };
-    let bounds = PackageBounds::with_component(Limit::Component.info().default);
-    let checked = hutch::package::check(&packages::folder(&own.folder)?, bounds);
-    let Some(package) = checked.package else {
-        let report = ErrorReport::new(
-            ErrorCode::PackageInvalid,
-            format!("{} breaks the rules of packages", own.folder.display()),
-        )
-        .detail("diagnostics", serde_json::to_value(&checked.diagnostics).unwrap_or_default())
-        .fixed_by(
-            quote::line(["hutch", "check", &own.folder.display().to_string()]),
-            "lists every problem",
-            "none",
-        );
-        return Err(report.into());
-    };
+    let word = own.package.display().to_string();
+    let checked = packages::checked(&own.package)?;
+    let Some(package) = checked.package else { return Err(packages::refused(&own.package, &checked.diagnostics)) };
     let slug = package.manifest().slug().clone();
     let installed = packages::installed(global)?;
     let before = match (installed.pin(&slug), kind) {
         (Ok(_), Kind::Install) => {
-            let update = quote::line(["hutch", "update", &own.folder.display().to_string()]);
+            let update = quote::line(["hutch", "update", &word]);
             let report = ErrorReport::new(ErrorCode::AlreadyExists, format!("{slug} is installed already"));
             return Err(report.fixed_by(update, "replaces it; its state stays", "low").into());
         }
@@ -84,7 +71,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         "from": before.as_ref().map(|pin| pin.version.clone()),
         "asks": asks,
         "needs_grant": beyond,
-        "source": own.folder.display().to_string(),
+        "source": word,
     });
     if global.dry_run {
         let plan = with(plan, [("dry_run", true.into()), ("digest", digest(&package)?)]);
@@ -92,7 +79,6 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         return Ok(ExitCode::SUCCESS);
     }
     if !open.is_empty() {
-        let folder = own.folder.display().to_string();
         let report = ErrorReport::new(
             ErrorCode::ConfirmationRequired,
             format!("{slug} asks for what was not granted: {beyond:?}"),
@@ -100,10 +86,10 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         .suggest("show the user what it asks for; then grant it with --grant or --yes")
         .detail("asks", plan.get("asks").cloned().unwrap_or_default())
         .detail("needs_grant", beyond.clone())
-        .fixed_by(quote::line(["hutch", name, &folder, "--yes"]), "grants all of it", "high");
+        .fixed_by(quote::line(["hutch", name, &word, "--yes"]), "grants all of it", "high");
         return Err(report.into());
     }
-    let source = std::path::absolute(&own.folder).unwrap_or_else(|_| own.folder.clone());
+    let source = std::path::absolute(&own.package).unwrap_or_else(|_| own.package.clone());
     let source = source.display().to_string();
     let pin = installed.install(&package, &source, surroundings::now(), kind == Kind::Update)?;
     let result = with(
