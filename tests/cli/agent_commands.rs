@@ -6,6 +6,8 @@ mod answers;
 mod contracts;
 #[path = "agent_commands/help.rs"]
 mod help;
+#[path = "agent_commands/launchers.rs"]
+mod launchers;
 #[path = "agent_commands/packages.rs"]
 mod packages;
 #[path = "agent_commands/packed.rs"]

@@ -139,7 +139,7 @@ pub(crate) enum Command {
     ///
     /// Refused if it asks for more than was granted, until that is granted too. Its state stays.
     Update(InstallArguments),
-    /// Remove an installed package; its state stays
+    /// Remove an installed package and its launcher; its state stays
     Remove(RemoveArguments),
     /// Write a package as one file, which can be used wherever its folder can
     ///

@@ -15,6 +15,7 @@ mod help;
 mod human;
 mod invocation;
 mod issues;
+mod launcher;
 mod output;
 mod packages;
 mod pairs;

@@ -37,6 +37,20 @@ pub struct Pin {
     pub installed_at: Instant,
     /// What it asks for. All of it was granted: what is not granted is not installed.
     pub asks: Asks,
+    /// What starts it by its name alone, if anything does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launcher: Option<Launcher>,
+}
+
+/// A file that starts an installed package under its slug. Whoever makes packages callable writes it; here it is only remembered,
+/// so that it is known again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launcher {
+    /// Where it is.
+    pub path: String,
+    /// All of its text: a file with another one is somebody else's.
+    pub text: String,
 }
 
 /// Why an installed package can't be had, made or taken away.
@@ -186,7 +200,14 @@ impl Installed {
     ///
     /// # Errors
     /// It is there already, or the system refuses.
-    pub fn install(&self, package: &Package, source: &str, at: Instant, replace: bool) -> Result<Pin, InstalledError> {
+    pub fn install(
+        &self,
+        package: &Package,
+        source: &str,
+        at: Instant,
+        launcher: Option<Launcher>,
+        replace: bool,
+    ) -> Result<Pin, InstalledError> {
         let manifest = package.manifest();
         let slug = manifest.slug();
         let earlier = match self.pin(slug) {
@@ -202,6 +223,7 @@ impl Installed {
             source: source.to_owned(),
             installed_at: at,
             asks: Asks::of(manifest),
+            launcher,
         };
         let dir = self.create(slug)?;
         let files = pin.digest.to_string();

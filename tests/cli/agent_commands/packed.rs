@@ -333,7 +333,7 @@ fn a_hostile_archive_is_refused_and_leaves_nothing() {
     for (what, bytes, code) in cases {
         fs::write(&path, &bytes).unwrap();
         let before = everything(hutch.scratch().parent().unwrap());
-        for arguments in [&["install", "--yes"][..], &["check"], &["run"], &["pack", "--dry-run"]] {
+        for arguments in [&["install", "--launcher", "--yes"][..], &["check"], &["run"], &["pack", "--dry-run"]] {
             let named = word(&path);
             let call = [arguments, &[named.as_str()]].concat();
             let error = hutch.call_with(&call, "", &[("TMPDIR", &word(&temp))]).error();
