@@ -6,7 +6,11 @@ mod answers;
 mod contracts;
 #[path = "agent_commands/help.rs"]
 mod help;
+#[path = "agent_commands/launchers.rs"]
+mod launchers;
 #[path = "agent_commands/packages.rs"]
 mod packages;
+#[path = "agent_commands/packed.rs"]
+mod packed;
 #[path = "agent_commands/program.rs"]
 mod program;

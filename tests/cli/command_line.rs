@@ -108,9 +108,11 @@ fn a_package_that_is_not_there_is_not_found() {
     let machine = Machine::new();
     machine.write("file", "x");
     std::fs::create_dir(machine.path("empty")).unwrap();
-    for path in ["missing", "missing/deep", "file", "file/below", "empty"] {
+    for path in ["missing", "missing/deep", "file/below", "empty", "installed:missing"] {
         machine.guest(&[path, "x"]).fault("PACKAGE_NOT_FOUND", 20);
     }
+    // A file may be a packed package, and this one is none.
+    machine.guest(&["file", "x"]).fault("PACKAGE_INVALID", 2);
     assert!(!machine.path("person/.local").exists());
 }
 

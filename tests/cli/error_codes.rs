@@ -103,10 +103,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         "PACKAGE_CHANGED" => {
             let installed = machine.run(["install", "--yes", &probe()]).result("install");
             let digest = installed["digest"].as_str()?;
-            // A package that keeps the rules, but another than was installed.
-            let manifest = format!("person/.local/share/hutch/packages/probe/{digest}/APP.md");
-            let text = std::fs::read_to_string(machine.path(&manifest)).unwrap();
-            machine.write(&manifest, format!("{text}\nAnother sentence.\n"));
+            machine.write(&format!("person/.local/share/hutch/packages/probe/{digest}/app/app.wasm"), "another");
             machine.guest(&["probe", "return-ok"])
         }
         "CONFLICT" => overtaken(machine),

@@ -14,6 +14,7 @@ use crate::commands::install::{InstallArguments, ListArguments, RemoveArguments}
 use crate::commands::issue::IssueCommand;
 use crate::commands::ledger::LedgerArguments;
 use crate::commands::meta::MetaArguments;
+use crate::commands::pack::PackArguments;
 use crate::commands::plan::PlanArguments;
 use crate::commands::replay::ReplayArguments;
 use crate::commands::run::RunArguments;
@@ -201,7 +202,8 @@ pub(crate) enum Command {
     ExplainError(ExplainErrorArguments),
     /// Install a package: copy it, and pin it to its digest
     ///
-    /// What it asks for beyond its own state must be granted with --grant or --yes.
+    /// What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a
+    /// package is named, and so does SLUG where no file or folder has that name.
     Install(InstallArguments),
     /// List the installed packages
     List(ListArguments),
@@ -209,8 +211,13 @@ pub(crate) enum Command {
     ///
     /// Refused if it asks for more than was granted, until that is granted too. Its state stays.
     Update(InstallArguments),
-    /// Remove an installed package; its state stays
+    /// Remove an installed package and its launcher; its state stays
     Remove(RemoveArguments),
+    /// Write a package as one file, which can be used wherever its folder can
+    ///
+    /// The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files
+    /// alone.
+    Pack(PackArguments),
     /// Make a new package that runs and passes its check
     Init(InitArguments),
     /// List what hutch teaches about itself, or show one skill

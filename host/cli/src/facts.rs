@@ -84,6 +84,7 @@ table! {
     "list" "list";
     "update" "update";
     "remove" "remove";
+    "pack" "pack";
     "init" "init";
     "issue create" "issue-create";
     "issue list" "issue-list";

@@ -53,7 +53,7 @@ pub(crate) struct InvocationArguments {
     /// How strictly guest arguments are judged; what the package says if absent
     #[arg(long, value_enum)]
     pub(crate) guard: Option<GuardChoice>,
-    /// The folder that holds APP.md, or an installed package
+    /// The folder that holds APP.md, a packed file, or an installed package
     #[arg(value_name = "PACKAGE")]
     pub(crate) package: PathBuf,
     /// The guest's arguments

@@ -16,6 +16,7 @@ mod human;
 mod input;
 mod invocation;
 mod issues;
+mod launcher;
 mod output;
 mod packages;
 mod pairs;

@@ -1,13 +1,15 @@
-//! What a caller means by PACKAGE: the folder of that path if there is one, else the installed package of that slug.
+//! What a caller means by PACKAGE: the folder or the packed file of that path if there is one, else the installed package of that
+//! slug. `installed:SLUG` means the installed package, whatever is at that path.
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
 use crate::output::Fault;
-use crate::surroundings;
+use crate::{quote, surroundings};
 use hutch::installed::{Installed, InstalledError, Pin};
-use hutch::package::{Outline, Package, PackageBounds, open_folder};
+use hutch::package::{Checked, Outline, Package, PackageBounds, Source, SourceError, open_folder};
 use hutch_model::contract::ContractFile;
+use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
@@ -18,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// A package, found.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// A folder that the caller named.
+    /// A folder or a packed file that the caller named.
     Local(PathBuf),
     /// Below the home, pinned.
     Installed(Box<Pin>),
@@ -42,20 +44,35 @@ impl Place {
     }
 }
 
+/// What stands before a slug that is no path.
+pub(crate) const INSTALLED: &str = "installed:";
+
+/// The slug that a word is, if it is no path.
+pub(crate) fn slug(path: &Path) -> Option<Slug> {
+    let text = path.to_str()?;
+    let slug = match text.strip_prefix(INSTALLED) {
+        Some(slug) => slug,
+        None if path.symlink_metadata().is_ok() => return None,
+        None => text,
+    };
+    Slug::parse(slug).ok()
+}
+
 /// Finds a package.
 pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
-    if path.symlink_metadata().is_ok() {
+    let slug = slug(path);
+    if slug.is_none() && path.symlink_metadata().is_ok() {
         return Ok(Place::Local(path.to_owned()));
     }
     let missing = |suggestion: Option<String>| {
         let report = ErrorReport::new(ErrorCode::PackageNotFound, format!("there is no package {}", path.display()));
         let report = match suggestion {
             Some(slug) => report.suggest(format!("did you mean {slug}?")),
-            None => report.suggest("name a folder that holds APP.md, or an installed package"),
+            None => report.suggest("name a folder that holds APP.md, a packed file, or an installed package"),
         };
         Fault::from(report.fixed_by("hutch list", "shows the installed packages", "none"))
     };
-    let Some(slug) = path.to_str().and_then(|text| Slug::parse(text).ok()) else { return Err(missing(None)) };
+    let Some(slug) = slug else { return Err(missing(None)) };
     let installed = installed(global)?;
     match installed.pin(&slug) {
         Ok(pin) => Ok(Place::Installed(Box::new(pin))),
@@ -75,10 +92,9 @@ pub(crate) fn installed(global: &Global) -> Result<Installed, Fault> {
 
 /// Opens what a run needs.
 pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64>) -> Result<Package, Fault> {
-    let max = component_bytes_max.unwrap_or(Limit::Component.info().default);
-    let bounds = PackageBounds::with_component(max);
+    let bounds = component_bytes_max.map_or_else(default_bounds, PackageBounds::with_component);
     match place(global, path)? {
-        Place::Local(path) => Ok(Package::open(&folder(&path)?, bounds)?),
+        Place::Local(path) => Ok(Package::open(&source(&path, bounds)?, bounds)?),
         Place::Installed(pin) => {
             let slug = Slug::parse(&pin.slug).map_err(|error| Fault::host(error.to_string()))?;
             Ok(installed(global)?.open(&slug, bounds)?)
@@ -89,11 +105,38 @@ pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64
 /// Reads the manifest, and where the package is.
 pub(crate) fn outline(global: &Global, path: &Path) -> Result<(Outline, Place), Fault> {
     let place = place(global, path)?;
-    let dir = match &place {
-        Place::Local(path) => folder(path)?,
-        Place::Installed(pin) => folder(&installed(global)?.folder_of(pin))?,
-    };
-    Ok((Outline::open(dir)?, place))
+    let source = source(&path_of(global, &place)?, default_bounds())?;
+    Ok((Outline::open(source)?, place))
+}
+
+/// Reads everything that a rule is about. What is wrong with a packed file is among the problems.
+pub(crate) fn checked(path: &Path) -> Result<Checked, Fault> {
+    match Source::open(path, &default_bounds()) {
+        Ok(source) => Ok(hutch::package::check(&source, default_bounds())),
+        Err(SourceError::Package(error)) => Ok(error.into()),
+        Err(SourceError::Io(error)) => Err(unopened(path, &error)),
+    }
+}
+
+/// Where the files of a package are.
+pub(crate) fn path_of(global: &Global, place: &Place) -> Result<PathBuf, Fault> {
+    Ok(match place {
+        Place::Local(path) => path.clone(),
+        Place::Installed(pin) => installed(global)?.folder_of(pin),
+    })
+}
+
+/// A package whose check came to nothing.
+pub(crate) fn refused(path: &Path, diagnostics: &[Diagnostic]) -> Fault {
+    let shown = path.display().to_string();
+    let report = ErrorReport::new(ErrorCode::PackageInvalid, format!("{shown} breaks the rules of packages"))
+        .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
+    report.fixed_by(quote::line(["hutch", "check", &shown]), "lists every problem", "none").into()
+}
+
+/// Those of a package whose component may be as large as components are by default.
+pub(crate) fn default_bounds() -> PackageBounds {
+    PackageBounds::with_component(Limit::Component.info().default)
 }
 
 /// The description of a package's commands: from its file, else from its component, which is then asked.
@@ -112,14 +155,24 @@ pub(crate) fn contract(global: &Global, path: &Path, outline: &Outline) -> Resul
     })
 }
 
-/// The folder of a package.
-pub(crate) fn folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
-    open_folder(path).map_err(|error| {
-        let code = match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorCode::PackageNotFound,
-            io::ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
-            _ => ErrorCode::HostFault,
-        };
-        ErrorReport::new(code, format!("{}: {error}", path.display())).into()
+/// The files of a package that a caller named by its path.
+pub(crate) fn source(path: &Path, bounds: PackageBounds) -> Result<Source, Fault> {
+    Source::open(path, &bounds).map_err(|error| match error {
+        SourceError::Io(error) => unopened(path, &error),
+        SourceError::Package(error) => error.into(),
     })
+}
+
+/// A folder that a caller named.
+pub(crate) fn folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
+    open_folder(path).map_err(|error| unopened(path, &error))
+}
+
+fn unopened(path: &Path, error: &io::Error) -> Fault {
+    let code = match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorCode::PackageNotFound,
+        io::ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
+        _ => ErrorCode::HostFault,
+    };
+    Fault::new(code, format!("{}: {error}", path.display()))
 }

@@ -50,11 +50,7 @@ pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
 /// The home that the command line, HUTCH_HOME or the platform names.
 pub(crate) fn home(global: &Global) -> Result<PathBuf, Fault> {
     let platform = etcetera::choose_base_strategy();
-    let named = global
-        .home
-        .clone()
-        .or_else(|| std::env::var_os("HUTCH_HOME").filter(|home| !home.is_empty()).map(PathBuf::from));
-    let home = match (named, &platform) {
+    let home = match (named_home(global), &platform) {
         (Some(home), _) => home,
         (None, Ok(platform)) => platform.data_dir().join("hutch"),
         (None, Err(_)) => return Err(Fault::usage("there is no home directory; name one with --home or HUTCH_HOME")),
@@ -62,9 +58,34 @@ pub(crate) fn home(global: &Global) -> Result<PathBuf, Fault> {
     std::path::absolute(&home).map_err(|error| Fault::host(format!("{}: {error}", home.display())))
 }
 
+/// The home, if the command line or HUTCH_HOME names one.
+pub(crate) fn named_home(global: &Global) -> Option<PathBuf> {
+    let environment = || std::env::var_os("HUTCH_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    global.home.clone().or_else(environment)
+}
+
+/// The folder where a person keeps commands of their own.
+pub(crate) fn command_folder() -> Result<PathBuf, Fault> {
+    let platform = etcetera::choose_base_strategy();
+    let platform =
+        platform.map_err(|_| Fault::usage("there is no home directory; name a folder with --launcher-dir"))?;
+    Ok(platform.home_dir().join(".local/bin"))
+}
+
+/// The folders that commands are looked for in.
+pub(crate) fn search_path() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty()).collect()
+}
+
+/// This program's file.
+pub(crate) fn program() -> std::io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
 /// This program again, as the process that compiles.
 fn compiler() -> Compile {
-    match std::env::current_exe() {
+    match program() {
         Ok(program) => Compile::Child { program, arguments: vec!["compile-component".into()] },
         Err(_) => Compile::Here,
     }

@@ -1,11 +1,11 @@
 //! Ranking, on the packages of this repository and on made ones.
 
 use super::*;
-use crate::package::{Outline, open_folder};
+use crate::package::{Outline, Source, open_folder};
 
 fn todo() -> Vec<KnownCommand> {
     let folder = std::path::Path::new("../../packages/todo");
-    let outline = Outline::open(open_folder(folder).unwrap()).unwrap();
+    let outline = Outline::open(Source::folder(open_folder(folder).unwrap())).unwrap();
     let contract = outline.contract().unwrap().unwrap();
     commands(outline.manifest(), Some(contract.contract()), "todo", "installed")
 }

@@ -7,10 +7,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::package::{Package, PackageBounds, PackageError, open_folder};
+use crate::package::{Package, PackageBounds, PackageError, Source, open_folder};
 use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, DirBuilder, OpenOptions};
 use hutch_model::asks::Asks;
+use hutch_model::diagnostic::Code;
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
@@ -37,6 +38,20 @@ pub struct Pin {
     pub installed_at: Instant,
     /// What it asks for. All of it was granted: what is not granted is not installed.
     pub asks: Asks,
+    /// What starts it by its name alone, if anything does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launcher: Option<Launcher>,
+}
+
+/// A file that starts an installed package under its slug. Whoever makes packages callable writes it; here it is only remembered,
+/// so that it is known again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launcher {
+    /// Where it is.
+    pub path: String,
+    /// All of its text: a file with another one is somebody else's.
+    pub text: String,
 }
 
 /// Why an installed package can't be had, made or taken away.
@@ -57,6 +72,14 @@ pub enum InstalledError {
         pinned: Digest,
         /// What is there.
         found: Digest,
+    },
+    /// Among its files is what no package holds, or they are gone.
+    #[error("the files of {slug:?} are not those that were installed: {reason}")]
+    Unfit {
+        /// The package.
+        slug: String,
+        /// What is wrong with them.
+        reason: String,
     },
     /// The pin can't be read.
     #[error("the pin of {slug:?} can't be read: {reason}")]
@@ -85,7 +108,7 @@ impl InstalledError {
         match self {
             InstalledError::Missing(_) => ErrorCode::PackageNotFound,
             InstalledError::Exists(_) => ErrorCode::AlreadyExists,
-            InstalledError::Changed { .. } => ErrorCode::PackageChanged,
+            InstalledError::Changed { .. } | InstalledError::Unfit { .. } => ErrorCode::PackageChanged,
             InstalledError::Damaged { .. } => ErrorCode::StoreDamaged,
             InstalledError::Package(error) => error.code(),
             InstalledError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -150,27 +173,42 @@ impl Installed {
         self.folder.join(&pin.slug).join(pin.digest.to_string())
     }
 
-    /// Opens an installed package, and holds its files against their pin.
+    /// Opens an installed package. Its files are held against their pin before any of them is understood.
     ///
     /// # Errors
     /// It is not installed, or not what was installed.
     pub fn open(&self, slug: &Slug, bounds: PackageBounds) -> Result<Package, InstalledError> {
         let pin = self.pin(slug)?;
+        let unfit = |reason: String| InstalledError::Unfit { slug: slug.to_string(), reason };
         let folder = self.folder_of(&pin);
-        let dir = open_folder(&folder).map_err(|source| self.io(&folder.display().to_string(), source))?;
-        let package = Package::open(&dir, bounds)?;
-        let found = package.digest()?;
-        if found != pin.digest {
-            return Err(InstalledError::Changed { slug: slug.to_string(), pinned: pin.digest, found });
+        let dir = open_folder(&folder).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => unfit("their folder is gone".to_owned()),
+            _ => self.io(&folder.display().to_string(), source),
+        })?;
+        let source = Source::folder(dir);
+        match source.digest(&bounds) {
+            Ok(found) if found == pin.digest => Ok(Package::open(&source, bounds)?),
+            Ok(found) => Err(InstalledError::Changed { slug: slug.to_string(), pinned: pin.digest, found }),
+            // The system's refusal says nothing about what is there; everything else was not there when it was installed.
+            Err(error) if error.diagnostics().iter().any(|problem| problem.code == Code::FileUnreadable) => {
+                Err(error.into())
+            }
+            Err(error) => Err(unfit(error.to_string())),
         }
-        Ok(package)
     }
 
     /// Copies a package, and pins it. An earlier version is replaced if `replace`; its state is left as it is.
     ///
     /// # Errors
     /// It is there already, or the system refuses.
-    pub fn install(&self, package: &Package, source: &str, at: Instant, replace: bool) -> Result<Pin, InstalledError> {
+    pub fn install(
+        &self,
+        package: &Package,
+        source: &str,
+        at: Instant,
+        launcher: Option<Launcher>,
+        replace: bool,
+    ) -> Result<Pin, InstalledError> {
         let manifest = package.manifest();
         let slug = manifest.slug();
         let earlier = match self.pin(slug) {
@@ -186,6 +224,7 @@ impl Installed {
             source: source.to_owned(),
             installed_at: at,
             asks: Asks::of(manifest),
+            launcher,
         };
         let dir = self.create(slug)?;
         let files = pin.digest.to_string();

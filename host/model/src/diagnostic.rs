@@ -52,6 +52,7 @@ codes! {
     TooManyFiles "TOO_MANY_FILES" Error "the package holds more files than a package may" "move what the application does not need out of the package";
     TooDeep "TOO_DEEP" Error "folders are nested deeper than in a package they may be" "flatten the folders";
     PackageTooLarge "PACKAGE_TOO_LARGE" Error "the files of the package are larger together than a package may be" "move what the application does not need out of the package";
+    ArchiveInvalid "ARCHIVE_INVALID" Error "the packed file is no tar archive of files and folders, or not all of it" "pack the folder again with hutch pack";
     // Text.
     NotUtf8 "NOT_UTF8" Error "the file is not UTF-8 text" "save it as UTF-8";
     ByteOrderMark "BYTE_ORDER_MARK" Error "the file begins with a byte order mark, which hides the opening ---" "save it as UTF-8 without a byte order mark";

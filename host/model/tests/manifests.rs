@@ -137,6 +137,7 @@ fn every_code_of_the_readers_is_shown_by_a_case() {
         "TOO_MANY_FILES",
         "TOO_DEEP",
         "PACKAGE_TOO_LARGE",
+        "ARCHIVE_INVALID",
         "SKILL_MISSING",
         "SKILL_UNLISTED",
         "PAYLOAD_EMPTY",

@@ -48,13 +48,24 @@ fn an_installed_package_is_called_by_its_slug_and_keeps_its_state() {
 fn what_was_installed_is_what_runs() {
     let hutch = Hutch::new();
     let digest = hutch.line("install packages/todo").result()["digest"].as_str().unwrap().to_owned();
-    let file = hutch.home().join("packages/todo").join(digest).join("APP.md");
-    let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text + "\nOne more line.\n").unwrap();
-    assert_eq!(hutch.line("run todo list").code(), "PACKAGE_CHANGED");
-    assert_eq!(hutch.line("doctor").status, 50);
-    assert_eq!(hutch.line("update packages/todo").status, 0);
-    assert_eq!(hutch.line("run todo list").status, 0);
+    let folder = hutch.home().join("packages/todo").join(digest);
+    // Whatever was done to the files: none of them is understood first, so none can say another thing.
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 6] = [
+        ("a file more", |folder| std::fs::write(folder.join("skills/more.md"), "x").unwrap()),
+        ("no front matter", |folder| std::fs::write(folder.join("APP.md"), "broken").unwrap()),
+        ("no component", |folder| std::fs::write(folder.join("app/app.wasm"), "another").unwrap()),
+        ("a file gone", |folder| std::fs::remove_file(folder.join("APP.md")).unwrap()),
+        ("a name that no package has", |folder| std::fs::write(folder.join("app/nul"), "x").unwrap()),
+        ("all gone", |folder| std::fs::remove_dir_all(folder).unwrap()),
+    ];
+    for (what, change) in changes {
+        change(&folder);
+        assert_eq!(hutch.line("run todo list").code(), "PACKAGE_CHANGED", "{what}");
+        assert_eq!(hutch.line("doctor").status, 50, "{what}");
+        assert_eq!(hutch.line("update packages/todo").status, 0, "{what}");
+        assert_eq!(hutch.line("run todo list").status, 0, "{what}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `hutch catalog`: which packages there are, from their front matter alone (the first tier of disclosure).
 
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
 use crate::arguments::Global;
 use crate::output::{Fault, Output};
 use crate::packages::{self, Place};
@@ -13,7 +15,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct CatalogArguments {
-    /// Folders to list besides the installed packages: each a package, or a folder of packages
+    /// Folders to list besides the installed packages: each a package, or a folder of packages; packed files too
     #[arg(value_name = "DIR")]
     folders: Vec<PathBuf>,
     #[command(flatten)]
@@ -35,11 +37,12 @@ pub(super) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) 
 /// The installed packages and those in the given folders, each by its front matter. One that can't be read is remarked upon.
 pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) -> Result<Vec<(Outline, Place)>, Fault> {
     let mut found = Vec::new();
-    let mut take = |place: Place, folder: &Path| match packages::folder(folder).map(Outline::open) {
-        Ok(Ok(outline)) => found.push((outline, place)),
-        Ok(Err(error)) => output.remark(&format!("left out {}: {error}", place.word())),
-        Err(fault) => output.remark(&format!("left out {}: {}", place.word(), fault.report().message)),
-    };
+    let mut take =
+        |place: Place, path: &Path| match packages::source(path, packages::default_bounds()).map(Outline::open) {
+            Ok(Ok(outline)) => found.push((outline, place)),
+            Ok(Err(error)) => output.remark(&format!("left out {}: {error}", place.word())),
+            Err(fault) => output.remark(&format!("left out {}: {}", place.word(), fault.report().message)),
+        };
     let installed = packages::installed(global)?;
     for pin in installed.pins()? {
         match pin {
@@ -51,6 +54,10 @@ pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) ->
         }
     }
     for folder in folders {
+        if folder.is_file() {
+            take(Place::Local(folder.clone()), folder);
+            continue;
+        }
         let dir = packages::folder(folder)?;
         if dir.exists("APP.md") {
             take(Place::Local(folder.clone()), folder);

@@ -22,7 +22,7 @@ include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 #[derive(Debug, Args)]
 pub(crate) struct CertifyArguments {
-    /// The folder that holds APP.md, or an installed package
+    /// The folder that holds APP.md, a packed file, or an installed package
     #[arg(value_name = "PACKAGE", required_unless_present_any = ["own", "program"], conflicts_with_all = ["own", "program"])]
     package: Option<PathBuf>,
     /// Test this program itself

@@ -2,33 +2,26 @@
 
 use crate::arguments::Global;
 use crate::output::{Fault, Format, Output};
-use crate::packages::{self, Place};
-use crate::surroundings;
+use crate::{packages, surroundings};
 use clap::Args;
 use hutch::check_described;
-use hutch::package::{PackageBounds, check as check_package};
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::limits::Limit;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// The folder that holds APP.md, or an installed package
+    /// The folder that holds APP.md, a packed file, or an installed package
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
 }
 
 pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let bounds = PackageBounds::with_component(Limit::Component.info().default);
-    let folder = match packages::place(global, &own.package)? {
-        Place::Local(path) => path,
-        Place::Installed(pin) => packages::installed(global)?.folder_of(&pin),
-    };
-    let mut checked = check_package(&packages::folder(&folder)?, bounds);
+    let place = packages::place(global, &own.package)?;
+    let mut checked = packages::checked(&packages::path_of(global, &place)?)?;
     check_described(&surroundings::host(global)?, &mut checked)?;
     let diagnostics = &checked.diagnostics;
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();

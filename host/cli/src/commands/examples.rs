@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExamplesArguments {
-    /// The folder that holds APP.md, or an installed package
+    /// The folder that holds APP.md, a packed file, or an installed package
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
     /// The words of one command; those of all are shown if absent

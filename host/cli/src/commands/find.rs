@@ -15,7 +15,7 @@ pub(crate) struct FindArguments {
     /// What is wanted, in any words
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
-    /// Search here besides the installed packages: a package, or a folder of packages; may be repeated
+    /// Search here besides the installed packages: a package, packed or not, or a folder of packages; may be repeated
     #[arg(long = "in", value_name = "DIR")]
     folders: Vec<PathBuf>,
     #[command(flatten)]

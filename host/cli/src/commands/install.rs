@@ -1,14 +1,14 @@
 //! `hutch install`, `list`, `update` and `remove`: packages that have a home. What a package asks for is shown before it is granted.
 
 use crate::arguments::Global;
+use crate::launcher::{self, Planned};
 use crate::output::{Fault, Output};
 use crate::{human, packages, quote, selection::Page, surroundings};
 use clap::Args;
-use hutch::package::{Package, PackageBounds};
+use hutch::package::Package;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::limits::Limit;
 use hutch_model::names::Slug;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -16,12 +16,18 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The folder that holds APP.md
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    /// The folder that holds APP.md, or a packed file
+    #[arg(value_name = "PACKAGE")]
+    package: PathBuf,
     /// Grant this ask of the package, as env:TOKEN; may be repeated; --yes grants all
     #[arg(long = "grant", value_name = "ASK")]
     grants: Vec<String>,
+    /// Write a shell script SLUG that runs the package to ~/.local/bin
+    #[arg(long)]
+    launcher: bool,
+    /// Write it to this folder instead
+    #[arg(long, value_name = "DIR")]
+    launcher_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -46,26 +52,14 @@ pub(super) enum Kind {
 
 pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, kind: Kind) -> Result<ExitCode, Fault> {
     let name = if kind == Kind::Install { "install" } else { "update" };
-    let bounds = PackageBounds::with_component(Limit::Component.info().default);
-    let checked = hutch::package::check(&packages::folder(&own.folder)?, bounds);
-    let Some(package) = checked.package else {
-        let report = ErrorReport::new(
-            ErrorCode::PackageInvalid,
-            format!("{} breaks the rules of packages", own.folder.display()),
-        )
-        .detail("diagnostics", serde_json::to_value(&checked.diagnostics).unwrap_or_default())
-        .fixed_by(
-            quote::line(["hutch", "check", &own.folder.display().to_string()]),
-            "lists every problem",
-            "none",
-        );
-        return Err(report.into());
-    };
+    let word = own.package.display().to_string();
+    let checked = packages::checked(&own.package)?;
+    let Some(package) = checked.package else { return Err(packages::refused(&own.package, &checked.diagnostics)) };
     let slug = package.manifest().slug().clone();
     let installed = packages::installed(global)?;
     let before = match (installed.pin(&slug), kind) {
         (Ok(_), Kind::Install) => {
-            let update = quote::line(["hutch", "update", &own.folder.display().to_string()]);
+            let update = quote::line(["hutch", "update", &word]);
             let report = ErrorReport::new(ErrorCode::AlreadyExists, format!("{slug} is installed already"));
             return Err(report.fixed_by(update, "replaces it; its state stays", "low").into());
         }
@@ -78,13 +72,22 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     let beyond: Vec<String> = asks.beyond(&granted).into_iter().map(str::to_owned).collect();
     check_grants(&own.grants, &asks)?;
     let open: Vec<&String> = beyond.iter().filter(|ask| !own.grants.contains(ask) && !global.yes).collect();
+    let known = before.as_ref().and_then(|pin| pin.launcher.as_ref());
+    let launcher = match known {
+        _ if own.launcher || own.launcher_dir.is_some() => {
+            Some(launcher::asked(global, &slug, own.launcher_dir.as_deref(), known)?)
+        }
+        Some(known) => Some(launcher::kept(global, &slug, known)?),
+        None => None,
+    };
     let plan = json!({
         "slug": slug.as_str(),
         "version": package.manifest().version().to_string(),
         "from": before.as_ref().map(|pin| pin.version.clone()),
         "asks": asks,
         "needs_grant": beyond,
-        "source": own.folder.display().to_string(),
+        "source": word,
+        "launcher": launcher.as_ref().map(Planned::value),
     });
     if global.dry_run {
         let plan = with(plan, [("dry_run", true.into()), ("digest", digest(&package)?)]);
@@ -92,7 +95,6 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         return Ok(ExitCode::SUCCESS);
     }
     if !open.is_empty() {
-        let folder = own.folder.display().to_string();
         let report = ErrorReport::new(
             ErrorCode::ConfirmationRequired,
             format!("{slug} asks for what was not granted: {beyond:?}"),
@@ -100,12 +102,19 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         .suggest("show the user what it asks for; then grant it with --grant or --yes")
         .detail("asks", plan.get("asks").cloned().unwrap_or_default())
         .detail("needs_grant", beyond.clone())
-        .fixed_by(quote::line(["hutch", name, &folder, "--yes"]), "grants all of it", "high");
+        .fixed_by(quote::line(["hutch", name, &word, "--yes"]), "grants all of it", "high");
         return Err(report.into());
     }
-    let source = std::path::absolute(&own.folder).unwrap_or_else(|_| own.folder.clone());
+    let source = std::path::absolute(&own.package).unwrap_or_else(|_| own.package.clone());
     let source = source.display().to_string();
-    let pin = installed.install(&package, &source, surroundings::now(), kind == Kind::Update)?;
+    // The launcher first: where it can't be, nothing is installed.
+    if let Some(launcher) = &launcher {
+        launcher.write()?;
+    }
+    let remembered = launcher.as_ref().map(Planned::launcher);
+    let done = installed.install(&package, &source, surroundings::now(), remembered, kind == Kind::Update);
+    let pin = done.inspect_err(|_| launcher.iter().for_each(Planned::take_back))?;
+    launcher.iter().for_each(Planned::finish);
     let result = with(
         plan,
         [("dry_run", false.into()), ("digest", pin.digest.to_string().into()), ("source", pin.source.into())],
@@ -140,7 +149,11 @@ fn check_grants(grants: &[String], asks: &Asks) -> Result<(), Fault> {
 pub(super) fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<ExitCode, Fault> {
     let pins = packages::installed(global)?.pins()?;
     let items = pins.into_iter().filter_map(|pin| match pin {
-        Ok(pin) => Some(with(serde_json::to_value(pin).unwrap_or_default(), [("trust", "installed".into())])),
+        Ok(pin) => {
+            let launcher = pin.launcher.as_ref().map(|launcher| launcher.path.clone());
+            let more = [("trust", "installed".into()), ("launcher", launcher.into())];
+            Some(with(serde_json::to_value(pin).unwrap_or_default(), more))
+        }
         Err(error) => {
             output.remark(&format!("left out: {error}"));
             None
@@ -149,7 +162,13 @@ pub(super) fn list(global: &Global, own: &ListArguments, output: &Output) -> Res
     output.list("list", own.page.of(items.collect()), &own.page, |items| {
         human::table(
             items,
-            &[("slug", "SLUG"), ("version", "VERSION"), ("installed_at", "INSTALLED"), ("source", "SOURCE")],
+            &[
+                ("slug", "SLUG"),
+                ("version", "VERSION"),
+                ("installed_at", "INSTALLED"),
+                ("launcher", "LAUNCHER"),
+                ("source", "SOURCE"),
+            ],
         )
     })?;
     Ok(ExitCode::SUCCESS)
@@ -162,7 +181,7 @@ pub(super) fn remove(global: &Global, own: &RemoveArguments, output: &Output) ->
         let report = ErrorReport::new(error.code(), error.to_string()).suggest("name an installed package");
         Fault::from(report.fixed_by("hutch list", "shows the installed packages", "none"))
     })?;
-    let result = json!({"slug": pin.slug, "version": pin.version, "state": "kept", "dry_run": global.dry_run});
+    let mut launcher = pin.launcher.as_ref().map(|launcher| launcher.path.clone());
     if !global.dry_run {
         if !global.yes {
             let report = ErrorReport::new(ErrorCode::ConfirmationRequired, format!("{slug} would be removed"))
@@ -170,8 +189,18 @@ pub(super) fn remove(global: &Global, own: &RemoveArguments, output: &Output) ->
                 .fixed_by(format!("hutch remove {slug} --yes"), "removes the package; its state stays", "high");
             return Err(report.into());
         }
+        // First, so that what is left of an interrupted call can be removed again.
+        if let Some(known) = &pin.launcher
+            && !launcher::take_away(known)
+        {
+            output.remark(&format!("{} is left as it is: it is not the file that hutch wrote", known.path));
+            launcher = None;
+        }
         installed.remove(&slug)?;
     }
+    let (state, dry_run) = ("kept", global.dry_run);
+    let result =
+        json!({"slug": pin.slug, "version": pin.version, "state": state, "launcher": launcher, "dry_run": dry_run});
     output.answer("remove", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -20,7 +20,7 @@ pub(crate) struct InstanceArguments {
     /// The instance
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) instance: InstanceName,
-    /// The folder that holds APP.md, or the slug of a package that has run
+    /// The folder that holds APP.md, a packed file, or the slug of a package that has run
     #[arg(value_name = "PACKAGE")]
     pub(crate) package: PathBuf,
 }
@@ -44,9 +44,11 @@ impl InstanceArguments {
 
 /// The slug of the package that a word means; the word itself where it is the slug of a package that is gone.
 fn slug(global: &Global, package: &Path) -> Result<Slug, Fault> {
-    if package.symlink_metadata().is_ok() {
-        return Ok(packages::outline(global, package)?.0.manifest().slug().clone());
+    match packages::slug(package) {
+        Some(slug) => Ok(slug),
+        None if package.symlink_metadata().is_ok() => {
+            Ok(packages::outline(global, package)?.0.manifest().slug().clone())
+        }
+        None => Err(Fault::no_package(package, "there is no package of this name")),
     }
-    let missing = || Fault::no_package(package, "there is no package of this name");
-    package.to_str().and_then(|text| Slug::parse(text).ok()).ok_or_else(missing)
 }

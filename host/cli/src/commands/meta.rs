@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct MetaArguments {
-    /// The folder that holds APP.md, or an installed package
+    /// The folder that holds APP.md, a packed file, or an installed package
     #[arg(value_name = "PACKAGE")]
     pub(super) package: PathBuf,
     /// The words of one command; all are described if absent

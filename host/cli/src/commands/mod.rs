@@ -16,6 +16,7 @@ pub(crate) mod issue;
 pub(crate) mod ledger;
 pub(crate) mod mcp;
 pub(crate) mod meta;
+pub(crate) mod pack;
 pub(crate) mod plan;
 pub(crate) mod replay;
 pub(crate) mod run;
@@ -65,6 +66,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Update(own) => install::install(global, &own, output, Kind::Update),
         Command::List(own) => install::list(global, &own, output),
         Command::Remove(own) => install::remove(global, &own, output),
+        Command::Pack(own) => pack::pack(global, &own, output),
         Command::Init(own) => init::init(global, &own, output),
         Command::Skills(own) => skills::skills(&own, output),
         Command::Issue(own) => issue::issue(global, own, output),
@@ -95,13 +97,14 @@ fn long(command: &Command) -> Option<&'static str> {
         Command::Find(_) => "find",
         Command::Install(_) => "install",
         Command::Update(_) => "update",
+        Command::Pack(_) => "pack",
         Command::Doctor => "doctor",
         Command::Certify(_) => "certify",
         _ => return None,
     })
 }
 
-/// The package that a word on the command line means: a folder, or an installed package.
+/// The package that a word on the command line means: a folder, a packed file, or an installed package.
 fn open_package(global: &Global, path: &Path, component_bytes_max: Option<u64>) -> Result<Package, Fault> {
     packages::open(global, path, component_bytes_max)
 }

@@ -1,8 +1,7 @@
 //! Everything that a rule says about a package as a whole: folders, skills, declared paths, agreement of its parts.
 
-use super::files::{self, Found, PackageEntry, problem};
-use super::{Checked, Package, PackageBounds, fixed, not_a_folder, open_parts, read_text};
-use cap_std::fs::Dir;
+use super::files::{Found, PackageEntry, problem};
+use super::{Checked, Package, PackageBounds, Source, fixed, not_a_folder, open_parts, read_text};
 use hutch_model::command_line::PAYLOAD_FOLDER;
 use hutch_model::diagnostic::{Code, Diagnostic, sort};
 use hutch_model::front_matter::DOCUMENT_BYTES_MAX;
@@ -10,14 +9,14 @@ use hutch_model::manifest::{MANIFEST_FILE, Manifest};
 use hutch_model::names::SkillName;
 use hutch_model::skill::{self, SKILL_FILE, SKILLS_FOLDER, Skill};
 
-pub(super) fn check(dir: &Dir, bounds: PackageBounds) -> Checked {
+pub(super) fn check(source: &Source, bounds: PackageBounds) -> Checked {
     let mut found = Vec::new();
-    let (package, manifest_alone) = open_parts(dir, bounds, &mut found);
+    let (package, manifest_alone) = open_parts(source, bounds, &mut found);
     let manifest = package.as_ref().map(Package::manifest).or(manifest_alone.as_ref());
     for folder in [PAYLOAD_FOLDER, SKILLS_FOLDER] {
-        check_folder(dir, folder, &mut found);
+        check_folder(source, folder, &mut found);
     }
-    let walk = files::walk(dir, None, &bounds);
+    let walk = source.walk(None, &bounds);
     found.extend(walk.problems);
     let mut skills = Vec::new();
     match manifest {
@@ -27,19 +26,19 @@ pub(super) fn check(dir: &Dir, bounds: PackageBounds) -> Checked {
                     let at = manifest.position(&format!("/skills/{at}"));
                     Diagnostic::new(Code::SkillMissing, MANIFEST_FILE, at, format!("{file} is not there"))
                 };
-                skills.extend(check_skill(dir, name, absent, &mut found));
+                skills.extend(check_skill(source, name, absent, &mut found));
             }
             for name in skill_folders(&walk.entries).filter(|name| !is_listed(manifest, name)) {
                 let message = format!("{MANIFEST_FILE} does not list the skill {name:?}");
                 found.push(problem(Code::SkillUnlisted, &format!("{SKILLS_FOLDER}/{name}"), message));
             }
-            check_declared(dir, manifest, &mut found);
+            check_declared(source, manifest, &mut found);
         }
         // Without a list of skills, those that are there can still be read.
         None => {
             let absent = |file: &str| problem(Code::SkillMissing, file, "the skill has no SKILL.md");
             for name in skill_folders(&walk.entries).filter_map(|name| SkillName::parse(name).ok()) {
-                skills.extend(check_skill(dir, &name, absent, &mut found));
+                skills.extend(check_skill(source, &name, absent, &mut found));
             }
         }
     }
@@ -55,8 +54,8 @@ pub(super) fn check(dir: &Dir, bounds: PackageBounds) -> Checked {
     Checked { package, skills, diagnostics: found }
 }
 
-fn check_folder(dir: &Dir, folder: &str, found: &mut Vec<Diagnostic>) {
-    match fixed(folder).and_then(|path| files::look(dir, &path)) {
+fn check_folder(source: &Source, folder: &str, found: &mut Vec<Diagnostic>) {
+    match fixed(folder).and_then(|path| source.look(&path)) {
         Ok(Found::Folder) => {}
         Ok(Found::File(_)) => found.push(not_a_folder(folder)),
         Ok(Found::Nothing) => {
@@ -67,13 +66,13 @@ fn check_folder(dir: &Dir, folder: &str, found: &mut Vec<Diagnostic>) {
 }
 
 fn check_skill(
-    dir: &Dir,
+    source: &Source,
     name: &SkillName,
     absent: impl Fn(&str) -> Diagnostic,
     found: &mut Vec<Diagnostic>,
 ) -> Option<Skill> {
     let file = format!("{SKILLS_FOLDER}/{name}/{SKILL_FILE}");
-    match fixed(&file).and_then(|path| read_text(dir, &path, DOCUMENT_BYTES_MAX)) {
+    match fixed(&file).and_then(|path| read_text(source, &path, DOCUMENT_BYTES_MAX)) {
         Ok(Some(text)) => {
             let (skill, problems) = skill::parse(&text, &file, name);
             found.extend(problems);
@@ -106,13 +105,13 @@ fn skill_folders(entries: &[PackageEntry]) -> impl Iterator<Item = &str> {
 }
 
 /// Resources must be there; a volume may begin empty. Both are folders.
-fn check_declared(dir: &Dir, manifest: &Manifest, found: &mut Vec<Diagnostic>) {
+fn check_declared(source: &Source, manifest: &Manifest, found: &mut Vec<Diagnostic>) {
     let volumes = manifest.volumes().iter().enumerate().map(|(at, path)| ("state", at, path));
     let resources = manifest.resources().iter().enumerate().map(|(at, path)| ("resources", at, path));
     for (list, at, path) in volumes.chain(resources) {
         let at = manifest.position(&format!("/metadata/hutch/{list}/{at}"));
         let mut report = |code, message| found.push(Diagnostic::new(code, MANIFEST_FILE, at, message));
-        match files::look(dir, path) {
+        match source.look(path) {
             Ok(Found::Nothing) if list == "resources" => {
                 report(Code::FolderMissing, format!("{list} names {path}, which is not there"))
             }

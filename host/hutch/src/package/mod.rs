@@ -1,20 +1,24 @@
-//! A package folder, opened: its manifest, component, contract and skills. Reads through a `cap_std` directory; the one place
-//! that turns a path into such a directory is [`open_folder`]. Runs nothing and knows no engine.
+//! A package, opened: its manifest, component, contract and skills. Reads through a [`Source`], a folder or a packed file; paths
+//! become authority in [`open_folder`] and [`Source::open`] alone. Runs nothing and knows no engine.
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 mod check;
 mod files;
 mod outline;
+mod packed;
+mod source;
 
 pub use files::{PackageBounds, PackageEntry};
 pub use outline::Outline;
+pub use packed::PackError;
+pub use source::{Source, SourceError};
 
 use cap_std::fs::Dir;
 use files::{Found, problem};
 use hutch_model::contract::{self, CONTRACT_BYTES_MAX, CONTRACT_FILE, ContractFile};
 use hutch_model::diagnostic::{Code, Diagnostic, Position, sort};
-use hutch_model::digest::{Digest, Hasher, Kind};
+use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::front_matter::{DOCUMENT_BYTES_MAX, decode};
 use hutch_model::manifest::{self, MANIFEST_FILE, Manifest};
@@ -35,7 +39,7 @@ pub fn open_folder(path: &Path) -> io::Result<Dir> {
 /// A package that can be run.
 #[derive(Debug)]
 pub struct Package {
-    dir: Dir,
+    source: Source,
     bounds: PackageBounds,
     manifest: Manifest,
     contract: Option<ContractFile>,
@@ -43,7 +47,7 @@ pub struct Package {
     payload: Payload,
 }
 
-/// Why a folder is no package that can be run.
+/// Why a folder or a packed file is no package that can be run.
 #[derive(Debug, thiserror::Error)]
 #[error("{} problems, the first: {}", .diagnostics.len(), .diagnostics.first().map(ToString::to_string).unwrap_or_default())]
 pub struct PackageError {
@@ -86,9 +90,9 @@ impl Package {
     ///
     /// # Errors
     /// All problems of these parts at once.
-    pub fn open(dir: &Dir, bounds: PackageBounds) -> Result<Package, PackageError> {
+    pub fn open(source: &Source, bounds: PackageBounds) -> Result<Package, PackageError> {
         let mut diagnostics = Vec::new();
-        let package = open_parts(dir, bounds, &mut diagnostics).0;
+        let package = open_parts(source, bounds, &mut diagnostics).0;
         sort(&mut diagnostics);
         package.ok_or(PackageError { diagnostics })
     }
@@ -119,13 +123,13 @@ impl Package {
     /// What makes a file unfit to be read, or a bound that is passed.
     pub fn entries(&self, folder: &PackagePath) -> Result<Vec<PackageEntry>, PackageError> {
         let refused = |diagnostics| Err(PackageError { diagnostics });
-        match files::look(&self.dir, folder) {
+        match self.source.look(folder) {
             Ok(Found::Nothing) => return Ok(Vec::new()),
             Ok(Found::Folder) => {}
             Ok(Found::File(_)) => return refused(vec![not_a_folder(folder.as_str())]),
             Err(problem) => return refused(vec![problem]),
         }
-        let mut walk = files::walk(&self.dir, Some(folder), &self.bounds);
+        let mut walk = self.source.walk(Some(folder), &self.bounds);
         sort(&mut walk.problems);
         if walk.problems.is_empty() { Ok(walk.entries) } else { refused(walk.problems) }
     }
@@ -135,8 +139,7 @@ impl Package {
     /// # Errors
     /// What makes it unfit to be read.
     pub fn read(&self, path: &PackagePath) -> Result<Vec<u8>, Diagnostic> {
-        let content = files::read(&self.dir, path, self.bounds.total_bytes_max)?;
-        content.ok_or_else(|| problem(Code::FileMissing, path.as_str(), "the file is not there"))
+        self.source.read_whole(path, &self.bounds)
     }
 
     /// The name of the whole package: of every path and every file's content, in the order of the paths.
@@ -144,18 +147,7 @@ impl Package {
     /// # Errors
     /// What makes a file unfit to be read, or a bound that is passed.
     pub fn digest(&self) -> Result<Digest, PackageError> {
-        let mut walk = files::walk(&self.dir, None, &self.bounds);
-        if !walk.problems.is_empty() {
-            sort(&mut walk.problems);
-            return Err(PackageError { diagnostics: walk.problems });
-        }
-        let mut hasher = Hasher::new(Kind::Package);
-        for entry in walk.entries.iter().filter(|entry| entry.file_bytes.is_some()) {
-            let content = self.read(&entry.path).map_err(|problem| PackageError { diagnostics: vec![problem] })?;
-            hasher.update_part(entry.path.as_str().as_bytes());
-            hasher.update_part(&content);
-        }
-        Ok(hasher.finish())
+        self.source.digest(&self.bounds)
     }
 }
 
@@ -170,9 +162,16 @@ pub struct Checked {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads everything in a folder that a rule is about, and finds all problems at once.
-pub fn check(dir: &Dir, bounds: PackageBounds) -> Checked {
-    check::check(dir, bounds)
+impl From<PackageError> for Checked {
+    /// What came to nothing because of these problems.
+    fn from(error: PackageError) -> Checked {
+        Checked { package: None, skills: Vec::new(), diagnostics: error.diagnostics }
+    }
+}
+
+/// Reads everything that a rule is about, and finds all problems at once.
+pub fn check(source: &Source, bounds: PackageBounds) -> Checked {
+    check::check(source, bounds)
 }
 
 fn not_a_folder(path: &str) -> Diagnostic {
@@ -185,42 +184,43 @@ fn fixed(name: &str) -> Result<PackagePath, Diagnostic> {
 }
 
 /// The text of a file, or `None` if it is not there.
-fn read_text(dir: &Dir, path: &PackagePath, bytes_max: usize) -> Result<Option<String>, Diagnostic> {
-    let Some(bytes) = files::read(dir, path, bytes_max as u64)? else { return Ok(None) };
+fn read_text(source: &Source, path: &PackagePath, bytes_max: usize) -> Result<Option<String>, Diagnostic> {
+    let Some(bytes) = source.read(path, bytes_max as u64)? else { return Ok(None) };
     decode(&bytes, path.as_str())?;
     // Known to be UTF-8 by now; decoding in place saves a copy.
     Ok(String::from_utf8(bytes).ok())
 }
 
 /// Reads the parts that a run needs. The manifest comes back by itself where only another part is at fault.
-fn open_parts(dir: &Dir, bounds: PackageBounds, found: &mut Vec<Diagnostic>) -> (Option<Package>, Option<Manifest>) {
+fn open_parts(
+    source: &Source,
+    bounds: PackageBounds,
+    found: &mut Vec<Diagnostic>,
+) -> (Option<Package>, Option<Manifest>) {
     let errors_before = found.iter().filter(|problem| problem.is_error()).count();
-    let manifest = read_manifest(dir, found);
-    let contract = read_contract(dir, found);
+    let manifest = read_manifest(source, found);
+    let contract = read_contract(source, found);
     let Some(manifest) = manifest else { return (None, None) };
-    let component = read_component(dir, &manifest, bounds, found);
+    let component = read_component(source, &manifest, bounds, found);
     let complete = found.iter().filter(|problem| problem.is_error()).count() == errors_before;
-    match (component, dir.try_clone()) {
-        (Some((component, payload)), Ok(dir)) if complete => {
-            (Some(Package { dir, bounds, manifest, contract, component, payload }), None)
-        }
-        (_, Err(error)) => {
-            found.push(problem(Code::FileUnreadable, ".", format!("the system said: {}", error.kind())));
-            (None, Some(manifest))
+    match component {
+        Some((component, payload)) if complete => {
+            let source = source.clone();
+            (Some(Package { source, bounds, manifest, contract, component, payload }), None)
         }
         _ => (None, Some(manifest)),
     }
 }
 
-fn read_manifest(dir: &Dir, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
-    match fixed(MANIFEST_FILE).and_then(|path| read_text(dir, &path, DOCUMENT_BYTES_MAX)) {
+fn read_manifest(source: &Source, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
+    match fixed(MANIFEST_FILE).and_then(|path| read_text(source, &path, DOCUMENT_BYTES_MAX)) {
         Ok(Some(text)) => {
             let (manifest, problems) = manifest::parse(&text, MANIFEST_FILE);
             found.extend(problems);
             manifest
         }
         Ok(None) => {
-            found.push(problem(Code::FileMissing, MANIFEST_FILE, "the folder holds no APP.md"));
+            found.push(problem(Code::FileMissing, MANIFEST_FILE, "the package holds no APP.md"));
             None
         }
         Err(problem) => {
@@ -230,8 +230,8 @@ fn read_manifest(dir: &Dir, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
     }
 }
 
-fn read_contract(dir: &Dir, found: &mut Vec<Diagnostic>) -> Option<ContractFile> {
-    match fixed(CONTRACT_FILE).and_then(|path| read_text(dir, &path, CONTRACT_BYTES_MAX)) {
+fn read_contract(source: &Source, found: &mut Vec<Diagnostic>) -> Option<ContractFile> {
+    match fixed(CONTRACT_FILE).and_then(|path| read_text(source, &path, CONTRACT_BYTES_MAX)) {
         Ok(text) => {
             let (contract, problems) = contract::parse(&text?, CONTRACT_FILE);
             found.extend(problems);
@@ -245,13 +245,13 @@ fn read_contract(dir: &Dir, found: &mut Vec<Diagnostic>) -> Option<ContractFile>
 }
 
 fn read_component(
-    dir: &Dir,
+    source: &Source,
     manifest: &Manifest,
     bounds: PackageBounds,
     found: &mut Vec<Diagnostic>,
 ) -> Option<(Vec<u8>, Payload)> {
     let path = manifest.entry().component();
-    let bytes = match files::read(dir, path, bounds.component_bytes_max) {
+    let bytes = match source.read(path, bounds.component_bytes_max) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
             let at = manifest.position("/entry/command");

@@ -1,8 +1,7 @@
 //! The parts of a package that describe it, read without its component: what discovery needs, in the order of its three tiers.
 
 use super::files::problem;
-use super::{Package, PackageEntry, PackageError, files, fixed, read_contract, read_manifest, read_text};
-use cap_std::fs::Dir;
+use super::{Package, PackageEntry, PackageError, Source, fixed, read_contract, read_manifest, read_text};
 use hutch_model::contract::ContractFile;
 use hutch_model::diagnostic::{Code, Diagnostic, sort};
 use hutch_model::front_matter::DOCUMENT_BYTES_MAX;
@@ -13,7 +12,7 @@ use hutch_model::skill::{self, SKILL_FILE, SKILLS_FOLDER, Skill};
 /// A package as it describes itself. Nothing in it was compiled or run.
 #[derive(Debug)]
 pub struct Outline {
-    dir: Dir,
+    source: Source,
     manifest: Manifest,
 }
 
@@ -22,10 +21,10 @@ impl Outline {
     ///
     /// # Errors
     /// All problems of the manifest.
-    pub fn open(dir: Dir) -> Result<Outline, PackageError> {
+    pub fn open(source: Source) -> Result<Outline, PackageError> {
         let mut found = Vec::new();
-        match read_manifest(&dir, &mut found) {
-            Some(manifest) => Ok(Outline { dir, manifest }),
+        match read_manifest(&source, &mut found) {
+            Some(manifest) => Ok(Outline { source, manifest }),
             None => Err(refused(found)),
         }
     }
@@ -41,7 +40,7 @@ impl Outline {
     /// All problems of the description.
     pub fn contract(&self) -> Result<Option<ContractFile>, PackageError> {
         let mut found = Vec::new();
-        let contract = read_contract(&self.dir, &mut found);
+        let contract = read_contract(&self.source, &mut found);
         let broken = found.iter().any(Diagnostic::is_error);
         if broken { Err(refused(found)) } else { Ok(contract) }
     }
@@ -52,7 +51,7 @@ impl Outline {
     /// All problems of the skill, or that it is not there.
     pub fn skill(&self, name: &SkillName) -> Result<Skill, PackageError> {
         let file = format!("{SKILLS_FOLDER}/{name}/{SKILL_FILE}");
-        let text = fixed(&file).and_then(|path| read_text(&self.dir, &path, DOCUMENT_BYTES_MAX));
+        let text = fixed(&file).and_then(|path| read_text(&self.source, &path, DOCUMENT_BYTES_MAX));
         let text = text.map_err(PackageError::one)?;
         let Some(text) = text else {
             let listed = self.manifest.skills().iter().map(SkillName::as_str).collect::<Vec<_>>().join(", ");
@@ -70,7 +69,7 @@ impl Package {
     /// # Errors
     /// What makes a file unfit to be part of a package, or a bound that is passed.
     pub fn files(&self) -> Result<Vec<PackageEntry>, PackageError> {
-        let walk = files::walk(&self.dir, None, &self.bounds);
+        let walk = self.source.walk(None, &self.bounds);
         if walk.problems.is_empty() { Ok(walk.entries) } else { Err(refused(walk.problems)) }
     }
 }

@@ -50,8 +50,8 @@ impl Folder {
         self
     }
 
-    fn dir(&self) -> Dir {
-        open_folder(self.0.path()).unwrap()
+    fn source(&self) -> Source {
+        Source::open(self.0.path(), &Folder::bounds()).unwrap()
     }
 
     fn bounds() -> PackageBounds {
@@ -59,7 +59,7 @@ impl Folder {
     }
 
     fn checked(&self) -> Checked {
-        check(&self.dir(), Folder::bounds())
+        check(&self.source(), Folder::bounds())
     }
 
     /// `FILE:LINE CODE` of each problem, and whether the package is usable by both ways of opening it.
@@ -70,7 +70,7 @@ impl Folder {
     }
 
     fn opened(&self) -> Result<Package, PackageError> {
-        Package::open(&self.dir(), Folder::bounds())
+        Package::open(&self.source(), Folder::bounds())
     }
 }
 

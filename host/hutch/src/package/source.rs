@@ -1,0 +1,114 @@
+//! Where the files of a package are: in a folder, or packed into one file. Everything else about packages reads through this and
+//! does not know which of the two it is.
+
+#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+
+use super::files::{self, Found, PackageBounds, Walk, problem};
+use super::packed::Packed;
+use super::{PackageError, open_folder};
+use cap_std::fs::Dir;
+use hutch_model::diagnostic::{Code, Diagnostic, sort};
+use hutch_model::digest::{Digest, Hasher, Kind};
+use hutch_model::names::PackagePath;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The files of a package, wherever they are: the authority to read them and nothing else. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Source(Arc<Place>);
+
+#[derive(Debug)]
+enum Place {
+    Folder(Dir),
+    Packed(Packed),
+}
+
+/// Why there is no source at a path.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The file is no packed package.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+}
+
+impl Source {
+    /// The folder or the packed file at `path`.
+    ///
+    /// # Errors
+    /// The system's refusal, or what is wrong with the packed file.
+    pub fn open(path: &Path, bounds: &PackageBounds) -> Result<Source, SourceError> {
+        // Looked at before it is opened: opening a pipe would wait for its other end.
+        if !std::fs::metadata(path)?.is_file() {
+            return Ok(Source::folder(open_folder(path)?));
+        }
+        Ok(Source::packed(File::open(path)?, bounds)?)
+    }
+
+    /// The files of a folder.
+    pub fn folder(dir: Dir) -> Source {
+        Source(Arc::new(Place::Folder(dir)))
+    }
+
+    /// The files that are packed into `file`, from its beginning. Only names and sizes are read now.
+    ///
+    /// # Errors
+    /// What makes it unfit to hold a package, or a bound that is passed.
+    pub fn packed(file: File, bounds: &PackageBounds) -> Result<Source, PackageError> {
+        Ok(Source(Arc::new(Place::Packed(Packed::open(file, bounds)?))))
+    }
+
+    /// The name of everything here, whether it is a package or not: of every path and every file's content, in the order of the
+    /// paths. No file is understood.
+    ///
+    /// # Errors
+    /// What makes a file unfit to be read, or a bound that is passed.
+    pub fn digest(&self, bounds: &PackageBounds) -> Result<Digest, PackageError> {
+        let mut walk = self.walk(None, bounds);
+        if !walk.problems.is_empty() {
+            sort(&mut walk.problems);
+            return Err(PackageError { diagnostics: walk.problems });
+        }
+        let mut hasher = Hasher::new(Kind::Package);
+        for entry in walk.entries.iter().filter(|entry| entry.file_bytes.is_some()) {
+            let content = self.read_whole(&entry.path, bounds).map_err(PackageError::one)?;
+            hasher.update_part(entry.path.as_str().as_bytes());
+            hasher.update_part(&content);
+        }
+        Ok(hasher.finish())
+    }
+
+    /// What stands at `path`.
+    pub(super) fn look(&self, path: &PackagePath) -> Result<Found, Diagnostic> {
+        match &*self.0 {
+            Place::Folder(dir) => files::look(dir, path),
+            Place::Packed(packed) => Ok(packed.look(path)),
+        }
+    }
+
+    /// The content of the file at `path`, or `None` if nothing is there.
+    pub(super) fn read(&self, path: &PackagePath, bytes_max: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
+        match &*self.0 {
+            Place::Folder(dir) => files::read(dir, path, bytes_max),
+            Place::Packed(packed) => packed.read(path, bytes_max),
+        }
+    }
+
+    /// The content of a file that is known to be there.
+    pub(super) fn read_whole(&self, path: &PackagePath, bounds: &PackageBounds) -> Result<Vec<u8>, Diagnostic> {
+        let content = self.read(path, bounds.total_bytes_max)?;
+        content.ok_or_else(|| problem(Code::FileMissing, path.as_str(), "the file is not there"))
+    }
+
+    /// Everything below `root`, or everything. No file is opened.
+    pub(super) fn walk(&self, root: Option<&PackagePath>, bounds: &PackageBounds) -> Walk {
+        match &*self.0 {
+            Place::Folder(dir) => files::walk(dir, root, bounds),
+            Place::Packed(packed) => packed.walk(root),
+        }
+    }
+}
