@@ -86,7 +86,8 @@ fn a_list_says_how_far_it_is() {
     let call = [&["run", "--progress", "--json-input", "--keep-going", "--ndjson"], &SLOW[..], &[&package]].concat();
     let ran = Ran::with_input(&mut machine.hutch(call), b"[\"spin\"] [\"spin\"]");
     assert_eq!((ran.status, ran.stdout.lines().count()), (40, 2), "{ran:?}");
-    let said: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut said: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(said.pop().unwrap()["code"], "WALL_TIME_LIMIT", "the failure stands last");
     let far: Vec<_> = said.iter().map(|said| (&said["progress"]["done"], &said["progress"]["total"])).collect();
     assert!(far.starts_with(&[(&json!(0), &json!(2))]) && far.ends_with(&[(&json!(1), &json!(2))]), "{ran:?}");
 }

@@ -47,8 +47,8 @@ fn the_same_files_are_the_same_bytes() {
     let one = hutch.call(&["pack", "packages/todo", "--output", &word(&scratch.join("one"))]).result();
     let preview = hutch.line("pack packages/todo --dry-run").result();
     assert_eq!((&preview["bytes"], &preview["digest"]), (&one["bytes"], &one["digest"]));
-    assert_eq!(preview["path"], "todo-0.1.0.tar");
-    assert!(!hutch.root().join("todo-0.1.0.tar").exists());
+    assert_eq!(preview["path"], "todo-0.2.0.tar");
+    assert!(!hutch.root().join("todo-0.2.0.tar").exists());
     let other = scratch.join("other");
     copy(&hutch.root().join("packages/todo"), &other);
     // Written at another time, in another order, with other modes.
@@ -133,7 +133,7 @@ fn certify_takes_a_packed_file() {
     let hutch = Hutch::new();
     let file = packed(&hutch, "todo.tar");
     let report = hutch.call(&["certify", &file]).result();
-    assert_eq!(report["level"], "agent-friendly", "{report}");
+    assert_eq!(report["level"], "agent-native", "{report}");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn nothing_that_is_there_is_overwritten() {
 fn what_check_refuses_is_not_packed() {
     let hutch = Hutch::new();
     for (name, file, from, to) in [
-        ("version", "APP.md", "version: 0.1.0", "version: one"),
+        ("version", "APP.md", "version: 0.2.0", "version: one"),
         ("described", "schemas/commands.json", "\"idempotent\": true", "\"idempotent\": false"),
     ] {
         let folder = hutch.scratch().join(name);

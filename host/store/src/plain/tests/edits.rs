@@ -66,11 +66,14 @@ fn another_time_alone_is_no_edit_and_is_learned() {
     let file = std::fs::File::options().write(true).open(setting.folder().join("a")).unwrap();
     file.set_modified(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(setting.check(&[Touch::Path("a")]), []);
-    assert_eq!(setting.status(), []);
     let plain = setting.plain();
+    let mark = || setting.store.pool().sql(|connection| stamps::one(connection, &name(), "", "a")).unwrap();
+    let before = mark();
+    assert_eq!(setting.status(), [], "a look");
+    assert_eq!(mark(), before, "a look is learned from");
+    assert!(plain.import(&name(), &BOUNDS).unwrap().is_none());
     let stamp = disk::look(&plain.root(&name(), false).unwrap().unwrap(), "a").unwrap().unwrap();
-    let mark = setting.store.pool().sql(|connection| stamps::one(connection, &name(), "", "a")).unwrap();
-    assert_eq!(mark, Some(stamps::Mark::Seen(stamp)));
+    assert_eq!(mark(), Some(stamps::Mark::Seen(stamp)));
 }
 
 #[test]
