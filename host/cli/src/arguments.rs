@@ -137,6 +137,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "completions" => CompletionsArguments::augment_args(command),
         "man" => ManArguments::augment_args(command),
         "certify" => CertifyArguments::augment_args(command),
+        "pack" => PackArguments::augment_args(command),
         "mcp" | "doctor" | "compile-component" => command,
         _ => return None,
     })
