@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the two guests of this repository and records where their bytes come from.
+# Builds the guests of this repository and records where their bytes come from.
 #
-#   guest-todo/build.sh           writes app.wasm and app.wasm.provenance.json into packages/todo/app and tests/packages/probe/app
+#   guest-todo/build.sh           writes app.wasm and app.wasm.provenance.json of the to-do package, of the probe and of the
+#                                 template that `hutch init` copies
 #   guest-todo/build.sh --check   rebuilds into a temporary folder and changes nothing in the repository
 #
 # --check exits 1 when a committed component is not the one its record names, or was built from other sources, or, with
@@ -114,7 +115,7 @@ mkdir -p "$work"
 
 # Part of the record. Cargo makes the names of symbols from these, so no folder of this machine may be among them.
 rustflags=()
-build_options=(--locked --profile guest --target "$target")
+build_options=(--locked --target "$target")
 # What names folders of this machine. Cargo does not see it: a compiler of our own between the two adds it.
 local_flags=("--remap-path-prefix=$root=/hutch" "--remap-path-prefix=$work=/target")
 for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/; do
@@ -143,19 +144,28 @@ fi
 chmod +x "$scratch/rustc"
 cmp -s "$scratch/rustc" "$work/rustc" || mv "$scratch/rustc" "$work/rustc"
 
+# The template is a workspace of its own, as it will be where it is copied to.
+manifest() { if [ "$1" = hutch-template ]; then echo host/cli/template/guest/Cargo.toml; else echo Cargo.toml; fi; }
+profile_name() { if [ "$1" = hutch-template ]; then echo release; else echo guest; fi; }
+
 # `build PACKAGE PROGRAM FILE`
 build() {
     # RUSTC_BOOTSTRAP: building std, and the probe's one instruction that stable Rust has no word for.
     env -u CARGO_ENCODED_RUSTFLAGS -u CARGO_BUILD_TARGET -u RUSTC_WRAPPER -u RUSTC_WORKSPACE_WRAPPER \
         RUSTC="$work/rustc" RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="$work" RUSTFLAGS="${rustflags[*]-}" \
-        "$cargo" build "${build_options[@]}" -p "$1" --bin "$2" >&2
-    cp "$work/$target/guest/$2.wasm" "$3"
+        "$cargo" build "${build_options[@]}" --profile "$(profile_name "$1")" --manifest-path "$(manifest "$1")" \
+        -p "$1" --bin "$2" >&2
+    cp "$work/$target/$(profile_name "$1")/$2.wasm" "$3"
 }
 
 # --- Where it comes from -----------------------------------------------------------------------------------------------
 
 # `sources PACKAGE`: everything of this repository that the component is made of, one file a line, in byte order.
 sources() {
+    if [ "$1" = hutch-template ]; then
+        find guest-todo/build.sh guest-todo/crt1-command.rs host/cli/template/guest -type f ! -path '*/target/*' | sort
+        return
+    fi
     {
         find guest-todo/Cargo.toml guest-todo/build.sh guest-todo/crt1-command.rs guest-todo/src wit -type f
         # What the package tells agents is built into the component that ships with it.
@@ -168,11 +178,12 @@ sources() {
 
 # `dependencies PACKAGE`: crates from elsewhere, `NAME vVERSION FEATURES`, one a line, in byte order.
 dependencies() {
-    RUSTC="$rustc" "$cargo" tree --locked -p "$1" --target "$target" -e normal,build --prefix none -f '{p}|{f}' |
+    RUSTC="$rustc" "$cargo" tree --locked --manifest-path "$(manifest "$1")" -p "$1" --target "$target" -e normal,build --prefix none -f '{p}|{f}' |
         sed -e '/ (\//d' -e 's/ (\*)$//' -e 's/ (proc-macro)//' -e 's/|/ /' -e 's/ *$//' | sort -u
 }
 
-profile() { sed -n '/^\[profile\.guest\]/,/^\[/{/^[a-z]/p;}' Cargo.toml; }
+# `profile PACKAGE`
+profile() { sed -n "/^\\[profile\\.$(profile_name "$1")\\]/,/^\\[/{/^[a-z]/p;}" "$(manifest "$1")"; }
 
 # `source_digest PACKAGE`: over the text that this function hashes, and nothing else.
 source_digest() {
@@ -181,7 +192,7 @@ source_digest() {
             echo "$(sha256 <"$file" | cut -c1-64)  $file"
         done
         dependencies "$1"
-        profile
+        profile "$1"
     } | sha256 | cut -c1-64
 }
 
@@ -208,14 +219,14 @@ $(sources "$1" | json_list)
 $(dependencies "$1" | json_list)
     ],
     "profile": [
-$(profile | json_list)
+$(profile "$1" | json_list)
     ]
   },
   "build": {
     "command": "guest-todo/build.sh",
     "target": "$target",
     "options": [
-$(printf '%s\n' "${build_options[@]}" ${rustflags[@]+"${rustflags[@]}"} | json_list)
+$(printf '%s\n' "${build_options[@]}" --profile "$(profile_name "$1")" ${rustflags[@]+"${rustflags[@]}"} | json_list)
     ],
     "toolchain": [
 $(echo "$toolchain" | json_list)
@@ -233,12 +244,12 @@ recorded_toolchain() {
     sed -n '/^    "toolchain": \[/,/^    \]/{s/^      "\(.*\)"\(,\{0,1\}\)$/\1/p;}' "$1" | sed 's/\\\([\\"]\)/\1/g'
 }
 
-# --- The two of them ---------------------------------------------------------------------------------------------------
+# --- Each of them ------------------------------------------------------------------------------------------------------
 
 failed=false
-# `guest PACKAGE PROGRAM FOLDER`
+# `guest PACKAGE PROGRAM FOLDER [FOLDER OF THE RECORD]`
 guest() {
-    local component=$3/app.wasm record=$3/app.wasm.provenance.json rebuilt=$scratch/$2.wasm
+    local component=$3/app.wasm record=${4:-$3}/app.wasm.provenance.json rebuilt=$scratch/$2.wasm
     build "$1" "$2" "$rebuilt"
     if ! $check; then
         mkdir -p "$3"
@@ -270,6 +281,8 @@ guest() {
 
 guest guest-todo todo packages/todo/app
 guest guest-probe probe tests/packages/probe/app
+# The record stays here: who copies the template builds another component.
+guest hutch-template hutch-template host/cli/template/package/app host/cli/template
 
 $check || rm -rf "$scratch"
 if $failed; then
