@@ -1,10 +1,32 @@
 //! Real files as content: naming what a file holds, and whether something on disk is what a snapshot says.
 
-use super::disk::{self, Form, Stamp};
-use cap_std::fs::Dir;
+use super::disk::{self, Disk, Form, Stamp};
+use cap_std::fs::{Dir, File};
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::snapshot::{CHUNK_BYTES, LIST_PARTS, MemoryObjects, Node, encode_list};
+use hutch_model::snapshot::{self, CHUNK_BYTES, LIST_PARTS, MemoryObjects, Node, ObjectError, Objects, encode_list};
 use std::io::{self, Read};
+
+/// Why content could not be written.
+pub(super) enum WriteError {
+    Object(ObjectError),
+    Io(io::Error),
+}
+
+impl From<ObjectError> for WriteError {
+    fn from(error: ObjectError) -> WriteError {
+        WriteError::Object(error)
+    }
+}
+
+/// Writes content of `size` bytes into a new file.
+pub(super) fn write_content(
+    disk: &Disk,
+    file: &File,
+    objects: &dyn Objects,
+    (size, content): (u64, &Digest),
+) -> Result<(), WriteError> {
+    snapshot::read_file(objects, content, size, &mut |chunk| disk.write(file, chunk).map_err(WriteError::Io))
+}
 
 /// Reads up to `limit` bytes from `file` and names them; `None` if there are more. Each chunk is shown to `chunk` with the
 /// place where it begins, and the lists above them go into `lists`.

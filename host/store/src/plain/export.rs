@@ -1,5 +1,6 @@
 //! A state as a folder of real files, anywhere.
 
+use super::content::{WriteError, write_content};
 use super::disk::{self, Disk};
 use super::links::stays_inside;
 use super::scan::Bounds;
@@ -7,7 +8,7 @@ use crate::error::StoreError;
 use cap_std::fs::Dir;
 use hutch_model::digest::Digest;
 use hutch_model::limits::Limit;
-use hutch_model::snapshot::{DEPTH_MAX, Node, ObjectError, Objects, Totals, read_file, read_tree};
+use hutch_model::snapshot::{DEPTH_MAX, Node, Objects, Totals, read_tree};
 use std::io;
 use std::path::Path;
 
@@ -56,17 +57,6 @@ struct Export<'a> {
     bounds: Bounds,
     disk: Disk,
     totals: Totals,
-}
-
-enum WriteError {
-    Object(ObjectError),
-    Io(io::Error),
-}
-
-impl From<ObjectError> for WriteError {
-    fn from(error: ObjectError) -> WriteError {
-        WriteError::Object(error)
-    }
 }
 
 impl Export<'_> {
@@ -156,9 +146,7 @@ impl Export<'_> {
         modified_ns: u64,
     ) -> Result<(), StoreError> {
         let file = self.disk.create_file(folder, name).map_err(|error| self.io(path, error))?;
-        let written =
-            read_file(self.objects, content, size, &mut |chunk| self.disk.write(&file, chunk).map_err(WriteError::Io));
-        written.map_err(|error| match error {
+        write_content(&self.disk, &file, self.objects, (size, content)).map_err(|error| match error {
             WriteError::Io(error) => self.io(path, error),
             WriteError::Object(error) => StoreError::object(self.root, &error),
         })?;

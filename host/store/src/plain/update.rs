@@ -4,7 +4,7 @@
 //! is written in the staging folder, made durable, and moved over the old one. Nothing is recorded before all is done: cut
 //! off anywhere, the same steps run again, and what is done already is recognised by its content.
 
-use super::content::holds;
+use super::content::{WriteError, holds, write_content};
 use super::disk::{self, Form, Stamp};
 use super::handles::Handles;
 use super::links::stays_inside;
@@ -17,7 +17,7 @@ use crate::names::VolumeName;
 use crate::store::Store;
 use cap_std::fs::Dir;
 use hutch_model::digest::Digest;
-use hutch_model::snapshot::{Node, ObjectError, empty_tree, read_file};
+use hutch_model::snapshot::{Node, empty_tree};
 use std::io;
 
 /// Up to so many files are each made durable by themselves; for more, the file system is, in one go.
@@ -324,9 +324,7 @@ impl Update<'_> {
             Node::File { size, content } => {
                 let file = disk.create_file(staging, &name).map_err(failed)?;
                 let objects = self.plain.store.objects();
-                let written =
-                    read_file(&*objects, content, *size, &mut |chunk| disk.write(&file, chunk).map_err(WriteError::Io));
-                written.map_err(|error| match error {
+                write_content(disk, &file, &*objects, (*size, content)).map_err(|error| match error {
                     WriteError::Io(error) => failed(error),
                     WriteError::Object(error) => self.known.damaged(&error),
                 })?;
@@ -404,15 +402,4 @@ impl Update<'_> {
 /// Whether the file system has no such names, or links.
 fn cannot_be_named(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidFilename | io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
-}
-
-enum WriteError {
-    Object(ObjectError),
-    Io(io::Error),
-}
-
-impl From<ObjectError> for WriteError {
-    fn from(error: ObjectError) -> WriteError {
-        WriteError::Object(error)
-    }
 }
