@@ -142,3 +142,16 @@ pub fn refusal(failure: &Failure, human: bool) -> Reply {
 fn unwritable(error: serde_json::Error) -> Failure {
     Failure::new(INTERNAL_ERROR, format!("an answer has no JSON form: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_defect_of_the_program_is_told_as_one() {
+        // JSON has no other keys than texts.
+        let unwritable = std::collections::BTreeMap::from([(vec![1], 1)]);
+        let failure = success(&unwritable, None).err().map(|failure| failure.code.code);
+        assert_eq!(failure, Some("INTERNAL_ERROR"));
+    }
+}
