@@ -4,6 +4,8 @@
 use crate::agent::BRIEF;
 use crate::description;
 use crate::output::{Fault, Format, Output};
+use crate::quote;
+use crate::words::Words;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -11,15 +13,15 @@ use serde_json::json;
 use std::process::ExitCode;
 
 /// Answers what clap did not parse into a command.
-pub(crate) fn answer(words: &[String], error: &clap::Error, output: &Output) -> ExitCode {
+pub(crate) fn answer(words: &Words, error: &clap::Error, output: &Output) -> ExitCode {
     let incomplete = matches!(error.kind(), ErrorKind::MissingSubcommand | ErrorKind::MissingRequiredArgument);
-    if incomplete && words.iter().any(|word| word == "--brief") {
+    if incomplete && words.host.iter().any(|word| word == "--brief") {
         return brief(output);
     }
     let answered = match error.kind() {
         ErrorKind::DisplayHelp => match output.format {
             Format::Human => output.text(&error.render().to_string()),
-            Format::Json => describe(words, output),
+            Format::Json => describe(&words.host, output),
         },
         ErrorKind::DisplayVersion => match output.format {
             Format::Human => output.text(env!("CARGO_PKG_VERSION")),
@@ -66,7 +68,7 @@ fn path<'w>(root: &clap::Command, words: &'w [String]) -> Vec<&'w str> {
 }
 
 /// One sentence about what is wrong, without clap's layout.
-fn mistake(words: &[String], error: &clap::Error) -> Fault {
+fn mistake(words: &Words, error: &clap::Error) -> Fault {
     let context = |kind| error.get(kind).map(texts).unwrap_or_default();
     let (argument, value) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
     let command = context(ContextKind::InvalidSubcommand);
@@ -91,11 +93,24 @@ fn mistake(words: &[String], error: &clap::Error) -> Fault {
         }
         _ => "the command line can't be read".to_owned(),
     };
+    let root = crate::arguments::command();
+    // What follows a command that there is not may look like one.
+    let known = words.host.iter().position(|word| *word == command).unwrap_or(words.host.len());
+    let path = path(&root, words.host.get(..known).unwrap_or_default());
     let mut report = ErrorReport::new(ErrorCode::Usage, message);
     let valid = context(ContextKind::ValidValue);
     let near = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
-    if let Some(near) = near.into_iter().map(context).find(|near| !near.is_empty()) {
+    let near = near.into_iter().map(context).find(|near| !near.is_empty());
+    let near = near.or_else(|| near_command(&root, &path, &command));
+    if let Some(near) = near {
         report = report.suggest(format!("did you mean {near}?"));
+        // Several are separated by commas; one alone can take the place of what was written.
+        let wrong = [&command, &value, &argument].into_iter().find(|wrong| words.host.contains(wrong));
+        if let Some(wrong) = wrong.filter(|_| !near.contains(", ")) {
+            let right = words.host.iter().skip(1).map(|word| if word == wrong { &near } else { word });
+            let line = quote::line(["hutch"].into_iter().chain(right.chain(&words.guest).map(String::as_str)));
+            report = report.fixed_by(line, "makes the call as it was probably meant", "low");
+        }
     } else if !valid.is_empty() {
         report = report.suggest(format!("use one of: {valid}"));
     } else {
@@ -106,10 +121,20 @@ fn mistake(words: &[String], error: &clap::Error) -> Fault {
             report = report.detail(name, value);
         }
     }
-    let command = crate::arguments::command();
-    let words: Vec<&str> = ["hutch"].into_iter().chain(path(&command, words)).collect();
+    let words: Vec<&str> = ["hutch"].into_iter().chain(path).collect();
     let help = format!("{} --help", words.join(" "));
     report.fixed_by(help, "says what can be written there", "none").into()
+}
+
+/// The command of those at `path` that differs least from a word, if it is near.
+fn near_command(root: &clap::Command, path: &[&str], word: &str) -> Option<String> {
+    if word.is_empty() {
+        return None;
+    }
+    let at = path.iter().fold(root, |at, name| at.find_subcommand(name).unwrap_or(at));
+    let names = at.get_subcommands().filter(|inner| !inner.is_hide_set()).map(clap::Command::get_name);
+    let near = names.min_by_key(|name| strsim::osa_distance(name, word))?;
+    (strsim::osa_distance(near, word) <= 2).then(|| near.to_owned())
 }
 
 fn texts(value: &ContextValue) -> String {

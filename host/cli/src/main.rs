@@ -60,7 +60,7 @@ fn main() -> ExitCode {
                 Err(fault) => output.fail(&fault),
             }
         }
-        Err(error) => help::answer(&words.host, &error, &output),
+        Err(error) => help::answer(&words, &error, &output),
     }
 }
 

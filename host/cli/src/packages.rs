@@ -67,7 +67,11 @@ pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
     let missing = |suggestion: Option<String>| {
         let report = ErrorReport::new(ErrorCode::PackageNotFound, format!("there is no package {}", path.display()));
         let report = match suggestion {
-            Some(slug) => report.suggest(format!("did you mean {slug}?")),
+            Some(slug) => report.suggest(format!("did you mean {slug}?")).fixed_by(
+                format!("hutch show {slug}"),
+                "shows the package that was probably meant",
+                "none",
+            ),
             None => report.suggest("name a folder that holds APP.md, a packed file, or an installed package"),
         };
         Fault::from(report.fixed_by("hutch list", "shows the installed packages", "none"))

@@ -74,6 +74,17 @@ fn every_mistake_is_one_object_with_a_way_out() {
         assert!(!ended.stderr.contains("Usage:") && !ended.stderr.contains("--help'"), "clap's own text: {ended:?}");
         assert!(!ended.stderr.contains("ghp_"), "a secret is repeated");
     }
+    for (line, fix) in [
+        ("rnu packages/todo list", "hutch run packages/todo list"),
+        ("lst --limit 2", "hutch list --limit 2"),
+        ("ledger lsit todo", "hutch ledger list todo"),
+        ("run --enveloppe packages/todo add x", "hutch run --envelope packages/todo add x"),
+        ("issue create --type bugg --message x", "hutch issue create --type bug --message x"),
+        ("zzzzzz list", "hutch --help"),
+        ("run --zzzzzz packages/todo list", "hutch run --help"),
+    ] {
+        assert_eq!(hutch.line(line).error()["fixes"][0]["cmd"], fix, "{line}");
+    }
     let control = hutch.call(&["check", "a\u{7}b"]);
     assert_eq!(control.code(), "ARGUMENT_REFUSED");
     // Prose may hold shell syntax.
