@@ -65,11 +65,13 @@ impl Session {
     pub fn entry(&self, name: &EntryName) -> Result<Sealed, Failure> {
         let missing = || Failure::NoEntry { name: name.to_string() };
         let sequence = match name {
-            EntryName::Last => self.store.head()?.last.sequence,
+            EntryName::Last => self.head()?.last.sequence,
             EntryName::Sequence(sequence) => *sequence,
             EntryName::Prefix(prefix) => return self.entry_by_prefix(prefix),
         };
-        self.store.entry(EntryKey::Sequence(sequence))?.ok_or_else(missing)
+        let previewed = self.preview().and_then(|preview| preview.entries(sequence).next().cloned());
+        let stored = self.store.entry(EntryKey::Sequence(sequence))?;
+        stored.or(previewed.filter(|entry| entry.sequence == sequence)).ok_or_else(missing)
     }
 
     fn entry_by_prefix(&self, prefix: &str) -> Result<Sealed, Failure> {

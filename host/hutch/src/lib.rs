@@ -28,6 +28,7 @@ mod output_schema;
 pub mod package;
 mod plan;
 mod prepare;
+mod preview;
 mod run;
 mod session;
 mod state;

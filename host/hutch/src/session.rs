@@ -4,17 +4,18 @@ use crate::failure::Failure;
 use crate::folder;
 use crate::host::Host;
 use crate::package::Package;
+use crate::preview::Preview;
 use crate::run::Executed;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{Entry, EntryKind, PackageRecord, Record, Sealed, VolumeRecord};
+use hutch_model::ledger::{EntryKind, PackageRecord, Record, Sealed, VolumeRecord};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::names::Slug;
-use hutch_model::snapshot::{MemoryObjects, Objects};
-use hutch_store::plain::{Bounds, Plain, Touch};
+use hutch_model::snapshot::{Layered, MemoryObjects, Objects};
+use hutch_store::plain::{Bounds, Imported, Plain, Touch};
 use hutch_store::{Head, IfMissing, InstanceName, Place, SqliteStore, Store, StoreError, VolumeName};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
 /// An open instance. All that is done to it is recorded as done at one instant.
@@ -24,8 +25,8 @@ pub struct Session {
     instance: InstanceName,
     package: PackageRecord,
     at: Instant,
-    /// Whether what is done is kept; see [`Host::previewing`].
-    keeps: bool,
+    /// What would be kept; none if it is. See [`Host::previewing`].
+    preview: Option<Mutex<Preview>>,
     /// Where the instance stands that a preview had to make.
     _scratch: Option<TempDir>,
 }
@@ -47,17 +48,17 @@ impl Host {
             place = Place::new(folder.path(), package.manifest().slug(), instance);
         }
         let store = SqliteStore::open_within(&place, IfMissing::Create, self.wait())?;
-        let mut session = Session {
+        let session = Session {
             plain: Plain::open(&store)?,
             store,
             instance: instance.clone(),
             package: package_record(package),
             at,
-            keeps: self.keeps() || scratch.is_some(),
+            preview: (!self.keeps()).then(Mutex::default),
             _scratch: scratch,
         };
         session.ensure_volumes(package)?;
-        session.keeps = self.keeps();
+        session.preview_edits(&self.limits(package, []))?;
         // What a process that was killed left undone; if it can't be done now either, the next commit says so.
         let _ = session.update_plain();
         Ok(session)
@@ -71,7 +72,10 @@ impl Host {
         let store = SqliteStore::open_within(&Place::new(self.home(), slug, instance), IfMissing::Fail, self.wait())?;
         let package = PackageRecord { slug: slug.to_string(), ..PackageRecord::default() };
         let (plain, instance) = (Plain::open(&store)?, instance.clone());
-        Ok(Session { plain, store, instance, package, at, keeps: self.keeps(), _scratch: None })
+        let preview = (!self.keeps()).then(Mutex::default);
+        let session = Session { plain, store, instance, package, at, preview, _scratch: None };
+        session.preview_edits(&Limits::default())?;
+        Ok(session)
     }
 }
 
@@ -86,11 +90,25 @@ impl Session {
     /// # Errors
     /// The store can't be read.
     pub fn head(&self) -> Result<Head, Failure> {
-        Ok(self.store.head()?)
+        let head = self.store.head()?;
+        Ok(match self.preview() {
+            Some(preview) => preview.head(head),
+            None => head,
+        })
     }
 
     pub(crate) fn objects(&self) -> Arc<dyn Objects> {
-        self.store.objects()
+        match self.preview() {
+            Some(preview) => {
+                let stored = [self.store.objects()];
+                Arc::new(Layered(preview.layers.iter().cloned().chain(stored).collect()))
+            }
+            None => self.store.objects(),
+        }
+    }
+
+    pub(crate) fn preview(&self) -> Option<MutexGuard<'_, Preview>> {
+        self.preview.as_ref().map(|preview| preview.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn record(&self, kind: EntryKind) -> Record {
@@ -99,7 +117,7 @@ impl Session {
 
     /// Whether what is done is kept; see [`Host::previewing`].
     pub fn keeps(&self) -> bool {
-        self.keeps
+        self.preview.is_none()
     }
 
     /// Commits a record and then brings the plain directories to the state. What those can't follow now, the next command
@@ -110,10 +128,8 @@ impl Session {
         objects: &dyn Objects,
         streams: &[&[u8]],
     ) -> Result<(Sealed, Option<String>), Failure> {
-        if !self.keeps {
-            let last = self.head()?.last;
-            let entry = Entry { sequence: last.sequence + 1, previous: last.hash, record: record.clone() };
-            return Ok((entry.seal().map_err(StoreError::from)?, None));
+        if let Some(mut preview) = self.preview() {
+            return Ok((preview.append(self.store.head()?, record, None)?, None));
         }
         let sealed = self.store.commit(record, objects, streams)?;
         // Also when nothing changed: another process may have been killed between its commit and this.
@@ -122,7 +138,7 @@ impl Session {
 
     /// Brings the plain directories to the state; says what kept it from that.
     pub(crate) fn update_plain(&self) -> Option<String> {
-        if !self.keeps {
+        if !self.keeps() {
             return None;
         }
         match self.plain.update() {
@@ -158,25 +174,44 @@ impl Session {
     /// # Errors
     /// A directory holds what no state can hold, or more than the limits allow; the store can't be written.
     pub fn absorb_edits(&self, limits: &Limits) -> Result<Option<Sealed>, Failure> {
-        if !self.keeps {
+        if !self.keeps() {
+            // A preview took them into account when it began.
             return Ok(None);
         }
         let bounds = bounds(limits);
         for volume in self.head()?.state.keys() {
             let Some(imported) = self.plain.import(volume, &bounds)? else { continue };
-            let before = self.head()?.state.get(volume).copied();
-            let changes = match before {
-                Some(before) => {
-                    imported.changes_from(&*self.objects(), &before).map_err(hutch_sandbox::RunError::from)?
-                }
-                None => Vec::new(),
-            };
-            let volumes = BTreeMap::from([(volume.to_string(), VolumeRecord::new(before, imported.tree(), changes))]);
-            let record = Record { volumes, kept: true, ..self.record(EntryKind::Edit) };
+            let record = self.edit(volume, &imported)?;
             let (sealed, _) = self.commit(&record, &imported, &[])?;
             return Ok(Some(self.absorb_edits(limits)?.unwrap_or(sealed)));
         }
         Ok(None)
+    }
+
+    /// What was changed outside as a record.
+    fn edit(&self, volume: &VolumeName, imported: &Imported) -> Result<Record, Failure> {
+        let before = self.head()?.state.get(volume).copied();
+        let changes = match before {
+            Some(before) => imported.changes_from(&*self.objects(), &before).map_err(hutch_sandbox::RunError::from)?,
+            None => Vec::new(),
+        };
+        let volumes = BTreeMap::from([(volume.to_string(), VolumeRecord::new(before, imported.tree(), changes))]);
+        Ok(Record { volumes, kept: true, ..self.record(EntryKind::Edit) })
+    }
+
+    /// Takes into account what was changed outside, if this is a preview: as absorbing it would.
+    fn preview_edits(&self, limits: &Limits) -> Result<(), Failure> {
+        if self.keeps() {
+            return Ok(());
+        }
+        for volume in self.store.head()?.state.keys() {
+            let Some(imported) = self.plain.look(volume, &bounds(limits))? else { continue };
+            let record = self.edit(volume, &imported)?;
+            if let Some(mut preview) = self.preview() {
+                preview.append(self.store.head()?, &record, Some(Arc::new(imported)))?;
+            }
+        }
+        Ok(())
     }
 
     /// What was changed outside, by volume.
@@ -207,6 +242,10 @@ impl Session {
             return Ok(());
         }
         let record = Record { volumes, kept: true, ..self.record(EntryKind::Create) };
+        if let Some(mut preview) = self.preview() {
+            preview.append(self.store.head()?, &record, Some(Arc::new(objects)))?;
+            return Ok(());
+        }
         match self.commit(&record, &objects, &[]) {
             // Another process made them first: its content is the same package's.
             Err(Failure::Store(StoreError::Conflict { .. })) | Ok(_) => Ok(()),

@@ -36,9 +36,9 @@ impl Place {
         self.0.join("hutch.db")
     }
 
-    /// Whether there is an instance.
+    /// Whether there is an instance. A database without content is one whose making was cut off.
     pub fn exists(&self) -> bool {
-        self.database().is_file()
+        self.database().metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0)
     }
 
     /// Creates the folder, for its owner only, where it is missing.

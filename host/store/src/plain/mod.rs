@@ -86,33 +86,40 @@ impl Plain {
     /// The directory holds what no state can hold, or more than `bounds`; [`StoreError::Busy`] if another process keeps
     /// changing it.
     pub fn import(&self, volume: &VolumeName, bounds: &Bounds) -> Result<Option<Imported>, StoreError> {
-        self.look_through(volume, bounds, true)
-    }
-
-    /// With `remember`, what looks other than it did but is the same is not read again next time.
-    fn look_through(
-        &self,
-        volume: &VolumeName,
-        bounds: &Bounds,
-        remember: bool,
-    ) -> Result<Option<Imported>, StoreError> {
         let _lock = self.lock()?;
         self.update_locked(&mut Updated::default())?;
         let Some((shown, root)) = self.shown(volume)? else { return Ok(None) };
         let (imported, notes) = scan::import_volume(self, volume, shown, root, bounds)?;
-        if remember && !notes.is_empty() {
+        if !notes.is_empty() {
             self.store.pool().sql(|connection| stamps::save(connection, volume, shown, &notes))?;
         }
         Ok((imported.tree() != shown.tree).then_some(imported))
     }
 
-    /// What [`import`](Plain::import) would change. Writes down nothing.
+    /// The same, but nothing is brought up to date and nothing is written down. Of a directory that is missing or not up to date
+    /// nothing can be said: `None`.
+    ///
+    /// # Errors
+    /// As for import.
+    pub fn look(&self, volume: &VolumeName, bounds: &Bounds) -> Result<Option<Imported>, StoreError> {
+        let _lock = self.lock()?;
+        let state = self.store.head()?.state.get(volume.as_str()).copied();
+        let shown = self.store.pool().sql(|connection| stamps::shown(connection, volume))?;
+        let Some(shown) = shown.filter(|shown| shown.target.is_none() && Some(shown.tree) == state) else {
+            return Ok(None);
+        };
+        let Some(root) = self.root(volume, false)? else { return Ok(None) };
+        let (imported, _) = scan::import_volume(self, volume, shown, root, bounds)?;
+        Ok((imported.tree() != shown.tree).then_some(imported))
+    }
+
+    /// What [`look`](Plain::look) finds changed.
     ///
     /// # Errors
     /// As for import.
     pub fn status(&self, volume: &VolumeName, bounds: &Bounds) -> Result<Vec<PathChange>, StoreError> {
         let before = self.store.head()?.state.get(volume.as_str()).copied().unwrap_or_else(empty_tree);
-        let Some(imported) = self.look_through(volume, bounds, false)? else { return Ok(Vec::new()) };
+        let Some(imported) = self.look(volume, bounds)? else { return Ok(Vec::new()) };
         let changes = imported.changes_from(&*self.store.objects(), &before);
         changes.map_err(|error| StoreError::object(&self.store.place().database(), &error))
     }
