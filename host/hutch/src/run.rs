@@ -164,14 +164,6 @@ pub(crate) fn conclude(
 ) -> Result<Answer, Failure> {
     let Executed { outcome, verdict, measured, volumes, mounted, objects, seen, .. } = executed;
     let kept = kept && session.keeps();
-    if kept {
-        for (name, change) in &mounted {
-            if let Some(mount) = prepared.mounts.get(name) {
-                let failed = |source| Failure::Mount { path: mount.path.clone(), source };
-                mount.apply(&seen, change).map_err(failed)?;
-            }
-        }
-    }
     let volume_record =
         |change: &VolumeChange| VolumeRecord::new(Some(change.before), change.after, change.changes.clone());
     let record = Record {
@@ -187,6 +179,22 @@ pub(crate) fn conclude(
     };
     let streams = [prepared.invocation.stdin(), &outcome.stdout, &outcome.stderr];
     let streams: Vec<&[u8]> = streams.into_iter().filter(|stream| !stream.is_empty()).collect();
-    let (sealed, behind) = session.commit(&record, &objects, &streams)?;
+    // Granted folders are changed when nothing can refuse the record any more, and the record is dropped if they can't be.
+    let mut refused = None;
+    let mut carry_out = || {
+        let wanted =
+            mounted.iter().filter(|_| kept).filter_map(|(name, change)| Some((prepared.mounts.get(name)?, change)));
+        for (mount, change) in wanted {
+            if let Err(source) = mount.apply(&seen, change) {
+                refused = Some(Failure::Mount { path: mount.path.clone(), source });
+                return false;
+            }
+        }
+        true
+    };
+    let committed = session.commit_after(&record, &objects, &streams, &mut carry_out)?;
+    let Some((sealed, behind)) = committed else {
+        return Err(refused.unwrap_or(Failure::Run(RunError::Host("the record was given up".to_owned()))));
+    };
     Ok(Answer { outcome, verdict, kept, volumes, mounted, objects: seen, measured, entry: sealed.pin(), behind })
 }

@@ -128,12 +128,24 @@ impl Session {
         objects: &dyn Objects,
         streams: &[&[u8]],
     ) -> Result<(Sealed, Option<String>), Failure> {
+        let committed = self.commit_after(record, objects, streams, &mut || true)?;
+        committed.ok_or_else(|| Failure::Run(hutch_sandbox::RunError::Host("the record was given up".to_owned())))
+    }
+
+    /// The same, with `act` done last, and nothing committed if it says no.
+    pub(crate) fn commit_after(
+        &self,
+        record: &Record,
+        objects: &dyn Objects,
+        streams: &[&[u8]],
+        act: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<(Sealed, Option<String>)>, Failure> {
         if let Some(mut preview) = self.preview() {
-            return Ok((preview.append(self.store.head()?, record, None)?, None));
+            return Ok(Some((preview.append(self.store.head()?, record, None)?, None)));
         }
-        let sealed = self.store.commit(record, objects, streams)?;
+        let sealed = self.store.commit_after(record, objects, streams, act)?;
         // Also when nothing changed: another process may have been killed between its commit and this.
-        Ok((sealed, self.update_plain()))
+        Ok(sealed.map(|sealed| (sealed, self.update_plain())))
     }
 
     /// Brings the plain directories to the state; says what kept it from that.

@@ -168,7 +168,13 @@ impl Store for MemoryStore {
         Arc::new(self.clone())
     }
 
-    fn commit(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
+    fn commit_after(
+        &self,
+        record: &Record,
+        objects: &dyn Objects,
+        streams: &[&[u8]],
+        act: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Sealed>, StoreError> {
         let streams = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), Arc::from(*bytes)));
         let mut contents = self.lock();
         let changes = transitions(record, &contents.state)?;
@@ -180,11 +186,14 @@ impl Store for MemoryStore {
         let last = contents.head().last;
         let entry = Entry { sequence: last.sequence + 1, previous: last.hash, record: record.clone() };
         let sealed = entry.seal()?;
+        if !act() {
+            return Ok(None);
+        }
         self.shelved().0.extend(new);
         contents.streams.extend(streams);
         contents.state.extend(changes.into_iter().map(|change| (change.volume, change.after)));
         contents.entries.push((record.at, sealed.clone()));
-        Ok(sealed)
+        Ok(Some(sealed))
     }
 
     fn entry(&self, key: EntryKey) -> Result<Option<Sealed>, StoreError> {

@@ -113,7 +113,23 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::Conflict`]; or an object of `after` is nowhere ([`StoreError::Missing`] if it is the state itself);
     /// or the store can't be written.
-    fn commit(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError>;
+    fn commit(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
+        let given_up = || StoreError::Record("was given up".to_owned());
+        self.commit_after(record, objects, streams, &mut || true)?.ok_or_else(given_up)
+    }
+
+    /// The same, with something to be done elsewhere that must not be done if the record is refused: `act` is called when nothing
+    /// but making it durable is left to do, and nobody else can commit meanwhile. If it says no, nothing is committed.
+    ///
+    /// # Errors
+    /// As for [`commit`](Store::commit).
+    fn commit_after(
+        &self,
+        record: &Record,
+        objects: &dyn Objects,
+        streams: &[&[u8]],
+        act: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Sealed>, StoreError>;
 
     /// One entry, as stored, not yet checked: [`Sealed::open`] does that.
     ///

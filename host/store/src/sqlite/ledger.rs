@@ -58,14 +58,15 @@ pub(super) fn set_meta(connection: &Connection, name: &str, value: &[u8]) -> rus
     connection.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?.execute((name, value)).map(|_| ())
 }
 
-/// Appends `record` and moves the state, or changes nothing.
+/// Appends `record` and moves the state, or changes nothing; nothing either if `act` says no, which comes last.
 pub(super) fn commit(
     connection: &mut Connection,
     path: &Path,
     record: &Record,
     objects: &dyn Objects,
     streams: &[(Digest, &[u8])],
-) -> Result<Sealed, StoreError> {
+    act: &mut dyn FnMut() -> bool,
+) -> Result<Option<Sealed>, StoreError> {
     let database = |error| StoreError::database(path, error);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
     let Head { last, state, .. } = head(&transaction, path)?;
@@ -92,8 +93,11 @@ pub(super) fn commit(
         })
         .and_then(|_| set_meta(&transaction, "head", &head))
         .map_err(database)?;
+    if !act() {
+        return Ok(None);
+    }
     transaction.commit().map_err(database)?;
-    Ok(sealed)
+    Ok(Some(sealed))
 }
 
 /// Checks that the last entries are linked and end where the store remembers.

@@ -82,9 +82,15 @@ impl Store for SqliteStore {
         Arc::new(Stored(Arc::clone(&self.pool)))
     }
 
-    fn commit(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
+    fn commit_after(
+        &self,
+        record: &Record,
+        objects: &dyn Objects,
+        streams: &[&[u8]],
+        act: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Sealed>, StoreError> {
         let streams: Vec<_> = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), *bytes)).collect();
-        self.pool.with(|connection| ledger::commit(connection, self.pool.path(), record, objects, &streams))
+        self.pool.with(|connection| ledger::commit(connection, self.pool.path(), record, objects, &streams, act))
     }
 
     fn entry(&self, key: EntryKey) -> Result<Option<Sealed>, StoreError> {
