@@ -119,6 +119,37 @@ fn a_preview_answers_as_the_command_would_and_leaves_every_byte() {
 }
 
 #[test]
+fn a_preview_sees_what_was_edited_outside_and_leaves_it() {
+    let home = home_with(&["one", "two"]);
+    let plan = home.json(&["plan", "packages/todo", "complete", "td_0001"]);
+    let file = home.path().join(".local/share/hutch/instances/todo/default/state/todos.json");
+    let text = std::fs::read_to_string(&file).expect("no plain file");
+    std::fs::write(&file, text.replace("\"one\"", "\"edited\"")).expect("not written");
+    let head = home.json(&["ledger", "head", "todo"]);
+    let shown = home.json(&["run", "--dry-run", "packages/todo", "get", "td_0001"]);
+    assert_eq!(shown["output"]["items"][0]["title"], "edited");
+    let id = plan["plan_id"].as_str().expect("no plan_id");
+    assert_eq!(home.error(&["apply", "--dry-run", "packages/todo", id]).1["code"], "CONFLICT");
+    let undone = home.json(&["undo", "--dry-run", "todo"]);
+    assert_eq!(undone["changes"]["state"][0]["change"], "modified", "it takes back the edit");
+    assert_eq!(home.json(&["ledger", "head", "todo"]), head);
+    // As it comes to for real.
+    assert_eq!(home.error(&["apply", "packages/todo", "last"]).1["code"], "CONFLICT");
+    assert_eq!(home.json(&["undo", "todo"])["changes"], undone["changes"]);
+    assert_eq!(home.titles(), ["one", "two"]);
+}
+
+#[test]
+fn verifying_is_of_runs_and_makes_nothing() {
+    let home = Home::new();
+    assert_eq!(home.error(&["verify", "packages/todo"]).0, 20, "there is no instance");
+    assert!(!home.path().join(".local/share/hutch/instances").exists());
+    let home = home_with(&["one"]);
+    home.json(&["undo", "todo"]);
+    assert_eq!(home.json(&["verify", "packages/todo"])["equal"], 1, "an undo has no run, the one before it has");
+}
+
+#[test]
 fn only_plans_are_applied() {
     let home = home_with(&["one"]);
     for (entry, code) in [("@2", "USAGE"), ("@99", "NOT_FOUND"), ("0123456789", "NOT_FOUND"), ("x", "USAGE")] {

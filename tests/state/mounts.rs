@@ -180,3 +180,21 @@ fn what_is_no_file_is_not_shown_and_not_opened() {
     assert!(!listed.to_string().contains("pipe"));
     assert_eq!(granted.run(":rw", &["read-file", "mnt/pipe"]).status, 1);
 }
+
+#[test]
+fn a_run_that_can_not_be_recorded_changes_no_real_folder() {
+    let granted = granted();
+    granted.good(":rw", &["read-file", "mnt/a.txt"]);
+    let before = granted.tree();
+    let database = granted.home.path().join(".local/share/hutch/instances/probe/default/hutch.db");
+    let held = rusqlite::Connection::open(database).expect("a database");
+    held.execute_batch("BEGIN IMMEDIATE").expect("a lock");
+    let mount = format!("{}:mnt:rw", granted.folder.display());
+    let run = ["run", "--wait", "20ms", "--mount", &mount, "tests/packages/probe", "write-text", "mnt/new", "x"];
+    let (status, error) = granted.home.error(&run);
+    assert_eq!((status, &error["code"]), (30, &json!("INSTANCE_BUSY")));
+    assert_eq!(granted.tree(), before);
+    held.execute_batch("ROLLBACK").expect("the lock is given back");
+    assert_eq!(granted.home.run(&run).status, 0);
+    assert_ne!(granted.tree(), before);
+}

@@ -43,14 +43,20 @@ impl Output {
         }
         match self.format {
             Format::Human => self.text(&human(&result)),
-            Format::Json => self.json(&json!({
-                "ok": ok,
-                "command": command,
-                "result": result,
-                "rules": agent::rules(),
-                "skills": agent::skills(),
-                "issue": agent::ISSUE,
-            })),
+            Format::Json => {
+                let mut answer = json!({
+                    "ok": ok,
+                    "command": command,
+                    "result": result,
+                    "rules": agent::rules(),
+                    "skills": agent::skills(),
+                    "issue": agent::ISSUE,
+                });
+                if self.preview {
+                    answer["dry_run"] = true.into();
+                }
+                self.json(&answer)
+            }
         }
     }
 

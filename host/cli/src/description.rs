@@ -124,6 +124,7 @@ fn envelope_schema(result: &Value) -> Value {
             "rules": {"type": "array"},
             "skills": {"type": "array"},
             "issue": {"type": "string"},
+            "dry_run": {"const": true},
         },
     })
 }
@@ -164,7 +165,10 @@ fn parameter(argument: &Arg) -> Value {
         argument.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
     let default = match (flag, defaults.first()) {
         (true, _) => Value::Bool(false),
-        (false, Some(text)) => Value::from(text.as_str()),
+        (false, Some(text)) => match (value_type(argument, flag, &choices), text.parse::<u64>()) {
+            ("integer", Ok(number)) => number.into(),
+            _ => Value::from(text.as_str()),
+        },
         (false, None) => Value::Null,
     };
     json!({

@@ -44,6 +44,8 @@ impl Format {
 pub(crate) struct Output {
     pub(crate) format: Format,
     pub(crate) shaping: Shaping,
+    /// Whether answers are about what would be done.
+    pub(crate) preview: bool,
     quiet: bool,
 }
 
@@ -131,7 +133,7 @@ impl From<PackageError> for Fault {
 
 impl Output {
     pub(crate) fn new(format: Format, quiet: bool) -> Output {
-        Output { format, shaping: Shaping::default(), quiet }
+        Output { format, shaping: Shaping::default(), preview: false, quiet }
     }
 
     /// For whom, and how loud, now that the line is parsed: a guest's own words no longer count.
@@ -141,6 +143,7 @@ impl Output {
             words.into_iter().filter(|(_, given)| *given).map(|(word, _)| word.to_owned()).collect();
         self.format = Format::asked_for(&words);
         self.quiet = global.quiet;
+        self.preview = global.dry_run;
     }
 
     /// Prints one JSON document: compact in a pipe, indented on a terminal.
@@ -155,7 +158,8 @@ impl Output {
 
     /// Prints a text for people, and ends its line.
     pub(crate) fn text(&self, text: &str) -> Result<(), Fault> {
-        write_all(&mut io::stdout().lock(), &[text.trim_end().as_bytes(), b"\n"])
+        let terminal = io::stdout().is_terminal();
+        write_all(&mut io::stdout().lock(), &[&for_terminal(text.trim_end().as_bytes(), terminal), b"\n"])
     }
 
     /// Prints what a guest wrote: unchanged, unless a person would see it directly.
@@ -171,7 +175,10 @@ impl Output {
         if !self.quiet {
             progress::make_room();
             // A remark that can't be printed is not worth failing for.
-            let _ = writeln!(io::stderr().lock(), "{text}");
+            let _ = write_all(
+                &mut io::stderr().lock(),
+                &[&for_terminal(text.as_bytes(), io::stderr().is_terminal()), b"\n"],
+            );
         }
     }
 
@@ -197,7 +204,8 @@ impl Output {
         };
         progress::make_room();
         // With standard error closed there is nobody to tell; the status still says it.
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        let _ =
+            write_all(&mut io::stderr().lock(), &[&for_terminal(text.as_bytes(), io::stderr().is_terminal()), b"\n"]);
         ExitCode::from(report.code.exit_status())
     }
 }

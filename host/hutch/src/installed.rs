@@ -19,6 +19,7 @@ use hutch_model::names::Slug;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const PIN_FILE: &str = "pin.json";
 
@@ -227,10 +228,9 @@ impl Installed {
             launcher,
         };
         let dir = self.create(slug)?;
-        let files = pin.digest.to_string();
-        self.copy(package, &dir, &files)?;
+        self.copy(package, &dir, pin.digest)?;
         let text = serde_json::to_string_pretty(&pin).unwrap_or_default();
-        let written = format!("{PIN_FILE}.new");
+        let written = unique("pin");
         self.write(&dir, &written, text.as_bytes())?;
         dir.rename(&written, &dir, PIN_FILE).map_err(|source| self.io(PIN_FILE, source))?;
         if let Some(earlier) = earlier.filter(|earlier| earlier.digest != pin.digest) {
@@ -270,12 +270,32 @@ impl Installed {
             .map_err(|source| self.io(slug.as_str(), source))
     }
 
-    /// Copies every file into `name`, from nothing: what an interrupted copy left there is dropped first.
-    fn copy(&self, package: &Package, dir: &Dir, name: &str) -> Result<(), InstalledError> {
-        match dir.remove_dir_all(name) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(self.io(name, error)),
-            _ => {}
+    /// Makes the folder `name` hold the package. One that does already is left alone, because it may be in use; any other is
+    /// moved out of the way at the moment when the new one is whole.
+    fn copy(&self, package: &Package, dir: &Dir, digest: Digest) -> Result<(), InstalledError> {
+        let name = &digest.to_string();
+        let holds = || {
+            let found = dir.open_dir(name).ok().map(|folder| Source::folder(folder).digest(package.bounds()));
+            matches!(found, Some(Ok(found)) if found == digest)
+        };
+        if holds() {
+            return Ok(());
         }
+        let (new, old) = (unique("new"), unique("old"));
+        let copied = self.copy_into(package, dir, &new).and_then(|()| {
+            // Nothing is there, or nothing that can be used.
+            let _ = dir.rename(name, dir, &old);
+            dir.rename(&new, dir, name).map_err(|source| self.io(name, source))
+        });
+        for leftover in [&new, &old] {
+            // Only space is lost if it stays.
+            let _ = dir.remove_dir_all(leftover);
+        }
+        // Another process that installs the same package may have been faster.
+        copied.or_else(|error| if holds() { Ok(()) } else { Err(error) })
+    }
+
+    fn copy_into(&self, package: &Package, dir: &Dir, name: &str) -> Result<(), InstalledError> {
         dir.create_dir_with(name, &DirBuilder::new()).map_err(|source| self.io(name, source))?;
         let inner = dir.open_dir(name).map_err(|source| self.io(name, source))?;
         for entry in package.files()? {
@@ -301,6 +321,13 @@ impl Installed {
     fn io(&self, path: &str, source: io::Error) -> InstalledError {
         InstalledError::Io { path: self.folder.join(path).display().to_string(), source }
     }
+}
+
+/// A name that no other process and no other call of this one uses.
+fn unique(word: &str) -> String {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("{word}-{}-{}-{}", std::process::id(), since.as_nanos(), CALLS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A regular file's text. It is opened without waiting, so that a pipe in its place can't hold the host up.

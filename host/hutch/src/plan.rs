@@ -38,8 +38,10 @@ impl Host {
         at: hutch_model::instant::Instant,
     ) -> Result<Answer, Failure> {
         let session = self.open(package, instance, at)?;
+        // The last entry is not the last any more once an edit is recorded.
+        let sealed = session.entry(plan)?;
         session.absorb_edits(&self.limits(package, []))?;
-        let Entry { record: planned, sequence, .. } = session.entry(plan)?.open().map_err(Failure::Entry)?;
+        let Entry { record: planned, sequence, .. } = sealed.open().map_err(Failure::Entry)?;
         if planned.kind != EntryKind::Plan {
             return Err(Failure::NotAPlan { sequence });
         }
@@ -57,7 +59,7 @@ impl Host {
         if !differences.is_empty() {
             return Err(Failure::PlanDiffers { sequence, differences });
         }
-        let follows = Some(session.entry(plan)?.hash);
+        let follows = Some(sealed.hash);
         let kept = executed.verdict == hutch_model::outcome::Verdict::Good;
         let record = Record { follows, ..session.record(EntryKind::Apply) };
         conclude(&session, &prepared, executed, record, kept)

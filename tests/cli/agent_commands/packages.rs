@@ -130,3 +130,21 @@ fn a_new_package_runs_and_passes_its_check() {
     let near = hutch.call(&["init", "My Notes", "--in", &scratch]).error();
     assert_eq!(near["fixes"][0]["cmd"], "hutch init my-notes");
 }
+
+#[test]
+fn an_update_to_the_same_package_takes_nothing_away_that_may_be_in_use() {
+    let hutch = Hutch::new();
+    let pin = hutch.line("install packages/todo").result();
+    let folder = hutch.home().join(".local/share/hutch/packages/todo").join(pin["digest"].as_str().unwrap());
+    let component = folder.join("app/app.wasm");
+    let before = std::fs::metadata(&component).unwrap().modified().unwrap();
+    assert_eq!(hutch.line("update packages/todo").status, 0);
+    assert_eq!(std::fs::metadata(&component).unwrap().modified().unwrap(), before, "it was written again");
+    // One that is damaged is replaced.
+    std::fs::write(&component, "another").unwrap();
+    assert_eq!(hutch.line("run todo list").code(), "PACKAGE_CHANGED");
+    assert_eq!(hutch.line("update packages/todo").status, 0);
+    assert_eq!(hutch.line("run todo list").status, 0);
+    let beside: Vec<_> = std::fs::read_dir(folder.parent().unwrap()).unwrap().collect();
+    assert_eq!(beside.len(), 2, "the pin, the package, and nothing else: {beside:?}");
+}

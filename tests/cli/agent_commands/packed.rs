@@ -144,6 +144,14 @@ fn nothing_that_is_there_is_overwritten() {
     let before = everything(&hutch.scratch());
     let output = word(&path);
     assert_eq!(hutch.call(&["pack", "packages/todo", "--output", &output]).code(), "ALREADY_EXISTS");
+    #[cfg(unix)]
+    {
+        // A pipe is not waited at.
+        let pipe = hutch.scratch().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
+        assert_eq!(hutch.call(&["pack", "packages/todo", "--output", &word(&pipe)]).code(), "ALREADY_EXISTS");
+        fs::remove_file(&pipe).unwrap();
+    }
     let inside = hutch.scratch().join("nothing/file");
     assert_eq!(hutch.call(&["pack", "packages/todo", "--output", &word(&inside)]).code(), "NOT_FOUND");
     assert_eq!(hutch.call(&["pack", "packages/todo", "--output", "packages/todo/app/x"]).code(), "USAGE");

@@ -76,6 +76,11 @@ const SAMPLE: &str = "packages/todo";
 const FORWARDED: [&str; 2] = ["ARGUMENTS", "stdin-text"];
 
 pub(super) fn certify(global: &Global, own: &CertifyArguments, output: &Output) -> Result<ExitCode, Fault> {
+    if global.dry_run && own.program.is_some() {
+        let message =
+            "a native program can only be tested by starting it, and nothing keeps it from changing something";
+        return Err(Fault::usage(message));
+    }
     let report = match (&own.program, &own.package, own.own) {
         (Some(program), _, _) => of_program(own, program)?,
         (None, _, true) => of_self()?,

@@ -2,7 +2,7 @@
 
 use crate::arguments::Global;
 use crate::output::{Fault, Output};
-use crate::{human, packages};
+use crate::{human, packages, quote};
 use clap::Args;
 use hutch_model::contract::Failure;
 use hutch_model::diagnostic::{Code, Severity};
@@ -38,7 +38,11 @@ impl ExplainErrorArguments {
 pub(super) fn explain_error(global: &Global, own: &ExplainErrorArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (code, package) = own.parts();
     let (meanings, known) = match package {
-        Some(path) => of_package(global, path, code)?,
+        Some(path) => {
+            // A run of a package can end with the host's codes too.
+            let (own, known) = of_package(global, path, code)?;
+            if own.is_empty() { (of_host(code).0, known) } else { (own, known) }
+        }
         None => of_host(code),
     };
     if meanings.is_empty() {
@@ -46,7 +50,10 @@ pub(super) fn explain_error(global: &Global, own: &ExplainErrorArguments, output
         let report = ErrorReport::new(ErrorCode::NotFound, format!("there is no code {code:?} here"));
         return Err(match near.filter(|near| strsim::osa_distance(near, &code.to_uppercase()) <= 3) {
             Some(near) => report.suggest(format!("did you mean {near}?")).fixed_by(
-                format!("hutch explain-error {near}"),
+                match package {
+                    Some(path) => quote::line(["hutch", "explain-error", near, &path.display().to_string()]),
+                    None => format!("hutch explain-error {near}"),
+                },
                 "explains that code",
                 "none",
             ),

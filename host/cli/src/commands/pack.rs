@@ -126,11 +126,12 @@ fn new_file() -> tempfile::Builder<'static, 'static> {
 }
 
 fn is_same(written: &NamedTempFile, path: &Path) -> io::Result<bool> {
-    let (one, other) = (written.reopen()?, File::open(path)?);
-    let found = other.metadata()?;
+    let (one, found) = (written.reopen()?, path.symlink_metadata()?);
+    // Opening anything else could wait, or follow a link.
     if !found.is_file() || found.len() != one.metadata()?.len() {
         return Ok(false);
     }
+    let other = File::open(path)?;
     let (mut one, mut other) = (BufReader::new(one).bytes(), BufReader::new(other).bytes());
     loop {
         match (one.next().transpose()?, other.next().transpose()?) {

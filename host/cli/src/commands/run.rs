@@ -92,7 +92,7 @@ pub(super) fn tell(
         return Err(report.detail("run", value).into());
     }
     if let Some(report) = bad_end(answer) {
-        return Err(report.into());
+        return Err(report.detail("run", value).into());
     }
     output.answer(command, value, human)?;
     Ok(ExitCode::SUCCESS)

@@ -6,9 +6,10 @@ use crate::invocation::secret_values;
 use crate::output::{Fault, Output};
 use crate::progress;
 use clap::Args;
-use hutch::{EntryName, Verified};
+use hutch::{EntryName, Session, Verified};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::ledger::Sealed;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -22,17 +23,31 @@ pub(crate) struct VerifyArguments {
     all: bool,
     #[command(flatten)]
     instance: InstanceArguments,
-    /// The entry: the beginning of its hash, @ and its number, or last
-    #[arg(value_name = "ENTRY", default_value = "last")]
-    entry: EntryName,
+    /// The entry: the beginning of its hash, @ and its number, or last; the last one with a run if absent
+    #[arg(value_name = "ENTRY")]
+    entry: Option<EntryName>,
+}
+
+/// The last entry with a run.
+fn last_run(session: &Session) -> Result<Option<Sealed>, hutch::Failure> {
+    for sequence in (1..=session.head()?.last.sequence).rev() {
+        let sealed = session.entry(&EntryName::Sequence(sequence))?;
+        if sealed.open().map_err(hutch::Failure::Entry)?.record.outcome.is_some() {
+            return Ok(Some(sealed));
+        }
+    }
+    Ok(None)
 }
 
 pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) -> Result<ExitCode, Fault> {
+    // Looking at what is not there makes nothing.
+    own.instance.open(global)?;
     let (host, package, session) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
-    let entries = match own.all {
-        true => session.entries(1).collect::<Result<Vec<_>, _>>().map_err(hutch::Failure::from)?,
-        false => vec![session.entry(&own.entry)?],
+    let entries = match &own.entry {
+        _ if own.all => session.entries(1).collect::<Result<Vec<_>, _>>().map_err(hutch::Failure::from)?,
+        Some(name) => vec![session.entry(name)?],
+        None => last_run(&session)?.into_iter().collect(),
     };
     let (mut results, mut counts) = (Vec::new(), [0u64; 4]);
     for (done, sealed) in entries.iter().enumerate() {

@@ -142,6 +142,11 @@ impl Package {
         self.source.read_whole(path, &self.bounds)
     }
 
+    /// What it may not be larger than.
+    pub(crate) fn bounds(&self) -> &PackageBounds {
+        &self.bounds
+    }
+
     /// The name of the whole package: of every path and every file's content, in the order of the paths.
     ///
     /// # Errors
