@@ -100,8 +100,8 @@ fn mistake(words: &Words, error: &clap::Error) -> Fault {
     let mut report = ErrorReport::new(ErrorCode::Usage, message);
     let valid = context(ContextKind::ValidValue);
     let near = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
-    let near = near.into_iter().map(context).find(|near| !near.is_empty());
-    let near = near.or_else(|| near_command(&root, &path, &command));
+    let near =
+        near_command(&root, &path, &command).or_else(|| near.into_iter().map(context).find(|near| !near.is_empty()));
     if let Some(near) = near {
         report = report.suggest(format!("did you mean {near}?"));
         // Several are separated by commas; one alone can take the place of what was written.

@@ -135,7 +135,7 @@ fn a_new_package_runs_and_passes_its_check() {
 fn an_update_to_the_same_package_takes_nothing_away_that_may_be_in_use() {
     let hutch = Hutch::new();
     let pin = hutch.line("install packages/todo").result();
-    let folder = hutch.home().join(".local/share/hutch/packages/todo").join(pin["digest"].as_str().unwrap());
+    let folder = hutch.home().join("packages/todo").join(pin["digest"].as_str().unwrap());
     let component = folder.join("app/app.wasm");
     let before = std::fs::metadata(&component).unwrap().modified().unwrap();
     assert_eq!(hutch.line("update packages/todo").status, 0);
