@@ -47,7 +47,8 @@ pub(crate) fn read(max: u32, wait: Duration) -> Result<Vec<Item>, Fault> {
         _ => fault,
     })?;
     if bytes.len() as u64 > BYTES_MAX {
-        return Err(too_many(format!("the batch is longer than {BYTES_MAX} bytes")));
+        let message = format!("the batch is longer than {BYTES_MAX} bytes");
+        return Err(ErrorReport::new(ErrorCode::StdinLimit, message).suggest("send several smaller batches").into());
     }
     let text = String::from_utf8(bytes).map_err(|error| Fault::usage(format!("the batch is no UTF-8: {error}")))?;
     parse(&text, max)

@@ -64,12 +64,14 @@ pub(crate) fn asked(
 /// The launcher that a package has and keeps. It is brought up to this program and this home, unless somebody else changed it.
 pub(crate) fn kept(global: &Global, slug: &Slug, known: &Launcher) -> Result<Planned, Fault> {
     let path = Path::new(&known.path);
-    let fresh = path.symlink_metadata().is_err();
-    let launcher = match fresh || is_there(known) {
+    let fresh = path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    // One that somebody took away stays away where it would now hide another command.
+    let hides = fresh && command_elsewhere(slug, path.parent().unwrap_or(path)).is_some();
+    let launcher = match (fresh || is_there(known)) && !hides {
         true => Launcher { path: known.path.clone(), text: text(global, slug)? },
         false => known.clone(),
     };
-    let write = fresh || launcher != *known;
+    let write = !hides && (fresh || launcher != *known);
     let on_path = path.parent().is_some_and(is_on_path);
     Ok(Planned { launcher, replaced: None, write, fresh, on_path })
 }
@@ -128,7 +130,7 @@ pub(crate) fn take_away(launcher: &Launcher) -> bool {
 }
 
 /// Whether the file is the one that was written.
-fn is_there(launcher: &Launcher) -> bool {
+pub(crate) fn is_there(launcher: &Launcher) -> bool {
     let path = Path::new(&launcher.path);
     let length = launcher.text.len() as u64;
     path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == length)

@@ -153,7 +153,10 @@ fn nothing_that_is_there_is_overwritten() {
         fs::remove_file(&pipe).unwrap();
     }
     let inside = hutch.scratch().join("nothing/file");
-    assert_eq!(hutch.call(&["pack", "packages/todo", "--output", &word(&inside)]).code(), "NOT_FOUND");
+    for flags in [&[][..], &["--dry-run"]] {
+        let pack = |output: &str| hutch.call(&[&["pack", "packages/todo", "--output", output], flags].concat()).code();
+        assert_eq!((pack(&word(&inside)), pack(&output)), ("NOT_FOUND".to_owned(), "ALREADY_EXISTS".to_owned()));
+    }
     assert_eq!(hutch.call(&["pack", "packages/todo", "--output", "packages/todo/app/x"]).code(), "USAGE");
     assert_eq!(everything(&hutch.scratch()), before);
     assert!(!hutch.root().join("packages/todo/app/x").exists());

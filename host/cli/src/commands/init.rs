@@ -57,8 +57,9 @@ pub(super) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
     if folder.symlink_metadata().is_ok() {
         return Err(ErrorReport::new(ErrorCode::AlreadyExists, format!("{} is there already", folder.display())).into());
     }
+    let parent = hutch::package::open_folder(&own.folder).map_err(|error| Fault::file(&own.folder, &error))?;
     if !global.dry_run {
-        write(&own.folder, &slug)?;
+        write(&parent, &own.folder, &slug)?;
     }
     let package = folder.join("package").display().to_string();
     let result = json!({
@@ -73,8 +74,7 @@ pub(super) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(parent: &Path, slug: &Slug) -> Result<(), Fault> {
-    let parent_dir = hutch::package::open_folder(parent).map_err(|error| Fault::file(parent, &error))?;
+fn write(parent_dir: &cap_std::fs::Dir, parent: &Path, slug: &Slug) -> Result<(), Fault> {
     let failed = |error| Fault::file(&parent.join(slug.as_str()), &error);
     // The name itself is made exclusively: of two callers one is told that it is there.
     parent_dir.create_dir(slug.as_str()).map_err(failed)?;

@@ -181,7 +181,8 @@ pub(super) fn remove(global: &Global, own: &RemoveArguments, output: &Output) ->
         let report = ErrorReport::new(error.code(), error.to_string()).suggest("name an installed package");
         Fault::from(report.fixed_by("hutch list", "shows the installed packages", "none"))
     })?;
-    let mut launcher = pin.launcher.as_ref().map(|launcher| launcher.path.clone());
+    let own = pin.launcher.as_ref().filter(|known| launcher::is_there(known));
+    let launcher = own.map(|known| known.path.clone());
     if !global.dry_run {
         if !global.yes {
             let report = ErrorReport::new(ErrorCode::ConfirmationRequired, format!("{slug} would be removed"))
@@ -194,7 +195,6 @@ pub(super) fn remove(global: &Global, own: &RemoveArguments, output: &Output) ->
             && !launcher::take_away(known)
         {
             output.remark(&format!("{} is left as it is: it is not the file that hutch wrote", known.path));
-            launcher = None;
         }
         installed.remove(&slug)?;
     }

@@ -58,9 +58,14 @@ pub(super) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Res
     let digest = package.digest()?;
     let bytes = match global.dry_run {
         true => {
-            let mut counted = Counted(0);
-            write(&package, &mut counted, &path)?;
-            counted.0
+            hutch::package::open_folder(folder).map_err(|error| Fault::file(folder, &error))?;
+            let mut bytes = Vec::new();
+            write(&package, &mut bytes, &path)?;
+            let there = path.symlink_metadata().is_ok_and(|found| found.is_file()).then(|| std::fs::read(&path).ok());
+            if path.symlink_metadata().is_ok() && there.flatten().as_ref() != Some(&bytes) {
+                return Err(is_another(&path));
+            }
+            bytes.len() as u64
         }
         false => keep(&package, folder, &path)?,
     };
@@ -95,16 +100,16 @@ fn keep(package: &Package, folder: &Path, path: &Path) -> Result<u64, Fault> {
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
             match is_same(&error.file, path).map_err(|error| failed(&error))? {
                 true => Ok(bytes),
-                false => Err(ErrorReport::new(
-                    ErrorCode::AlreadyExists,
-                    format!("{} is there already, and is another file", path.display()),
-                )
-                .suggest("remove it, or name another with --output")
-                .into()),
+                false => Err(is_another(path)),
             }
         }
         Err(error) => Err(failed(&error.error)),
     }
+}
+
+fn is_another(path: &Path) -> Fault {
+    let message = format!("{} is there already, and is another file", path.display());
+    ErrorReport::new(ErrorCode::AlreadyExists, message).suggest("remove it, or name another with --output").into()
 }
 
 fn write(package: &Package, to: &mut dyn Write, path: &Path) -> Result<(), Fault> {
@@ -144,18 +149,4 @@ fn is_same(written: &NamedTempFile, path: &Path) -> io::Result<bool> {
 
 fn is_inside(folder: &Path, package: &Path) -> bool {
     folder.canonicalize().is_ok_and(|folder| package.canonicalize().is_ok_and(|package| folder.starts_with(package)))
-}
-
-/// Takes everything and keeps its size.
-struct Counted(u64);
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -203,7 +203,10 @@ fn folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
 fn target(path: &Path, preview: bool) -> Result<Option<cap_std::fs::Dir>, Fault> {
     match path.exists() {
         true => folder(path).map(Some),
-        false if preview => Ok(None),
+        false if preview => {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            folder(parent).map(|_| None)
+        }
         false => {
             std::fs::create_dir(path).map_err(|error| Fault::file(path, &error))?;
             folder(path).map(Some)
