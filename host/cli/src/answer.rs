@@ -68,6 +68,9 @@ impl Output {
         page: &Page,
         human: impl FnOnce(&[Value]) -> String,
     ) -> Result<(), Fault> {
+        if page.ndjson && self.shaping.query.is_some() {
+            return Err(Fault::usage("--ndjson prints every item, so --query has nothing to choose from"));
+        }
         if page.ndjson {
             self.shaping.cleaning.value(&mut result);
             selection::keep(&mut result, &self.shaping.fields).map_err(Fault::usage)?;

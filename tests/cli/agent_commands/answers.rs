@@ -59,6 +59,8 @@ fn every_mistake_is_one_object_with_a_way_out() {
         ("list --query a..b", "USAGE", 2),
         ("list --query nothing", "NOT_FOUND", 20),
         ("check nothing", "PACKAGE_NOT_FOUND", 20),
+        ("issue list --ndjson --query items", "USAGE", 2),
+        ("run --json-input --ndjson --fields index packages/todo", "USAGE", 2),
         ("init some --in nothing", "NOT_FOUND", 20),
         ("init some --in nothing --dry-run", "NOT_FOUND", 20),
         ("certify --program /bin/true --dry-run", "USAGE", 2),

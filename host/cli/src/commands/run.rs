@@ -116,6 +116,11 @@ fn batch(
     own: RunArguments,
     output: &Output,
 ) -> Result<ExitCode, Fault> {
+    if own.ndjson && output.shaping.selects() {
+        return Err(Fault::usage(
+            "--ndjson prints each invocation whole, so --query and --fields have nothing to choose from",
+        ));
+    }
     let items = batch::read(own.batch_max, global.wait)?;
     let total = items.len();
     let word = own.invocation.package.display().to_string();

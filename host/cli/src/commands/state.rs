@@ -268,6 +268,9 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
     let state = session.state_at(own_path.at.as_ref())?;
     let text = own_path.path.as_deref().ok_or_else(|| Fault::usage("name a file, the volume first"))?;
     let path = session.state_path(&state, text)?;
+    if own.raw && (output.shaping.selects() || !output.shaping.cleaning.is_none()) {
+        return Err(Fault::usage("--raw writes the bytes as they are: nothing is selected from them or taken out"));
+    }
     if own.raw {
         return raw(&session, &state, &path);
     }
