@@ -193,7 +193,10 @@ impl<'t> Prober<'t> {
         let good = command.examples.iter().filter(|example| example.succeeds());
         let examples: Vec<_> = good
             .filter_map(|example| {
-                Some((Parts::of_example(&self.description, command, &example.args)?, example.before.clone()))
+                // What an example needs first may change something, which may not be tried on everything.
+                let may_be_made = self.facts.may_change || example.before.is_empty();
+                let parts = Parts::of_example(&self.description, command, &example.args).filter(|_| may_be_made)?;
+                Some((parts, example.before.clone()))
             })
             .collect();
         guesses.splice(1..1, examples);
