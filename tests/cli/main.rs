@@ -19,6 +19,7 @@ mod contract;
 mod determinism;
 mod envelope;
 mod error_codes;
+mod fixes;
 mod grants;
 mod input;
 mod job;

@@ -25,6 +25,7 @@ use crate::commands::state::StateArguments;
 use crate::commands::undo::UndoArguments;
 use crate::commands::validate::ValidateArguments;
 use crate::commands::verify::VerifyArguments;
+use crate::line::CallLine;
 use crate::selection::Path;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use hutch_model::limits::Unit;
@@ -94,6 +95,9 @@ pub(crate) struct Global {
     /// Folder that keeps all instances; HUTCH_HOME, else the platform's data directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
+    /// The line itself, for calls that mend it.
+    #[arg(skip)]
+    pub(crate) line: CallLine,
 }
 
 /// The shape of a line that names no command, or this one: all that reading such a line needs. Making the shape of every command

@@ -3,9 +3,9 @@
 
 use crate::agent::BRIEF;
 use crate::description;
+use crate::line::CallLine;
 use crate::output::{Fault, Format, Output};
-use crate::quote;
-use crate::words::Words;
+use crate::repair;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -13,7 +13,8 @@ use serde_json::json;
 use std::process::ExitCode;
 
 /// Answers what clap did not parse into a command.
-pub(crate) fn answer(words: &Words, error: &clap::Error, output: &Output) -> ExitCode {
+pub(crate) fn answer(line: &CallLine, error: &clap::Error, output: &Output) -> ExitCode {
+    let words = line.words();
     let incomplete = matches!(error.kind(), ErrorKind::MissingSubcommand | ErrorKind::MissingRequiredArgument);
     if incomplete && words.host.iter().any(|word| word == "--brief") {
         return brief(output);
@@ -27,7 +28,7 @@ pub(crate) fn answer(words: &Words, error: &clap::Error, output: &Output) -> Exi
             Format::Human => output.text(env!("CARGO_PKG_VERSION")),
             Format::Json => output.json(&json!({"name": "hutch", "version": env!("CARGO_PKG_VERSION")})),
         },
-        _ => Err(mistake(words, error)),
+        _ => Err(mistake(line, error)),
     };
     match answered {
         Ok(()) => ExitCode::SUCCESS,
@@ -68,7 +69,8 @@ fn path<'w>(root: &clap::Command, words: &'w [String]) -> Vec<&'w str> {
 }
 
 /// One sentence about what is wrong, without clap's layout.
-fn mistake(words: &Words, error: &clap::Error) -> Fault {
+fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
+    let words = line.words();
     let context = |kind| error.get(kind).map(texts).unwrap_or_default();
     let (argument, value) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
     let command = context(ContextKind::InvalidSubcommand);
@@ -107,9 +109,8 @@ fn mistake(words: &Words, error: &clap::Error) -> Fault {
         // Several are separated by commas; one alone can take the place of what was written.
         let wrong = [&command, &value, &argument].into_iter().find(|wrong| words.host.contains(wrong));
         if let Some(wrong) = wrong.filter(|_| !near.contains(", ")) {
-            let right = words.host.iter().skip(1).map(|word| if word == wrong { &near } else { word });
-            let line = quote::line(["hutch"].into_iter().chain(right.chain(&words.guest).map(String::as_str)));
-            report = report.fixed_by(line, "makes the call as it was probably meant", "low");
+            let corrected = line.replacing(wrong, &near);
+            report = repair::fixed(report, corrected, "makes the call as it was probably meant", "low");
         }
     } else if !valid.is_empty() {
         report = report.suggest(format!("use one of: {valid}"));
@@ -121,9 +122,8 @@ fn mistake(words: &Words, error: &clap::Error) -> Fault {
             report = report.detail(name, value);
         }
     }
-    let words: Vec<&str> = ["hutch"].into_iter().chain(path).collect();
-    let help = format!("{} --help", words.join(" "));
-    report.fixed_by(help, "says what can be written there", "none").into()
+    let help = line.elsewhere(path.into_iter().chain(["--help"]));
+    repair::fixed(report, help, "says what can be written there", "none").into()
 }
 
 /// The command of those at `path` that differs least from a word, if it is near.

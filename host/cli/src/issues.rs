@@ -171,5 +171,5 @@ fn number(id: &str) -> Option<u64> {
 
 fn missing(id: &str) -> Fault {
     let report = ErrorReport::new(ErrorCode::NotFound, format!("there is no issue {id:?}"));
-    report.suggest("ids look like is_0001").fixed_by("hutch issue list", "shows all issues", "none").into()
+    report.suggest("name one that hutch issue list shows; ids look like is_0001").into()
 }

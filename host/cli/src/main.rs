@@ -17,6 +17,7 @@ mod input;
 mod invocation;
 mod issues;
 mod launcher;
+mod line;
 mod output;
 mod packages;
 mod pairs;
@@ -31,6 +32,7 @@ mod words;
 use arguments::Arguments;
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
+use line::CallLine;
 use output::{Fault, Format, Output};
 use shaping::Shaping;
 use std::mem::ManuallyDrop;
@@ -47,9 +49,12 @@ fn main() -> ExitCode {
         }
     };
     let Line { command, words, parsed } = Line::read(words);
+    let line = CallLine::new(words.clone(), surroundings::home_variable());
     let mut output = Output::new(Format::asked_for(&words.host), words.host.iter().any(|word| word == "--quiet"));
     match parsed {
-        Ok((arguments, matches)) => {
+        Ok((mut arguments, matches)) => {
+            let home = arguments.global.home.as_ref().map(|home| home.display().to_string());
+            arguments.global.line = line.with_home(home);
             output.shaping = Shaping::of(&arguments.global);
             output.settle(&arguments.global);
             progress::settle(&arguments.global, pairs::is_refused(&matches, "progress"));
@@ -60,7 +65,7 @@ fn main() -> ExitCode {
                 Err(fault) => output.fail(&fault),
             }
         }
-        Err(error) => help::answer(&words, &error, &output),
+        Err(error) => help::answer(&line, &error, &output),
     }
 }
 

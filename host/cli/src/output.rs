@@ -191,7 +191,7 @@ impl Output {
 
     /// Reports a failure on standard error, and gives its exit status.
     pub(crate) fn fail(&self, fault: &Fault) -> ExitCode {
-        let report = explained(fault.report());
+        let report = fault.report();
         let text = match self.format {
             Format::Human => {
                 let mut text = format!("error: {} [{}]\n  {}", report.message, report.code, report.suggestion);
@@ -200,7 +200,7 @@ impl Output {
                 }
                 text
             }
-            Format::Json => serde_json::to_string(&report).unwrap_or_else(|error| error.to_string()),
+            Format::Json => serde_json::to_string(report).unwrap_or_else(|error| error.to_string()),
         };
         progress::make_room();
         // With standard error closed there is nobody to tell; the status still says it.
@@ -208,16 +208,6 @@ impl Output {
             write_all(&mut io::stderr().lock(), &[&for_terminal(text.as_bytes(), io::stderr().is_terminal()), b"\n"]);
         ExitCode::from(report.code.exit_status())
     }
-}
-
-/// With a command that helps, if the report names none: what the code means.
-fn explained(report: &ErrorReport) -> ErrorReport {
-    let report = report.clone();
-    if !report.fixes.is_empty() {
-        return report;
-    }
-    let cmd = format!("hutch explain-error {}", report.code);
-    report.fixed_by(cmd, "says what the code means and what helps", "none")
 }
 
 /// Writes and flushes. A reader that has gone away wants no more: that is no failure.

@@ -4,8 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
+use crate::line::CallLine;
 use crate::output::Fault;
-use crate::{quote, surroundings};
+use crate::{repair, surroundings};
 use hutch::installed::{Installed, InstalledError, Pin};
 use hutch::package::{Checked, Outline, Package, PackageBounds, Source, SourceError, open_folder};
 use hutch_model::contract::ContractFile;
@@ -67,14 +68,15 @@ pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
     let missing = |suggestion: Option<String>| {
         let report = ErrorReport::new(ErrorCode::PackageNotFound, format!("there is no package {}", path.display()));
         let report = match suggestion {
-            Some(slug) => report.suggest(format!("did you mean {slug}?")).fixed_by(
-                format!("hutch show {slug}"),
+            Some(slug) => repair::fixed(
+                report.suggest(format!("did you mean {slug}?")),
+                global.line.elsewhere(["show", &slug]),
                 "shows the package that was probably meant",
                 "none",
             ),
             None => report.suggest("name a folder that holds APP.md, a packed file, or an installed package"),
         };
-        Fault::from(report.fixed_by("hutch list", "shows the installed packages", "none"))
+        Fault::from(repair::fixed(report, global.line.elsewhere(["list"]), "shows the installed packages", "none"))
     };
     let Some(slug) = slug else { return Err(missing(None)) };
     let installed = installed(global)?;
@@ -131,11 +133,11 @@ pub(crate) fn path_of(global: &Global, place: &Place) -> Result<PathBuf, Fault> 
 }
 
 /// A package whose check came to nothing.
-pub(crate) fn refused(path: &Path, diagnostics: &[Diagnostic]) -> Fault {
+pub(crate) fn refused(line: &CallLine, path: &Path, diagnostics: &[Diagnostic]) -> Fault {
     let shown = path.display().to_string();
     let report = ErrorReport::new(ErrorCode::PackageInvalid, format!("{shown} breaks the rules of packages"))
         .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
-    report.fixed_by(quote::line(["hutch", "check", &shown]), "lists every problem", "none").into()
+    repair::fixed(report, line.elsewhere(["check", &shown]), "lists every problem", "none").into()
 }
 
 /// Those of a package whose component may be as large as components are by default.
@@ -155,7 +157,8 @@ pub(crate) fn contract(global: &Global, path: &Path, outline: &Outline) -> Resul
             path.display()
         );
         let report = ErrorReport::new(ErrorCode::NotFound, message).suggest("read its APP.md");
-        report.fixed_by(format!("hutch show {}", path.display()), "shows the text of APP.md", "none").into()
+        let show = global.line.elsewhere(["show", &path.display().to_string()]);
+        repair::fixed(report, show, "shows the text of APP.md", "none").into()
     })
 }
 

@@ -1,41 +1,50 @@
 //! Commands that mend a refused call: added to the library's report here, where it is known how the call was written.
 
+use crate::line::CallLine;
 use crate::output::Fault;
-use crate::quote;
-use hutch::Failure;
-use hutch_model::contract::ArgumentViolation;
+use hutch::{Call, Failure};
+use hutch_model::contract::{ArgumentViolation, ViolationKind};
 use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
 
-/// A failure to invoke `package` with `arguments` by the host's `verb`, with fixes that can be executed as they stand.
-pub(crate) fn explain(failure: &Failure, verb: &str, package: &str, arguments: &[String]) -> Fault {
-    let report = failure.report();
-    let call = |flags: &[&str], arguments: &[String]| {
-        let words = ["hutch", verb].into_iter().chain(flags.iter().copied()).chain([package]);
-        quote::line(words.chain(arguments.iter().map(String::as_str)))
-    };
+/// A failure to invoke `package` as `call` says, with fixes that can be executed as they stand.
+pub(crate) fn explain(failure: &Failure, line: &CallLine, package: &str, call: &Call) -> Fault {
+    let (report, arguments) = (failure.report(), &call.arguments);
     let report = match failure {
         Failure::Arguments { violations } => {
-            let report = match corrected(violations, arguments) {
-                Some(corrected) => {
-                    report.fixed_by(call(&[], &corrected), "makes the call as it was probably meant", "low")
-                }
-                None => report,
-            };
+            let corrected = corrected(violations, arguments).and_then(|by| line.with_arguments(arguments, &by));
+            let report = fixed(report, corrected, "makes the call as it was probably meant", "low");
             let command: Vec<&str> =
                 arguments.iter().take_while(|word| !word.starts_with('-')).take(1).map(String::as_str).collect();
-            let known = violations.iter().all(|one| one.kind != hutch_model::contract::ViolationKind::UnknownCommand);
-            let words = ["hutch", "meta", package].into_iter().chain(command.into_iter().filter(|_| known));
-            report.fixed_by(quote::line(words), "shows what the contract declares", "none")
-        }
-        Failure::Confirmation { .. } => {
-            report.fixed_by(call(&["--yes"], arguments), "makes the call; only after the user agreed to it", "high")
-        }
-        _ if report.code == ErrorCode::Conflict => {
-            report.fixed_by(call(&["--retry", "3"], arguments), "makes the call on the new state", "low")
+            let known = violations.iter().all(|one| one.kind != ViolationKind::UnknownCommand);
+            let words = ["meta", package].into_iter().chain(command.into_iter().filter(|_| known));
+            fixed(report, line.elsewhere(words), "shows what the contract declares", "none")
         }
         _ => report,
     };
-    report.into()
+    again(report, line, call.retries).into()
+}
+
+/// A report of a call that can be made again with one flag more: confirmed, or on the new state if `retries` were too few.
+pub(crate) fn again(report: ErrorReport, line: &CallLine, retries: u32) -> ErrorReport {
+    match report.code {
+        ErrorCode::ConfirmationRequired => {
+            fixed(report, line.with_flag("--yes"), "makes the call; only after the user agreed to it", "high")
+        }
+        ErrorCode::Conflict if line.is_command(&["run", "replay"]) => {
+            let more = retries.saturating_mul(10).max(3).to_string();
+            fixed(report, line.with_option("--retry", &more), "makes the call on the new state", "low")
+        }
+        _ => report,
+    }
+}
+
+/// A report with one more fix, if there is one.
+pub(crate) fn fixed(report: ErrorReport, cmd: Option<String>, effect: &str, risk: &'static str) -> ErrorReport {
+    match cmd {
+        Some(cmd) => report.fixed_by(cmd, effect, risk),
+        None => report,
+    }
 }
 
 /// The arguments with every violation mended, if that is known of each.

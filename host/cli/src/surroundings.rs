@@ -6,6 +6,7 @@
 use crate::arguments::Global;
 use crate::input::{self, Source};
 use crate::invocation::InputArguments;
+use crate::line::HomeVariable;
 use crate::output::Fault;
 use crate::progress;
 use etcetera::BaseStrategy;
@@ -13,6 +14,7 @@ use hutch::Host;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, Work};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,8 +62,20 @@ pub(crate) fn home(global: &Global) -> Result<PathBuf, Fault> {
 
 /// The home, if the command line or HUTCH_HOME names one.
 pub(crate) fn named_home(global: &Global) -> Option<PathBuf> {
-    let environment = || std::env::var_os("HUTCH_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    global.home.clone().or_else(environment)
+    global.home.clone().or_else(|| home_in_environment().map(PathBuf::from))
+}
+
+/// The home that the environment names, as far as a line can name it too.
+pub(crate) fn home_variable() -> HomeVariable {
+    match home_in_environment().map(OsString::into_string) {
+        None => HomeVariable::Absent,
+        Some(Ok(home)) => HomeVariable::Text(home),
+        Some(Err(_)) => HomeVariable::NotText,
+    }
+}
+
+fn home_in_environment() -> Option<OsString> {
+    std::env::var_os("HUTCH_HOME").filter(|home| !home.is_empty())
 }
 
 /// The folder where a person keeps commands of their own.

@@ -4,18 +4,21 @@
 use clap::{Arg, Command};
 
 /// Words in two parts.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Words {
     /// The program's name, its options, a command, its options, and the package if the command takes one.
     pub(crate) host: Vec<String>,
     /// What follows the package.
     pub(crate) guest: Vec<String>,
+    /// How many of the host's words there are up to the command's last one: its options can stand there.
+    pub(crate) named: usize,
 }
 
 impl Words {
     /// Splits words as `command`, built, would read them.
     pub(crate) fn split(words: Vec<String>, command: &Command) -> Words {
         let mut at = command;
+        let mut named = words.len().min(1);
         let mut rest = words.iter().enumerate().skip(1);
         while let Some((place, word)) = rest.next() {
             if word == "--" {
@@ -28,13 +31,14 @@ impl Words {
                 }
             } else if let Some(inner) = at.find_subcommand(word) {
                 at = inner;
+                named = place + 1;
             } else if at.get_positionals().any(Arg::is_trailing_var_arg_set) {
                 let mut host = words;
                 let guest = host.split_off(place + 1);
-                return Words { host, guest };
+                return Words { host, guest, named };
             }
         }
-        Words { host: words, guest: Vec::new() }
+        Words { host: words, guest: Vec::new(), named }
     }
 
     /// The command that words name: the first that is no option of `all`, unbuilt, and no value of one.
@@ -100,26 +104,27 @@ mod tests {
     fn the_package_ends_the_hosts_words() {
         let mut command = Arguments::command();
         command.build();
-        // The part before the bar is the host's.
-        for line in [
-            "hutch run todo | --yes remove td_0001",
-            "hutch run todo | --help",
-            "hutch run todo | -- --human",
-            "hutch run --yes todo | --human --limit fuel=1",
-            "hutch --human run --limit fuel=1 --limit=handles=2 todo | list run check",
-            "hutch --home run run --instance check run | run",
-            "hutch run -h todo | x",
-            "hutch run - | -x",
-            "hutch run -- todo --human x |",
-            "hutch run --frobnicate todo | --yes",
-            "hutch check todo --human |",
-            "hutch --human |",
-            "hutch frobnicate --yes |",
-            "hutch |",
+        // The part before the bar is the host's; the number is that of its words up to the command's name.
+        for (named, line) in [
+            (2, "hutch run todo | --yes remove td_0001"),
+            (2, "hutch run todo | --help"),
+            (2, "hutch run todo | -- --human"),
+            (2, "hutch run --yes todo | --human --limit fuel=1"),
+            (3, "hutch --human run --limit fuel=1 --limit=handles=2 todo | list run check"),
+            (4, "hutch --home run run --instance check run | run"),
+            (2, "hutch run -h todo | x"),
+            (2, "hutch run - | -x"),
+            (2, "hutch run -- todo --human x |"),
+            (2, "hutch run --frobnicate todo | --yes"),
+            (2, "hutch check todo --human |"),
+            (3, "hutch issue list --status open |"),
+            (1, "hutch --human |"),
+            (1, "hutch frobnicate --yes |"),
+            (1, "hutch |"),
         ] {
             let (host, guest) = line.split_once('|').unwrap();
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            let expected = Words { host: words(host), guest: words(guest) };
+            let expected = Words { host: words(host), guest: words(guest), named };
             let all = [words(host), words(guest)].concat();
             assert_eq!(Words::split(all, &command), expected, "{line}");
         }

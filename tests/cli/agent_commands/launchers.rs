@@ -39,7 +39,10 @@ fn a_launcher_runs_the_installed_package_and_no_other() {
     let place = default_place(&hutch);
     assert_eq!(preview["launcher"], json!({"path": word(&place), "on_path": false}));
     assert!(!place.parent().unwrap().exists());
-    let made = hutch.line("install packages/todo --launcher").result();
+    // Only a home that is named is written into it.
+    let home = word(&hutch.home());
+    let install = ["install", "packages/todo", "--launcher"];
+    let made = hutch.call_with(&install, "", &[("HUTCH_HOME", &home)]).result();
     assert_eq!(made["launcher"], preview["launcher"]);
     assert_eq!(hutch.line("list").result()["items"][0]["launcher"], word(&place));
     // Not even where something else has that name, as it has in the launcher's own folder.

@@ -128,7 +128,7 @@ fn a_new_package_runs_and_passes_its_check() {
     assert_eq!(hutch.call(&["run", "--unchecked", package, "nosuch"]).status, 1);
     assert_eq!(hutch.call(&["init", "notes", "--in", &scratch]).code(), "ALREADY_EXISTS");
     let near = hutch.call(&["init", "My Notes", "--in", &scratch]).error();
-    assert_eq!(near["fixes"][0]["cmd"], "hutch init my-notes");
+    assert_eq!(near["fixes"][0]["cmd"], format!("hutch init my-notes --in {scratch}"));
 }
 
 #[test]

@@ -41,7 +41,9 @@ impl Ended {
             assert!(error[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {self:?}");
         }
         assert_eq!(error["error"], true, "{self:?}");
-        assert!(error["fixes"].as_array().is_some_and(|fixes| !fixes.is_empty()), "{self:?}");
+        for fix in error["fixes"].as_array().into_iter().flatten() {
+            assert!(["cmd", "effect", "risk"].iter().all(|field| fix[field].is_string()), "{self:?}");
+        }
         assert_ne!(self.status, 0, "{self:?}");
         error
     }
@@ -81,8 +83,14 @@ impl Hutch {
 
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hutch"));
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::arg0(&mut command, "hutch");
         let cache = std::env::temp_dir().join("hutch-test-cache");
-        command.env_clear().env("HOME", self.home.path()).env("HUTCH_HOME", self.home()).env("XDG_CACHE_HOME", cache);
+        command
+            .env_clear()
+            .env("HOME", self.home.path())
+            .env("XDG_DATA_HOME", self.home.path())
+            .env("XDG_CACHE_HOME", cache);
         command.current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

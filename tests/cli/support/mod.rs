@@ -61,6 +61,9 @@ impl Machine {
         let home = self.path("person");
         std::fs::create_dir_all(&home).expect("a home");
         let mut command = Command::new(HUTCH);
+        // As it is called where it is on PATH: lines that it prints begin with what it was called by.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::arg0(&mut command, "hutch");
         command.env_clear().env("HOME", home).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command.args(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
@@ -206,15 +209,15 @@ pub(crate) struct Fault {
     #[serde(default)]
     pub(crate) details: Map<String, Value>,
     #[serde(default)]
-    fixes: Vec<Fix>,
+    pub(crate) fixes: Vec<Fix>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fix {
-    cmd: String,
+pub(crate) struct Fix {
+    pub(crate) cmd: String,
     effect: String,
-    risk: String,
+    pub(crate) risk: String,
 }
 
 /// What every command of the host answers with. A new field breaks this on purpose.

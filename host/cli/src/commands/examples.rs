@@ -26,7 +26,7 @@ pub(super) fn examples(global: &Global, own: &ExamplesArguments, output: &Output
     let file = packages::contract(global, &own.package, &outline)?;
     let call = place.word();
     let mut items: Vec<Value> = Vec::new();
-    for command in wanted(file.contract(), &own.command, &call)? {
+    for command in wanted(file.contract(), &own.command, &call, &global.line)? {
         items.extend(command.examples.iter().map(|example| {
             let words = ["hutch", "run", &call].into_iter().chain(example.args.iter().map(String::as_str));
             json!({

@@ -2,7 +2,7 @@
 
 use crate::arguments::Global;
 use crate::output::{Fault, Output};
-use crate::{human, packages, quote};
+use crate::{human, packages, repair};
 use clap::Args;
 use hutch_model::contract::Failure;
 use hutch_model::diagnostic::{Code, Severity};
@@ -49,11 +49,9 @@ pub(super) fn explain_error(global: &Global, own: &ExplainErrorArguments, output
         let near = known.iter().min_by_key(|known| strsim::osa_distance(known, &code.to_uppercase()));
         let report = ErrorReport::new(ErrorCode::NotFound, format!("there is no code {code:?} here"));
         return Err(match near.filter(|near| strsim::osa_distance(near, &code.to_uppercase()) <= 3) {
-            Some(near) => report.suggest(format!("did you mean {near}?")).fixed_by(
-                match package {
-                    Some(path) => quote::line(["hutch", "explain-error", near, &path.display().to_string()]),
-                    None => format!("hutch explain-error {near}"),
-                },
+            Some(near) => repair::fixed(
+                report.suggest(format!("did you mean {near}?")),
+                global.line.replacing(code, near),
                 "explains that code",
                 "none",
             ),

@@ -3,8 +3,11 @@
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
 use crate::output::{Fault, Output};
+use crate::repair;
 use clap::Args;
 use hutch::Failure;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
 use hutch_store::Retention;
 use serde_json::json;
@@ -27,7 +30,9 @@ pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<
     let retention = Retention { keep_last: own.keep, newer_than: own.newer_than };
     if !global.yes && !global.dry_run {
         let message = format!("gc drops the states of all but the last {} entries for good", own.keep);
-        return Err(Fault::new(hutch_model::error_code::ErrorCode::ConfirmationRequired, message));
+        let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message)
+            .suggest("ask the user, then repeat the call with --yes");
+        return Err(repair::again(report, &global.line, 0).into());
     }
     let collected = match global.dry_run {
         true => session.store().collectable(&retention),

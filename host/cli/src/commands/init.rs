@@ -5,7 +5,7 @@
 
 use crate::arguments::Global;
 use crate::output::{Fault, Output};
-use crate::{human, quote};
+use crate::{human, quote, repair};
 use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -45,8 +45,9 @@ pub(super) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
     let slug = Slug::parse(&own.name).map_err(|error| {
         let report = ErrorReport::new(ErrorCode::Usage, format!("NAME: {error}"));
         Fault::from(match Slug::derived(&own.name) {
-            Some(near) => report.suggest(format!("did you mean {near}?")).fixed_by(
-                format!("hutch init {near}"),
+            Some(near) => repair::fixed(
+                report.suggest(format!("did you mean {near}?")),
+                global.line.replacing(&own.name, near.as_str()),
                 "makes it under that name",
                 "low",
             ),

@@ -3,7 +3,7 @@
 use crate::arguments::Global;
 use crate::launcher::{self, Planned};
 use crate::output::{Fault, Output};
-use crate::{human, packages, quote, selection::Page, surroundings};
+use crate::{human, packages, repair, selection::Page, surroundings};
 use clap::Args;
 use hutch::package::Package;
 use hutch_model::asks::Asks;
@@ -54,14 +54,16 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     let name = if kind == Kind::Install { "install" } else { "update" };
     let word = own.package.display().to_string();
     let checked = packages::checked(&own.package)?;
-    let Some(package) = checked.package else { return Err(packages::refused(&own.package, &checked.diagnostics)) };
+    let Some(package) = checked.package else {
+        return Err(packages::refused(&global.line, &own.package, &checked.diagnostics));
+    };
     let slug = package.manifest().slug().clone();
     let installed = packages::installed(global)?;
     let before = match (installed.pin(&slug), kind) {
         (Ok(_), Kind::Install) => {
-            let update = quote::line(["hutch", "update", &word]);
             let report = ErrorReport::new(ErrorCode::AlreadyExists, format!("{slug} is installed already"));
-            return Err(report.fixed_by(update, "replaces it; its state stays", "low").into());
+            let update = global.line.with_command("update");
+            return Err(repair::fixed(report, update, "replaces it; its state stays", "low").into());
         }
         (Ok(pin), Kind::Update) => Some(pin),
         (Err(error), Kind::Update) => return Err(error.into()),
@@ -101,9 +103,8 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         )
         .suggest("show the user what it asks for; then grant it with --grant or --yes")
         .detail("asks", plan.get("asks").cloned().unwrap_or_default())
-        .detail("needs_grant", beyond.clone())
-        .fixed_by(quote::line(["hutch", name, &word, "--yes"]), "grants all of it", "high");
-        return Err(report.into());
+        .detail("needs_grant", beyond.clone());
+        return Err(repair::fixed(report, global.line.with_flag("--yes"), "grants all of it", "high").into());
     }
     let source = std::path::absolute(&own.package).unwrap_or_else(|_| own.package.clone());
     let source = source.display().to_string();
@@ -179,16 +180,15 @@ pub(super) fn remove(global: &Global, own: &RemoveArguments, output: &Output) ->
     let installed = packages::installed(global)?;
     let pin = installed.pin(&slug).map_err(|error| {
         let report = ErrorReport::new(error.code(), error.to_string()).suggest("name an installed package");
-        Fault::from(report.fixed_by("hutch list", "shows the installed packages", "none"))
+        Fault::from(repair::fixed(report, global.line.elsewhere(["list"]), "shows the installed packages", "none"))
     })?;
     let own = pin.launcher.as_ref().filter(|known| launcher::is_there(known));
     let launcher = own.map(|known| known.path.clone());
     if !global.dry_run {
         if !global.yes {
             let report = ErrorReport::new(ErrorCode::ConfirmationRequired, format!("{slug} would be removed"))
-                .suggest("ask the user, then repeat the call with --yes")
-                .fixed_by(format!("hutch remove {slug} --yes"), "removes the package; its state stays", "high");
-            return Err(report.into());
+                .suggest("ask the user, then repeat the call with --yes");
+            return Err(repair::again(report, &global.line, 0).into());
         }
         // First, so that what is left of an interrupted call can be removed again.
         if let Some(known) = &pin.launcher

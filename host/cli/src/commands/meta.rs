@@ -1,8 +1,9 @@
 //! `hutch meta`: the resolved contract of a package's commands, versioned by the package.
 
 use crate::arguments::Global;
+use crate::line::CallLine;
 use crate::output::{Fault, Output};
-use crate::{human, packages};
+use crate::{human, packages, repair};
 use clap::{Args, ValueEnum};
 use hutch_model::asks::Asks;
 use hutch_model::contract::{CONTRACT_SCHEMA, Command, Contract};
@@ -37,7 +38,7 @@ pub(super) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Res
     let (outline, place) = packages::outline(global, &own.package)?;
     let file = packages::contract(global, &own.package, &outline)?;
     let contract = file.contract();
-    let wanted = wanted(contract, &own.command, &place.word())?;
+    let wanted = wanted(contract, &own.command, &place.word(), &global.line)?;
     if own.export == Some(Export::Mcp) {
         let only = Contract { commands: wanted.into_iter().cloned().collect(), ..contract.clone() };
         output.answer("meta", json!({"tools": only.tools()}), human::fields)?;
@@ -58,7 +59,12 @@ pub(super) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Res
 }
 
 /// The commands that the words name: all for none.
-pub(super) fn wanted<'c>(contract: &'c Contract, words: &[String], call: &str) -> Result<Vec<&'c Command>, Fault> {
+pub(super) fn wanted<'c>(
+    contract: &'c Contract,
+    words: &[String],
+    call: &str,
+    line: &CallLine,
+) -> Result<Vec<&'c Command>, Fault> {
     let name = words.join(" ");
     let within = |command: &&Command| command.name == name || command.name.starts_with(&format!("{name} "));
     let found: Vec<&Command> = contract.commands.iter().filter(|command| words.is_empty() || within(command)).collect();
@@ -71,8 +77,11 @@ pub(super) fn wanted<'c>(contract: &'c Contract, words: &[String], call: &str) -
     let report = report.suggest(format!("commands are {}", names.collect::<Vec<_>>().join(", ")));
     let near = near.filter(|near| strsim::osa_distance(near, &name) <= 2);
     Err(match near {
-        Some(near) => report.fixed_by(format!("hutch meta {call} {near}"), format!("describes {near}"), "none"),
-        None => report.fixed_by(format!("hutch meta {call}"), "describes all commands", "none"),
+        Some(near) => {
+            let words = ["meta", call].into_iter().chain(near.split(' '));
+            repair::fixed(report, line.elsewhere(words), "describes the command that was probably meant", "none")
+        }
+        None => repair::fixed(report, line.elsewhere(["meta", call]), "describes all commands", "none"),
     }
     .into())
 }

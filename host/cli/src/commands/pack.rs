@@ -36,7 +36,7 @@ pub(super) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Res
     check_described(&surroundings::host(global)?, &mut checked)?;
     let sound = !checked.diagnostics.iter().any(Diagnostic::is_error);
     let Some(package) = checked.package.filter(|_| sound) else {
-        return Err(packages::refused(&own.package, &checked.diagnostics));
+        return Err(packages::refused(&global.line, &own.package, &checked.diagnostics));
     };
     if let Place::Installed(pin) = &place
         && package.digest()? != pin.digest

@@ -29,8 +29,7 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     let package = open_package(global, &invocation.package, component_bytes_max)?;
     let host = surroundings::host(global)?;
     let call = invocation.call(global, &host, &package, 0)?;
-    let answer =
-        host.plan(&package, &call).map_err(|failure| repair::explain(&failure, "plan", &word, &call.arguments))?;
+    let answer = host.plan(&package, &call).map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
     let diffs = volume_diffs(&answer);
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());
     let mut value = kept_value(&answer, &host);

@@ -3,9 +3,9 @@
 use super::instance::InstanceArguments;
 use super::run::{kept_value, tell};
 use crate::arguments::Global;
-use crate::human;
 use crate::invocation::secret_values;
 use crate::output::{Fault, Output};
+use crate::{human, repair};
 use clap::Args;
 use hutch::EntryName;
 use std::process::ExitCode;
@@ -28,6 +28,7 @@ pub(crate) struct ReplayArguments {
 pub(super) fn replay(global: &Global, own: &ReplayArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (host, package, session) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
-    let answer = host.replay(&package, &session, &own.entry, &secrets, global.yes, own.retry)?;
+    let replayed = host.replay(&package, &session, &own.entry, &secrets, global.yes, own.retry);
+    let answer = replayed.map_err(|failure| repair::again(failure.report(), &global.line, own.retry))?;
     tell("replay", &answer, kept_value(&answer, &host), output, human::fields)
 }

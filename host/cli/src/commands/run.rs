@@ -61,8 +61,7 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     own.envelope |= output.shaping.selects();
     let word = own.invocation.package.display().to_string();
     let call = own.invocation.call(global, &host, &package, own.retry)?;
-    let answer =
-        host.run(&package, &call).map_err(|failure| repair::explain(&failure, "run", &word, &call.arguments))?;
+    let answer = host.run(&package, &call).map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
     finish(&answer, own.envelope, output)
 }
 
@@ -139,7 +138,9 @@ fn batch(
         let (run, status, report) = match host.run(package, &call) {
             Ok(answer) => (run_value(&answer), status(&answer), bad_end(&answer).or_else(|| guest_failed(&answer))),
             Err(failure) => {
-                let report = repair::explain(&failure, "run", &word, &call.arguments).report().clone();
+                let mut report = repair::explain(&failure, &global.line, &word, &call).report().clone();
+                // A change of the line would make the invocations before this one again.
+                report.fixes.retain(|fix| fix.risk == "none");
                 (json!({"error": report}), report.code.exit_status(), Some(report))
             }
         };

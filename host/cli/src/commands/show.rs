@@ -34,11 +34,7 @@ pub(super) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Res
         if !manifest.skills().contains(&known) {
             let listed = manifest.skills().iter().map(SkillName::as_str).collect::<Vec<_>>().join(", ");
             let report = ErrorReport::new(ErrorCode::NotFound, format!("the package has no skill {name:?}"));
-            let fix = format!("hutch show {}", place.word());
-            return Err(report
-                .suggest(format!("skills are {listed}"))
-                .fixed_by(fix, "lists its skills", "none")
-                .into());
+            return Err(report.suggest(format!("skills are {listed}")).into());
         }
         let skill = outline.skill(&known)?;
         skills.push(json!({"name": name, "description": skill.description(), "content": skill.body()}));

@@ -30,11 +30,7 @@ pub(super) fn skills(own: &SkillsArguments, output: &Output) -> Result<ExitCode,
             let skill = agent::skill(name).ok_or_else(|| {
                 let known = agent::skill_names().collect::<Vec<_>>().join(", ");
                 let report = ErrorReport::new(ErrorCode::NotFound, format!("there is no skill {name:?}"));
-                Fault::from(report.suggest(format!("skills are {known}")).fixed_by(
-                    "hutch skills",
-                    "lists them",
-                    "none",
-                ))
+                Fault::from(report.suggest(format!("skills are {known}")))
             })?;
             let content = skill.body().trim();
             let result = json!({"name": name, "description": skill.description(), "content": content});
