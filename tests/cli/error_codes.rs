@@ -150,6 +150,10 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.write("home/instances", "x");
             machine.guest(&["--home", "home", &todo(), "list"])
         }
+        "ANSWER_LOST" => {
+            let full = std::fs::File::options().write(true).open("/dev/full").ok()?;
+            Ran::of(machine.hutch(["list"]).stdout(full))
+        }
         "STORE_DAMAGED" => {
             machine.write("person/.local/share/hutch/instances/probe/default/hutch.db", "not a database".repeat(1000));
             machine.probe(&[], &["return-ok"])

@@ -24,6 +24,7 @@ mod grants;
 mod input;
 mod job;
 mod limits;
+mod lost_answers;
 mod one_build;
 mod output;
 #[cfg(unix)]

@@ -1,7 +1,6 @@
 //! Where answers go when nobody listens, when there is no room, and when a person looks.
 
 use crate::support::{Machine, Ran, probe};
-use std::fs::File;
 use std::process::Stdio;
 
 #[test]
@@ -24,16 +23,6 @@ fn closed_standard_error_hides_the_report_and_not_the_status() {
     let mut child = machine.hutch(["run", "missing"]).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stderr.take());
     assert_eq!(child.wait().unwrap().code(), Some(20));
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn an_answer_that_cannot_be_written_is_a_fault_of_the_host() {
-    let machine = Machine::new();
-    let full = || File::options().write(true).open("/dev/full").unwrap();
-    Ran::of(machine.hutch(["run", &probe(), "return-ok"]).stdout(full())).fault("HOST_FAULT", 50);
-    let both = machine.hutch(["run", &probe(), "return-ok"]).stdout(full()).stderr(full()).status().unwrap();
-    assert_eq!(both.code(), Some(50));
 }
 
 #[test]

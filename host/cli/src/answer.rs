@@ -2,7 +2,8 @@
 //! answers through [`Output::answer`] or [`Output::list`]; what a caller selects is selected here, for all of them alike.
 
 use crate::agent;
-use crate::output::{Fault, Format, Output};
+use crate::fault::Fault;
+use crate::output::{Format, Output};
 use crate::selection::{self, Page};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -28,13 +29,13 @@ impl Output {
         human: impl FnOnce(&Value) -> String,
     ) -> Result<(), Fault> {
         self.shaping.cleaning.value(&mut result);
-        selection::keep(&mut result, &self.shaping.fields).map_err(Fault::usage)?;
+        self.keep(&mut result)?;
         if let Some(path) = &self.shaping.query {
             let found = path.find(&result).ok_or_else(|| {
                 let keys = result.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>().join(", "));
                 let suggestion = format!("paths begin in the result, which has: {}", keys.unwrap_or_default());
                 let report = ErrorReport::new(ErrorCode::NotFound, "the answer has nothing at that path");
-                Fault::from(report.suggest(suggestion))
+                self.unanswered(report.suggest(suggestion))
             })?;
             return match (self.format, found) {
                 (Format::Human, Value::String(text)) => self.text(text),
@@ -73,7 +74,7 @@ impl Output {
         }
         if page.ndjson {
             self.shaping.cleaning.value(&mut result);
-            selection::keep(&mut result, &self.shaping.fields).map_err(Fault::usage)?;
+            self.keep(&mut result)?;
             return self.lines(result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default());
         }
         self.answer(command, result, |result| {
@@ -85,6 +86,12 @@ impl Output {
             }
             text
         })
+    }
+
+    /// Keeps the fields that are asked for.
+    fn keep(&self, result: &mut Value) -> Result<(), Fault> {
+        let kept = selection::keep(result, &self.shaping.fields);
+        kept.map_err(|message| self.unanswered(ErrorReport::new(ErrorCode::Usage, message)))
     }
 
     /// Prints values, one a line.

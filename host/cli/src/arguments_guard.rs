@@ -1,7 +1,7 @@
 //! The guardrails for the host's own parameters (rules G2, G3, G8, S4): strict, and there is no flag that waives them. What is
 //! declared as text for people may hold shell syntax. The guest's arguments are judged by the library, as their package says.
 
-use crate::output::Fault;
+use crate::fault::Fault;
 use clap::{Arg, ArgMatches, Command};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;

@@ -1,8 +1,8 @@
 //! Many invocations of one package in one call: read from standard input before the first is made, bounded in number and size
 //! (rules I3, C5, G7). Each is a JSON array of arguments, or an object; one a line, or all in one array or under `items`.
 
+use crate::fault::Fault;
 use crate::input::{self, Source};
-use crate::output::Fault;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;

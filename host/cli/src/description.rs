@@ -27,7 +27,7 @@ pub(crate) const EXIT_STATUSES: [(u8, &str); 15] = [
     (44, "state quota"),
     (45, "guest trapped"),
     (46, "contract broken"),
-    (50, "host fault"),
+    (50, "host fault, or the answer was lost"),
 ];
 
 /// The help of the command at `path` below `root`: of the program itself if `path` is empty.

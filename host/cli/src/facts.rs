@@ -38,7 +38,7 @@ pub(crate) struct Example {
 }
 
 /// The codes that every command can end with.
-pub(crate) const COMMON_ERRORS: [&str; 4] = ["USAGE", "ARGUMENT_REFUSED", "NOT_FOUND", "HOST_FAULT"];
+pub(crate) const COMMON_ERRORS: [&str; 5] = ["USAGE", "ARGUMENT_REFUSED", "NOT_FOUND", "HOST_FAULT", "ANSWER_LOST"];
 
 macro_rules! table {
     ($($path:literal $file:literal;)*) => {

@@ -3,8 +3,9 @@
 
 use crate::agent::BRIEF;
 use crate::description;
+use crate::fault::Fault;
 use crate::line::CallLine;
-use crate::output::{Fault, Format, Output};
+use crate::output::{Format, Output};
 use crate::repair;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hutch_model::error_code::ErrorCode;

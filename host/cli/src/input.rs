@@ -3,7 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::output::Fault;
+use crate::fault::Fault;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use std::fs::File;

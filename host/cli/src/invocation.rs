@@ -1,7 +1,7 @@
 //! Arguments that say how a guest is invoked: shared by every command that invokes one.
 
 use crate::arguments::Global;
-use crate::output::Fault;
+use crate::fault::Fault;
 use crate::surroundings;
 use clap::{Args, ValueEnum};
 use hutch::package::Package;

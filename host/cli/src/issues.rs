@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::output::Fault;
+use crate::fault::Fault;
 use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, OpenOptions};
 use clap::ValueEnum;

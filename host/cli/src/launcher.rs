@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
-use crate::output::Fault;
+use crate::fault::Fault;
 use crate::packages::INSTALLED;
 use crate::{quote, surroundings};
 use hutch::installed::Launcher;

@@ -10,12 +10,15 @@ mod batch;
 mod commands;
 mod description;
 mod diff;
+mod done;
 mod facts;
+mod fault;
 mod help;
 mod human;
 mod input;
 mod invocation;
 mod issues;
+mod known;
 mod launcher;
 mod line;
 mod output;
@@ -32,8 +35,9 @@ mod words;
 use arguments::Arguments;
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
+use fault::Fault;
 use line::CallLine;
-use output::{Fault, Format, Output};
+use output::{Format, Output};
 use shaping::Shaping;
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
@@ -58,7 +62,9 @@ fn main() -> ExitCode {
             output.shaping = Shaping::of(&arguments.global);
             output.settle(&arguments.global);
             progress::settle(&arguments.global, pairs::is_refused(&matches, "progress"));
-            let judged = pairs::check(&command, &matches).and_then(|()| arguments_guard::check(&command, &matches));
+            let judged = pairs::check(&command, &matches)
+                .and_then(|()| arguments_guard::check(&command, &matches))
+                .and_then(|()| known::check(&answers(&arguments, &matches), is_list(&matches), &output.shaping));
             match judged {
                 Ok(()) if arguments.global.brief => help::brief(&output),
                 Ok(()) => commands::run(arguments, &output),
@@ -67,6 +73,25 @@ fn main() -> ExitCode {
         }
         Err(error) => help::answer(&line, &error, &output),
     }
+}
+
+/// The command whose form of answer a line gets: the preview of a run is a plan.
+fn answers(arguments: &Arguments, matches: &clap::ArgMatches) -> String {
+    let mut names = Vec::new();
+    let mut at = matches;
+    while let Some((name, inner)) = at.subcommand() {
+        names.push(name);
+        at = inner;
+    }
+    match names.join(" ").as_str() {
+        "run" if arguments.global.dry_run => "plan".to_owned(),
+        path => path.to_owned(),
+    }
+}
+
+/// Whether a run is asked to make a list of invocations.
+fn is_list(matches: &clap::ArgMatches) -> bool {
+    matches.subcommand_matches("run").is_some_and(|run| run.get_flag("json_input"))
 }
 
 /// A command line and what it was read by.

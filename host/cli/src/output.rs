@@ -4,17 +4,16 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
+use crate::done::Done;
+use crate::fault::Fault;
 use crate::progress;
 use crate::shaping::Shaping;
-use hutch::Failure;
-use hutch::installed::InstalledError;
-use hutch::package::PackageError;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 /// For whom.
@@ -47,93 +46,13 @@ pub(crate) struct Output {
     /// Whether answers are about what would be done.
     pub(crate) preview: bool,
     quiet: bool,
-}
-
-/// A failure to report. It decides the exit status.
-#[derive(Debug)]
-pub(crate) struct Fault(Box<ErrorReport>);
-
-impl Fault {
-    /// A failure with its code's own suggestion.
-    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Fault {
-        ErrorReport::new(code, message).into()
-    }
-
-    /// There is no package at a path.
-    pub(crate) fn no_package(path: &Path, reason: &str) -> Fault {
-        Fault::new(ErrorCode::PackageNotFound, format!("{}: {reason}", path.display()))
-    }
-
-    /// A mistake on the command line.
-    pub(crate) fn usage(message: impl Into<String>) -> Fault {
-        ErrorReport::new(ErrorCode::Usage, message).into()
-    }
-
-    /// The host's own failure.
-    pub(crate) fn host(message: impl Into<String>) -> Fault {
-        ErrorReport::new(ErrorCode::HostFault, message).into()
-    }
-
-    /// A file or folder that the operator named can't be opened or written. Who named the wrong kind of thing can name another;
-    /// what else the system refuses is the host's failure.
-    pub(crate) fn file(path: &Path, error: &io::Error) -> Fault {
-        use io::ErrorKind::{InvalidFilename, InvalidInput, IsADirectory, NotADirectory};
-        let (code, suggestion) = match error.kind() {
-            io::ErrorKind::NotFound => (ErrorCode::NotFound, "name one that is there"),
-            io::ErrorKind::PermissionDenied => (ErrorCode::PermissionDenied, "name one that you may use"),
-            NotADirectory => (ErrorCode::Usage, "name a folder"),
-            IsADirectory | InvalidInput | InvalidFilename => (ErrorCode::Usage, "name a file"),
-            _ => (ErrorCode::HostFault, ErrorCode::HostFault.fix()),
-        };
-        ErrorReport::new(code, format!("{}: {error}", path.display())).suggest(suggestion).into()
-    }
-
-    /// A file that the operator named can't be read, whatever the reason: another one may be.
-    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Fault {
-        let code = match error.kind() {
-            io::ErrorKind::NotFound => ErrorCode::NotFound,
-            io::ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
-            _ => ErrorCode::Usage,
-        };
-        ErrorReport::new(code, format!("{}: {error}", path.display())).suggest("name a file that can be read").into()
-    }
-
-    /// The report.
-    pub(crate) fn report(&self) -> &ErrorReport {
-        &self.0
-    }
-}
-
-impl From<ErrorReport> for Fault {
-    fn from(report: ErrorReport) -> Fault {
-        Fault(Box::new(report))
-    }
-}
-
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Fault {
-        failure.report().into()
-    }
-}
-
-impl From<InstalledError> for Fault {
-    fn from(error: InstalledError) -> Fault {
-        match error {
-            InstalledError::Package(error) => error.into(),
-            error => ErrorReport::new(error.code(), error.to_string()).into(),
-        }
-    }
-}
-
-impl From<PackageError> for Fault {
-    fn from(error: PackageError) -> Fault {
-        Failure::from(error).into()
-    }
+    /// What the call has done by now.
+    done: RefCell<Option<Done>>,
 }
 
 impl Output {
     pub(crate) fn new(format: Format, quiet: bool) -> Output {
-        Output { format, shaping: Shaping::default(), preview: false, quiet }
+        Output { format, shaping: Shaping::default(), preview: false, quiet, done: RefCell::new(None) }
     }
 
     /// For whom, and how loud, now that the line is parsed: a guest's own words no longer count.
@@ -152,33 +71,59 @@ impl Output {
             true => serde_json::to_string_pretty(value),
             false => serde_json::to_string(value),
         };
-        let text = text.map_err(|error| Fault::host(format!("the answer is no JSON: {error}")))?;
+        let text = text.map_err(|error| self.unanswered(answer_lost(&error)))?;
         self.text(&text)
     }
 
     /// Prints a text for people, and ends its line.
     pub(crate) fn text(&self, text: &str) -> Result<(), Fault> {
         let terminal = io::stdout().is_terminal();
-        write_all(&mut io::stdout().lock(), &[&for_terminal(text.trim_end().as_bytes(), terminal), b"\n"])
+        self.write(&mut io::stdout().lock(), &[&for_terminal(text.trim_end().as_bytes(), terminal), b"\n"])
+    }
+
+    /// Remembers what the call has done, for an answer that gets lost from here on. A preview does nothing.
+    pub(crate) fn done(&self, done: Done) {
+        if !self.preview {
+            self.done.replace(Some(done));
+        }
+    }
+
+    /// There is no answer, whatever the call did: the report says what of that stays.
+    pub(crate) fn unanswered(&self, report: ErrorReport) -> Fault {
+        match self.done.borrow().as_ref() {
+            Some(done) => done.told(report).into(),
+            None => report.detail("kept", false).into(),
+        }
+    }
+
+    /// Writes and flushes. A reader that has gone away wants no more: that is no failure, unless it can't know what was changed.
+    pub(crate) fn write(&self, stream: &mut dyn Write, parts: &[&[u8]]) -> Result<(), Fault> {
+        progress::make_room();
+        let written = parts.iter().try_for_each(|part| stream.write_all(part)).and_then(|()| stream.flush());
+        let matters = |error: &io::Error| {
+            error.kind() != io::ErrorKind::BrokenPipe || self.done.borrow().as_ref().is_some_and(|done| done.changed)
+        };
+        match written {
+            Err(error) if matters(&error) => Err(self.unanswered(answer_lost(&error))),
+            _ => Ok(()),
+        }
     }
 
     /// Prints what a guest wrote: unchanged, unless a person would see it directly.
     pub(crate) fn guest(&self, stdout: &[u8], stderr: &[u8]) -> Result<(), Fault> {
         let (mut out, mut err) = (io::stdout(), io::stderr());
         let (seen_out, seen_err) = (out.is_terminal(), err.is_terminal());
-        write_all(&mut err, &[&for_terminal(&self.shaping.cleaning.bytes(stderr), seen_err)])?;
-        write_all(&mut out, &[&for_terminal(&self.shaping.cleaning.bytes(stdout), seen_out)])
+        let remarks = self.write(&mut err, &[&for_terminal(&self.shaping.cleaning.bytes(stderr), seen_err)]);
+        // The answer matters more: it is written also where its remarks could not be.
+        self.write(&mut out, &[&for_terminal(&self.shaping.cleaning.bytes(stdout), seen_out)]).and(remarks)
     }
 
     /// Prints a remark on standard error, unless asked to be quiet.
     pub(crate) fn remark(&self, text: &str) {
         if !self.quiet {
             progress::make_room();
-            // A remark that can't be printed is not worth failing for.
-            let _ = write_all(
-                &mut io::stderr().lock(),
-                &[&for_terminal(text.as_bytes(), io::stderr().is_terminal()), b"\n"],
-            );
+            // One that can't be printed is not worth failing for.
+            say(text);
         }
     }
 
@@ -204,21 +149,20 @@ impl Output {
         };
         progress::make_room();
         // With standard error closed there is nobody to tell; the status still says it.
-        let _ =
-            write_all(&mut io::stderr().lock(), &[&for_terminal(text.as_bytes(), io::stderr().is_terminal()), b"\n"]);
-        ExitCode::from(report.code.exit_status())
+        say(&text);
+        ExitCode::from(fault.status())
     }
 }
 
-/// Writes and flushes. A reader that has gone away wants no more: that is no failure.
-fn write_all(stream: &mut dyn Write, parts: &[&[u8]]) -> Result<(), Fault> {
-    progress::make_room();
-    let written = parts.iter().try_for_each(|part| stream.write_all(part)).and_then(|()| stream.flush());
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Fault::host(format!("the answer can't be written: {error}"))),
-        Ok(()) => Ok(()),
-    }
+/// Writes a line on standard error, if there is anybody to read it.
+fn say(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let text = for_terminal(text.as_bytes(), stderr.is_terminal());
+    let _ = stderr.write_all(&text).and_then(|()| stderr.write_all(b"\n"));
+}
+
+fn answer_lost(error: &impl std::fmt::Display) -> ErrorReport {
+    ErrorReport::new(ErrorCode::AnswerLost, format!("the answer can't be written: {error}"))
 }
 
 /// Without control characters, which could rewrite what a person sees.

@@ -4,8 +4,8 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
+use crate::fault::Fault;
 use crate::line::CallLine;
-use crate::output::Fault;
 use crate::{repair, surroundings};
 use hutch::installed::{Installed, InstalledError, Pin};
 use hutch::package::{Checked, Outline, Package, PackageBounds, Source, SourceError, open_folder};

@@ -1,7 +1,7 @@
 //! `--no-x` for every `--x` that takes no value (rule I6), so that a caller can say which of the two it means. Made from the
 //! command line's shape, not written down: a new flag has its opposite at once.
 
-use crate::output::Fault;
+use crate::fault::Fault;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;

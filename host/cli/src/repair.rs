@@ -1,7 +1,7 @@
 //! Commands that mend a refused call: added to the library's report here, where it is known how the call was written.
 
+use crate::fault::Fault;
 use crate::line::CallLine;
-use crate::output::Fault;
 use hutch::{Call, Failure};
 use hutch_model::contract::{ArgumentViolation, ViolationKind};
 use hutch_model::error_code::ErrorCode;

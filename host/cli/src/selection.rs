@@ -35,7 +35,7 @@ impl Page {
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+pub(crate) enum Step {
     Key(String),
     Index(usize),
 }
@@ -67,6 +67,11 @@ impl std::str::FromStr for Path {
 }
 
 impl Path {
+    /// Its parts, the outermost first.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
     /// The value that stands there.
     pub(crate) fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(value, |value, step| match step {

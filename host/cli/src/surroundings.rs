@@ -4,10 +4,10 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
+use crate::fault::Fault;
 use crate::input::{self, Source};
 use crate::invocation::InputArguments;
 use crate::line::HomeVariable;
-use crate::output::Fault;
 use crate::progress;
 use etcetera::BaseStrategy;
 use hutch::Host;

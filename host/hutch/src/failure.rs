@@ -201,6 +201,10 @@ impl Failure {
                 report.detail("plan", *sequence).detail("differences", differences.clone())
             }
             Failure::Chain(error) => report.detail("sequence", error.sequence()),
+            Failure::Describe(_) | Failure::Run(_) => report.detail("kept", false),
+            Failure::Mount { .. } => report.detail("kept", false).suggest(
+                "the state is not kept; look into the granted folder, which may hold a part of the changes, then repeat",
+            ),
             _ => report,
         }
     }

@@ -67,12 +67,44 @@ codes! {
     FolderDepthLimit "FOLDER_DEPTH_LIMIT" 44 "the guest was refused folders nested more deeply than folder_depth" "nest less, or raise --limit folder_depth";
     GuestTrapped "GUEST_TRAPPED" 45 "the guest stopped on an instruction it may not carry out" "report it to the package's author with the trap's name";
     ContractViolation "CONTRACT_VIOLATION" 46 "the guest exited with 0 but did not print exactly one JSON document" "report it to the package's author, or pass --contract any for human-readable output";
-    HostFault "HOST_FAULT" 50 "the host failed; nothing was changed" "repeat; if it stays, report it with the message";
+    HostFault "HOST_FAULT" 50 "the host failed" "look with hutch ledger last whether the call was kept, then repeat it if it was not; if it stays, report it with the message";
+    AnswerLost "ANSWER_LOST" 50 "the answer could not be written to the end; what the call did stays done" "make room where the answer goes, then repeat the call";
     StoreDamaged "STORE_DAMAGED" 50 "stored state does not match its digest or its schema" "restore the instance from a copy";
     StoreTooNew "STORE_TOO_NEW" 50 "the state was written by a newer version of hutch" "use that version or a later one";
 }
 
+/// What a code says about the state that the failed call works on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// Nothing of what it did is kept.
+    No,
+    /// The failure may have come after the state was kept: `details.kept` says so, and where it is absent nothing is kept.
+    Told,
+    /// The host could not find out, unless there is a `details.kept`.
+    Unknown,
+}
+
+impl Kept {
+    /// As printed.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Kept::No => "no",
+            Kept::Told => "as details.kept says",
+            Kept::Unknown => "unknown",
+        }
+    }
+}
+
 impl ErrorCode {
+    /// Whether a call that ends with this code may have changed the state.
+    pub const fn kept(self) -> Kept {
+        match self {
+            ErrorCode::AnswerLost | ErrorCode::NotFound => Kept::Told,
+            ErrorCode::HostFault => Kept::Unknown,
+            _ => Kept::No,
+        }
+    }
+
     /// The code with this text.
     pub fn from_text(text: &str) -> Option<ErrorCode> {
         ErrorCode::ALL.iter().copied().find(|code| code.text() == text)

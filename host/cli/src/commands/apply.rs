@@ -3,8 +3,10 @@
 use super::instance::InstanceArguments;
 use super::run::{kept_value, tell};
 use crate::arguments::Global;
+use crate::done::Done;
+use crate::fault::Fault;
 use crate::invocation::secret_values;
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::{human, surroundings};
 use clap::Args;
 use hutch::EntryName;
@@ -26,5 +28,6 @@ pub(super) fn apply(global: &Global, own: &ApplyArguments, output: &Output) -> R
     let (host, package, _) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
     let answer = host.apply(&package, &own.instance.instance, &own.plan, &secrets, surroundings::now())?;
+    output.done(Done::run(&answer, own.instance.show(global, &answer.entry)));
     tell("apply", &answer, kept_value(&answer, &host), output, human::fields)
 }

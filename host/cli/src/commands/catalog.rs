@@ -3,7 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
-use crate::output::{Fault, Output};
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::packages::{self, Place};
 use crate::{human, selection::Page};
 use clap::Args;

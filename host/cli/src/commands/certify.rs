@@ -4,7 +4,8 @@
 
 use super::open_package;
 use crate::arguments::Global;
-use crate::output::{Fault, Format, Output};
+use crate::fault::Fault;
+use crate::output::{Format, Output};
 use crate::{human, surroundings};
 use clap::{Args, ValueEnum};
 use hutch_certify::report::Report;

@@ -1,7 +1,8 @@
 //! `hutch check`: all problems of a package at once.
 
 use crate::arguments::Global;
-use crate::output::{Fault, Format, Output};
+use crate::fault::Fault;
+use crate::output::{Format, Output};
 use crate::{packages, surroundings};
 use clap::Args;
 use hutch::check_described;

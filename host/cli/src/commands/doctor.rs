@@ -3,7 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
-use crate::output::{Fault, Output};
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::{human, issues::Issues, packages, surroundings};
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;

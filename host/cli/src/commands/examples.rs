@@ -2,7 +2,8 @@
 
 use super::meta::wanted;
 use crate::arguments::Global;
-use crate::output::{Fault, Output};
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::{human, packages, quote, selection::Page};
 use clap::Args;
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! `hutch explain-error`: what a code means and what helps. Codes of the host, of `check`, and those that a package declares.
 
 use crate::arguments::Global;
-use crate::output::{Fault, Output};
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::{human, packages, repair};
 use clap::Args;
 use hutch_model::contract::Failure;
@@ -71,7 +72,7 @@ fn of_host(code: &str) -> (Vec<Value>, Vec<String>) {
             "exit_status": code.exit_status(),
             "fix": code.fix(),
             "retry": retry(code),
-            "state_kept": false,
+            "state_kept": code.kept().text(),
         })
     });
     let check = Code::from_text(code).map(|code| {
@@ -92,7 +93,9 @@ fn of_host(code: &str) -> (Vec<Value>, Vec<String>) {
 fn retry(code: ErrorCode) -> &'static str {
     match (code, code.exit_status()) {
         (ErrorCode::Conflict | ErrorCode::InstanceBusy, _) => "at once, on the new state",
-        (ErrorCode::WallTimeLimit | ErrorCode::HostFault, _) => "once; it may have been the machine",
+        (ErrorCode::WallTimeLimit, _) => "once; it may have been the machine",
+        (ErrorCode::HostFault, _) => "once, if it was not kept; it may have been the machine",
+        (ErrorCode::AnswerLost, _) => "only if details.kept is false",
         (ErrorCode::StdinTimeLimit, _) => "when standard input is written and closed in time",
         (ErrorCode::ConfirmationRequired, _) => "with --yes, after the user agreed",
         (_, 40..=44) => "with less work or a higher limit; it ends the same way otherwise",

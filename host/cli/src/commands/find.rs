@@ -2,7 +2,8 @@
 
 use super::catalog::outlines;
 use crate::arguments::Global;
-use crate::output::{Fault, Output};
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::{human, selection::Page};
 use clap::Args;
 use hutch::find;

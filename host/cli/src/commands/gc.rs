@@ -2,7 +2,9 @@
 
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
-use crate::output::{Fault, Output};
+use crate::done::Done;
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::repair;
 use clap::Args;
 use hutch::Failure;
@@ -39,6 +41,7 @@ pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<
         false => session.store().collect(&retention),
     };
     let collected = collected.map_err(Failure::from)?;
+    output.done(Done::changed(None));
     let value = json!({
         "objects": collected.objects,
         "bytes": collected.bytes,

@@ -4,7 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
-use crate::output::{Fault, Output};
+use crate::done::Done;
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::{human, quote, repair};
 use clap::Args;
 use hutch_model::error_code::ErrorCode;
@@ -63,6 +65,7 @@ pub(super) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
         write(&parent, &own.folder, &slug)?;
     }
     let package = folder.join("package").display().to_string();
+    output.done(Done::changed(global.line.elsewhere(["check", &package])));
     let result = json!({
         "slug": slug.as_str(),
         "package": package,

@@ -1,8 +1,10 @@
 //! `hutch install`, `list`, `update` and `remove`: packages that have a home. What a package asks for is shown before it is granted.
 
 use crate::arguments::Global;
+use crate::done::Done;
+use crate::fault::Fault;
 use crate::launcher::{self, Planned};
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::{human, packages, repair, selection::Page, surroundings};
 use clap::Args;
 use hutch::package::Package;
@@ -116,6 +118,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     let done = installed.install(&package, &source, surroundings::now(), remembered, kind == Kind::Update);
     let pin = done.inspect_err(|_| launcher.iter().for_each(Planned::take_back))?;
     launcher.iter().for_each(Planned::finish);
+    output.done(Done::changed(global.line.elsewhere(["list"])));
     let result = with(
         plan,
         [("dry_run", false.into()), ("digest", pin.digest.to_string().into()), ("source", pin.source.into())],
@@ -197,6 +200,7 @@ pub(super) fn remove(global: &Global, own: &RemoveArguments, output: &Output) ->
             output.remark(&format!("{} is left as it is: it is not the file that hutch wrote", known.path));
         }
         installed.remove(&slug)?;
+        output.done(Done::changed(global.line.elsewhere(["list"])));
     }
     let (state, dry_run) = ("kept", global.dry_run);
     let result =

@@ -4,11 +4,13 @@
 
 use super::open_package;
 use crate::arguments::Global;
-use crate::output::Fault;
+use crate::done::show_entry;
+use crate::fault::Fault;
 use crate::{packages, surroundings};
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Host, Session};
+use hutch_model::ledger::Pin;
 use hutch_model::limits::Limits;
 use hutch_model::names::Slug;
 use hutch_store::InstanceName;
@@ -31,6 +33,11 @@ impl InstanceArguments {
         let host = surroundings::host(global)?;
         let slug = slug(global, &self.package)?;
         Ok((host.open_existing(&slug, &self.instance, surroundings::now())?, Limits::default()))
+    }
+
+    /// The line that shows an entry of its ledger.
+    pub(crate) fn show(&self, global: &Global, entry: &Pin) -> Option<String> {
+        show_entry(&global.line, &self.package.display().to_string(), &self.instance, entry)
     }
 
     /// Opens the package and its instance.

@@ -1,8 +1,10 @@
 //! `hutch issue`: feedback about this program and the packages it runs.
 
 use crate::arguments::Global;
+use crate::done::Done;
+use crate::fault::Fault;
 use crate::issues::{Issue, Issues, Kind, Status};
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::{human, selection::Page, surroundings};
 use clap::{Args, Subcommand};
 use hutch_model::redact;
@@ -96,6 +98,7 @@ fn create(global: &Global, own: CreateArguments, issues: &Issues, output: &Outpu
         updated_at: now,
     };
     let issue = if global.dry_run { issue } else { issues.create(issue)? };
+    output.done(done(global, &issue));
     answer("issue create", &issue, output)
 }
 
@@ -136,9 +139,14 @@ fn transition(
         issue.updated_at = surroundings::now();
         if !global.dry_run {
             issues.replace(&issue)?;
+            output.done(done(global, &issue));
         }
     }
     answer(command, &issue, output)
+}
+
+fn done(global: &Global, issue: &Issue) -> Done {
+    Done::changed(global.line.elsewhere(["issue", "show", &issue.id]))
 }
 
 fn answer(command: &str, issue: &Issue, output: &Output) -> Result<ExitCode, Fault> {

@@ -2,8 +2,9 @@
 
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
+use crate::fault::Fault;
 use crate::human;
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::selection::Page;
 use clap::{Args, Subcommand};
 use hutch::{EntryName, Failure, Session};

@@ -1,6 +1,7 @@
 //! `hutch mcp`: this program's own commands as tools of the Model Context Protocol.
 
-use crate::output::{Fault, Output};
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::{arguments, description, human};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;

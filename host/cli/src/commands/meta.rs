@@ -1,8 +1,9 @@
 //! `hutch meta`: the resolved contract of a package's commands, versioned by the package.
 
 use crate::arguments::Global;
+use crate::fault::Fault;
 use crate::line::CallLine;
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::{human, packages, repair};
 use clap::{Args, ValueEnum};
 use hutch_model::asks::Asks;

@@ -29,8 +29,9 @@ pub(crate) mod validate;
 pub(crate) mod verify;
 
 use crate::arguments::{Arguments, Command, Global};
+use crate::fault::Fault;
 use crate::input::{self, Source};
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::packages;
 use crate::progress;
 use hutch::package::Package;

@@ -3,7 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
-use crate::output::{Fault, Output};
+use crate::done::Done;
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::packages::{self, Place};
 use crate::{human, surroundings};
 use clap::Args;
@@ -69,6 +71,7 @@ pub(super) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Res
         }
         false => keep(&package, folder, &path)?,
     };
+    output.done(Done::changed(global.line.elsewhere(["check", &path.display().to_string()])));
     let result = json!({
         "slug": manifest.slug().as_str(),
         "version": manifest.version().to_string(),

@@ -3,8 +3,10 @@
 use super::instance::InstanceArguments;
 use super::run::{kept_value, tell};
 use crate::arguments::Global;
+use crate::done::Done;
+use crate::fault::Fault;
 use crate::invocation::secret_values;
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::{human, repair};
 use clap::Args;
 use hutch::EntryName;
@@ -30,5 +32,6 @@ pub(super) fn replay(global: &Global, own: &ReplayArguments, output: &Output) ->
     let secrets = secret_values(&own.secrets)?;
     let replayed = host.replay(&package, &session, &own.entry, &secrets, global.yes, own.retry);
     let answer = replayed.map_err(|failure| repair::again(failure.report(), &global.line, own.retry))?;
+    output.done(Done::run(&answer, own.instance.show(global, &answer.entry)));
     tell("replay", &answer, kept_value(&answer, &host), output, human::fields)
 }

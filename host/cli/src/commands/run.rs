@@ -3,8 +3,10 @@
 use super::open_package;
 use super::plan::preview;
 use crate::arguments::Global;
+use crate::done::{Done, show_entry};
+use crate::fault::Fault;
 use crate::invocation::InvocationArguments;
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::{batch, human, progress, repair, surroundings};
 use clap::Args;
 use hutch::package::Package;
@@ -62,6 +64,7 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     let word = own.invocation.package.display().to_string();
     let call = own.invocation.call(global, &host, &package, own.retry)?;
     let answer = host.run(&package, &call).map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
+    output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
     finish(&answer, own.envelope, output)
 }
 
@@ -69,7 +72,14 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
 fn finish(answer: &Answer, envelope: bool, output: &Output) -> Result<ExitCode, Fault> {
     output.behind(answer.behind.as_deref());
     if envelope {
-        output.answer_as(answer.verdict == Verdict::Good, "run", run_value(answer), human::fields)?;
+        let good = answer.verdict == Verdict::Good;
+        output.answer_as(good, "run", run_value(answer), human::fields).map_err(|fault| match failure_of(answer) {
+            // What was asked for is not there because the run failed: that is what has to be said.
+            Some(report) if fault.report().code == ErrorCode::NotFound => {
+                output.unanswered(report).ending_with(status(answer))
+            }
+            _ => fault,
+        })?;
     } else if let Some(report) = bad_end(answer) {
         return Err(report.into());
     } else {
@@ -87,10 +97,7 @@ pub(super) fn tell(
     human: impl FnOnce(&Value) -> String,
 ) -> Result<ExitCode, Fault> {
     output.behind(answer.behind.as_deref());
-    if let Some(report) = guest_failed(answer) {
-        return Err(report.detail("run", value).into());
-    }
-    if let Some(report) = bad_end(answer) {
+    if let Some(report) = failure_of(answer) {
         return Err(report.detail("run", value).into());
     }
     output.answer(command, value, human)?;
@@ -125,7 +132,7 @@ fn batch(
     let word = own.invocation.package.display().to_string();
     let (now, seed) = (own.invocation.now, own.invocation.seed);
     let call = own.invocation.call(global, host, package, own.retry)?;
-    let (mut done, mut failed) = (Vec::new(), None);
+    let (mut done, mut failed, mut kept) = (Vec::new(), None, 0_usize);
     let _step = progress::during("run");
     for (at, item) in items.into_iter().enumerate() {
         progress::at(at, total);
@@ -136,7 +143,13 @@ fn batch(
         call.stdin = item.stdin.into_bytes();
         call.arguments.extend(item.arguments);
         let (run, status, report) = match host.run(package, &call) {
-            Ok(answer) => (run_value(&answer), status(&answer), bad_end(&answer).or_else(|| guest_failed(&answer))),
+            Ok(answer) => {
+                if answer.kept {
+                    kept += 1;
+                    output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
+                }
+                (run_value(&answer), status(&answer), failure_of(&answer))
+            }
             Err(failure) => {
                 let mut report = repair::explain(&failure, &global.line, &word, &call).report().clone();
                 // A change of the line would make the invocations before this one again.
@@ -158,7 +171,11 @@ fn batch(
     }
     if let Some((at, mut report)) = failed {
         report.message = format!("invocation {at} of {total}: {}", report.message);
-        let mut report = report.detail("index", at).detail("total", total);
+        if kept > 0 {
+            report.suggestion = format!("{kept} invocations of the list are kept: send only the others again, mended");
+        }
+        let mut report =
+            report.detail("index", at).detail("total", total).detail("kept", kept > 0).detail("items_kept", kept);
         if !own.ndjson {
             report = report.detail("items", done);
         }
@@ -172,6 +189,11 @@ fn batch(
         })?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The host's report about a run that is not good.
+fn failure_of(answer: &Answer) -> Option<ErrorReport> {
+    bad_end(answer).or_else(|| guest_failed(answer))
 }
 
 /// The host's report about a guest that ended with a failure of its own.

@@ -1,7 +1,8 @@
 //! `hutch completions` and `hutch man`: what a shell and `man` read, made from the same shape as the parser.
 
 use crate::arguments;
-use crate::output::{Fault, Format, Output};
+use crate::fault::Fault;
+use crate::output::{Format, Output};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::process::ExitCode;

@@ -1,7 +1,8 @@
 //! `hutch show`: a package activated: the text of its `APP.md`, and skills that are asked for (the second tier of disclosure).
 
 use crate::arguments::Global;
-use crate::output::{Fault, Output};
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::packages;
 use clap::Args;
 use hutch_model::asks::Asks;

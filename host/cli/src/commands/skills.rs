@@ -1,7 +1,8 @@
 //! `hutch skills`: what this program teaches an agent about itself.
 
 use crate::agent;
-use crate::output::{Fault, Output};
+use crate::fault::Fault;
+use crate::output::Output;
 use crate::{human, selection::Page};
 use clap::Args;
 use hutch_model::error_code::ErrorCode;

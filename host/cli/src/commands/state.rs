@@ -3,8 +3,10 @@
 use super::instance::InstanceArguments;
 use super::undo::{entry_value, say_moved};
 use crate::arguments::Global;
+use crate::done::Done;
+use crate::fault::Fault;
 use crate::human;
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::progress;
 use crate::selection::Page;
 use clap::{Args, Subcommand};
@@ -18,7 +20,6 @@ use hutch_model::snapshot::{Node, PathChange};
 use hutch_store::VolumeName;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -139,6 +140,7 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             let volume = own.volume(&state)?;
             let folder = target(&own.folder, global.dry_run)?;
             let totals = session.export(&state, &volume, (folder.as_ref(), &own.folder), &limits)?;
+            output.done(Done::changed(None));
             let value = json!({
                 "volume": volume.as_str(), "folder": own.folder, "files": totals.files, "bytes": totals.bytes,
             });
@@ -148,6 +150,7 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             let (session, limits) = own.instance.open(global)?;
             let volume = own.volume(&session.state_at(None)?)?;
             let (entry, changes, behind) = session.import(&volume, (&folder(&own.folder)?, &own.folder), &limits)?;
+            output.done(Done::entry(entry.pin(), own.instance.show(global, &entry.pin())));
             output.behind(behind.as_deref());
             let entry = entry_value(&session, &entry);
             output.answer(
@@ -158,7 +161,9 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
         }
         StateCommand::Restore(own) => {
             let (session, limits) = own.instance.open(global)?;
-            say_moved("state restore", &session, &session.restore(&own.entry, &limits)?, output)?;
+            let moved = session.restore(&own.entry, &limits)?;
+            output.done(Done::entry(moved.entry.pin(), own.instance.show(global, &moved.entry.pin())));
+            say_moved("state restore", &session, &moved, output)?;
         }
         StateCommand::Status(own) => {
             let (session, limits) = own.open(global)?;
@@ -173,7 +178,11 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
         StateCommand::Absorb(own) => {
             let (session, limits) = own.open(global)?;
             let edits = session.edits(&limits)?;
-            let entry = session.absorb_edits(&limits)?.map(|entry| entry_value(&session, &entry));
+            let entry = session.absorb_edits(&limits)?;
+            if let Some(entry) = &entry {
+                output.done(Done::entry(entry.pin(), own.show(global, &entry.pin())));
+            }
+            let entry = entry.map(|entry| entry_value(&session, &entry));
             output.answer("state absorb", json!({ "entry": entry, "changes": edits }), human::fields)?;
         }
     }
@@ -272,7 +281,7 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
         return Err(Fault::usage("--raw writes the bytes as they are: nothing is selected from them or taken out"));
     }
     if own.raw {
-        return raw(&session, &state, &path);
+        return raw(&session, &state, &path, output);
     }
     let (mut content, mut too_long) = (Vec::new(), false);
     let read = session.read(&state, &path, &mut |bytes| {
@@ -300,21 +309,20 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
 }
 
 /// A file's bytes and nothing else.
-fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath) -> Result<(), Fault> {
+fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath, output: &Output) -> Result<(), Fault> {
     progress::finish();
     let mut stdout = std::io::stdout().lock();
-    let mut closed = false;
-    session.read(state, path, &mut |bytes| match stdout.write_all(bytes) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            closed = true;
-            Ok(())
-        }
-        written => written,
-    })?;
-    if !closed {
-        stdout.flush().map_err(|error| Fault::host(format!("the answer can't be written: {error}")))?;
+    let mut lost = None;
+    let read = session.read(state, path, &mut |bytes| {
+        output.write(&mut stdout, &[bytes]).map_err(|fault| {
+            lost = Some(fault);
+            std::io::ErrorKind::WriteZero.into()
+        })
+    });
+    match lost {
+        Some(fault) => Err(fault),
+        None => Ok(read?),
     }
-    Ok(())
 }
 
 fn say_changes(command: &str, changes: &BTreeMap<String, Vec<PathChange>>, output: &Output) -> Result<(), Fault> {

@@ -2,7 +2,9 @@
 
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
-use crate::output::{Fault, Output};
+use crate::done::Done;
+use crate::fault::Fault;
+use crate::output::Output;
 use clap::Args;
 use hutch::{EntryName, Moved, Session};
 use hutch_model::ledger::Sealed;
@@ -45,6 +47,7 @@ pub(super) fn undo(global: &Global, own: &UndoArguments, output: &Output) -> Res
         What::Count(count) => session.undo_last(*count, &limits)?,
         What::Entry(name) => session.undo(name, &limits)?,
     };
+    output.done(Done::entry(moved.entry.pin(), own.instance.show(global, &moved.entry.pin())));
     say_moved("undo", &session, &moved, output)?;
     Ok(ExitCode::SUCCESS)
 }

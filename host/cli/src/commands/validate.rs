@@ -2,8 +2,9 @@
 
 use super::open_package;
 use crate::arguments::Global;
+use crate::fault::Fault;
 use crate::invocation::InvocationArguments;
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::{repair, surroundings};
 use clap::Args;
 use hutch::Failure;

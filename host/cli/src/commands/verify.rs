@@ -2,8 +2,9 @@
 
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
+use crate::fault::Fault;
 use crate::invocation::secret_values;
-use crate::output::{Fault, Output};
+use crate::output::Output;
 use crate::progress;
 use clap::Args;
 use hutch::{EntryName, Session, Verified};

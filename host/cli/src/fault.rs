@@ -1,0 +1,106 @@
+//! A failure on its way to being reported: the one object on standard error, and the exit status. Knows how failures of the libraries
+//! and of the system become reports; prints nothing.
+
+use hutch::Failure;
+use hutch::installed::InstalledError;
+use hutch::package::PackageError;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use std::io;
+use std::path::Path;
+
+/// A failure to report. It decides the exit status.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    report: Box<ErrorReport>,
+    /// The exit status, where it is not the code's.
+    status: Option<u8>,
+}
+
+impl Fault {
+    /// A failure with its code's own suggestion.
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Fault {
+        ErrorReport::new(code, message).into()
+    }
+
+    /// There is no package at a path.
+    pub(crate) fn no_package(path: &Path, reason: &str) -> Fault {
+        Fault::new(ErrorCode::PackageNotFound, format!("{}: {reason}", path.display()))
+    }
+
+    /// A mistake on the command line.
+    pub(crate) fn usage(message: impl Into<String>) -> Fault {
+        ErrorReport::new(ErrorCode::Usage, message).into()
+    }
+
+    /// The host's own failure.
+    pub(crate) fn host(message: impl Into<String>) -> Fault {
+        ErrorReport::new(ErrorCode::HostFault, message).into()
+    }
+
+    /// A file or folder that the operator named can't be opened or written. Who named the wrong kind of thing can name another;
+    /// what else the system refuses is the host's failure.
+    pub(crate) fn file(path: &Path, error: &io::Error) -> Fault {
+        use io::ErrorKind::{InvalidFilename, InvalidInput, IsADirectory, NotADirectory};
+        let (code, suggestion) = match error.kind() {
+            io::ErrorKind::NotFound => (ErrorCode::NotFound, "name one that is there"),
+            io::ErrorKind::PermissionDenied => (ErrorCode::PermissionDenied, "name one that you may use"),
+            NotADirectory => (ErrorCode::Usage, "name a folder"),
+            IsADirectory | InvalidInput | InvalidFilename => (ErrorCode::Usage, "name a file"),
+            _ => (ErrorCode::HostFault, ErrorCode::HostFault.fix()),
+        };
+        ErrorReport::new(code, format!("{}: {error}", path.display())).suggest(suggestion).into()
+    }
+
+    /// A file that the operator named can't be read, whatever the reason: another one may be.
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Fault {
+        let code = match error.kind() {
+            io::ErrorKind::NotFound => ErrorCode::NotFound,
+            io::ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
+            _ => ErrorCode::Usage,
+        };
+        ErrorReport::new(code, format!("{}: {error}", path.display())).suggest("name a file that can be read").into()
+    }
+
+    /// The report.
+    pub(crate) fn report(&self) -> &ErrorReport {
+        &self.report
+    }
+
+    /// The same, of a call whose exit status is the guest's own.
+    pub(crate) fn ending_with(self, status: u8) -> Fault {
+        Fault { status: Some(status), ..self }
+    }
+
+    /// The exit status.
+    pub(crate) fn status(&self) -> u8 {
+        self.status.unwrap_or_else(|| self.report.code.exit_status())
+    }
+}
+
+impl From<ErrorReport> for Fault {
+    fn from(report: ErrorReport) -> Fault {
+        Fault { report: Box::new(report), status: None }
+    }
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Fault {
+        failure.report().into()
+    }
+}
+
+impl From<InstalledError> for Fault {
+    fn from(error: InstalledError) -> Fault {
+        match error {
+            InstalledError::Package(error) => error.into(),
+            error => ErrorReport::new(error.code(), error.to_string()).into(),
+        }
+    }
+}
+
+impl From<PackageError> for Fault {
+    fn from(error: PackageError) -> Fault {
+        Failure::from(error).into()
+    }
+}
