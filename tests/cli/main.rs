@@ -30,6 +30,8 @@ mod output;
 #[cfg(unix)]
 mod progress;
 mod readme;
+#[cfg(unix)]
+mod shells;
 mod support;
 #[cfg(unix)]
 mod waits;

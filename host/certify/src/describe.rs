@@ -124,6 +124,12 @@ impl Description {
 }
 
 impl Command {
+    /// Whether it declares that its answer is a text of some other kind than JSON: a script, a manual page.
+    pub fn answers_with_text(&self) -> bool {
+        let told = |name: &str| self.output_schema.as_ref()?.get(name)?.as_str();
+        told("type") == Some("string") && told("contentMediaType").is_some_and(|kind| kind != "application/json")
+    }
+
     /// Its words in one text.
     pub fn name(&self) -> String {
         self.words.join(" ")
@@ -323,6 +329,15 @@ mod tests {
         assert!(description.parameter(get, "quiet").unwrap().is_switch());
         assert!(description.command("issue show").unwrap().parameters[0].is_identifier());
         assert!(description.command("remove").unwrap().is_destructive());
+        for (schema, text) in [
+            (json!({"type": "string", "contentMediaType": "text/plain"}), true),
+            (json!({"type": "string", "contentMediaType": "application/json"}), false),
+            (json!({"type": "string"}), false),
+            (json!({"type": "object"}), false),
+        ] {
+            let command = Command { output_schema: Some(schema), ..Command::default() };
+            assert_eq!(command.answers_with_text(), text, "{:?}", command.output_schema);
+        }
         assert_eq!(description.errors, [("X".to_owned(), Some(3)), ("Y".to_owned(), None)]);
     }
 }

@@ -230,9 +230,9 @@ pub(crate) enum Command {
     /// Record and follow feedback, on this machine
     #[command(subcommand)]
     Issue(IssueCommand),
-    /// Print the completions for a shell
+    /// Print the completions for a shell, to be sourced: source <(hutch completions bash)
     Completions(CompletionsArguments),
-    /// Print a manual page
+    /// Print a manual page: hutch man | man -l -
     Man(ManArguments),
     /// Check that this machine and the home are fit
     Doctor,

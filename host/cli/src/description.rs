@@ -107,7 +107,8 @@ fn describe_facts(facts: &Facts, fields: &mut Map<String, Value>) {
     fields.insert("idempotent".to_owned(), facts.idempotent.into());
     fields.insert("errors".to_owned(), codes.into_iter().collect());
     fields.insert("exit_statuses".to_owned(), statuses.into_iter().collect());
-    fields.insert("output_schema".to_owned(), envelope_schema(&facts.result));
+    let schema = if facts.is_text() { facts.result.clone() } else { envelope_schema(&facts.result) };
+    fields.insert("output_schema".to_owned(), schema);
     fields.insert("examples".to_owned(), serde_json::to_value(&facts.examples).unwrap_or_default());
 }
 

@@ -252,7 +252,8 @@ fn brief(survey: &Survey) -> Finding {
 /// `--human` itself is O6's; here it only must make a difference somewhere.
 fn modes(survey: &Survey) -> Finding {
     let json = |bytes: &[u8]| read::document(bytes).is_some_and(|answer| answer.is_object() || answer.is_array());
-    let agent = each(survey.of_purpose(Purpose::Agent), absent(survey, true, ""), |probe| {
+    let answers = survey.of_purpose(Purpose::Agent).filter(|probe| !survey.answers_with_text(probe));
+    let agent = each(answers, absent(survey, true, ""), |probe| {
         match probe.seen.status == Some(0) && json(&probe.seen.stdout) {
             true => Ok(()),
             false => Err(format!("prints no JSON: {}", read::shown(&probe.seen.stderr))),

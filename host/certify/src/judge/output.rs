@@ -33,7 +33,8 @@ fn no_listing(survey: &Survey) -> Finding {
 }
 
 pub(super) fn json_by_default(survey: &Survey) -> Finding {
-    each(survey.of_purpose(Purpose::Valid), any(survey), |probe| match read::begins_as_json(&probe.seen.stdout) {
+    let json = survey.of_purpose(Purpose::Valid).filter(|probe| !survey.answers_with_text(probe));
+    each(json, any(survey), |probe| match read::begins_as_json(&probe.seen.stdout) {
         true => Ok(()),
         false => Err(format!("stdout is no JSON: {}", read::shown(&probe.seen.stdout))),
     })

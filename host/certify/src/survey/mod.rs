@@ -209,6 +209,11 @@ impl Survey {
         self.description.commands.get(probe.command?)
     }
 
+    /// Whether a call's answer is declared to be a text of some other kind than JSON.
+    pub fn answers_with_text(&self, probe: &Probe) -> bool {
+        self.command(probe).is_some_and(Command::answers_with_text)
+    }
+
     /// The valid call of the same command.
     pub fn valid(&self, probe: &Probe) -> Option<&Probe> {
         let command = probe.command?;

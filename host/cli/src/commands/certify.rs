@@ -69,8 +69,8 @@ impl From<LevelChoice> for Level {
 
 /// Commands of this program that are not tried: they would test themselves, or compile what is no component.
 const NOT_CALLED: [&str; 2] = ["certify", "compile-component"];
-/// Commands of this program whose answer is the guest's.
-const PASS_THROUGH: [&str; 1] = ["run"];
+/// Commands of this program whose answer is the guest's, or a text for another program.
+const PASS_THROUGH: [&str; 3] = ["run", "completions", "man"];
 /// Where the package stands that commands are tried on: examples name it.
 const SAMPLE: &str = "packages/todo";
 /// Parameters of this program whose values are the guest's: the host judges them as the package's guard says.

@@ -28,12 +28,11 @@ fn collect(described: &Value, tools: &mut Vec<Value>) {
 
 fn tool(command: &Value) -> Value {
     let name = command["name"].as_str().unwrap_or_default();
-    json!({
+    let mut tool = json!({
         "name": format!("hutch_{}", name.replace([' ', '-'], "_")),
         "title": format!("hutch {name}"),
         "description": command["help"],
         "inputSchema": input_schema(command),
-        "outputSchema": command["output_schema"],
         "annotations": {
             "readOnlyHint": command["effect"] == "read",
             "destructiveHint": command["destructive"],
@@ -41,7 +40,12 @@ fn tool(command: &Value) -> Value {
             // Nothing outside of this machine is reached.
             "openWorldHint": false,
         },
-    })
+    });
+    // The protocol knows structured answers only as objects; text is text.
+    if command["output_schema"]["type"] == "object" {
+        tool["outputSchema"] = command["output_schema"].clone();
+    }
+    tool
 }
 
 fn input_schema(command: &Value) -> Value {

@@ -1,10 +1,10 @@
-//! `hutch completions` and `hutch man`: what a shell and `man` read, made from the same shape as the parser.
+//! `hutch completions` and `hutch man`: what a shell and `man` read, made from the same shape as the parser. They are text whatever form
+//! answers have: a shell carries out what it is given, so nothing else may ever stand there.
 
 use crate::arguments;
 use crate::fault::Fault;
-use crate::output::{Format, Output};
-use clap::{Args, ValueEnum};
-use serde_json::json;
+use crate::output::Output;
+use clap::Args;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -24,8 +24,8 @@ pub(crate) struct ManArguments {
 pub(super) fn completions(own: &CompletionsArguments, output: &Output) -> Result<ExitCode, Fault> {
     let mut script = Vec::new();
     clap_complete::generate(own.shell, &mut arguments::command(), "hutch", &mut script);
-    let shell = own.shell.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    print("completions", json!({"shell": shell, "script": String::from_utf8_lossy(&script)}), "script", output)
+    output.text(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn man(own: &ManArguments, output: &Output) -> Result<ExitCode, Fault> {
@@ -42,16 +42,6 @@ pub(super) fn man(own: &ManArguments, output: &Output) -> Result<ExitCode, Fault
     let page = clap_mangen::Man::new(at.clone().bin_name(name.join(" "))).title(name.join("-"));
     let mut text = Vec::new();
     page.render(&mut text).map_err(|error| Fault::host(format!("the page can't be made: {error}")))?;
-    print("man", json!({"page": name.join("-"), "roff": String::from_utf8_lossy(&text)}), "roff", output)
-}
-
-/// For people the text alone, so that it can be piped to where it belongs.
-fn print(command: &str, result: serde_json::Value, field: &str, output: &Output) -> Result<ExitCode, Fault> {
-    let text =
-        |value: &serde_json::Value| value.get(field).and_then(|text| text.as_str()).unwrap_or_default().to_owned();
-    match output.format {
-        Format::Human => output.text(&text(&result))?,
-        Format::Json => output.answer(command, result, text)?,
-    }
+    output.text(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }
