@@ -15,6 +15,7 @@ mod cache;
 mod check;
 mod command_line;
 mod concurrency;
+mod confirmation;
 mod contract;
 mod determinism;
 mod envelope;

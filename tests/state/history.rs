@@ -31,8 +31,7 @@ fn a_plan_is_looked_at_applied_and_taken_back() {
     assert_eq!(home.titles(), ["one", "two", "three"]);
 
     let id = plan["plan_id"].as_str().expect("no plan_id");
-    // The package wants remove confirmed; that the plan is applied is the confirmation.
-    let applied = home.json(&["apply", "packages/todo", id]);
+    let applied = home.json(&["apply", "--yes", "packages/todo", id]);
     assert_eq!(applied["kept"], true);
     assert_eq!(home.titles(), ["one", "two"]);
     assert_eq!(digest(&home), plan["volumes"]["state"]["after"]);

@@ -170,8 +170,7 @@ pub(crate) enum Command {
     Plan(Box<PlanArguments>),
     /// Commit what a plan said, if the state is still the one it saw
     ///
-    /// The guest runs again and must come to the same. That the plan was looked at is the confirmation of a command that asks
-    /// for one.
+    /// The guest runs again and must come to the same. A command that asks for a confirmation needs --yes here as in a run.
     Apply(ApplyArguments),
     /// Take back changes, as a new entry that can be undone too
     Undo(UndoArguments),

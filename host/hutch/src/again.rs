@@ -41,17 +41,9 @@ impl Host {
         let sealed = session.entry(name)?;
         let recorded = sealed.open().map_err(Failure::Entry)?.record;
         let mut prepared = self.prepare_again(package, &recorded, session.store(), secrets)?;
-        let contract = package.contract().map(|file| file.contract());
-        let leading = package.manifest().entry().arguments().len() + 1;
-        let arguments = prepared.invocation.argv().get(leading..).unwrap_or_default().to_vec();
-        let decision = hutch_model::gate::Gate::new(package.manifest(), contract).decide(&arguments);
-        if let Some(reason) = decision.confirmation
-            && !confirmed
-        {
-            return Err(Failure::Confirmation { reason });
-        }
         prepared.record = InvocationRecord { confirmed, ..prepared.record };
         let record = Record { follows: Some(sealed.hash), ..session.record(EntryKind::Replay) };
+        self.confirm(package, session, &prepared, &record)?;
         self.run_and_keep(session, &prepared, record, retries)
     }
 

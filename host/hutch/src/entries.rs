@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::session::Session;
-use hutch_model::ledger::{ChainError, Pin, Sealed, verify_chain};
+use hutch_model::ledger::{ChainError, EntryKind, Pin, Sealed, verify_chain};
 use hutch_store::{EntryKey, Store, StoreError};
 use std::fmt;
 use std::str::FromStr;
@@ -72,6 +72,20 @@ impl Session {
         let previewed = self.preview().and_then(|preview| preview.entries(sequence).next().cloned());
         let stored = self.store.entry(EntryKey::Sequence(sequence))?;
         stored.or(previewed.filter(|entry| entry.sequence == sequence)).ok_or_else(missing)
+    }
+
+    /// The last plan.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub(crate) fn last_plan(&self) -> Result<Option<Sealed>, Failure> {
+        for sequence in (1..=self.head()?.last.sequence).rev() {
+            let sealed = self.entry(&EntryName::Sequence(sequence))?;
+            if sealed.open().map_err(Failure::Entry)?.record.kind == EntryKind::Plan {
+                return Ok(Some(sealed));
+            }
+        }
+        Ok(None)
     }
 
     fn entry_by_prefix(&self, prefix: &str) -> Result<Sealed, Failure> {

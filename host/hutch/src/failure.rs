@@ -89,6 +89,9 @@ pub enum Failure {
     /// The ledger is not as it was written.
     #[error(transparent)]
     Chain(ChainError),
+    /// The ledger has no plan.
+    #[error("the ledger has no plan")]
+    NoPlan,
     /// The entry is not a plan.
     #[error("entry {sequence} is not a plan")]
     NotAPlan {
@@ -164,7 +167,9 @@ impl Failure {
             Failure::NoSchema => ErrorCode::Usage,
             Failure::Volume { .. } => ErrorCode::PackageInvalid,
             Failure::Store(error) => error.code(),
-            Failure::NoEntry { .. } | Failure::Path { .. } | Failure::NothingToUndo { .. } => ErrorCode::NotFound,
+            Failure::NoEntry { .. } | Failure::NoPlan | Failure::Path { .. } | Failure::NothingToUndo { .. } => {
+                ErrorCode::NotFound
+            }
             Failure::AmbiguousEntry { .. } | Failure::NotAPlan { .. } | Failure::NoChange { .. } => ErrorCode::Usage,
             Failure::Entry(_) | Failure::Chain(_) => ErrorCode::StoreDamaged,
             Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
@@ -191,6 +196,7 @@ impl Failure {
             Failure::Arguments { violations } => {
                 report.detail("violations", serde_json::to_value(violations).unwrap_or_default())
             }
+            Failure::NoPlan | Failure::NotAPlan { .. } => report.suggest("make one with hutch plan"),
             Failure::NoSchema => report.suggest("name a declared command, or leave --contract schema out"),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
             Failure::PlanStale { sequence, volume } => report

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::Package;
 use crate::run::{Answer, Executed, conclude, execute};
+use crate::session::Session;
 use hutch_model::ledger::{Entry, EntryKind, InvocationRecord, Record};
-use hutch_store::InstanceName;
 use std::collections::BTreeMap;
 
 impl Host {
@@ -24,29 +24,34 @@ impl Host {
         conclude(&session, &prepared, executed, session.record(EntryKind::Plan), false)
     }
 
-    /// Commits what a plan said, if the state is still the one it saw and the run comes to the same again. That the plan was looked
-    /// at is the confirmation of a command that asks for one.
+    /// Commits what a plan said, if the state is still the one it saw and the run comes to the same again. `last` is the last plan,
+    /// whatever was recorded after it. A plan of a command that asks for a confirmation needs it as the run does.
     ///
     /// # Errors
-    /// There is no such plan; the state has changed; the run came to something else than the plan said.
+    /// There is no such plan; it is not confirmed; the state has changed; the run came to something else than the plan said.
     pub fn apply(
         &self,
         package: &Package,
-        instance: &InstanceName,
+        session: &Session,
         plan: &EntryName,
         secrets: &BTreeMap<String, String>,
-        at: hutch_model::instant::Instant,
+        confirmed: bool,
     ) -> Result<Answer, Failure> {
-        let session = self.open(package, instance, at)?;
         // The last entry is not the last any more once an edit is recorded.
-        let sealed = session.entry(plan)?;
+        let sealed = match plan {
+            EntryName::Last => session.last_plan()?.ok_or(Failure::NoPlan)?,
+            plan => session.entry(plan)?,
+        };
         session.absorb_edits(&self.limits(package, []))?;
         let Entry { record: planned, sequence, .. } = sealed.open().map_err(Failure::Entry)?;
         if planned.kind != EntryKind::Plan {
             return Err(Failure::NotAPlan { sequence });
         }
         let mut prepared = self.prepare_again(package, &planned, session.store(), secrets)?;
-        prepared.record = InvocationRecord { confirmed: true, ..prepared.record };
+        prepared.record = InvocationRecord { confirmed, ..prepared.record };
+        let follows = Some(sealed.hash);
+        let record = Record { follows, ..session.record(EntryKind::Apply) };
+        self.confirm(package, session, &prepared, &record)?;
         let head = session.head()?;
         for (name, volume) in &planned.volumes {
             let now = head.state.get(name.as_str()).copied();
@@ -54,15 +59,13 @@ impl Host {
                 return Err(Failure::PlanStale { sequence, volume: name.clone() });
             }
         }
-        let executed = execute(&prepared, &session, &head.state)?;
+        let executed = execute(&prepared, session, &head.state)?;
         let differences = differences(&planned, &executed);
         if !differences.is_empty() {
             return Err(Failure::PlanDiffers { sequence, differences });
         }
-        let follows = Some(sealed.hash);
         let kept = executed.verdict == hutch_model::outcome::Verdict::Good;
-        let record = Record { follows, ..session.record(EntryKind::Apply) };
-        conclude(&session, &prepared, executed, record, kept)
+        conclude(session, &prepared, executed, record, kept)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::folder;
 use crate::host::Host;
 use crate::mount::Mount;
 use crate::package::Package;
-use crate::session::component_digest;
+use crate::session::{Session, component_digest};
 use hutch_model::digest::Digest;
 use hutch_model::gate::Gate;
 use hutch_model::guard;
@@ -120,6 +120,30 @@ impl Host {
         }
         self.ready(package, invocation, record.clone(), call.mounts.clone())
             .map_err(|failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) })
+    }
+
+    /// Refuses a recorded invocation that asks for a confirmation and has none this time; the refusal is recorded as `record` says. A
+    /// preview needs none: nothing of it is kept.
+    pub(crate) fn confirm(
+        &self,
+        package: &Package,
+        session: &Session,
+        prepared: &Prepared,
+        record: &Record,
+    ) -> Result<(), Failure> {
+        let leading = package.manifest().entry().arguments().len() + 1;
+        let arguments = prepared.invocation.argv().get(leading..).unwrap_or_default();
+        let contract = package.contract().map(|file| file.contract());
+        match Gate::new(package.manifest(), contract).decide(arguments).confirmation {
+            Some(reason) if !prepared.record.confirmed && session.keeps() => {
+                let failure = Failure::Confirmation { reason };
+                let invocation = Some(prepared.record.clone());
+                let refused = Record { error: Some(failure.code()), invocation, ..record.clone() };
+                session.commit(&refused, &MemoryObjects::default(), &[])?;
+                Err(failure)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The invocation of an entry again, byte for byte. `secrets` are values that the ledger holds only as hashes.

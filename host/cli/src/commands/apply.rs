@@ -7,7 +7,7 @@ use crate::done::Done;
 use crate::fault::Fault;
 use crate::invocation::secret_values;
 use crate::output::Output;
-use crate::{human, surroundings};
+use crate::{human, repair};
 use clap::Args;
 use hutch::EntryName;
 use std::process::ExitCode;
@@ -19,15 +19,16 @@ pub(crate) struct ApplyArguments {
     secrets: Vec<String>,
     #[command(flatten)]
     instance: InstanceArguments,
-    /// The plan: its plan_id or the beginning of it, @ and its number in the ledger, or last
+    /// The plan: its plan_id or the beginning of it, @ and its number in the ledger, or last for the last plan
     #[arg(value_name = "PLAN")]
     plan: EntryName,
 }
 
 pub(super) fn apply(global: &Global, own: &ApplyArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let (host, package, _) = own.instance.open_package(global)?;
+    let (host, package, session) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
-    let answer = host.apply(&package, &own.instance.instance, &own.plan, &secrets, surroundings::now())?;
+    let applied = host.apply(&package, &session, &own.plan, &secrets, global.yes);
+    let answer = applied.map_err(|failure| repair::again(failure.report(), &global.line, 0))?;
     output.done(Done::run(&answer, own.instance.show(global, &answer.entry)));
     tell("apply", &answer, kept_value(&answer, &host), output, human::fields)
 }

@@ -31,12 +31,15 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     let package = open_package(global, &invocation.package, component_bytes_max)?;
     let host = surroundings::host(global)?;
     let call = invocation.call(global, &host, &package, 0)?;
+    // The guest of a plan starts without it; who applies the plan must know.
+    let confirmation = host.validate(&package, &call).ok().and_then(|validated| validated.confirmation);
     let answer = host.plan(&package, &call).map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
     let diffs = volume_diffs(&answer);
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());
     let mut value = kept_value(&answer, &host);
     value["plan_id"] = json!(plan_id);
+    value["confirmation"] = json!(confirmation);
     value["diff"] = json!(diffs);
     tell("plan", &answer, value, output, |_| {
         let mut text = String::from_utf8_lossy(&answer.outcome.stdout).trim_end().to_owned();
@@ -45,6 +48,13 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
         }
         let Some(id) = plan_id else { return text };
         let short: String = id.chars().take(12).collect();
-        format!("{text}\n\nplan {short}: apply it with hutch apply {word} {short}")
+        let (yes, asked) = match &confirmation {
+            Some(reason) => (Some("--yes"), format!("; {reason}: ask the user first")),
+            None => (None, String::new()),
+        };
+        let instance = Some(call.instance.as_str()).filter(|name| *name != "default");
+        let words = ["apply"].into_iter().chain(yes).chain(instance.into_iter().flat_map(|name| ["--instance", name]));
+        let apply = global.line.elsewhere(words.chain([word.as_str(), &short])).unwrap_or_default();
+        format!("{text}\n\nplan {short}{asked}\napply it with {apply}")
     })
 }

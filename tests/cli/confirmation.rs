@@ -1,0 +1,100 @@
+//! A command that asks for a confirmation is carried out after one and never without, whichever way leads to it.
+
+use crate::support::{Machine, todo};
+use serde_json::json;
+
+const REMOVE: [&str; 3] = ["remove", "td_0001", "--confirm"];
+
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.run(["run", &todo(), "add", "keep me"]).answer();
+    machine
+}
+
+fn count(machine: &Machine) -> u64 {
+    let listed = machine.run(["run", &todo(), "list"]).answer();
+    listed["count"].as_u64().unwrap()
+}
+
+#[test]
+fn a_plan_is_no_way_around_it() {
+    let machine = machine();
+    let package = todo();
+    let planned = machine.run([&["plan", &package], &REMOVE[..]].concat()).result("plan");
+    assert_eq!(planned["confirmation"], "\"remove\" needs a confirmation");
+    let id = planned["plan_id"].as_str().unwrap();
+    for name in [id, &id[..8], "last", &format!("@{}", planned["entry"]["sequence"])] {
+        let fault = machine.run(["apply", &package, name]).fault("CONFIRMATION_REQUIRED", 30);
+        assert_eq!(fault.fixes[0].cmd, format!("hutch apply --yes {package} {name}"));
+    }
+    assert_eq!(count(&machine), 1);
+    // The refusals are written down, each for what it was.
+    let listed = machine.run(["ledger", "list", &package]).result("ledger list");
+    let refused = |item: &&serde_json::Value| item["kind"] == "apply" && item["error"] == "CONFIRMATION_REQUIRED";
+    assert_eq!(listed["items"].as_array().unwrap().iter().filter(refused).count(), 4);
+    assert!(listed["items"].as_array().unwrap().iter().filter(refused).all(|item| item["kept"] == false));
+    // What would come of it can be seen without one, and does not happen.
+    let previewed = machine.run(["apply", "--dry-run", &package, id]).answer();
+    assert_eq!((&previewed["result"]["kept"], count(&machine)), (&json!(false), 1));
+    let applied = machine.run(["apply", "--yes", &package, id]).result("apply");
+    assert_eq!((&applied["kept"], count(&machine)), (&json!(true), 0));
+    let entry = format!("@{}", applied["entry"]["sequence"]);
+    let shown = machine.run(["ledger", "show", &package, &entry]).result("ledger show");
+    assert_eq!(shown["record"]["invocation"]["confirmed"], true);
+}
+
+#[test]
+fn what_asks_for_none_is_applied_without() {
+    let machine = machine();
+    let planned = machine.run(["plan", &todo(), "add", "more"]).result("plan");
+    assert_eq!(planned["confirmation"], json!(null));
+    machine.run(["apply", &todo(), "last"]).result("apply");
+    assert_eq!(count(&machine), 2);
+}
+
+#[test]
+fn a_person_is_told_that_a_plan_needs_one() {
+    let machine = machine();
+    let call = ["plan", "--human", "--instance", "default", &todo()];
+    let text = machine.run([&call[..], &REMOVE].concat()).stdout;
+    let last = text.lines().last().unwrap();
+    assert!(last.starts_with("apply it with hutch apply --yes ") && text.contains("ask the user first"), "{text}");
+    let words: Vec<&str> = last.split(' ').skip(4).collect();
+    assert_eq!(machine.run(words).status, 0);
+    let text = machine.run(["plan", "--human", "--instance", "other", &todo(), "add", "x"]).stdout;
+    assert!(text.contains("hutch apply --instance other ") && !text.contains("--yes"), "{text}");
+}
+
+#[test]
+fn a_replay_needs_it_again() {
+    let machine = machine();
+    let package = todo();
+    machine.run([&["run", "--yes", &package], &REMOVE[..]].concat()).answer();
+    machine.run(["undo", &package]).result("undo");
+    let fault = machine.run(["replay", &package, "@3"]).fault("CONFIRMATION_REQUIRED", 30);
+    assert_eq!(fault.fixes[0].cmd, format!("hutch replay --yes {package} @3"));
+    assert_eq!(count(&machine), 1);
+    assert_eq!(machine.run(["replay", "--dry-run", &package, "@3"]).answer()["result"]["kept"], false);
+    assert_eq!(count(&machine), 1);
+    machine.run(["replay", "--yes", &package, "@3"]).result("replay");
+    assert_eq!(count(&machine), 0);
+}
+
+#[test]
+fn the_last_plan_is_meant_whatever_came_after_it() {
+    let machine = machine();
+    let package = todo();
+    let none = machine.run(["apply", &package, "last"]).fault("NOT_FOUND", 20);
+    assert!(none.message.contains("no plan"), "{none:?}");
+    machine.run(["plan", &package, "add", "first"]).result("plan");
+    let planned = machine.run(["plan", &package, "add", "second"]).result("plan");
+    machine.run(["run", &package, "list"]).answer();
+    machine.run(["run", &package, "get", "td_9999"]).guest_failure(20);
+    let applied = machine.run(["apply", &package, "last"]).result("apply");
+    assert_eq!(applied["output"]["items"][0]["title"], "second");
+    let entry = format!("@{}", applied["entry"]["sequence"]);
+    let shown = machine.run(["ledger", "show", &package, &entry]).result("ledger show");
+    assert_eq!(shown["record"]["follows"], planned["plan_id"]);
+    let other = machine.run(["apply", &package, "@3"]).fault("CONFLICT", 30);
+    assert_eq!(other.details["plan"], 3);
+}
