@@ -35,4 +35,6 @@ mod readme;
 mod shells;
 mod support;
 #[cfg(unix)]
+mod terminals;
+#[cfg(unix)]
 mod waits;

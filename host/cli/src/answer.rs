@@ -3,30 +3,32 @@
 
 use crate::agent;
 use crate::fault::Fault;
+use crate::human;
 use crate::output::{Format, Output};
 use crate::selection::{self, Page};
+use crate::told::Told;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde_json::{Value, json};
 
 impl Output {
     /// Answers with what a command found or did. `human` says the same to people.
-    pub(crate) fn answer(
+    pub(crate) fn answer<T: Into<Told>>(
         &self,
         command: &str,
         result: Value,
-        human: impl FnOnce(&Value) -> String,
+        human: impl FnOnce(&Value) -> T,
     ) -> Result<(), Fault> {
         self.answer_as(true, command, result, human)
     }
 
     /// As [`Output::answer`], also for an answer about something that went wrong.
-    pub(crate) fn answer_as(
+    pub(crate) fn answer_as<T: Into<Told>>(
         &self,
         ok: bool,
         command: &str,
         mut result: Value,
-        human: impl FnOnce(&Value) -> String,
+        human: impl FnOnce(&Value) -> T,
     ) -> Result<(), Fault> {
         self.shaping.cleaning.value(&mut result);
         self.keep(&mut result)?;
@@ -38,12 +40,12 @@ impl Output {
                 self.unanswered(report.suggest(suggestion))
             })?;
             return match (self.format, found) {
-                (Format::Human, Value::String(text)) => self.text(text),
-                _ => self.json(found),
+                (Format::Human, found) => self.told(human::text_or_json(found)),
+                (Format::Json, found) => self.json(found),
             };
         }
         match self.format {
-            Format::Human => self.text(&human(&result)),
+            Format::Human => self.told(human(&result)),
             Format::Json => {
                 let mut answer = json!({
                     "ok": ok,
@@ -67,7 +69,7 @@ impl Output {
         command: &str,
         mut result: Value,
         page: &Page,
-        human: impl FnOnce(&[Value]) -> String,
+        human: impl FnOnce(&[Value]) -> Told,
     ) -> Result<(), Fault> {
         if page.ndjson && self.shaping.query.is_some() {
             return Err(Fault::usage("--ndjson prints every item, so --query has nothing to choose from"));
@@ -79,12 +81,13 @@ impl Output {
         }
         self.answer(command, result, |result| {
             let items = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            let mut text = human(items);
-            if result.get("has_more") == Some(&Value::Bool(true)) {
-                let next = page.offset as usize + items.len();
-                text.push_str(&format!("\n… more with --offset {next}"));
+            let told = human(items);
+            match result.get("has_more") {
+                Some(Value::Bool(true)) => {
+                    told.and(&format!("… more with --offset {}", page.offset as usize + items.len()))
+                }
+                _ => told,
             }
-            text
         })
     }
 
@@ -98,7 +101,7 @@ impl Output {
     pub(crate) fn lines(&self, values: &[Value]) -> Result<(), Fault> {
         match values {
             [] => Ok(()),
-            values => self.text(&values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")),
+            values => self.data(&values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")),
         }
     }
 }

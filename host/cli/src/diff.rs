@@ -1,5 +1,6 @@
 //! What a run changed in a volume, for reading: each path with how it changed, and for small files what changed in them.
 
+use crate::told::one_line;
 use hutch::Answer;
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::{Change, Node, Objects, read_file, read_tree};
@@ -37,10 +38,15 @@ struct JsonChange {
 impl FileDiff {
     /// As lines for people.
     pub(crate) fn for_people(&self) -> String {
-        let mut text = format!("{:?} {}", self.change, self.path).to_lowercase();
+        let mut text = format!("{} {}", format!("{:?}", self.change).to_lowercase(), one_line(&self.path));
         for change in &self.json {
             let show = |value: &Option<Value>| value.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
-            text.push_str(&format!("\n  {}: {} -> {}", change.path, show(&change.before), show(&change.after)));
+            text.push_str(&format!(
+                "\n  {}: {} -> {}",
+                one_line(&change.path),
+                show(&change.before),
+                show(&change.after)
+            ));
         }
         if self.json.is_empty()
             && let Some(lines) = &self.text

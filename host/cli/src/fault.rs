@@ -1,9 +1,11 @@
 //! A failure on its way to being reported: the one object on standard error, and the exit status. Knows how failures of the libraries
 //! and of the system become reports; prints nothing.
 
+use crate::told::{Told, one_line};
 use hutch::Failure;
 use hutch::installed::InstalledError;
 use hutch::package::PackageError;
+use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use std::io;
@@ -15,6 +17,8 @@ pub(crate) struct Fault {
     report: Box<ErrorReport>,
     /// The exit status, where it is not the code's.
     status: Option<u8>,
+    /// What people are shown of it, before it is said.
+    seen: Option<Told>,
 }
 
 impl Fault {
@@ -72,6 +76,16 @@ impl Fault {
         Fault { status: Some(status), ..self }
     }
 
+    /// The same, with what people are shown of its details.
+    pub(crate) fn seen_as(self, seen: impl Into<Told>) -> Fault {
+        Fault { seen: Some(seen.into()), ..self }
+    }
+
+    /// What people are shown of its details.
+    pub(crate) fn seen(&self) -> Option<&Told> {
+        self.seen.as_ref()
+    }
+
     /// The exit status.
     pub(crate) fn status(&self) -> u8 {
         self.status.unwrap_or_else(|| self.report.code.exit_status())
@@ -80,14 +94,29 @@ impl Fault {
 
 impl From<ErrorReport> for Fault {
     fn from(report: ErrorReport) -> Fault {
-        Fault { report: Box::new(report), status: None }
+        Fault { report: Box::new(report), status: None, seen: None }
+    }
+}
+
+impl From<&Failure> for Fault {
+    fn from(failure: &Failure) -> Fault {
+        let fault = Fault::from(failure.report());
+        match failure {
+            Failure::Package(error) => fault.seen_as(diagnostics_lines(error.diagnostics())),
+            _ => fault,
+        }
     }
 }
 
 impl From<Failure> for Fault {
     fn from(failure: Failure) -> Fault {
-        failure.report().into()
+        Fault::from(&failure)
     }
+}
+
+/// Every problem of a package, for people.
+pub(crate) fn diagnostics_lines(diagnostics: &[Diagnostic]) -> String {
+    diagnostics.iter().map(|problem| one_line(&problem.to_string())).collect::<Vec<_>>().join("\n")
 }
 
 impl From<InstalledError> for Fault {

@@ -22,11 +22,11 @@ pub(crate) fn answer(line: &CallLine, error: &clap::Error, output: &Output) -> E
     }
     let answered = match error.kind() {
         ErrorKind::DisplayHelp => match output.format {
-            Format::Human => output.text(&error.render().to_string()),
+            Format::Human => output.told(error.render().to_string()),
             Format::Json => describe(&words.host, output),
         },
         ErrorKind::DisplayVersion => match output.format {
-            Format::Human => output.text(env!("CARGO_PKG_VERSION")),
+            Format::Human => output.told(env!("CARGO_PKG_VERSION")),
             Format::Json => output.json(&json!({"name": "hutch", "version": env!("CARGO_PKG_VERSION")})),
         },
         _ => Err(mistake(line, error)),
@@ -39,7 +39,7 @@ pub(crate) fn answer(line: &CallLine, error: &clap::Error, output: &Output) -> E
 
 /// Prints the one paragraph of `agent/brief.md` (rule D15).
 pub(crate) fn brief(output: &Output) -> ExitCode {
-    match output.text(BRIEF) {
+    match output.data(BRIEF) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => output.fail(&fault),
     }

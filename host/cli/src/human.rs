@@ -1,18 +1,15 @@
-//! Answers for people: aligned tables and plain lines. Colour is one thing only, a bold heading, and only on a terminal whose
-//! owner has not set NO_COLOR.
+//! Answers for people: aligned tables under a heading, and plain lines.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
+use crate::told::{Told, one_line};
 use serde_json::Value;
-use std::io::{self, IsTerminal};
 
 /// A table of these columns: the field of each item, and its heading.
-pub(crate) fn table(items: &[Value], columns: &[(&str, &str)]) -> String {
-    let cell = |item: &Value, field: &str| clean(&text(item.pointer(&format!("/{}", field.replace('.', "/")))));
+pub(crate) fn table(items: &[Value], columns: &[(&str, &str)]) -> Told {
+    let cell = |item: &Value, field: &str| one_line(&text(item.pointer(&format!("/{}", field.replace('.', "/")))));
     let rows: Vec<Vec<String>> =
         items.iter().map(|item| columns.iter().map(|(field, _)| cell(item, field)).collect()).collect();
     if rows.is_empty() {
-        return "nothing".to_owned();
+        return "nothing".into();
     }
     let width = |column: usize, heading: &str| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
@@ -24,9 +21,7 @@ pub(crate) fn table(items: &[Value], columns: &[(&str, &str)]) -> String {
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     let heading: Vec<String> = columns.iter().map(|(_, heading)| (*heading).to_owned()).collect();
-    let mut lines = vec![bold(&line(&heading))];
-    lines.extend(rows.iter().map(|row| line(row)));
-    lines.join("\n")
+    Told::under(line(&heading), rows.iter().map(|row| line(row)).collect::<Vec<_>>().join("\n"))
 }
 
 /// A value as a person would write it.
@@ -42,6 +37,11 @@ pub(crate) fn text(value: Option<&Value>) -> String {
     }
 }
 
+/// A text as it is, anything else as JSON.
+pub(crate) fn text_or_json(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 /// The fields of an object, one a line; objects inside are indented.
 pub(crate) fn fields(value: &Value) -> String {
     let mut lines = Vec::new();
@@ -51,11 +51,11 @@ pub(crate) fn fields(value: &Value) -> String {
 
 fn describe(value: &Value, indent: &str, lines: &mut Vec<String>) {
     let Value::Object(known) = value else {
-        lines.push(format!("{indent}{}", text(Some(value))));
+        lines.push(format!("{indent}{}", indented(&text(Some(value)), indent)));
         return;
     };
     for (name, value) in known {
-        let name = name.replace('_', " ");
+        let name = one_line(&name.replace('_', " "));
         match value {
             Value::Object(inner) if !inner.is_empty() => {
                 lines.push(format!("{indent}{name}:"));
@@ -72,21 +72,14 @@ fn describe(value: &Value, indent: &str, lines: &mut Vec<String>) {
                 }
             }
             Value::Object(_) => lines.push(format!("{indent}{name}: -")),
-            value => lines.push(format!("{indent}{name}: {}", text(Some(value)))),
+            value => lines.push(format!("{indent}{name}: {}", indented(&text(Some(value)), indent))),
         }
     }
 }
 
-/// In one line, without what could rewrite a terminal.
-fn clean(text: &str) -> String {
-    text.split(char::is_control).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// Emphasized, if that can be seen.
-pub(crate) fn bold(text: &str) -> String {
-    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_some_and(|term| term != "dumb");
-    if wanted && io::stdout().is_terminal() { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+/// A text of several lines: none of them can look like a field.
+fn indented(text: &str, indent: &str) -> String {
+    text.trim_end().replace('\n', &format!("\n{indent}    "))
 }
 
 #[cfg(test)]
@@ -98,13 +91,15 @@ mod tests {
     fn tables_align_and_hide_control_characters() {
         let items = [json!({"a": "x", "b": ["1", "2"]}), json!({"a": "lo\u{1b}[2Jng", "c": {"d": true}})];
         let shown = table(&items, &[("a", "A"), ("b", "B"), ("c.d", "D")]);
-        assert_eq!(shown, "A         B     D\nx         1, 2  -\nlo [2Jng  -     yes");
-        assert_eq!(table(&[], &[("a", "A")]), "nothing");
+        assert_eq!(shown.shown(false), "A         B     D\nx         1, 2  -\nlo\u{fffd}[2Jng  -     yes");
+        assert_eq!(table(&[], &[("a", "A")]).shown(true), "nothing");
     }
 
     #[test]
     fn objects_become_indented_lines() {
         let value = json!({"a_b": 1, "c": {"d": null}, "e": [{"f": 1, "g": 2}]});
         assert_eq!(fields(&value), "a b: 1\nc:\n  d: -\ne:\n  - f: 1\n    g: 2");
+        let forged = json!({"a": {"b": "x\nhash: forged\n"}, "c\nd": 1});
+        assert_eq!(fields(&forged), "a:\n  b: x\n      hash: forged\nc d: 1");
     }
 }

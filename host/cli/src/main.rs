@@ -30,6 +30,7 @@ mod repair;
 mod selection;
 mod shaping;
 mod surroundings;
+mod told;
 mod words;
 
 use arguments::Arguments;

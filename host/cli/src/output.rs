@@ -8,6 +8,7 @@ use crate::done::Done;
 use crate::fault::Fault;
 use crate::progress;
 use crate::shaping::Shaping;
+use crate::told::{self, Told};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde::Serialize;
@@ -72,13 +73,21 @@ impl Output {
             false => serde_json::to_string(value),
         };
         let text = text.map_err(|error| self.unanswered(answer_lost(&error)))?;
-        self.text(&text)
+        self.data(&text)
     }
 
-    /// Prints a text for people, and ends its line.
-    pub(crate) fn text(&self, text: &str) -> Result<(), Fault> {
-        let terminal = io::stdout().is_terminal();
-        self.write(&mut io::stdout().lock(), &[&for_terminal(text.trim_end().as_bytes(), terminal), b"\n"])
+    /// Prints a text for programs, and ends its line: every byte, unless a person would see it directly.
+    pub(crate) fn data(&self, text: &str) -> Result<(), Fault> {
+        let mut stdout = io::stdout().lock();
+        let terminal = stdout.is_terminal();
+        self.write(&mut stdout, &[&for_terminal(text.trim_end().as_bytes(), terminal), b"\n"])
+    }
+
+    /// Prints a text for people, wherever it goes: what is piped ends on a terminal too.
+    pub(crate) fn told(&self, told: impl Into<Told>) -> Result<(), Fault> {
+        let mut stdout = io::stdout().lock();
+        let text = told.into().shown(stdout.is_terminal() && told::is_bold_wanted());
+        self.write(&mut stdout, &[text.as_bytes(), b"\n"])
     }
 
     /// Remembers what the call has done, for an answer that gets lost from here on. A preview does nothing.
@@ -121,9 +130,8 @@ impl Output {
     /// Prints a remark on standard error, unless asked to be quiet.
     pub(crate) fn remark(&self, text: &str) {
         if !self.quiet {
-            progress::make_room();
             // One that can't be printed is not worth failing for.
-            say(text);
+            say(&told::neutral(text));
         }
     }
 
@@ -137,57 +145,49 @@ impl Output {
     /// Reports a failure on standard error, and gives its exit status.
     pub(crate) fn fail(&self, fault: &Fault) -> ExitCode {
         let report = fault.report();
-        let text = match self.format {
-            Format::Human => {
-                let mut text = format!("error: {} [{}]\n  {}", report.message, report.code, report.suggestion);
-                for fix in &report.fixes {
-                    text.push_str(&format!("\n  try: {} ({})", fix.cmd, fix.effect));
-                }
-                text
-            }
-            Format::Json => serde_json::to_string(report).unwrap_or_else(|error| error.to_string()),
-        };
-        progress::make_room();
         // With standard error closed there is nobody to tell; the status still says it.
-        say(&text);
+        match self.format {
+            Format::Human => {
+                let bold = io::stderr().is_terminal() && told::is_bold_wanted();
+                let seen = fault.seen().map(|seen| seen.shown(bold)).filter(|seen| !seen.is_empty());
+                let seen = seen.map(|seen| seen + "\n").unwrap_or_default();
+                say(&(seen + &for_people(report)));
+            }
+            Format::Json => {
+                let text = serde_json::to_string(report).unwrap_or_else(|error| error.to_string());
+                say(&String::from_utf8_lossy(&for_terminal(text.as_bytes(), io::stderr().is_terminal())));
+            }
+        }
         ExitCode::from(fault.status())
     }
 }
 
+/// An error as people read it. Each part is one line, so that no name in it can look like another part.
+fn for_people(report: &ErrorReport) -> String {
+    let line = told::one_line;
+    let mut text = format!("error: {} [{}]\n  {}", line(&report.message), report.code, line(&report.suggestion));
+    // A command that can't be shown as it is would be another one.
+    for fix in report.fixes.iter().filter(|fix| line(&fix.cmd) == fix.cmd) {
+        text.push_str(&format!("\n  try: {} ({})", fix.cmd, line(&fix.effect)));
+    }
+    text
+}
+
 /// Writes a line on standard error, if there is anybody to read it.
 fn say(text: &str) {
+    progress::make_room();
     let mut stderr = io::stderr().lock();
-    let text = for_terminal(text.as_bytes(), stderr.is_terminal());
-    let _ = stderr.write_all(&text).and_then(|()| stderr.write_all(b"\n"));
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.write_all(b"\n"));
 }
 
 fn answer_lost(error: &impl std::fmt::Display) -> ErrorReport {
     ErrorReport::new(ErrorCode::AnswerLost, format!("the answer can't be written: {error}"))
 }
 
-/// Without control characters, which could rewrite what a person sees.
+/// What goes to a program as it is, and to a terminal without what that would act on.
 fn for_terminal(bytes: &[u8], terminal: bool) -> Cow<'_, [u8]> {
     if !terminal {
         return Cow::Borrowed(bytes);
     }
-    let visible = |letter: char| match letter {
-        '\n' | '\t' => letter,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}' => '\u{fffd}',
-        letter if letter.is_control() => '\u{fffd}',
-        letter => letter,
-    };
-    Cow::Owned(String::from_utf8_lossy(bytes).chars().map(visible).collect::<String>().into_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_terminal_gets_no_control_characters_and_a_pipe_gets_every_byte() {
-        let wild = "a\x1b[2J\x07\r\u{202e}b\n\tc\u{9b}".as_bytes();
-        assert_eq!(for_terminal(wild, false), wild);
-        let shown = String::from_utf8(for_terminal(wild, true).into_owned()).unwrap();
-        assert_eq!(shown, "a\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}b\n\tc\u{fffd}");
-    }
+    Cow::Owned(told::neutral(&String::from_utf8_lossy(bytes)).into_owned().into_bytes())
 }

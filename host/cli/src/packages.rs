@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::arguments::Global;
-use crate::fault::Fault;
+use crate::fault::{Fault, diagnostics_lines};
 use crate::line::CallLine;
 use crate::{repair, surroundings};
 use hutch::installed::{Installed, InstalledError, Pin};
@@ -137,7 +137,8 @@ pub(crate) fn refused(line: &CallLine, path: &Path, diagnostics: &[Diagnostic]) 
     let shown = path.display().to_string();
     let report = ErrorReport::new(ErrorCode::PackageInvalid, format!("{shown} breaks the rules of packages"))
         .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
-    repair::fixed(report, line.elsewhere(["check", &shown]), "lists every problem", "none").into()
+    let report = repair::fixed(report, line.elsewhere(["check", &shown]), "lists every problem", "none");
+    Fault::from(report).seen_as(diagnostics_lines(diagnostics))
 }
 
 /// Those of a package whose component may be as large as components are by default.

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 pub(crate) struct Terminal {
     controller: OwnedFd,
@@ -31,6 +31,16 @@ impl Terminal {
     /// Its path.
     pub(crate) fn name(&self) -> String {
         self.name.to_str().expect("UTF-8").to_owned()
+    }
+
+    /// Starts a program on this terminal, and gives its status and what a person would have seen, however much that is.
+    pub(crate) fn run(self, command: &mut Command) -> (i32, String) {
+        let mut child = command.stdout(self.end()).stderr(self.end()).spawn().expect("it starts");
+        // The command keeps its ends of the terminal until it is given others.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let reader = std::thread::spawn(|| self.printed());
+        let status = child.wait().expect("it ends").code().expect("it was not killed by a signal");
+        (status, reader.join().expect("the reader"))
     }
 
     /// What programs have printed, once all of them have ended. A terminal holds 4 KiB.

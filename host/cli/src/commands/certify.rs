@@ -5,8 +5,8 @@
 use super::open_package;
 use crate::arguments::Global;
 use crate::fault::Fault;
-use crate::output::{Format, Output};
-use crate::{human, surroundings};
+use crate::output::Output;
+use crate::surroundings;
 use clap::{Args, ValueEnum};
 use hutch_certify::report::Report;
 use hutch_certify::rule::Level;
@@ -89,9 +89,6 @@ pub(super) fn certify(global: &Global, own: &CertifyArguments, output: &Output) 
         (None, None, false) => return Err(Fault::usage("name a package, --self or --program")),
     };
     let report = report.asked(own.level.into());
-    if output.format == Format::Human {
-        output.text(&report.to_text())?;
-    }
     if !report.is_reached() {
         let message = format!(
             "{} reaches the level {}, not {}: {} rules stand in the way",
@@ -101,11 +98,10 @@ pub(super) fn certify(global: &Global, own: &CertifyArguments, output: &Output) 
             report.fix_first.len()
         );
         let failure = ErrorReport::new(ErrorCode::LevelNotReached, message);
-        return Err(failure.detail("report", serde_json::to_value(&report).unwrap_or_default()).into());
+        let failure = failure.detail("report", serde_json::to_value(&report).unwrap_or_default());
+        return Err(Fault::from(failure).seen_as(report.to_text()));
     }
-    if output.format == Format::Json {
-        output.answer("certify", serde_json::to_value(&report).unwrap_or_default(), human::fields)?;
-    }
+    output.answer("certify", serde_json::to_value(&report).unwrap_or_default(), |_| report.to_text())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,11 +2,11 @@
 
 use crate::arguments::Global;
 use crate::fault::Fault;
-use crate::output::{Format, Output};
+use crate::fault::diagnostics_lines;
+use crate::output::Output;
 use crate::{packages, surroundings};
 use clap::Args;
 use hutch::check_described;
-use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde_json::json;
@@ -29,15 +29,12 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
     let warnings = diagnostics.len() - errors;
     let summary = format!("{errors} errors, {warnings} warnings");
     if errors > 0 {
-        if output.format == Format::Human {
-            output.remark(&lines(diagnostics));
-        }
         let report = ErrorReport::new(ErrorCode::PackageInvalid, format!("{}: {summary}", own.package.display()))
             .suggest("mend what details.diagnostics lists")
             .detail("errors", errors)
             .detail("warnings", warnings)
             .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
-        return Err(report.into());
+        return Err(Fault::from(report).seen_as(diagnostics_lines(diagnostics)));
     }
     let package = checked.package.as_ref().map(|package| package.manifest());
     let result = json!({
@@ -48,10 +45,8 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
         "warnings": warnings,
         "diagnostics": diagnostics,
     });
-    output.answer("check", result, |_| format!("{}\n{summary}", lines(diagnostics)).trim_start().to_owned())?;
+    output.answer("check", result, |_| {
+        format!("{}\n{summary}", diagnostics_lines(diagnostics)).trim_start().to_owned()
+    })?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn lines(diagnostics: &[Diagnostic]) -> String {
-    diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

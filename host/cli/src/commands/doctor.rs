@@ -5,6 +5,7 @@
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
+use crate::told::Told;
 use crate::{human, issues::Issues, packages, surroundings};
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;
@@ -54,7 +55,8 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
     let good = checks.iter().all(|check| check.get("status") == Some(&Value::from("ok")));
     if !good {
         let report = ErrorReport::new(ErrorCode::HostFault, "not everything is as it should be");
-        return Err(report.suggest("mend what details.checks calls bad").detail("checks", checks).into());
+        let fault = Fault::from(report.suggest("mend what details.checks calls bad").detail("checks", checks.clone()));
+        return Err(fault.seen_as(table(&checks)));
     }
     let result = json!({
         "healthy": true, "version": env!("CARGO_PKG_VERSION"), "home": home.display().to_string(), "items": checks,
@@ -62,9 +64,13 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
     });
     output.answer("doctor", result, |result| {
         let checks = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        human::table(checks, &[("status", "STATUS"), ("name", "CHECK"), ("found", "FOUND"), ("fix", "FIX")])
+        table(checks)
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn table(checks: &[Value]) -> Told {
+    human::table(checks, &[("status", "STATUS"), ("name", "CHECK"), ("found", "FOUND"), ("fix", "FIX")])
 }
 
 fn check(name: &str, status: &str, found: String, fix: Option<&str>) -> Value {

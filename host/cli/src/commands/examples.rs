@@ -4,7 +4,8 @@ use super::meta::wanted;
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::{human, packages, quote, selection::Page};
+use crate::told::Told;
+use crate::{packages, quote, selection::Page};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -42,7 +43,7 @@ pub(super) fn examples(global: &Global, own: &ExamplesArguments, output: &Output
     output.list("examples", own.page.of(items), &own.page, |items| {
         let line = |item: &Value, field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let lines = items.iter().map(|item| format!("# {}\n{}", line(item, "description"), line(item, "line")));
-        human::bold(outline.manifest().name()) + "\n" + &lines.collect::<Vec<_>>().join("\n")
+        Told::under(outline.manifest().name(), lines.collect::<Vec<_>>().join("\n"))
     })?;
     Ok(ExitCode::SUCCESS)
 }

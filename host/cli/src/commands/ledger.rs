@@ -134,7 +134,7 @@ fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<(),
         let sealed = sealed.map_err(Failure::from)?;
         let bytes = String::from_utf8_lossy(&sealed.bytes);
         if own.page.ndjson {
-            output.text(&bytes)?;
+            output.data(&bytes)?;
         } else if items.len() < own.page.limit as usize {
             items.push(json!({ "sequence": sealed.sequence, "hash": sealed.hash, "bytes": bytes }));
         } else {
@@ -145,7 +145,8 @@ fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<(),
         return Ok(());
     }
     let total = session.head()?.last.sequence;
-    let lines = |items: &[Value]| items.iter().filter_map(|item| item["bytes"].as_str()).collect::<Vec<_>>().join("\n");
+    let lines =
+        |items: &[Value]| items.iter().filter_map(|item| item["bytes"].as_str()).collect::<Vec<_>>().join("\n").into();
     output.list("ledger export", own.page.part(items, total), &own.page, lines)
 }
 

@@ -81,7 +81,7 @@ fn finish(answer: &Answer, envelope: bool, output: &Output) -> Result<ExitCode, 
             _ => fault,
         })?;
     } else if let Some(report) = bad_end(answer) {
-        return Err(report.into());
+        return Err(Fault::from(report).seen_as(said(answer)));
     } else {
         output.guest(&answer.outcome.stdout, &answer.outcome.stderr)?;
     }
@@ -98,7 +98,7 @@ pub(super) fn tell(
 ) -> Result<ExitCode, Fault> {
     output.behind(answer.behind.as_deref());
     if let Some(report) = failure_of(answer) {
-        return Err(report.detail("run", value).into());
+        return Err(Fault::from(report.detail("run", value)).seen_as(said(answer)));
     }
     output.answer(command, value, human)?;
     Ok(ExitCode::SUCCESS)
@@ -219,6 +219,15 @@ fn bad_end(answer: &Answer) -> Option<ErrorReport> {
         Ending::Exited { .. } => {}
     }
     Some(report)
+}
+
+/// What a guest said before it ended badly, for people.
+fn said(answer: &Answer) -> String {
+    let streams = [("standard output", &answer.outcome.stdout), ("standard error", &answer.outcome.stderr)];
+    let parts = streams.into_iter().filter(|(_, bytes)| !bytes.trim_ascii().is_empty());
+    let parts =
+        parts.map(|(name, bytes)| format!("the guest's {name}:\n  {}", shown(bytes).trim_end().replace('\n', "\n  ")));
+    parts.collect::<Vec<_>>().join("\n")
 }
 
 fn shown(bytes: &[u8]) -> String {

@@ -24,7 +24,7 @@ pub(crate) struct ManArguments {
 pub(super) fn completions(own: &CompletionsArguments, output: &Output) -> Result<ExitCode, Fault> {
     let mut script = Vec::new();
     clap_complete::generate(own.shell, &mut arguments::command(), "hutch", &mut script);
-    output.text(&String::from_utf8_lossy(&script))?;
+    output.data(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -42,6 +42,6 @@ pub(super) fn man(own: &ManArguments, output: &Output) -> Result<ExitCode, Fault
     let page = clap_mangen::Man::new(at.clone().bin_name(name.join(" "))).title(name.join("-"));
     let mut text = Vec::new();
     page.render(&mut text).map_err(|error| Fault::host(format!("the page can't be made: {error}")))?;
-    output.text(&String::from_utf8_lossy(&text))?;
+    output.data(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }

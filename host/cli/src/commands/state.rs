@@ -1,7 +1,7 @@
 //! `hutch state`: looking inside volumes, and carrying them in and out.
 
 use super::instance::InstanceArguments;
-use super::undo::{entry_value, say_moved};
+use super::undo::{changed, entry_value, say_moved};
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
@@ -327,9 +327,8 @@ fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath, ou
 
 fn say_changes(command: &str, changes: &BTreeMap<String, Vec<PathChange>>, output: &Output) -> Result<(), Fault> {
     output.answer(command, json!({ "changes": changes }), |_| {
-        let lines = changes.iter().flat_map(|(volume, changes)| {
-            changes.iter().map(move |change| format!("{:?} {volume}/{}", change.change, change.path).to_lowercase())
-        });
+        let lines =
+            changes.iter().flat_map(|(volume, changes)| changes.iter().map(move |change| changed(volume, change)));
         lines.collect::<Vec<_>>().join("\n")
     })
 }

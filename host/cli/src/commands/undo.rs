@@ -5,9 +5,11 @@ use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::output::Output;
+use crate::told::one_line;
 use clap::Args;
 use hutch::{EntryName, Moved, Session};
 use hutch_model::ledger::Sealed;
+use hutch_model::snapshot::PathChange;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -60,6 +62,11 @@ pub(super) fn entry_value(session: &Session, entry: &Sealed) -> Value {
     }
 }
 
+/// A changed path, for people.
+pub(super) fn changed(volume: &str, change: &PathChange) -> String {
+    format!("{} {volume}/{}", format!("{:?}", change.change).to_lowercase(), one_line(&change.path))
+}
+
 /// Answers with a move to another state.
 pub(super) fn say_moved(command: &str, session: &Session, moved: &Moved, output: &Output) -> Result<(), Fault> {
     output.behind(moved.behind.as_deref());
@@ -75,7 +82,7 @@ pub(super) fn say_moved(command: &str, session: &Session, moved: &Moved, output:
         };
         for (volume, changes) in &moved.changes {
             for change in changes {
-                text.push_str(&format!("\n  {:?} {volume}/{}", change.change, change.path).to_lowercase());
+                text.push_str(&format!("\n  {}", changed(volume, change)));
             }
         }
         text

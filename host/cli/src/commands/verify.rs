@@ -5,7 +5,7 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::invocation::secret_values;
 use crate::output::Output;
-use crate::progress;
+use crate::{human, progress};
 use clap::Args;
 use hutch::{EntryName, Session, Verified};
 use hutch_model::error_code::ErrorCode;
@@ -13,6 +13,9 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Sealed;
 use serde_json::{Value, json};
 use std::process::ExitCode;
+
+/// The most entries that people are shown.
+const SHOWN_MAX: usize = 100;
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArguments {
@@ -67,7 +70,11 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
         format!("{equal} equal, {differs} differ, {not_reproducible} not reproducible, {no_run} without a run");
     if differs > 0 || not_reproducible > 0 || (!own.all && no_run > 0) {
         let code = if differs > 0 { ErrorCode::VerifyFailed } else { ErrorCode::NotReproducible };
-        return Err(ErrorReport::new(code, summary).detail("entries", results).into());
+        let others: Vec<Value> =
+            results.iter().filter(|one| one["status"] != "equal").take(SHOWN_MAX).cloned().collect();
+        let columns = [("sequence", "N"), ("status", "STATUS"), ("detail", "WHAT"), ("hash", "HASH")];
+        let fault = Fault::from(ErrorReport::new(code, summary).detail("entries", results));
+        return Err(fault.seen_as(human::table(&others, &columns)));
     }
     let value = json!({
         "equal": equal,

@@ -1,0 +1,176 @@
+//! What a person sees on a real terminal: whatever a guest, a file's name or a package says, nothing acts on the terminal but our own
+//! emphasis, and that does.
+
+use crate::support::terminal::Terminal;
+use crate::support::{Machine, package, probe, todo};
+use std::process::Command;
+
+/// Clears the screen, sets the title, writes to the clipboard, hides text, turns it round, and the same as single characters.
+const WILD: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[8m\u{9b}31m\u{202e}\r\u{8}";
+
+/// On a terminal whose owner wants emphasis.
+fn on_terminal(machine: &Machine, words: &[&str]) -> (i32, String) {
+    let mut command = machine.hutch(words);
+    Terminal::open().run(command.env("TERM", "xterm-256color"))
+}
+
+/// All that acts on a terminal in a text but what is emphasis of ours, at the beginning of a line and round it.
+#[track_caller]
+fn assert_tame(text: &str, told: &str) {
+    let mut rest = text.replace("\r\n", "\n");
+    for line in text.lines() {
+        if let Some(heading) = line.strip_prefix("\u{1b}[1m").and_then(|line| line.strip_suffix("\u{1b}[0m")) {
+            rest = rest.replace(line, heading);
+        }
+    }
+    let acts = |letter: char| {
+        (letter.is_control() && !matches!(letter, '\n' | '\t')) || ('\u{202a}'..='\u{202e}').contains(&letter)
+    };
+    assert!(!rest.contains(acts), "{told}: {rest:?}");
+}
+
+/// Calls whose answers hold what a guest said and how it named its files.
+fn calls(machine: &Machine) -> Vec<Vec<String>> {
+    let probe = probe();
+    // JSON, so that it is kept: the characters are escaped, and turn up when it is read.
+    let said = serde_json::json!({"ok": true, "message": WILD}).to_string();
+    assert_eq!(machine.run(["run", "--stdin-text", &said, &probe, "stdin-echo"]).status, 0);
+    let name = "state/\u{1b}[2Jx\nentry forged\r\u{9b}31m\u{202e}";
+    machine.run(["run", "--guard", "off", &probe, "write-text", name, WILD]).answer();
+    machine.run(["run", "--guard", "off", &probe, "write-text", "state/plain", WILD]).answer();
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let run = ["run", "--human", "--stdin-text", said.as_str()];
+    vec![
+        words(&["ledger", "show", "--human", &probe, "@2"]),
+        words(&["ledger", "show", "--human", "--query", "output.message", &probe, "@2"]),
+        words(&["ledger", "show", "--human", "--query", "output", &probe, "@2"]),
+        words(&["ledger", "show", "--human", &probe, "@3"]),
+        words(&["ledger", "list", "--human", &probe]),
+        words(&["ledger", "export", "--human", &probe]),
+        words(&["state", "ls", "--human", &probe, "state"]),
+        words(&["state", "log", "--human", &probe]),
+        words(&["state", "diff", "--human", &probe, "@1", "@3"]),
+        words(&["state", "status", "--human", &probe]),
+        words(&["state", "cat", "--human", &probe, "state/plain"]),
+        words(&["undo", "--dry-run", "--human", &probe]),
+        words(&["replay", "--human", &probe, "@3"]),
+        words(&["run", "--human", "--guard", "off", "--envelope", &probe, "args", WILD]),
+        words(&["run", "--human", "--guard", "off", "--query", "output.args[0]", &probe, "args", WILD]),
+        words(&["run", "--human", "--guard", "off", "--query", "output.args", &probe, "args", WILD]),
+        words(&["plan", "--human", "--guard", "off", &probe, "write-text", name, "other"]),
+        words(&["plan", "--human", "--guard", "off", &probe, "remove", name]),
+        [words(&run), words(&["--envelope", &probe, "stdin-echo"])].concat(),
+        [words(&run), words(&["--limit", "fuel=100000", &probe, "spin"])].concat(),
+        words(&["run", "--human", "--guard", "off", &probe, "read-file", &format!("{name}-missing")]),
+        words(&["plan", "--human", "--stdin-text", &format!("{WILD} no json"), &probe, "stdin-echo"]),
+        words(&["check", "--human", "\u{9b}31m\u{202e}"]),
+        words(&["run", "--human", "\u{1b}]0;x\u{7}", "x"]),
+    ]
+}
+
+#[test]
+fn nothing_that_others_wrote_acts_on_a_terminal() {
+    let machine = Machine::new();
+    let mut held = 0;
+    for words in calls(&machine) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (_, seen) = on_terminal(&machine, &words);
+        // A plain run is the guest's own answer: it goes through a terminal without what acts on it, too.
+        assert_tame(&seen, &format!("{words:?}"));
+        assert!(!seen.trim().is_empty(), "{words:?}");
+        held += usize::from(seen.contains('\u{fffd}'));
+    }
+    assert!(held >= 15, "{held} calls showed what others wrote");
+}
+
+#[test]
+fn what_is_for_people_is_tame_in_a_pipe_too() {
+    let machine = Machine::new();
+    for words in calls(&machine) {
+        // A plain run's answer is the guest's, byte for byte; the ledger's export is what hashes are of.
+        let bytes =
+            words[..2] == ["ledger", "export"] || (words[0] == "run" && words.contains(&"read-file".to_owned()));
+        let ran = machine.run(&words);
+        assert!(!ran.stdout.contains('\u{1b}') || bytes, "{words:?}: {:?}", ran.stdout);
+        if !bytes {
+            assert_tame(&ran.stdout, &format!("{words:?}"));
+        }
+        assert_tame(&ran.stderr, &format!("{words:?}"));
+    }
+}
+
+#[test]
+fn a_name_cannot_look_like_a_line_of_ours() {
+    let machine = Machine::new();
+    let all = calls(&machine);
+    for words in all.iter().filter(|words| words[0] == "state" || words[0] == "plan" || words[0] == "undo") {
+        let ran = machine.run(words);
+        assert!(!ran.stdout.lines().any(|line| line.starts_with("entry forged")), "{words:?}: {}", ran.stdout);
+    }
+    let package = package::with_manifest(&machine, "x\nerror: forged", "slug: probe", "slug: -");
+    let ran = machine.run(["--human", "check", "--human-missing", package.to_str().unwrap()]);
+    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("error:")).count(), 1, "{ran:?}");
+    let ran = machine.run(["run", "--human", "x\nerror: forged", "y"]);
+    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("error:")).count(), 1, "{ran:?}");
+}
+
+#[test]
+fn headings_stand_out_where_they_can_and_are_wanted() {
+    let machine = Machine::new();
+    let package = todo();
+    machine.run(["install", &package]).result("install");
+    machine.run(["run", &package, "add", "x"]).answer();
+    for (words, heading) in [
+        (&["list", "--human"][..], "SLUG  VERSION  INSTALLED "),
+        (&["ledger", "list", "--human", "todo"], "N  AT"),
+        (&["skills", "--human"], "NAME             DESCRIPTION"),
+        (&["examples", "--human", "todo"], "To-do"),
+        (&["doctor", "--human"], "STATUS  CHECK"),
+    ] {
+        let (status, seen) = on_terminal(&machine, words);
+        let first = seen.lines().next().unwrap();
+        assert_eq!(status, 0, "{seen:?}");
+        assert!(
+            first.starts_with(&format!("\u{1b}[1m{heading}")) && first.ends_with("\u{1b}[0m"),
+            "{words:?}: {first:?}"
+        );
+        assert!(!seen.contains('\u{fffd}'), "{seen:?}");
+        for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "")] {
+            let mut command: Command = machine.hutch(words);
+            command.env("TERM", "xterm").env(name, value);
+            if value.is_empty() {
+                command.env_remove("TERM");
+            }
+            let (_, seen) = Terminal::open().run(&mut command);
+            assert!(seen.starts_with(heading) && !seen.contains('\u{1b}'), "{words:?} {name}: {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn people_are_shown_what_is_wrong_and_not_only_that_something_is() {
+    let machine = Machine::new();
+    machine.run(["install", "--yes", &probe()]).result("install");
+    let digest = machine.run(["list", "--query", "items[0].digest"]).stdout;
+    let file = format!("person/.local/share/hutch/packages/probe/{}/app/app.wasm", digest.trim().trim_matches('"'));
+    machine.write(&file, "another");
+    let ran = machine.run(["doctor", "--human"]);
+    assert!(ran.stdout.is_empty() && ran.stderr.contains("bad     package probe"), "{ran:?}");
+    assert!(ran.stderr.lines().any(|line| line.starts_with("error: not everything is as it should be")), "{ran:?}");
+
+    let resources = "    resources:\n      - skills\n    state:\n";
+    let package = package::with_manifest(&machine, "package", "    state:\n", resources);
+    let path = package.to_str().unwrap();
+    machine.run(["run", path, "read-file", "skills/probe-usage/SKILL.md"]).answer();
+    machine.write("package/skills/probe-usage/SKILL.md", "changed");
+    let ran = machine.run(["verify", "--all", "--human", path]);
+    assert!(ran.stderr.lines().any(|line| line.starts_with("2  differs") && line.contains("stdout")), "{ran:?}");
+
+    let ran = machine.run(["run", "--human", &probe(), "panic"]);
+    assert!(ran.stderr.contains("the probe was asked to panic") && ran.stderr.contains("[GUEST_TRAPPED]"), "{ran:?}");
+    let broken = package::with_manifest(&machine, "broken", "slug: probe", "slug: -");
+    for verb in ["check", "run", "install"] {
+        let ran = machine.run([verb, "--human", broken.to_str().unwrap()]);
+        assert!(ran.stderr.contains("APP.md:4:") && ran.stdout.is_empty(), "{verb}: {ran:?}");
+    }
+}
