@@ -13,6 +13,7 @@
 mod architecture;
 mod cache;
 mod check;
+mod cleaning;
 mod command_line;
 mod concurrency;
 mod confirmation;

@@ -11,6 +11,7 @@ use crate::shaping::Shaping;
 use crate::told::{self, Told};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::redact::Cleaning;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -86,7 +87,8 @@ impl Output {
     /// Prints a text for people, wherever it goes: what is piped ends on a terminal too.
     pub(crate) fn told(&self, told: impl Into<Told>) -> Result<(), Fault> {
         let mut stdout = io::stdout().lock();
-        let text = told.into().shown(stdout.is_terminal() && told::is_bold_wanted());
+        let told = told.into().cleaned(self.shaping.cleaning);
+        let text = told.shown(stdout.is_terminal() && told::is_bold_wanted());
         self.write(&mut stdout, &[text.as_bytes(), b"\n"])
     }
 
@@ -131,7 +133,7 @@ impl Output {
     pub(crate) fn remark(&self, text: &str) {
         if !self.quiet {
             // One that can't be printed is not worth failing for.
-            say(&told::neutral(text));
+            say(&told::neutral(&self.shaping.cleaning.text(text)));
         }
     }
 
@@ -144,22 +146,34 @@ impl Output {
 
     /// Reports a failure on standard error, and gives its exit status.
     pub(crate) fn fail(&self, fault: &Fault) -> ExitCode {
-        let report = fault.report();
+        let report = cleaned(fault.report().clone(), self.shaping.cleaning);
         // With standard error closed there is nobody to tell; the status still says it.
         match self.format {
             Format::Human => {
                 let bold = io::stderr().is_terminal() && told::is_bold_wanted();
-                let seen = fault.seen().map(|seen| seen.shown(bold)).filter(|seen| !seen.is_empty());
+                let seen = fault.seen().map(|seen| seen.clone().cleaned(self.shaping.cleaning).shown(bold));
+                let seen = seen.filter(|seen| !seen.is_empty());
                 let seen = seen.map(|seen| seen + "\n").unwrap_or_default();
-                say(&(seen + &for_people(report)));
+                say(&(seen + &for_people(&report)));
             }
             Format::Json => {
-                let text = serde_json::to_string(report).unwrap_or_else(|error| error.to_string());
+                let text = serde_json::to_string(&report).unwrap_or_else(|error| error.to_string());
                 say(&String::from_utf8_lossy(&for_terminal(text.as_bytes(), io::stderr().is_terminal())));
             }
         }
         ExitCode::from(fault.status())
     }
+}
+
+/// An error without what its reader does not want. Its fixes are the caller's own words: one that holds hidden characters would be
+/// another one without them.
+fn cleaned(mut report: ErrorReport, cleaning: Cleaning) -> ErrorReport {
+    report.message = cleaning.text(&report.message).into_owned();
+    report.suggestion = cleaning.text(&report.suggestion).into_owned();
+    report.details.values_mut().for_each(|detail| cleaning.value(detail));
+    let hidden = Cleaning { personal: false, ..cleaning };
+    report.fixes.retain(|fix| hidden.text(&fix.cmd) == fix.cmd);
+    report
 }
 
 /// An error as people read it. Each part is one line, so that no name in it can look like another part.

@@ -3,6 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
+use hutch_model::redact::Cleaning;
 use std::borrow::Cow;
 
 /// A text, perhaps under a heading that stands out.
@@ -35,6 +36,12 @@ impl Told {
         self.body.push('\n');
         self.body.push_str(line);
         self
+    }
+
+    /// Without what its reader does not want.
+    pub(crate) fn cleaned(self, cleaning: Cleaning) -> Told {
+        let clean = |text: String| cleaning.text(&text).into_owned();
+        Told { heading: self.heading.map(clean), body: clean(self.body) }
     }
 
     /// As it is printed. `bold` says whether emphasis can be seen there.

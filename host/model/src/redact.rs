@@ -1,5 +1,6 @@
 //! Text without what its reader should not be shown: characters without a visible form (rule S8), and personal data or credentials
-//! (rule G5). Judges text by its form alone, so it finds what is written in the usual way and nothing else.
+//! (rule G5). Judges text by its form alone, so it finds what is written in the usual way and nothing else; JSON's ways to write a
+//! character are usual ones, however deep it is nested, whether it is whole, and also within a text of JSON.
 
 use crate::front_matter::is_hidden;
 use crate::guard::is_secret;
@@ -49,36 +50,144 @@ impl Cleaning {
         }
     }
 
-    /// Cleans what somebody printed. JSON stays JSON: its texts are cleaned, not its syntax.
+    /// Cleans what somebody printed.
     pub fn bytes(self, bytes: &[u8]) -> Cow<'_, [u8]> {
         if self.is_none() {
             return Cow::Borrowed(bytes);
         }
-        if let Ok(mut value) = serde_json::from_slice::<Value>(bytes) {
-            self.value(&mut value);
-            return Cow::Owned(format!("{value}\n").into_bytes());
-        }
         Cow::Owned(self.text(&String::from_utf8_lossy(bytes)).into_owned().into_bytes())
     }
 
-    fn text(self, text: &str) -> Cow<'_, str> {
-        let text = if self.hidden { without_hidden(text) } else { Cow::Borrowed(text) };
-        match (self.personal, text) {
-            (true, Cow::Borrowed(text)) => without_personal_data(text),
-            (true, Cow::Owned(text)) => Cow::Owned(without_personal_data(&text).into_owned()),
+    /// Cleans a text. JSON stays JSON: its texts are cleaned, not its syntax. In anything else a character that is written as JSON
+    /// writes it counts as that character.
+    pub fn text(self, text: &str) -> Cow<'_, str> {
+        if self.is_none() || !text.contains('\\') {
+            return self.plain(text);
+        }
+        if is_json(text) {
+            return Cow::Owned(self.literals(text));
+        }
+        let unescaped = unescape(text);
+        // Each step is shorter, or the last.
+        match if unescaped == text { Cow::Borrowed(text) } else { self.text(&unescaped) } {
+            Cow::Owned(clean) if clean != unescaped => Cow::Owned(clean),
+            _ => self.plain(text),
+        }
+    }
+
+    /// Cleans the text literals of JSON, one after the other: there is no depth.
+    fn literals(self, json: &str) -> String {
+        let mut clean = String::with_capacity(json.len());
+        let mut rest = json;
+        while let Some((before, after)) = rest.split_once('"') {
+            let (literal, after) = after.split_at(literal_end(after));
+            let text = unescape(literal);
+            clean.push_str(before);
+            match self.text(&text) {
+                Cow::Borrowed(_) => clean.extend(["\"", literal, "\""]),
+                // Each text in a text takes twice as many bytes as the one in it, so there are few in each other.
+                Cow::Owned(text) => clean.push_str(&Value::from(text).to_string()),
+            }
+            rest = after.strip_prefix('"').unwrap_or(after);
+        }
+        clean.push_str(rest);
+        clean
+    }
+
+    fn plain(self, text: &str) -> Cow<'_, str> {
+        // Personal data first: what is hidden in it keeps nobody from finding it.
+        let text = if self.personal { without_personal_data(text) } else { Cow::Borrowed(text) };
+        match (self.hidden, text) {
+            (true, Cow::Borrowed(text)) => without_hidden(text),
+            (true, Cow::Owned(text)) => Cow::Owned(without_hidden(&text).into_owned()),
             (false, text) => text,
         }
     }
 }
 
+/// Whether a text is JSON documents and nothing else, nested as deep as they like.
+fn is_json(text: &str) -> bool {
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+    documents.all(|document| document.is_ok())
+}
+
+/// Where a text literal of JSON ends, from behind its first quotation mark.
+fn literal_end(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    end.unwrap_or(text.len())
+}
+
+/// A text with what JSON escapes in place of the escapes. What is no escape stays; half a pair of surrogates is a character that has no
+/// form.
+fn unescape(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        out.push_str(before);
+        let simple = after.bytes().next().and_then(|byte| {
+            Some(match byte {
+                b'"' | b'\\' | b'/' => char::from(byte),
+                b'b' => '\u{8}',
+                b'f' => '\u{c}',
+                b'n' => '\n',
+                b'r' => '\r',
+                b't' => '\t',
+                _ => return None,
+            })
+        });
+        rest = match (simple, unit(after)) {
+            (Some(letter), _) => {
+                out.push(letter);
+                after.get(1..).unwrap_or_default()
+            }
+            (None, Some((first, after))) => {
+                let second = after.strip_prefix('\\').and_then(unit).filter(|_| (0xd800..0xdc00).contains(&first));
+                let (letter, after) = match second {
+                    Some((second, after)) if (0xdc00..0xe000).contains(&second) => {
+                        (char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)), after)
+                    }
+                    _ => (char::from_u32(first), after),
+                };
+                out.push(letter.unwrap_or('\u{fffd}'));
+                after
+            }
+            (None, None) => {
+                out.push('\\');
+                after
+            }
+        };
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The number of `uXXXX` at the beginning of a text, and what follows it.
+fn unit(text: &str) -> Option<(u32, &str)> {
+    let (digits, after) = text.strip_prefix('u')?.split_at_checked(4)?;
+    let unit = digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())??;
+    Some((unit, after))
+}
+
 /// Without control characters (but line ends and tabs), zero-width and bidirectional characters: each is replaced by U+FFFD. Such
 /// characters can rewrite a terminal, or hide instructions from a person that a program reads.
 pub fn without_hidden(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| (is_hidden(c) && !matches!(c, '\n' | '\t')) || is_invisible(c);
-    if !text.contains(bad) {
+    if !text.contains(is_unseen) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.chars().map(|c| if bad(c) { '\u{fffd}' } else { c }).collect())
+    Cow::Owned(text.chars().map(|c| if is_unseen(c) { '\u{fffd}' } else { c }).collect())
+}
+
+/// What nobody sees where it stands.
+fn is_unseen(c: char) -> bool {
+    (is_hidden(c) && !matches!(c, '\n' | '\t')) || is_invisible(c)
 }
 
 /// Zero-width and direction marks, soft hyphens, tags.
@@ -107,11 +216,16 @@ pub fn without_personal_data(text: &str) -> Cow<'_, str> {
             rest = rest.get(number_bytes..).unwrap_or_default();
             found = true;
         } else {
-            // A full stop that ends a sentence is no part of an address.
-            let core = word.trim_end_matches(['.', ':']);
-            if is_mail(core) || is_secret(core) {
+            // A full stop that ends a sentence is no part of an address, and neither is what nobody sees.
+            let around = |c: char| is_unseen(c) || c == '\u{fffd}';
+            let core = word.trim_start_matches(around);
+            let (before, core) =
+                (word.len() - core.len(), core.trim_end_matches(|c| around(c) || c == '.' || c == ':'));
+            let seen: String = core.chars().filter(|c| !is_unseen(*c)).collect();
+            if is_mail(&seen) || is_secret(&seen) {
+                out.push_str(word.get(..before).unwrap_or_default());
                 out.push_str(REDACTED);
-                out.push_str(word.get(core.len()..).unwrap_or_default());
+                out.push_str(word.get(before + core.len()..).unwrap_or_default());
                 found = true;
             } else {
                 out.push_str(word);
@@ -147,6 +261,7 @@ fn number(text: &str) -> usize {
             }
             '+' if at == 0 => {}
             ' ' | '-' | '.' | '(' | ')' if separators < 2 && at > 0 => separators += 1,
+            c if at > 0 && is_unseen(c) => {}
             _ => break,
         }
         if digits.len() > 19 {
@@ -187,8 +302,64 @@ mod tests {
             ("4111111111111112 is no card", "4111111111111112 is no card"),
             ("digest 41111111111111111111111111", "digest 41111111111111111111111111"),
             ("ünïcode bleibt", "ünïcode bleibt"),
+            ("\u{9b}ada@exa\u{200b}mple.org\u{fffd}.", "\u{9b}[redacted]\u{fffd}."),
+            ("4111\u{200b}1111\u{200b}11111111", "[redacted]"),
         ] {
             assert_eq!(without_personal_data(text), expect);
+        }
+    }
+
+    const ALL: Cleaning = Cleaning { hidden: true, personal: true };
+
+    #[test]
+    fn json_is_cleaned_however_it_is_written() {
+        let deep = |text: &str| format!("{}{text}{}", "[".repeat(5000), "]".repeat(5000));
+        for (text, expect) in [
+            (r#"{"a": "bob@example.org", "bob@example.org":1 }"#, r#"{"a": "[redacted]", "[redacted]":1 }"#),
+            (r#"{"a":"bob\u0040example.org"}"#, r#"{"a":"[redacted]"}"#),
+            (
+                r#"["\u202e", "\ud83d\ude00 \n \"x\" \/ \u0041"]"#,
+                "[\"\u{fffd}\", \"\\ud83d\\ude00 \\n \\\"x\\\" \\/ \\u0041\"]",
+            ),
+            (r#"["\ud800 bob\u0040example.org"]"#, "[\"\u{fffd} [redacted]\"]"),
+            // A document in a document in a document.
+            (r#"["[\"[\\\"bob\\\\u0040example.org\\\"]\"]"]"#, r#"["[\"[\\\"[redacted]\\\"]\"]"]"#),
+            // One a line.
+            (
+                "{\"a\":\"bob\\u0040example.org\"}\n{\"b\":\"x\\u0022\"}\n",
+                "{\"a\":\"[redacted]\"}\n{\"b\":\"x\\u0022\"}\n",
+            ),
+            // Cut off, or never JSON.
+            (r#"{"a":"bob\u0040example.org","b":"#, r#"{"a":"[redacted]","b":"#),
+            (r#""x" "bob\u0040example.org" y"#, r#""x" "[redacted]" y"#),
+            (r"bob\u0040example.org \u202e", "[redacted] \u{fffd}"),
+            (r#"x "[\"bob\\u0040example.org\"]""#, r#"x "["[redacted]"]""#),
+            (r"C:\users\n\u00zz \", r"C:\users\n\u00zz \"),
+        ] {
+            assert_eq!(ALL.text(text), expect, "{text}");
+            if !text.contains('\n') {
+                assert_eq!(ALL.text(&deep(text)), deep(expect), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_changed_where_nothing_is_found() {
+        let text = r#" {"b":1.50, "a" : ["x\/y\u00e9", 1e400, "\\"]}  "#;
+        assert_eq!(ALL.text(text), text);
+        assert_eq!(ALL.bytes(text.as_bytes()), text.as_bytes());
+        let mut value = Value::from("[\"bob\\u0040example.org\"]");
+        ALL.value(&mut value);
+        assert_eq!(value, "[\"[redacted]\"]");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_json_escapes_is_read_as_it_was(text in ".{0,40}") {
+            let json = serde_json::Value::from(text.clone()).to_string();
+            let literal = &json[1..json.len() - 1];
+            proptest::prop_assert_eq!(literal_end(&json[1..]), literal.len());
+            proptest::prop_assert_eq!(unescape(literal).into_owned(), text);
         }
     }
 

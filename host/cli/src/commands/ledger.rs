@@ -127,6 +127,11 @@ fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fau
 }
 
 fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<(), Fault> {
+    if own.page.ndjson && (output.shaping.selects() || !output.shaping.cleaning.is_none()) {
+        return Err(Fault::usage(
+            "--ndjson prints the bytes that hashes are of: nothing is selected from them or taken out",
+        ));
+    }
     let session = own.instance.open(global)?.0;
     let first = u64::from(own.page.offset) + 1;
     let mut items = Vec::new();
