@@ -12,6 +12,7 @@ use hutch_model::instant::Instant;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// The most issues: a runaway caller must not fill the disk.
 const ISSUES_MAX: u64 = 10_000;
@@ -96,16 +97,11 @@ impl Issues {
         let last = self.all()?.last().and_then(|issue| number(&issue.id)).unwrap_or(0);
         for next in last + 1..=ISSUES_MAX {
             issue.id = id(next);
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true);
-            match dir.open_with(format!("{}.json", issue.id), &options) {
+            match self.aside(&issue)?.persist_noclobber(self.path(&issue.id)) {
                 // Another process took this number.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Fault::file(&self.folder, &error)),
-                Ok(mut file) => {
-                    let written = file.write_all(text(&issue).as_bytes()).and_then(|()| file.sync_all());
-                    return written.map(|()| issue).map_err(|error| Fault::file(&self.folder, &error));
-                }
+                Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Fault::file(&self.folder, &error.error)),
+                Ok(_) => return self.settle(&dir).map(|()| issue),
             }
         }
         Err(ErrorReport::new(ErrorCode::Conflict, format!("there are {ISSUES_MAX} issues already"))
@@ -117,9 +113,26 @@ impl Issues {
     /// Replaces an issue by its new form.
     pub(crate) fn replace(&self, issue: &Issue) -> Result<(), Fault> {
         let dir = self.dir(false)?.ok_or_else(|| missing(&issue.id))?;
-        let (name, fresh) = (format!("{}.json", issue.id), format!("{}.new", issue.id));
-        let replaced = dir.write(&fresh, text(issue)).and_then(|()| dir.rename(&fresh, &dir, &name));
-        replaced.map_err(|error| Fault::file(&self.folder, &error))
+        let replaced = self.aside(issue)?.persist(self.path(&issue.id));
+        replaced.map_err(|error| Fault::file(&self.folder, &error.error))?;
+        self.settle(&dir)
+    }
+
+    /// An issue's file, whole and on the disk, under a name that is nobody's. It is gone if it does not get a better one.
+    fn aside(&self, issue: &Issue) -> Result<NamedTempFile, Fault> {
+        let mut file = NamedTempFile::new_in(&self.folder).map_err(|error| Fault::file(&self.folder, &error))?;
+        let written = file.write_all(text(issue).as_bytes()).and_then(|()| file.as_file().sync_all());
+        written.map(|()| file).map_err(|error| Fault::file(&self.folder, &error))
+    }
+
+    /// Makes what was done in the folder survive a loss of power.
+    fn settle(&self, dir: &Dir) -> Result<(), Fault> {
+        let settled = dir.open(".").and_then(|folder| folder.sync_all());
+        settled.map_err(|error| Fault::file(&self.folder, &error))
+    }
+
+    fn path(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{id}.json"))
     }
 
     fn read(&self, dir: &Dir, id: &str) -> Result<Issue, Fault> {

@@ -159,6 +159,45 @@ fn issues_live_and_end() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn an_issue_is_written_whole_or_not_at_all() {
+    let hutch = Hutch::new();
+    // A disk with room for so many blocks of 512 bytes in one file.
+    let with_room = |blocks: u32, words: &str| {
+        let program = env!("CARGO_BIN_EXE_hutch");
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} {words}");
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell.args(["-c", &script]).env_clear().env("XDG_DATA_HOME", hutch.home().parent().unwrap());
+        shell.env("HOME", hutch.scratch()).stdin(Stdio::null()).output().unwrap()
+    };
+    let files = || {
+        let mut names: Vec<String> = std::fs::read_dir(hutch.home().join("issues"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let message = "x".repeat(3000);
+    let create = format!("issue create --type bug --message {message}");
+    assert_eq!(hutch.line("issue create --type bug --message first").result()["id"], "is_0001");
+    let before = hutch.line("issue list").result();
+    for blocks in [0, 1, 2] {
+        let output = with_room(blocks, &create);
+        assert_eq!(output.status.code(), Some(50), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("HOST_FAULT"), "{output:?}");
+        assert_eq!((files(), hutch.line("issue list").result()), (vec!["is_0001.json".to_owned()], before.clone()));
+    }
+    let output = with_room(0, "issue close is_0001");
+    assert_eq!((output.status.code(), hutch.line("issue list").result()), (Some(50), before));
+    assert_eq!(files(), ["is_0001.json"]);
+    // With room again, all goes on.
+    assert_eq!(hutch.line(&create).result()["id"], "is_0002");
+    assert_eq!(hutch.line("issue close is_0001").result()["status"], "closed");
+    assert_eq!(hutch.line("doctor").status, 0);
+}
+
 #[test]
 fn hidden_characters_and_personal_data_go_on_request() {
     let hutch = Hutch::new();

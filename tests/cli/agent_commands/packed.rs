@@ -41,6 +41,44 @@ fn everything(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
 }
 
 #[test]
+fn what_a_file_holds_that_is_no_package_is_not_repeated() {
+    let hutch = Hutch::new();
+    let secret = "login-and-key-material-0123456789";
+    for (name, begins, said) in [
+        ("text", &b""[..], "it is a text"),
+        ("gz", b"\x1f\x8b\x08", "gzip: unpack it first"),
+        ("zst", b"\x28\xb5\x2f\xfd", "zstd: unpack it first"),
+        ("xz", b"\xfd7zXZ\0", "xz: unpack it first"),
+        ("bz2", b"BZh9", "bzip2: unpack it first"),
+        ("zip", b"PK\x03\x04", "zip archive: unpack it"),
+        ("wasm", b"\0asm\x0d\0\x01\0", "put it into the folder of a package"),
+        ("elf", b"\x7fELF", "native program"),
+        ("script", b"#!/bin/sh\n", "script"),
+        ("bytes", b"\xff\xfe", "no tar archive"),
+    ] {
+        let file = hutch.scratch().join(name);
+        fs::write(&file, [begins, secret.repeat(100).as_bytes()].concat()).unwrap();
+        for verb in ["run", "check", "show", "meta", "install", "certify", "plan"] {
+            for human in [&[][..], &["--human"]] {
+                let ended = hutch.call(&[&[verb], human, &[file.to_str().unwrap()]].concat());
+                let told = format!("{verb} {name}: {ended:?}");
+                assert_eq!((ended.status, ended.stdout.as_str()), (2, ""), "{told}");
+                assert!(ended.stderr.contains(said) && !ended.stderr.contains("login"), "{told}");
+            }
+        }
+    }
+    // A header further on.
+    let packed = hutch.scratch().join("broken.tar");
+    hutch.call(&["pack", "packages/todo", "--output", packed.to_str().unwrap()]).result();
+    let mut bytes = fs::read(&packed).unwrap();
+    let second = 512 + bytes[512..].windows(5).position(|part| part == b"ustar").unwrap() - 257;
+    bytes[second + 100..second + 130].copy_from_slice(&secret.as_bytes()[..30]);
+    fs::write(&packed, bytes).unwrap();
+    let ended = hutch.call(&["run", packed.to_str().unwrap(), "list"]);
+    assert!(ended.stderr.contains("header 2 of the archive is broken") && !ended.stderr.contains("login"), "{ended:?}");
+}
+
+#[test]
 fn the_same_files_are_the_same_bytes() {
     let hutch = Hutch::new();
     let scratch = hutch.scratch();

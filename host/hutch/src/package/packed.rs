@@ -124,13 +124,16 @@ struct Index {
 impl Index {
     /// Reads all headers. An `Err` is what kept the rest from being read.
     fn fill(&mut self, mut file: &File, bounds: &PackageBounds) -> Result<(), Diagnostic> {
-        file.rewind().map_err(|error| unreadable(ARCHIVE, &error))?;
+        let mut first = Vec::new();
+        let read = file.rewind().and_then(|()| file.take(BLOCK_BYTES).read_to_end(&mut first)).and(file.rewind());
+        read.map_err(|error| unreadable(ARCHIVE, &error))?;
         let archive_bytes = file.metadata().map_err(|error| unreadable(ARCHIVE, &error))?.len();
         let mut archive = Archive::new(file);
-        let headers = archive.entries_with_seek().map_err(|error| broken(&error))?.raw(true);
+        let headers = archive.entries_with_seek().map_err(|_| no_archive(&first))?.raw(true);
         let (mut end, mut headers_read, mut long_name) = (0, 0_usize, None);
         for header in headers {
-            let mut header = header.map_err(|error| broken(&error))?;
+            let mut header =
+                header.map_err(|_| if headers_read == 0 { no_archive(&first) } else { broken(headers_read) })?;
             headers_read += 1;
             // A long name takes a header of its own.
             if headers_read / 2 > bounds.entries_max {
@@ -143,7 +146,7 @@ impl Index {
                 .filter(|end| *end <= archive_bytes)
                 .ok_or_else(cut_short)?;
             if header.header().entry_type().is_gnu_longname() && long_name.is_none() {
-                long_name = Some(read_long_name(&mut header, bytes)?);
+                long_name = Some(read_long_name(&mut header, bytes, headers_read)?);
                 continue;
             }
             let name = long_name.take().unwrap_or_else(|| header.header().path_bytes().into_owned());
@@ -231,7 +234,7 @@ impl Index {
     }
 }
 
-fn read_long_name(header: &mut impl Read, bytes: u64) -> Result<Vec<u8>, Diagnostic> {
+fn read_long_name(header: &mut impl Read, bytes: u64, headers_read: usize) -> Result<Vec<u8>, Diagnostic> {
     // A slash behind a folder, and the end.
     let bytes_max = PackagePath::BYTES_MAX as u64 + 2;
     if bytes > bytes_max {
@@ -242,7 +245,7 @@ fn read_long_name(header: &mut impl Read, bytes: u64) -> Result<Vec<u8>, Diagnos
         ));
     }
     let mut name = Vec::new();
-    header.take(bytes_max).read_to_end(&mut name).map_err(|error| broken(&error))?;
+    header.take(bytes_max).read_to_end(&mut name).map_err(|_| broken(headers_read))?;
     if name.last() == Some(&0) {
         name.pop();
     }
@@ -303,8 +306,31 @@ fn invalid(message: impl Into<String>) -> Diagnostic {
     problem(Code::ArchiveInvalid, ARCHIVE, message)
 }
 
-fn broken(error: &io::Error) -> Diagnostic {
-    invalid(format!("this is no tar archive: {error}"))
+/// A file that does not begin as an archive does. What it holds may be anybody's and is not repeated: what kind of file it is says enough.
+fn no_archive(first: &[u8]) -> Diagnostic {
+    let kind = KINDS.iter().find(|(beginning, _)| first.starts_with(beginning)).map(|(_, kind)| kind);
+    let kind = kind.copied().unwrap_or(match std::str::from_utf8(first) {
+        // The block may end within a character.
+        Err(error) if error.error_len().is_some() => "",
+        _ => "; it is a text",
+    });
+    invalid(format!("this is no tar archive{kind}"))
+}
+
+/// Beginnings of other files, and what to say of them.
+const KINDS: [(&[u8], &str); 8] = [
+    (b"\x1f\x8b", "; it is compressed with gzip: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "; it is compressed with zstd: unpack it first"),
+    (b"\xfd7zXZ", "; it is compressed with xz: unpack it first"),
+    (b"BZh", "; it is compressed with bzip2: unpack it first"),
+    (b"PK\x03\x04", "; it is a zip archive: unpack it, and name the folder"),
+    (b"\0asm", "; it is a WebAssembly component or module alone: put it into the folder of a package"),
+    (b"\x7fELF", "; it is a native program"),
+    (b"#!", "; it is a script"),
+];
+
+fn broken(headers_read: usize) -> Diagnostic {
+    invalid(format!("header {} of the archive is broken", headers_read + 1))
 }
 
 fn cut_short() -> Diagnostic {
