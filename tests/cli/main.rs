@@ -23,6 +23,7 @@ mod envelope;
 mod error_codes;
 mod fixes;
 mod grants;
+mod guard;
 mod input;
 mod job;
 mod limits;

@@ -9,6 +9,7 @@
 
 use crate::support::{HUTCH, Machine, repository};
 use hutch_model::error_code::ErrorCode;
+use hutch_model::guard::forms;
 use hutch_model::limits::{Limit, Unit};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -245,6 +246,48 @@ fn the_table_of_limits() {
         let (status, counts) = (info.code.exit_status(), info.counts);
         table.push_str(&format!("| `{}` | {default} | {most} | {status} | {counts} |\n", info.name));
     }
+    assert_table(&table);
+}
+
+/// What arguments are refused for, by the tables that they are held to.
+#[test]
+fn the_table_of_refused_arguments() {
+    let quoted = |texts: &[&str]| texts.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(" ");
+    let tokens: Vec<String> = forms::TOKENS.iter().map(|(prefix, ..)| format!("`{}…`", prefix)).collect();
+    let endings: Vec<String> = forms::FILE_ENDINGS.iter().map(|ending| format!("`*{ending}`")).collect();
+    let folders: Vec<String> = forms::FOLDERS.iter().map(|folder| format!("`{folder}/`")).collect();
+    // In a table a bar is escaped, and what holds a backtick stands between two of them.
+    let shell = forms::SHELL_SYNTAX.map(|syntax| match syntax {
+        "`" => "`` ` ``".to_owned(),
+        syntax => format!("`{}`", syntax.replace('|', "\\|")),
+    });
+    let rows = [
+        ("credentials", "G2", format!("{}, a private key in PEM, `scheme://name:password@host`", tokens.join(" "))),
+        (
+            "secrets by name",
+            "G2",
+            format!(
+                "a value behind one of these names, as `NAME=…` or `--NAME …`: {}; and what ends in {}",
+                quoted(&forms::SECRET_NAMES),
+                quoted(&forms::SECRET_NAME_ENDINGS)
+            ),
+        ),
+        (
+            "files that hold secrets",
+            "G3",
+            format!(
+                "{} {} `.env.*` {} {}",
+                endings.join(" "),
+                quoted(&forms::FILES),
+                folders.join(" "),
+                quoted(&forms::PATHS)
+            ),
+        ),
+        ("shell syntax", "G8", shell.join(" ")),
+        ("ways out of a folder", "S4", "`..` as a part of a path, also percent-encoded; control characters".to_owned()),
+    ];
+    let mut table = "| refused | rule | forms |\n|---|---|---|\n".to_owned();
+    rows.iter().for_each(|(name, rule, forms)| table.push_str(&format!("| {name} | {rule} | {forms} |\n")));
     assert_table(&table);
 }
 

@@ -1,8 +1,8 @@
 //! What a package asks of its operator, as a set of short texts that can be shown, granted one by one and compared: `env:TOKEN`,
-//! `mount:data`, `limit:memory_bytes=1073741824`, `guard:off`. What stays inside the package's own sandbox is listed too, but free.
+//! `mount:data`, `limit:memory_bytes=1073741824`. What stays inside the package's own sandbox is listed too, but free.
 
 use crate::limits::Limit;
-use crate::manifest::{Guard, Manifest};
+use crate::manifest::Manifest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ impl Asks {
     /// What a manifest asks for.
     pub fn of(manifest: &Manifest) -> Asks {
         let limits = manifest.limits().iter();
-        let mut asks: BTreeSet<String> = manifest
+        let asks: BTreeSet<String> = manifest
             .volumes()
             .iter()
             .map(|path| format!("state:{path}"))
@@ -23,9 +23,6 @@ impl Asks {
             .chain(manifest.environment().iter().map(|name| format!("env:{name}")))
             .chain(limits.map(|(limit, value)| format!("limit:{}={value}", limit.name())))
             .collect();
-        if manifest.guard() == Guard::Off {
-            asks.insert("guard:off".to_owned());
-        }
         Asks(asks)
     }
 
@@ -72,8 +69,8 @@ mod tests {
         let fuel = Limit::Fuel.info().default;
         let (more, most) = (format!("limit:fuel={}", fuel + 1), format!("limit:fuel={}", fuel + 2));
         let same = format!("limit:fuel={fuel}");
-        let wanted = asks(&["state:state", "resource:data", "env:TOKEN", "mount:in", "guard:off", &more]);
-        assert_eq!(wanted.beyond(&Asks::default()), ["env:TOKEN", "guard:off", &more, "mount:in"]);
+        let wanted = asks(&["state:state", "resource:data", "env:TOKEN", "mount:in", &more]);
+        assert_eq!(wanted.beyond(&Asks::default()), ["env:TOKEN", &more, "mount:in"]);
         assert!(wanted.beyond(&wanted).is_empty());
         assert!(asks(&[&same]).beyond(&Asks::default()).is_empty());
         assert!(asks(&[&more]).beyond(&asks(&[&most])).is_empty());

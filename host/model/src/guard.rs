@@ -1,5 +1,7 @@
 //! Arguments that an agent should not pass: secrets, sensitive paths, ways out of a folder, shell syntax and control
-//! characters (rules G2, G3, G8, S4). Judges text alone; a violation never repeats what it found.
+//! characters (rules G2, G3, G8, S4). Judges text alone, by the tables of [`forms`]; a violation never repeats what it found.
+
+pub mod forms;
 
 use crate::contract::{Contract, Parameter, ValueType};
 use crate::manifest::Guard;
@@ -73,6 +75,13 @@ pub fn check(
         if let Some(what) = secret(argument) {
             return refuse(Rule::Secrets, what);
         }
+        let named = index
+            .checked_sub(1)
+            .and_then(|before| arguments.get(before))
+            .is_some_and(|flag| flag.starts_with("--") && is_secret_name(flag) && !is_switch(flag, contract, command));
+        if named && !argument.starts_with('-') && !argument.is_empty() {
+            return refuse(Rule::Secrets, "gives a secret by its name");
+        }
         let strict = policy == Guard::Strict;
         let as_path =
             strict || role == Role::Plain || (role == Role::Unknown && !argument.contains(char::is_whitespace));
@@ -88,6 +97,14 @@ pub fn check(
         }
     }
     Ok(())
+}
+
+/// Whether a flag is declared to take no value: what follows it is something else.
+fn is_switch(flag: &str, contract: Option<&Contract>, command: Option<&str>) -> bool {
+    let Some(contract) = contract else { return false };
+    let own = command.and_then(|name| contract.command(name)).map(|command| command.parameters.as_slice());
+    let mut parameters = contract.parameters.iter().chain(own.unwrap_or_default());
+    parameters.any(|parameter| flag.strip_prefix("--") == Some(parameter.name.as_str()) && !parameter.takes_value())
 }
 
 /// What is known about one argument.
@@ -152,29 +169,6 @@ fn role_of(parameter: &Parameter) -> Role {
     if parameter.free_text && parameter.value_type == ValueType::String { Role::Prose } else { Role::Plain }
 }
 
-/// The beginnings of well-known credentials, and how many more characters make one.
-const SECRETS: [(&str, usize, &str); 19] = [
-    ("sk-", 16, "looks like an API key"),
-    ("sk_live_", 16, "looks like an API key"),
-    ("sk_test_", 16, "looks like an API key"),
-    ("rk_live_", 16, "looks like an API key"),
-    ("pk-", 16, "looks like an API key"),
-    ("pk_live_", 16, "looks like an API key"),
-    ("AIza", 30, "looks like an API key"),
-    ("ghp_", 16, "looks like a GitHub token"),
-    ("gho_", 16, "looks like a GitHub token"),
-    ("ghu_", 16, "looks like a GitHub token"),
-    ("ghs_", 16, "looks like a GitHub token"),
-    ("ghr_", 16, "looks like a GitHub token"),
-    ("github_pat_", 16, "looks like a GitHub token"),
-    ("glpat-", 16, "looks like a GitLab token"),
-    ("xoxb-", 10, "looks like a Slack token"),
-    ("xoxp-", 10, "looks like a Slack token"),
-    ("AKIA", 16, "looks like an AWS access key"),
-    ("ASIA", 16, "looks like an AWS access key"),
-    ("eyJ", 16, "looks like a JSON web token"),
-];
-
 /// Whether the text holds what looks like a credential.
 pub(crate) fn is_secret(text: &str) -> bool {
     secret(text).is_some()
@@ -184,7 +178,14 @@ fn secret(argument: &str) -> Option<&'static str> {
     if argument.contains("-----BEGIN ") && argument.contains("PRIVATE KEY") {
         return Some("holds a private key");
     }
-    SECRETS.iter().find_map(|(prefix, length, what)| {
+    let word = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '&' | '?' | ';' | ',');
+    if argument.split(word).any(is_secret_assignment) {
+        return Some("gives a secret by its name");
+    }
+    if argument.split(word).any(holds_password) {
+        return Some("holds an address with a password");
+    }
+    forms::TOKENS.iter().find_map(|(prefix, length, what)| {
         let found = argument.match_indices(prefix).any(|(at, _)| {
             let starts_word = !argument.get(..at).unwrap_or_default().ends_with(|c: char| c.is_ascii_alphanumeric());
             let rest = argument.get(at + prefix.len()..).unwrap_or_default();
@@ -193,6 +194,29 @@ fn secret(argument: &str) -> Option<&'static str> {
         });
         found.then_some(*what)
     })
+}
+
+/// `--token=x`, `DB_PASSWORD=x`.
+fn is_secret_assignment(word: &str) -> bool {
+    let Some((name, value)) = word.split_once('=') else { return false };
+    // What only says whether is no secret.
+    is_secret_name(name) && !matches!(value, "" | "true" | "false")
+}
+
+/// Whether a name, of a flag or of a variable, is that of a secret.
+fn is_secret_name(name: &str) -> bool {
+    let name = name.trim_start_matches('-').to_ascii_lowercase().replace('-', "_");
+    let ends =
+        |known: &&str| name.strip_suffix(*known).is_some_and(|before| before.is_empty() || before.ends_with('_'));
+    forms::SECRET_NAMES.contains(&name.as_str()) || forms::SECRET_NAME_ENDINGS.iter().any(|known| ends(&known))
+}
+
+/// `scheme://name:password@host`.
+fn holds_password(word: &str) -> bool {
+    let Some((_, rest)) = word.split_once("://") else { return false };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let user = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':'));
+    user.is_some_and(|(_, password)| !password.is_empty())
 }
 
 /// Whether the text is long enough and is no row of words: `sk-learn-classification-notes` is harmless.
@@ -215,22 +239,30 @@ fn leaves_folder(argument: &str) -> bool {
 }
 
 fn is_sensitive_path(argument: &str) -> bool {
-    const ENDINGS: [&str; 9] = [".env", ".key", ".pem", ".p12", ".pfx", ".ppk", ".jks", ".keystore", ".kdbx"];
-    const FILES: [&str; 8] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", ".npmrc", ".pypirc", ".htpasswd"];
-    const FOLDERS: [&str; 3] = [".ssh", ".aws", ".gnupg"];
     let lower = argument.trim().to_lowercase();
     // `--file=x.pem` and `a.pem,b.pem` hold paths too.
     lower.split(['=', ',', ':']).any(|path| {
         let mut components = path.split(['/', '\\']).map(str::trim);
         let file = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default().trim();
-        let named =
-            ENDINGS.iter().any(|ending| file.ends_with(ending)) || FILES.contains(&file) || file.starts_with(".env.");
-        named || components.any(|component| FOLDERS.contains(&component)) || path == "/etc/shadow"
+        let named = forms::FILE_ENDINGS.iter().any(|ending| file.ends_with(ending))
+            || forms::FILES.contains(&file)
+            || file.starts_with(".env.");
+        named || components.any(|component| forms::FOLDERS.contains(&component)) || is_system_file(path)
     })
 }
 
+/// Whole paths, each part of which may be `*` in the table.
+fn is_system_file(path: &str) -> bool {
+    let matches = |known: &str| {
+        let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
+        known.split('/').skip(1).all(|known| parts.next().is_some_and(|part| known == "*" || known == part))
+            && parts.next().is_none()
+    };
+    path.starts_with('/') && forms::PATHS.iter().any(|known| matches(known))
+}
+
 fn has_shell_syntax(argument: &str) -> bool {
-    argument.contains([';', '|', '`']) || argument.contains("&&") || argument.contains("$(") || argument.contains("${")
+    forms::SHELL_SYNTAX.iter().any(|syntax| argument.contains(syntax))
 }
 
 #[cfg(test)]

@@ -34,6 +34,82 @@ fn secrets_are_refused_under_both_policies() {
 }
 
 #[test]
+fn every_row_of_the_tables_is_refused() {
+    let secrets = (forms::TOKENS.iter().map(|(prefix, length, _)| format!("{prefix}{}", "x1".repeat(*length))))
+        .chain(
+            forms::SECRET_NAMES.iter().flat_map(|name| [format!("--{name}=x"), format!("x {}=y", name.to_uppercase())]),
+        )
+        .chain(
+            forms::SECRET_NAME_ENDINGS
+                .iter()
+                .flat_map(|name| [format!("{name}=x"), format!("--db-{}=x", name.replace('_', "-"))]),
+        )
+        .chain(["postgres://user:pass@host/db", "see https://a:b@c", "-----BEGIN PRIVATE KEY-----"].map(str::to_owned));
+    for secret in secrets {
+        for policy in [Guard::Strict, Guard::Text] {
+            assert_eq!(judged(policy, &secret), Some("G2"), "{secret}");
+        }
+    }
+    let paths = (forms::FILE_ENDINGS.iter().map(|ending| format!("dir/x{ending}")))
+        .chain(forms::FILES.iter().flat_map(|file| [format!("~/{file}"), format!("--file={file}")]))
+        .chain(forms::FOLDERS.iter().flat_map(|folder| [format!("/home/me/{folder}/x"), format!("{folder}/x")]))
+        .chain(forms::PATHS.iter().map(|path| path.replace('*', "self")))
+        .chain([".env.local", "//etc//passwd", "C:\\Users\\me\\.ssh\\config"].map(str::to_owned));
+    for path in paths {
+        for policy in [Guard::Strict, Guard::Text] {
+            assert_eq!(judged(policy, &path), Some("G3"), "{path}");
+        }
+    }
+    for syntax in forms::SHELL_SYNTAX {
+        assert_eq!(judged(Guard::Strict, &format!("a{syntax}b")), Some("G8"), "{syntax}");
+        assert_eq!(judged(Guard::default(), &format!("a{syntax}b")), Some("G8"), "what holds without a word: {syntax}");
+    }
+}
+
+#[test]
+fn what_only_looks_alike_passes() {
+    for argument in [
+        "token",
+        "--token",
+        "password",
+        "next_page_token=abc",
+        "--secret=true",
+        "--password=",
+        "passwords=x",
+        "secretary=Ada",
+        "https://host/a:b@c",
+        "mailto:a@b",
+        "npm_config",
+        "/etc/passwd.txt",
+        "/etc/hosts",
+        "/proc/self/status",
+        "basic questions",
+    ] {
+        assert_eq!(judged(Guard::Strict, argument), None, "{argument}");
+    }
+}
+
+#[test]
+fn a_secret_is_known_by_the_flag_before_it() {
+    let contract = |boolean: bool| {
+        let mut contract = described();
+        contract.parameters[0].name = "token".to_owned();
+        contract.parameters[0].value_type = if boolean { ValueType::Boolean } else { ValueType::String };
+        contract
+    };
+    let judged = |words: &[&str], contract: Option<&Contract>| {
+        let arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        check(&arguments, Guard::Text, contract, None).err().map(|violation| (violation.index, violation.rule.id()))
+    };
+    assert_eq!(judged(&["login", "--password", "hunter2"], None), Some((2, "G2")));
+    assert_eq!(judged(&["--db-api-key", "x"], None), Some((1, "G2")));
+    assert_eq!(judged(&["--token", "x"], Some(&contract(false))), Some((1, "G2")));
+    assert_eq!(judged(&["--token", "x"], Some(&contract(true))), None, "a switch takes no value");
+    assert_eq!(judged(&["--password", "--other"], None), None);
+    assert_eq!(judged(&["password", "hunter2"], None), None, "two bare words");
+}
+
+#[test]
 fn a_violation_does_not_repeat_the_secret() {
     let secret = "ghp_0123456789abcdefghij";
     let violation = check(&["a".to_owned(), secret.to_owned()], Guard::Text, None, None).unwrap_err();

@@ -1,5 +1,7 @@
 //! One form of answers and errors, whatever is asked.
 
+#![allow(clippy::disallowed_methods, reason = "a test may")]
+
 use crate::program::Hutch;
 use serde_json::{Value, json};
 use std::process::Stdio;

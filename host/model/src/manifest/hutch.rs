@@ -32,7 +32,8 @@ pub(super) fn read(node: &Node, entry: Option<&EntryCommand>, problems: &mut Pro
         },
         limits: optional(entries, "limits").map(|node| limits(node, problems)).unwrap_or_default(),
         guard: optional(entries, "guard").and_then(|node| {
-            let choices = [("strict", Guard::Strict), ("text", Guard::Text), ("off", Guard::Off)];
+            // Switching it off is the operator's alone.
+            let choices = [("strict", Guard::Strict), ("text", Guard::Text)];
             problems.choice("metadata.hutch.guard", node, &choices)
         }),
     }

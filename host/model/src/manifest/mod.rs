@@ -30,11 +30,11 @@ pub enum Scheduling {
 #[serde(rename_all = "lowercase")]
 pub enum Guard {
     /// By all rules; only declared free text may hold shell metacharacters.
+    #[default]
     Strict,
     /// As text for people may be: shell metacharacters count only where a parameter is declared not to be free text.
-    #[default]
     Text,
-    /// Not at all.
+    /// Not at all. No manifest says this: only the operator does.
     Off,
 }
 
