@@ -42,6 +42,7 @@ codes! {
     ComponentInvalid "COMPONENT_INVALID" 2 "the payload is not a WebAssembly component that this host can run" "rebuild it for wasm32-wasip2";
     ComponentLimit "COMPONENT_LIMIT" 2 "the component is larger or has more parts than a component may have" "make it smaller, or raise --limit component_bytes";
     PermissionDenied "PERMISSION_DENIED" 11 "the operator did not grant what was asked for, or the system refused access" "grant it, or ask for less";
+    InstanceForeign "INSTANCE_FOREIGN" 11 "the state belongs to another package, whatever this one calls itself" "run the package that it belongs to, or take another --instance; --adopt lets this package use the state from now on";
     PackageNotFound "PACKAGE_NOT_FOUND" 20 "there is no package at this path" "name the folder that holds APP.md, a packed file, or an installed package";
     NotFound "NOT_FOUND" 20 "there is no such thing" "list what there is, and name one of those";
     ConfirmationRequired "CONFIRMATION_REQUIRED" 30 "the package says that this command needs an explicit confirmation" "ask the user, then run it again with --yes before the package";
@@ -69,6 +70,7 @@ codes! {
     ContractViolation "CONTRACT_VIOLATION" 46 "the guest exited with 0 but did not print exactly one JSON document" "report it to the package's author, or pass --contract any for human-readable output";
     HostFault "HOST_FAULT" 50 "the host failed; nothing was changed" "repeat; if it stays, report it with the message";
     StoreDamaged "STORE_DAMAGED" 50 "stored state does not match its digest or its schema" "restore the instance from a copy";
+    CommitUncertain "COMMIT_UNCERTAIN" 50 "the system failed while a change was made durable; the next call shows whether it is kept" "look at the ledger's last entry before anything is repeated";
     StoreTooNew "STORE_TOO_NEW" 50 "the state was written by a newer version of hutch" "use that version or a later one";
 }
 
