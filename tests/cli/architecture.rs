@@ -46,8 +46,9 @@ fn crates_depend_on_each_other_in_one_direction() {
         ("hutch-model", &[][..]),
         ("hutch-world", &["hutch-model"]),
         ("hutch-sandbox", &["hutch-model", "hutch-world"]),
-        ("hutch-store", &["hutch-model"]),
-        ("hutch", &["hutch-model", "hutch-sandbox", "hutch-store"]),
+        ("hutch-folder", &[]),
+        ("hutch-store", &["hutch-folder", "hutch-model"]),
+        ("hutch", &["hutch-folder", "hutch-model", "hutch-sandbox", "hutch-store"]),
         ("hutch-certify", &["hutch-model", "hutch-sandbox", "hutch"]),
         (
             "hutch-cli",

@@ -102,12 +102,12 @@ fn payloads_that_are_no_components_are_told_apart() {
         let path = folder.display().to_string();
         let found = problems(&check(&machine, &path));
         assert!(found.iter().any(|problem| problem.code == diagnostic), "{name}: {found:?}");
-        machine.guest(&[&path, "return-ok"]).fault("COMPONENT_INVALID", 2);
+        machine.guest(&["--instance", name, &path, "return-ok"]).fault("COMPONENT_INVALID", 2);
     }
     // Half of a good component.
     let whole = std::fs::read(std::path::Path::new(&probe()).join("app/app.wasm")).unwrap();
     let folder = package::with_payload(&machine, "half", &whole[..whole.len() / 2]);
-    machine.guest(&[folder.to_str().unwrap(), "return-ok"]).fault("COMPONENT_INVALID", 2);
+    machine.guest(&["--instance", "half", folder.to_str().unwrap(), "return-ok"]).fault("COMPONENT_INVALID", 2);
 }
 
 #[test]

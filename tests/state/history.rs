@@ -249,7 +249,7 @@ fn states_are_listed_read_compared_carried_and_restored() {
     assert_eq!(std::fs::read_to_string(format!("{folder}/todos.json")).expect("not exported"), now);
     // A folder that is not empty is left as it is.
     let (_, error) = home.error(&["state", "export", "todo", folder]);
-    assert_eq!(error["code"], "PERMISSION_DENIED");
+    assert_eq!(error["code"], "ALREADY_EXISTS");
     let before = digest(&home);
     std::fs::write(format!("{folder}/todos.json"), &then).expect("not written");
     home.json(&["state", "import", "todo", folder]);

@@ -38,7 +38,7 @@ impl Objects for Damaged {
             return Ok(bytes);
         }
         Ok(match self.damage {
-            Damage::Missing => return Err(ObjectError { digest: *digest, kind, reason: "is lost".to_owned() }),
+            Damage::Missing => return Err(ObjectError::damaged(kind, *digest, "is lost".to_owned())),
             Damage::Empty => [].into(),
             Damage::Short => bytes[..bytes.len() - 1].into(),
             Damage::Long => [&bytes[..], &[0]].concat().into(),

@@ -38,12 +38,17 @@ pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
 /// The host, with its home and the platform's cache. With --dry-run it keeps nothing.
 pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
     let platform = etcetera::choose_base_strategy();
-    let cache = platform.ok().and_then(|platform| ArtifactCache::open(&platform.cache_dir().join("hutch")));
+    let cache_folder = platform.ok().map(|platform| platform.cache_dir().join("hutch"));
+    let cache = cache_folder.as_deref().and_then(ArtifactCache::open);
     let sandbox = Sandbox::new(compiler(), cache).watched(Arc::new(|work| match work {
         Work::Compile => Box::new(progress::during("compile")),
         Work::Run => Box::new(progress::after("run", NOTICED_AFTER)),
     }));
     let host = Host::new(home(global)?, sandbox).waiting(global.wait);
+    let host = match cache_folder {
+        Some(folder) => host.owning(folder),
+        None => host,
+    };
     Ok(if global.dry_run { host.previewing() } else { host })
 }
 

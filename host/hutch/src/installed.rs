@@ -15,6 +15,7 @@ use hutch_model::diagnostic::Code;
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
+use hutch_model::ledger::Origin;
 use hutch_model::names::Slug;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
@@ -188,7 +189,9 @@ impl Installed {
         })?;
         let source = Source::folder(dir);
         match source.digest(&bounds) {
-            Ok(found) if found == pin.digest => Ok(Package::open(&source, bounds)?),
+            Ok(found) if found == pin.digest => {
+                Ok(Package::open(&source, bounds)?.from_origin(Origin::installed()))
+            }
             Ok(found) => Err(InstalledError::Changed { slug: slug.to_string(), pinned: pin.digest, found }),
             // The system's refusal says nothing about what is there; everything else was not there when it was installed.
             Err(error) if error.diagnostics().iter().any(|problem| problem.code == Code::FileUnreadable) => {

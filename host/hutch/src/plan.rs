@@ -1,13 +1,16 @@
 //! Preview and commit: a plan is a run of which only the record is kept; applying it runs it again on the same state and compares,
 //! because a record is to be checked, not trusted.
 
+use crate::answer::Answer;
 use crate::call::Call;
 use crate::entries::EntryName;
+use crate::execute::{Executed, execute};
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::Package;
-use crate::run::{Answer, Executed, conclude, execute};
-use hutch_model::ledger::{Entry, EntryKind, InvocationRecord, Record};
+use crate::run::{attempt, conclude};
+use crate::session::Session;
+use hutch_model::ledger::{Entry, EntryKind, InvocationRecord, OutcomeRecord, Record, Sealed};
 use hutch_store::InstanceName;
 use std::collections::BTreeMap;
 
@@ -17,11 +20,14 @@ impl Host {
     /// # Errors
     /// As for [`Host::run`].
     pub fn plan(&self, package: &Package, call: &Call) -> Result<Answer, Failure> {
-        let session = self.open(package, &call.instance, call.at)?;
-        session.absorb_edits(&self.limits(package, []))?;
+        let session = self.open_for(EntryKind::Plan, package, &call.instance, call.at)?;
+        let edits = session.recorded(EntryKind::Plan, session.absorb_edits())?;
         let prepared = self.admit(package, call, &session, EntryKind::Plan)?;
-        let executed = execute(&prepared, &session, &session.head()?.state)?;
-        conclude(&session, &prepared, executed, session.record(EntryKind::Plan), false)
+        let record = session.record(EntryKind::Plan);
+        let executed = attempt(&session, &prepared, &record)?;
+        let answer = conclude(&session, &prepared, executed, record, false);
+        let answer = answer.map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))?;
+        Ok(Answer { skipped: edits.skipped, ..answer })
     }
 
     /// Commits what a plan said, if the state is still the one it saw and the run comes to the same again. That the plan was looked
@@ -37,32 +43,46 @@ impl Host {
         secrets: &BTreeMap<String, String>,
         at: hutch_model::instant::Instant,
     ) -> Result<Answer, Failure> {
-        let session = self.open(package, instance, at)?;
-        // The last entry is not the last any more once an edit is recorded.
-        let sealed = session.entry(plan)?;
-        session.absorb_edits(&self.limits(package, []))?;
-        let Entry { record: planned, sequence, .. } = sealed.open().map_err(Failure::Entry)?;
+        let session = self.open_for(EntryKind::Apply, package, instance, at)?;
+        let sealed = session.recorded(EntryKind::Apply, session.entry(plan))?;
+        let record = Record { follows: Some(sealed.hash), ..session.record(EntryKind::Apply) };
+        let planned = self.apply_sealed(package, &session, &sealed, secrets, record.clone());
+        planned.map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))
+    }
+
+    fn apply_sealed(
+        &self,
+        package: &Package,
+        session: &Session,
+        sealed: &Sealed,
+        secrets: &BTreeMap<String, String>,
+        record: Record,
+    ) -> Result<Answer, (Failure, Option<Record>)> {
+        let refused = |failure| (failure, Some(record.clone()));
+        let edits = session.absorb_edits().map_err(refused)?;
+        let entry = sealed.open().map_err(|error| refused(Failure::Entry(error)))?;
+        let Entry { record: planned, sequence, .. } = entry;
         if planned.kind != EntryKind::Plan {
-            return Err(Failure::NotAPlan { sequence });
+            return Err(refused(Failure::NotAPlan { sequence }));
         }
-        let mut prepared = self.prepare_again(package, &planned, session.store(), secrets)?;
+        let mut prepared = self.prepare_again(package, &planned, session.store(), secrets).map_err(refused)?;
         prepared.record = InvocationRecord { confirmed: true, ..prepared.record };
-        let head = session.head()?;
+        let invoked = Record { invocation: Some(prepared.record.clone()), ..record.clone() };
+        let refused = |failure| (failure, Some(invoked.clone()));
+        let head = session.head().map_err(refused)?;
         for (name, volume) in &planned.volumes {
-            let now = head.state.get(name.as_str()).copied();
-            if now != volume.before {
-                return Err(Failure::PlanStale { sequence, volume: name.clone() });
+            if head.state.get(name.as_str()).copied() != volume.before {
+                return Err(refused(Failure::PlanStale { sequence, volume: name.clone() }));
             }
         }
-        let executed = execute(&prepared, &session, &head.state)?;
+        let executed = execute(&prepared, session.objects(), &head.state).map_err(refused)?;
         let differences = differences(&planned, &executed);
         if !differences.is_empty() {
-            return Err(Failure::PlanDiffers { sequence, differences });
+            return Err(refused(Failure::PlanDiffers { sequence, differences }));
         }
-        let follows = Some(sealed.hash);
         let kept = executed.verdict == hutch_model::outcome::Verdict::Good;
-        let record = Record { follows, ..session.record(EntryKind::Apply) };
-        conclude(&session, &prepared, executed, record, kept)
+        let answer = conclude(session, &prepared, executed, record, kept)?;
+        Ok(Answer { skipped: edits.skipped, ..answer })
     }
 }
 
@@ -70,7 +90,7 @@ impl Host {
 pub(crate) fn differences(recorded: &Record, executed: &Executed) -> Vec<String> {
     let mut differences = Vec::new();
     let Some(was) = &recorded.outcome else { return vec!["outcome".to_owned()] };
-    let is = hutch_model::ledger::OutcomeRecord::of(&executed.outcome, &executed.measured);
+    let is = OutcomeRecord::of(&executed.outcome, &executed.measured);
     let mut compare = |name: &str, equal: bool| {
         if !equal {
             differences.push(name.to_owned());
@@ -79,7 +99,8 @@ pub(crate) fn differences(recorded: &Record, executed: &Executed) -> Vec<String>
     compare("ending", was.ending == is.ending);
     compare("stdout", was.stdout == is.stdout);
     compare("stderr", was.stderr == is.stderr);
-    compare("fuel", was.fuel == is.fuel);
+    // A lower bound says nothing about another one.
+    compare("fuel", !was.fuel_exact || !is.fuel_exact || was.fuel == is.fuel);
     compare("memory_peak_bytes", was.memory_peak_bytes == is.memory_peak_bytes);
     for (name, volume) in &recorded.volumes {
         let after = executed.volumes.get(name).map(|change| change.after);

@@ -42,10 +42,10 @@ codes! {
     ComponentInvalid "COMPONENT_INVALID" 2 "the payload is not a WebAssembly component that this host can run" "rebuild it for wasm32-wasip2";
     ComponentLimit "COMPONENT_LIMIT" 2 "the component is larger or has more parts than a component may have" "make it smaller, or raise --limit component_bytes";
     PermissionDenied "PERMISSION_DENIED" 11 "the operator did not grant what was asked for, or the system refused access" "grant it, or ask for less";
-    InstanceForeign "INSTANCE_FOREIGN" 11 "the state belongs to another package, whatever this one calls itself" "run the package that it belongs to, or take another --instance; --adopt lets this package use the state from now on";
     PackageNotFound "PACKAGE_NOT_FOUND" 20 "there is no package at this path" "name the folder that holds APP.md, a packed file, or an installed package";
     NotFound "NOT_FOUND" 20 "there is no such thing" "list what there is, and name one of those";
     ConfirmationRequired "CONFIRMATION_REQUIRED" 30 "the package says that this command needs an explicit confirmation" "ask the user, then run it again with --yes before the package";
+    InstanceForeign "INSTANCE_FOREIGN" 30 "the state belongs to another package, whatever this one calls itself" "run the package that it belongs to, or take another --instance; --adopt lets this package use the state from now on";
     AlreadyExists "ALREADY_EXISTS" 30 "something of that name is there already" "choose another name, or remove or update what is there";
     PackageChanged "PACKAGE_CHANGED" 30 "an installed package's files are not the ones that were installed" "install the package again from a source that you trust";
     Conflict "CONFLICT" 30 "the state has changed since this command read it" "read the state again and repeat, or use --retry";

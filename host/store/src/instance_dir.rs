@@ -16,7 +16,7 @@ use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use hutch_model::names::Slug;
-use std::io;
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,7 +30,28 @@ pub struct InstanceDir(PathBuf);
 /// Held while something is done that only one process at a time may do. The system lets go of it when the process ends, however
 /// it ends.
 #[derive(Debug)]
-pub struct InstanceLock(#[expect(dead_code, reason = "held, not read")] std::fs::File);
+pub struct InstanceLock(std::fs::File);
+
+impl InstanceLock {
+    /// Notes the intent that is carried out under this lock, for whoever comes if the process does not live. That it can't be noted
+    /// costs only space that is not reclaimed.
+    pub fn note(&self, sequence: u64) {
+        let _ = self.0.set_len(0).and_then(|()| (&self.0).rewind()).and_then(|()| write!(&self.0, "{sequence}"));
+    }
+
+    /// The intent that was noted and not cleared.
+    pub fn noted(&self) -> Option<u64> {
+        let mut text = String::new();
+        (&self.0).rewind().ok()?;
+        (&self.0).take(32).read_to_string(&mut text).ok()?;
+        text.parse().ok()
+    }
+
+    /// Clears the note: all was done.
+    pub fn clear(&self) {
+        let _ = self.0.set_len(0);
+    }
+}
 
 impl InstanceDir {
     /// The folder of `instance` of the package `slug` under `home`. Touches nothing.
@@ -99,6 +120,12 @@ impl InstanceDir {
         lock(&self.open()?, &self.0, "hutch.grant", wait)
     }
 
+    /// Whether a run noted an intent and did not clear the note: it is at it, or did not live.
+    pub fn has_noted_grants(&self) -> bool {
+        #[expect(clippy::disallowed_methods, reason = "asks for one name in the instance's folder, whose path this is")]
+        self.0.join("hutch.grant").metadata().is_ok_and(|metadata| metadata.len() > 0)
+    }
+
     /// The same, if nobody else holds it.
     ///
     /// # Errors
@@ -113,8 +140,11 @@ pub(crate) fn try_lock(folder: &Dir, path: &Path, name: &str) -> Result<Option<I
     let failed = |error: io::Error| StoreError::io(path.join(name), "lock the folder", error);
     let mut options = OpenOptions::new();
     // Without waiting: a pipe in its place has nobody at its other end.
-    options.write(true).create(true).nonblock(true).follow(FollowSymlinks::No);
+    options.read(true).write(true).create(true).nonblock(true).follow(FollowSymlinks::No);
     let file = folder.open_with(name, &options).map_err(failed)?.into_std();
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")));
+    }
     match file.try_lock() {
         Ok(()) => Ok(Some(InstanceLock(file))),
         Err(std::fs::TryLockError::WouldBlock) => Ok(None),

@@ -254,6 +254,23 @@ impl Store for MemoryStore {
         }
     }
 
+    fn last_change(&self, sequence: u64) -> Result<Option<u64>, StoreError> {
+        {
+            let contents = self.lock();
+            for (at, (_, sealed)) in contents.entries.iter().enumerate().rev() {
+                let before = match (at.checked_sub(1).and_then(|at| contents.states.get(at)), self.below()) {
+                    (Some(state), _) => state.clone(),
+                    (None, Some(below)) => below.state_at(sealed.sequence - 1)?,
+                    (None, None) => State::new(),
+                };
+                if sealed.sequence <= sequence && contents.states.get(at) != Some(&before) {
+                    return Ok(Some(sealed.sequence));
+                }
+            }
+        }
+        self.below().map_or(Ok(None), |below| below.last_change(sequence))
+    }
+
     fn objects(&self) -> Arc<dyn Objects> {
         let here: Arc<dyn Objects> = Arc::new(Held(Arc::clone(&self.objects)));
         match self.below() {

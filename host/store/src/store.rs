@@ -119,6 +119,12 @@ pub trait Store: Send + Sync {
     /// There is no such entry ([`StoreError::Missing`]); or the store can't be read or is damaged.
     fn state_at(&self, sequence: u64) -> Result<State, StoreError>;
 
+    /// The last entry, in this place or before it, that changed the state; `None` if none did.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    fn last_change(&self, sequence: u64) -> Result<Option<u64>, StoreError>;
+
     /// The objects of all states that are retained. Each is checked against its digest when it is read.
     fn objects(&self) -> Arc<dyn Objects>;
 

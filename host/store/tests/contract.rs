@@ -330,6 +330,8 @@ fn every_earlier_state_is_found_again() {
         }
         for (sequence, state) in states.iter().enumerate() {
             assert_eq!(store.state_at(sequence as u64).unwrap(), *state, "{sequence}");
+            let changed = (1..=sequence).rev().find(|at| states[*at] != states[at - 1]);
+            assert_eq!(store.last_change(sequence as u64).unwrap(), changed.map(|at| at as u64), "{sequence}");
         }
         assert_eq!(store.state_at(21).unwrap_err().code(), ErrorCode::NotFound);
         assert_eq!((states[1].len(), states[20].len()), (1, 2));

@@ -256,6 +256,10 @@ pub(crate) struct Envelope {
     pub(crate) kept: bool,
     pub(crate) volumes: BTreeMap<String, Volume>,
     pub(crate) mounts: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub(crate) withheld: Vec<String>,
+    #[serde(default)]
+    pub(crate) skipped: BTreeMap<String, Value>,
     pub(crate) entry: Entry,
     pub(crate) error: Option<Fault>,
 }
@@ -266,6 +270,8 @@ pub(crate) struct Volume {
     pub(crate) before: String,
     pub(crate) after: String,
     pub(crate) changes: Vec<Change>,
+    #[serde(default)]
+    pub(crate) changes_omitted: u64,
 }
 
 #[derive(Debug, Deserialize, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use super::instance::InstanceArguments;
 use crate::arguments::Global;
 use crate::output::{Fault, Output};
 use clap::Args;
-use hutch::Failure;
 use hutch_model::instant::Instant;
 use hutch_store::Retention;
 use serde_json::json;
@@ -23,17 +22,13 @@ pub(crate) struct GcArguments {
 }
 
 pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let session = own.instance.open(global)?.0;
+    let session = own.instance.open(global)?;
     let retention = Retention { keep_last: own.keep, newer_than: own.newer_than };
     if !global.yes && !global.dry_run {
         let message = format!("gc drops the states of all but the last {} entries for good", own.keep);
         return Err(Fault::new(hutch_model::error_code::ErrorCode::ConfirmationRequired, message));
     }
-    let collected = match global.dry_run {
-        true => session.store().collectable(&retention),
-        false => session.store().collect(&retention),
-    };
-    let collected = collected.map_err(Failure::from)?;
+    let collected = session.collect(&retention)?;
     let value = json!({
         "objects": collected.objects,
         "bytes": collected.bytes,

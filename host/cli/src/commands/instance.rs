@@ -9,7 +9,6 @@ use crate::{packages, surroundings};
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Host, Session};
-use hutch_model::limits::Limits;
 use hutch_model::names::Slug;
 use hutch_store::InstanceName;
 use std::path::{Path, PathBuf};
@@ -27,10 +26,10 @@ pub(crate) struct InstanceArguments {
 
 impl InstanceArguments {
     /// Opens the instance, which must be there, without needing the package itself.
-    pub(crate) fn open(&self, global: &Global) -> Result<(Session, Limits), Fault> {
+    pub(crate) fn open(&self, global: &Global) -> Result<Session, Fault> {
         let host = surroundings::host(global)?;
         let slug = slug(global, &self.package)?;
-        Ok((host.open_existing(&slug, &self.instance, surroundings::now())?, Limits::default()))
+        Ok(host.open_existing(&slug, &self.instance, surroundings::now())?)
     }
 
     /// Opens the package and its instance.

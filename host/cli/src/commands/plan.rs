@@ -6,7 +6,7 @@ use crate::arguments::Global;
 use crate::diff::volume_diffs;
 use crate::invocation::InvocationArguments;
 use crate::output::{Fault, Output};
-use crate::{repair, surroundings};
+use crate::repair;
 use clap::Args;
 use hutch_model::limits::Limit;
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     let word = invocation.package.display().to_string();
     let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
     let package = open_package(global, &invocation.package, component_bytes_max)?;
-    let host = surroundings::host(global)?;
+    let host = invocation.host(global)?;
     let call = invocation.call(global, &host, &package, 0)?;
     let answer =
         host.plan(&package, &call).map_err(|failure| repair::explain(&failure, "plan", &word, &call.arguments))?;

@@ -1,6 +1,7 @@
 //! `hutch run`: a drop-in for a package's `entry.command`.
 
 use super::open_package;
+use super::undo::{add_omitted, add_skipped};
 use super::plan::preview;
 use crate::arguments::Global;
 use crate::invocation::InvocationArguments;
@@ -54,7 +55,7 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     }
     let component_bytes_max = own.invocation.operator_limits().get(&Limit::Component).copied();
     let package = open_package(global, &own.invocation.package, component_bytes_max)?;
-    let host = surroundings::host(global)?;
+    let host = own.invocation.host(global)?;
     if own.json_input {
         return batch(global, &host, &package, own, output);
     }
@@ -227,10 +228,13 @@ pub(super) fn run_value(answer: &Answer) -> Value {
         .volumes
         .iter()
         .map(|(name, volume)| {
-            (name, json!({ "before": volume.before, "after": volume.after, "changes": volume.changes }))
+            let (changes, omitted) = (&volume.changes.listed, volume.changes.omitted);
+            let mut value = json!({ "before": volume.before, "after": volume.after, "changes": changes });
+            add_omitted(&mut value, omitted);
+            (name, value)
         })
         .collect();
-    json!({
+    let mut value = json!({
         "ending": ending,
         "ending_detail": detail,
         "exit_status": exit_status,
@@ -248,8 +252,13 @@ pub(super) fn run_value(answer: &Answer) -> Value {
         "compiled": answer.measured.compiled,
         "kept": answer.kept,
         "volumes": volumes,
-        "mounts": answer.mounted.iter().map(|(name, mount)| (name, &mount.changes)).collect::<BTreeMap<_, _>>(),
+        "mounts": answer.mounted.iter().map(|(name, mount)| (name, &mount.changes.listed)).collect::<BTreeMap<_, _>>(),
         "entry": { "sequence": answer.entry.sequence, "hash": answer.entry.hash },
         "error": bad_end(answer),
-    })
+    });
+    if !answer.withheld.is_empty() {
+        value["withheld"] = json!(answer.withheld);
+    }
+    add_skipped(&mut value, &answer.skipped);
+    value
 }

@@ -63,7 +63,7 @@ impl Source {
     }
 
     /// The name of everything here, whether it is a package or not: of every path and every file's content, in the order of the
-    /// paths. No file is understood.
+    /// paths; of folders too, because a guest sees them. No file is understood.
     ///
     /// # Errors
     /// What makes a file unfit to be read, or a bound that is passed.
@@ -74,10 +74,16 @@ impl Source {
             return Err(PackageError { diagnostics: walk.problems });
         }
         let mut hasher = Hasher::new(Kind::Package);
-        for entry in walk.entries.iter().filter(|entry| entry.file_bytes.is_some()) {
-            let content = self.read_whole(&entry.path, bounds).map_err(PackageError::one)?;
+        for entry in &walk.entries {
             hasher.update_part(entry.path.as_str().as_bytes());
-            hasher.update_part(&content);
+            // A folder's path ends with what no path of a file has.
+            match entry.file_bytes {
+                None => hasher.update_part(b"/"),
+                Some(_) => {
+                    hasher.update_part(b"");
+                    hasher.update_part(&self.read_whole(&entry.path, bounds).map_err(PackageError::one)?);
+                }
+            }
         }
         Ok(hasher.finish())
     }

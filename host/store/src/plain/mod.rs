@@ -83,10 +83,10 @@ impl Plain {
         })
     }
 
-    /// Looks through the whole directory of `volume` and answers with the state that it holds, if that is another one than
-    /// the volume's: to be committed as an entry of its own that starts from [`Imported::base`]. Brings the directory up to date
+    /// Looks through the whole directory of `volume` and answers with the state that it holds. If that [is an edit](Imported::is_edit)
+    /// it is to be committed as an entry of its own that starts from [`Imported::base`]. Brings the directory up to date
     /// first, so what differs is what others changed; where both changed, the directory's version is in the answer and the
-    /// volume's in its history. `None` if nothing differs. A file that only has another time does not differ.
+    /// volume's in its history. `None` if there is no directory. A file that only has another time does not differ.
     ///
     /// # Errors
     /// The directory holds more than `bounds`; [`StoreError::Busy`] if another process keeps changing it.
@@ -94,8 +94,7 @@ impl Plain {
         let _lock = self.lock()?;
         self.update_locked(&mut Updated::default())?;
         let Some((shown, root)) = self.shown(volume)? else { return Ok(None) };
-        let imported = scan::import_volume(self, (volume, shown, root), bounds, true)?;
-        Ok((imported.tree() != shown.tree).then_some(imported))
+        scan::import_volume(self, (volume, shown, root), bounds, true).map(Some)
     }
 
     /// The same, but nothing is brought up to date and nothing is written down. Of a directory that is missing or not up to date
@@ -113,7 +112,7 @@ impl Plain {
         let imported = scan::import_volume(self, (volume, shown, root), bounds, false)?;
         // An update in between would look like an edit.
         let same = self.stamps.shown(volume)? == Some(shown);
-        Ok((same && imported.tree() != shown.tree).then_some(imported))
+        Ok(same.then_some(imported))
     }
 
     /// What [`look`](Plain::look) finds changed, and what no state can hold.

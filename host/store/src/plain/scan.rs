@@ -105,6 +105,11 @@ impl Imported {
         self.base
     }
 
+    /// Whether it is another state than the one that the folder was to show.
+    pub fn is_edit(&self) -> bool {
+        self.base.is_some_and(|base| base != self.tree)
+    }
+
     /// What it amounts to.
     pub const fn totals(&self) -> Totals {
         self.totals

@@ -167,6 +167,15 @@ pub(super) fn state_at(connection: &Connection, path: &Path, sequence: u64) -> R
     }
 }
 
+/// The last entry, in this place or before it, that changed the state.
+pub(super) fn last_change(connection: &Connection, sequence: u64) -> rusqlite::Result<Option<u64>> {
+    const LAST: &str = "SELECT max(last) FROM (
+        SELECT (SELECT max(sequence) FROM moves WHERE volume = heads.volume AND sequence <= ?1) AS last FROM heads)";
+    let last: Option<i64> =
+        connection.prepare_cached(LAST)?.query_row([signed(sequence)], |row| row.get(0))?;
+    Ok(last.map(unsigned))
+}
+
 const COLUMNS: &str = "SELECT sequence, hash, bytes FROM entries";
 
 fn sealed(row: &Row<'_>) -> rusqlite::Result<Sealed> {

@@ -123,6 +123,10 @@ impl Store for SqliteStore {
         })
     }
 
+    fn last_change(&self, sequence: u64) -> Result<Option<u64>, StoreError> {
+        self.pool.sql(|connection| ledger::last_change(connection, sequence))
+    }
+
     fn objects(&self) -> Arc<dyn Objects> {
         Arc::new(Stored(Arc::clone(&self.pool)))
     }

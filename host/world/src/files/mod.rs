@@ -183,8 +183,8 @@ impl FileSystem {
                 Access::ReadWrite if !invocation.mounts().contains(name) => {
                     let tree = read_tree(&*files.objects, &before)?;
                     if tree.entries().is_empty() && before != empty_tree() {
-                        let reason = "holds nothing".into();
-                        return Err(ObjectError { digest: before, kind: Kind::Tree, reason });
+                        let reason = "holds nothing";
+                        return Err(ObjectError::damaged(Kind::Tree, before, reason));
                     }
                     tree.totals()
                 }

@@ -76,14 +76,14 @@ fn another_time_alone_is_no_edit_and_is_learned() {
     let before = mark();
     assert_eq!(setting.status(), [], "a look");
     assert_eq!(mark(), before, "a look is learned from");
-    assert!(plain.import(&name(), &BOUNDS).unwrap().is_none());
+    assert!(!plain.import(&name(), &BOUNDS).unwrap().unwrap().is_edit());
     // The file was changed a moment ago, and may be again and look the same: its look is not remembered.
     assert_eq!(mark(), before);
     let stamp = look(&plain.root(&name(), false).unwrap().unwrap(), "a").unwrap().unwrap();
     while stamp.changed_ns + 200_000_000 > now_ns() {
         std::hint::spin_loop();
     }
-    assert!(plain.import(&name(), &BOUNDS).unwrap().is_none());
+    assert!(!plain.import(&name(), &BOUNDS).unwrap().unwrap().is_edit());
     assert!(matches!(mark(), Some(stamps::Mark::Seen(seen, _)) if seen == stamp));
 }
 

@@ -72,7 +72,7 @@ fn a_volume_as_deep_as_any_needs_few_open_folders() {
     setting.store.commit(&change(None, imported.tree()), &imported, &[]).unwrap();
     let plain = Plain { hands: Hands::checked(counting), ..setting.plain() };
     assert_eq!(plain.update().unwrap(), Updated::default());
-    assert!(plain.look(&name(), &widest).unwrap().is_none());
+    assert!(!plain.look(&name(), &widest).unwrap().unwrap().is_edit());
     setting.store.commit(&change(Some(imported.tree()), empty_tree()), &no_objects(), &[]).unwrap();
     assert_eq!(plain.update().unwrap(), Updated::default());
     assert!(real(&setting.folder()).is_empty());

@@ -57,7 +57,7 @@ fn what_no_state_can_hold_is_skipped_named_and_left() {
     std::os::unix::fs::symlink("me@host.1:2", at("d/.#a")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(at("d/socket")).unwrap();
     std::fs::write(&no_text, "1").unwrap();
-    assert!(setting.plain().import(&name(), &BOUNDS).unwrap().is_none(), "none of it is an edit");
+    assert!(!setting.plain().import(&name(), &BOUNDS).unwrap().unwrap().is_edit(), "none of it is an edit");
     assert_eq!(setting.check(&["d/", "d/.#a", "d/socket"]), None);
     assert_eq!(setting.skipped(), ["d/x\u{fffd}", "d/.#a", "d/socket"]);
     assert_eq!(setting.status(), []);

@@ -111,7 +111,8 @@ impl Setting {
     /// Commits what was changed outside, as its own entry.
     fn adopt(&self) -> Vec<(String, Change)> {
         let plain = self.plain();
-        let Some(imported) = plain.import(&name(), &BOUNDS).unwrap() else { return Vec::new() };
+        let imported = plain.import(&name(), &BOUNDS).unwrap();
+        let Some(imported) = imported.filter(Imported::is_edit) else { return Vec::new() };
         let before = imported.base();
         let changes = imported.changes_from(&*self.store.objects(), &before.unwrap()).unwrap();
         let mut edit = record(EntryKind::Edit, 1);
@@ -128,11 +129,8 @@ impl Setting {
     }
 
     fn skipped(&self) -> Vec<String> {
-        let plain = self.plain();
-        let shown = plain.stamps.shown(&name()).unwrap().unwrap();
-        let root = plain.root(&name(), false).unwrap().unwrap();
-        let imported = scan::import_volume(&plain, (&name(), shown, root), &BOUNDS, false).unwrap();
-        imported.skipped().listed.iter().map(|(path, _)| path.clone()).collect()
+        let (_, skipped) = self.plain().status(&name(), &BOUNDS).unwrap();
+        skipped.listed.into_iter().map(|(path, _)| path).collect()
     }
 
     /// What is found changed among some paths; those that end with `/` were listed.
