@@ -44,7 +44,7 @@ impl Session {
         let lock = self.dir.as_ref().map(|dir| dir.lock_grants(self.wait)).transpose()?;
         let folders: BTreeMap<String, FolderRecord> = self.folder_records(record, granted)?;
         let intent = Record { kind: EntryKind::Intent, volumes: BTreeMap::new(), kept: false, ..record.clone() };
-        let intent = Record { folders: folders.clone(), outcome: None, error: None, ..intent };
+        let intent = Record { folders: folders.clone(), outcome: None, error: None, owner: None, ..intent };
         let intent = self.store.commit(&intent, &MemoryObjects::default(), &[])?;
         if let Some(lock) = &lock {
             lock.note(intent.sequence);

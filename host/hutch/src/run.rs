@@ -71,7 +71,7 @@ impl Host {
                 Ok(is_edited && edited < EDITED_MAX && !edits.entries.is_empty())
             });
             let is_edited = is_edited.inspect_err(|failure| {
-                session.note(concluded(prepared, &executed, record.clone(), false), failure);
+                session.note(concluded(session, prepared, &executed, record.clone(), false), failure);
             })?;
             if is_edited {
                 edited += 1;
@@ -97,7 +97,7 @@ pub(crate) fn attempt(session: &Session, prepared: &Prepared, record: &Record) -
 }
 
 /// What the ledger says of a run.
-fn concluded(prepared: &Prepared, executed: &Executed, record: Record, kept: bool) -> Record {
+fn concluded(session: &Session, prepared: &Prepared, executed: &Executed, record: Record, kept: bool) -> Record {
     let volumes = executed.volumes.iter().map(|(name, change)| {
         let record = VolumeRecord::new(Some(change.before), change.after, change.changes.clone());
         (name.clone(), record)
@@ -110,6 +110,7 @@ fn concluded(prepared: &Prepared, executed: &Executed, record: Record, kept: boo
             Verdict::Good | Verdict::Failed { .. } => None,
         },
         volumes: volumes.collect(),
+        owner: session.owner(),
         kept,
         ..record
     }
@@ -127,7 +128,7 @@ pub(crate) fn conclude(
     kept: bool,
 ) -> Result<Answer, (Failure, Option<Record>)> {
     let kept = kept && session.keeps();
-    let record = concluded(prepared, &executed, record, kept);
+    let record = concluded(session, prepared, &executed, record, kept);
     let streams = prepared.streams(&executed.outcome);
     let granted: Vec<Granted<'_>> = (executed.mounted.iter())
         .filter(|(_, change)| kept && change.before != change.after)

@@ -29,6 +29,8 @@ pub struct Session {
     instance: InstanceName,
     package: PackageRecord,
     at: Instant,
+    /// The package, if a run of it is to be written down as one that may use the instance: it comes from elsewhere, or has changed.
+    owner: Option<Owner>,
 }
 
 impl Host {
@@ -51,7 +53,7 @@ impl Host {
     ) -> Result<Session, Failure> {
         let record = package_record(package)?;
         let dir = InstanceDir::new(self.home(), package.manifest().slug(), instance);
-        let session = match dir.exists() || self.keeps() {
+        let mut session = match dir.exists() || self.keeps() {
             true => self.open_dir(dir, IfMissing::Create, instance, record, at)?,
             // What would be made is made in memory.
             false => Session {
@@ -63,14 +65,15 @@ impl Host {
                 instance: instance.clone(),
                 package: record,
                 at,
+                owner: None,
             },
         };
         session.recover()?;
-        let ready = session.ensure_owner(package, self.adopts()).and_then(|owner| {
-            session.ensure_volumes(package, owner)?;
-            session.preview_edits()
-        });
-        session.recorded(kind, ready)?;
+        let owner = session.new_owner(package, self.adopts());
+        let owner = session.recorded(kind, owner)?;
+        let ready = session.ensure_volumes(package, owner);
+        session.owner = session.recorded(kind, ready)?;
+        session.recorded(kind, session.preview_edits())?;
         // What a process that was killed left undone; if it can't be done now either, the next commit says so.
         let _ = session.update_plain();
         Ok(session)
@@ -105,7 +108,7 @@ impl Host {
             false => Arc::new(MemoryStore::over(kept)),
         };
         let instance = instance.clone();
-        Ok(Session { store, plain, dir: Some(dir), wait, keeps: self.keeps(), instance, package, at })
+        Ok(Session { store, plain, dir: Some(dir), wait, keeps: self.keeps(), instance, package, at, owner: None })
     }
 }
 
@@ -129,6 +132,11 @@ impl Session {
 
     pub(crate) fn record(&self, kind: EntryKind) -> Record {
         Record::new(kind, self.at, self.instance.as_str(), self.package.clone())
+    }
+
+    /// The package, if a run of it is to be written down as one that may use the instance.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        self.owner.clone()
     }
 
     /// Whether what is done is kept; see [`Host::previewing`].
@@ -190,7 +198,7 @@ impl Session {
     }
 
     /// Whether the package may use the instance; answers with what is to be written down of that, if anything is.
-    fn ensure_owner(&self, package: &Package, adopts: bool) -> Result<Option<Owner>, Failure> {
+    fn new_owner(&self, package: &Package, adopts: bool) -> Result<Option<Owner>, Failure> {
         let head = self.head()?;
         let digest = self.package.digest.unwrap_or_else(|| package.component_digest());
         // Who does not say where a package comes from is known by what it is.
@@ -212,7 +220,9 @@ impl Session {
         }
     }
 
-    fn ensure_volumes(&self, package: &Package, owner: Option<Owner>) -> Result<(), Failure> {
+    /// Makes the volumes that are not there yet. A new instance belongs to the package from that on; what is to be written down
+    /// of the package later is the answer.
+    fn ensure_volumes(&self, package: &Package, owner: Option<Owner>) -> Result<Option<Owner>, Failure> {
         let known = self.head()?.state;
         let mut objects = MemoryObjects::default();
         let mut volumes = BTreeMap::new();
@@ -229,15 +239,13 @@ impl Session {
             let tree = folder::snapshot(package, path, &mut objects)?;
             volumes.insert(name.to_string(), VolumeRecord::new(None, tree, Changes::default()));
         }
-        let kind = match (volumes.is_empty(), &owner) {
-            (true, None) => return Ok(()),
-            (true, Some(_)) if !known.is_empty() => EntryKind::Adopt,
-            _ => EntryKind::Create,
-        };
-        let record = Record { volumes, owner, kept: true, ..self.record(kind) };
+        if volumes.is_empty() && !self.head()?.owners.is_empty() {
+            return Ok(owner);
+        }
+        let record = Record { volumes, owner, kept: true, ..self.record(EntryKind::Create) };
         match self.store.commit(&record, &objects, &[]) {
             // Another process made them first: its content is the same package's.
-            Err(StoreError::Conflict { .. }) | Ok(_) => Ok(()),
+            Err(StoreError::Conflict { .. }) | Ok(_) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

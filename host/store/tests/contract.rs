@@ -381,7 +381,7 @@ fn a_transaction_that_is_dropped_leaves_nothing_and_lets_others_go_on() {
 fn owners_and_intents_are_part_of_where_a_store_stands() {
     each_store(|store| {
         let owner = |origin: Origin, at: &[u8]| Owner { origin, package: Digest::of(Kind::Package, at) };
-        let own = |owner| Record { owner: Some(owner), ..record(EntryKind::Adopt, 1) };
+        let own = |owner| Record { owner: Some(owner), ..record(EntryKind::Run, 1) };
         store.commit(&own(owner(Origin::installed(), b"1")), &no_objects(), &[]).unwrap();
         store.commit(&own(owner(Origin::path("/p"), b"2")), &no_objects(), &[]).unwrap();
         store.commit(&own(owner(Origin::installed(), b"3")), &no_objects(), &[]).unwrap();

@@ -40,8 +40,6 @@ pub enum EntryKind {
     Edit,
     /// States and streams that only entries before some place name were dropped to reclaim space.
     Collect,
-    /// Another package may use the instance from now on, or one that may has changed.
-    Adopt,
     /// A run ended well and is about to change granted folders. The entry that [closes](Record::closes) it says what came of that.
     Intent,
     /// The end of an intent whose process did not live to write it: the folders are as they were before it.

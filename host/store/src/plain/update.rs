@@ -13,7 +13,7 @@ use crate::names::VolumeName;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Gone, Handles, Stamp, list, look, open_folder, stays_inside};
 use hutch_model::digest::Digest;
-use hutch_model::snapshot::{Entry, Node, ObjectError, Objects, Tree, empty_tree, read_tree};
+use hutch_model::snapshot::{Entry, Lack, Node, ObjectError, Objects, Tree, empty_tree, read_tree};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
@@ -135,9 +135,14 @@ impl Plain {
         let read = |digest: &Digest| {
             read_tree(&*objects, digest).map_err(|error| StoreError::object(self.store.at(), &error))
         };
+        // What it shows may not be kept any more, or be another store's: then nothing is known of what stands there.
+        let was = |digest: &Digest| match read_tree(&*objects, digest) {
+            Err(error) if error.lack == Lack::Missing => Ok(Tree::default()),
+            read => read.map_err(|error| StoreError::object(self.store.at(), &error)),
+        };
         // An earlier state may not be kept any more: then it can't be known again.
         let earlier = earlier.iter().filter_map(|digest| read_tree(&*objects, digest).ok()).collect();
-        let folder = Level { was: read(&shown.tree)?, is: read(&target)?, earlier };
+        let folder = Level { was: was(&shown.tree)?, is: read(&target)?, earlier };
         let mut update = Update {
             plain: self,
             volume,
@@ -284,7 +289,7 @@ impl Update<'_> {
     fn level(&self, place: &Place, is: &Digest) -> Result<Level, StoreError> {
         let read = |digest: &Digest| read_tree(&*self.objects, digest).map_err(|error| self.damaged(&error));
         let was = match place.was.as_ref().map(|entry| &entry.node) {
-            Some(Node::Folder { tree, .. }) => read(tree)?,
+            Some(Node::Folder { tree, .. }) => read_tree(&*self.objects, tree).unwrap_or_default(),
             _ => Tree::default(),
         };
         let earlier = place.earlier.iter().filter_map(|node| match node {
