@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{Home, repository};
+use common::{Home, copy, repository};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -32,16 +32,6 @@ fn probe_with(home: &Home, more: &str) -> PathBuf {
     assert!(manifest.contains("    state:\n"));
     std::fs::write(package.join("APP.md"), manifest.replacen("    state:\n", &format!("{more}    state:\n"), 1)).unwrap();
     package
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to.join(entry.file_name())),
-            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
-        }
-    }
 }
 
 /// Every way that a call can end, and what the ledger says of it: one entry more, with that code.

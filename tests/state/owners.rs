@@ -6,19 +6,9 @@
 
 mod common;
 
-use common::{Home, repository};
+use common::{Home, copy, repository};
 use serde_json::json;
 use std::path::Path;
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to.join(entry.file_name())),
-            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
-        }
-    }
-}
 
 /// The probe, calling itself the to-do application.
 fn impostor(home: &Home) -> String {

@@ -128,3 +128,27 @@ fn a_directory_that_is_gone_is_written_anew() {
     assert_eq!(setting.plain().update().unwrap(), Updated::default());
     assert_eq!(real(&setting.folder()), expected(&[("a", "1"), ("d/b", "2")]));
 }
+
+/// A commit between the look at a directory and the entry about it: the entry says from which state it starts, so it is refused, and
+/// looking again takes in the edit and nothing else.
+#[test]
+fn an_edit_never_undoes_a_commit() {
+    let setting = Setting::new();
+    put(&setting.store, &[("a", "1"), ("b", "1")]);
+    let plain = setting.plain();
+    plain.update().unwrap();
+    std::fs::write(setting.folder().join("new"), "mine").unwrap();
+    let imported = plain.import(&name(), &BOUNDS).unwrap().unwrap();
+    let run = put(&setting.store, &[("a", "2"), ("b", "2")]);
+    let mut edit = record(EntryKind::Edit, 1);
+    let volume = VolumeRecord::new(imported.base(), imported.tree(), Default::default());
+    (edit.volumes, edit.kept) = (BTreeMap::from([("state".to_owned(), volume)]), true);
+    let error = setting.store.commit(&edit, &imported, &[]).unwrap_err();
+    assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
+    assert_eq!(state(&setting.store), Some(run));
+    assert_eq!(setting.adopt(), [("new".to_owned(), Change::Added)]);
+    let now = state(&setting.store).unwrap();
+    for (path, content) in [("a", "2"), ("b", "2"), ("new", "mine")] {
+        assert_eq!(text(&*setting.store.objects(), &now, path).as_deref(), Some(content));
+    }
+}
