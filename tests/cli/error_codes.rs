@@ -90,7 +90,12 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         "PERMISSION_DENIED" => machine.probe(&["--env", "NAME=value"], &["env"]),
         "INSTANCE_FOREIGN" => {
             machine.probe(&[], &["return-ok"]).answer();
-            let other = package::with_manifest(machine, "package", "    state:\n", "    resources:\n      - skills\n    state:\n");
+            let other = package::with_manifest(
+                machine,
+                "package",
+                "    state:\n",
+                "    resources:\n      - skills\n    state:\n",
+            );
             machine.guest(&[other.to_str()?, "return-ok"])
         }
         "PACKAGE_NOT_FOUND" => machine.guest(&["missing", "x"]),

@@ -1,4 +1,5 @@
 //! Plan, apply, undo, replay, verify, ledger and state, through the program.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
 mod common;

@@ -30,7 +30,8 @@ fn probe_with(home: &Home, more: &str) -> PathBuf {
     copy(&repository().join("tests/packages/probe"), &package);
     let manifest = std::fs::read_to_string(package.join("APP.md")).unwrap();
     assert!(manifest.contains("    state:\n"));
-    std::fs::write(package.join("APP.md"), manifest.replacen("    state:\n", &format!("{more}    state:\n"), 1)).unwrap();
+    std::fs::write(package.join("APP.md"), manifest.replacen("    state:\n", &format!("{more}    state:\n"), 1))
+        .unwrap();
     package
 }
 
@@ -151,7 +152,11 @@ fn a_lost_database_is_noticed_and_the_folders_stay() {
     for name in ["hutch.db", "hutch.db-wal", "hutch.db-shm"] {
         let _ = std::fs::remove_file(folder.join(name));
     }
-    for line in [&["run", "packages/todo", "list"][..], &["state", "status", "todo"], &["run", "--dry-run", "packages/todo", "list"]] {
+    for line in [
+        &["run", "packages/todo", "list"][..],
+        &["state", "status", "todo"],
+        &["run", "--dry-run", "packages/todo", "list"],
+    ] {
         let (status, error) = home.error(line);
         assert_eq!((status, &error["code"]), (50, &json!("STORE_DAMAGED")), "{line:?}");
         assert!(error["message"].as_str().unwrap().contains("hutch.mark"), "{error}");
@@ -203,9 +208,8 @@ fn long_inputs_are_kept_beside_the_entry() {
     let probe = "tests/packages/probe";
     let said = home.json(&["run", "--unchecked", "--contract", "any", probe, "args", &long]);
     assert!(said.to_string().contains(&long));
-    let longest: i64 = database(&home, "probe")
-        .query_row("SELECT max(length(bytes)) FROM entries", (), |row| row.get(0))
-        .unwrap();
+    let longest: i64 =
+        database(&home, "probe").query_row("SELECT max(length(bytes)) FROM entries", (), |row| row.get(0)).unwrap();
     assert!(longest < 10_000, "{longest}");
     assert_eq!(home.json(&["verify", probe, "last"])["equal"], 1);
 }

@@ -236,7 +236,8 @@ fn the_hosts_own_folders_are_not_granted() {
     let home = granted.home.path();
     for folder in ["/", "", ".local", ".local/share/hutch", ".local/share/hutch/instances/probe", ".cache/hutch"] {
         let mount = format!("{}:mnt:rw", home.join(folder).display());
-        let (status, error) = granted.home.error(&["run", "--mount", &mount, "tests/packages/probe", "list-dir", "mnt"]);
+        let (status, error) =
+            granted.home.error(&["run", "--mount", &mount, "tests/packages/probe", "list-dir", "mnt"]);
         assert_eq!((status, &error["code"]), (11, &json!("PERMISSION_DENIED")), "{folder}: {error}");
     }
 }
@@ -247,7 +248,8 @@ fn links_out_of_a_granted_folder_are_withheld_and_named() {
     let granted = granted();
     let mount = format!("{}:mnt:rw", granted.folder.display());
     let plant = |target: &str, path: &str| {
-        let guest = ["run", "--envelope", "--guard", "off", "--mount", &mount, "tests/packages/probe", "symlink", target, path];
+        let guest =
+            ["run", "--envelope", "--guard", "off", "--mount", &mount, "tests/packages/probe", "symlink", target, path];
         granted.home.json(&guest)["withheld"].clone()
     };
     assert_eq!(plant("../../../../etc/cron.d/x", "mnt/evil"), json!(["mnt/evil"]));

@@ -82,7 +82,8 @@ fn a_package_keeps_its_state_wherever_it_goes() {
     let elsewhere = home.path().join("elsewhere");
     copy(&there, &elsewhere);
     home.json(&["run", &word(&elsewhere), "list"]);
-    std::fs::write(elsewhere.join("APP.md"), std::fs::read_to_string(there.join("APP.md")).unwrap() + "Still more.\n").unwrap();
+    std::fs::write(elsewhere.join("APP.md"), std::fs::read_to_string(there.join("APP.md")).unwrap() + "Still more.\n")
+        .unwrap();
     let other = home.path().join("other");
     copy(&elsewhere, &other);
     assert_eq!(home.error(&["run", &word(&other), "list"]).1["code"], "INSTANCE_FOREIGN");

@@ -357,7 +357,10 @@ mod tests {
 
         let seen = setting.stamp("old");
         assert_eq!(hands.exchange((&setting.1, "new"), (&setting.1, "old"), &seen).unwrap(), Gone::Moved);
-        assert_eq!((setting.text("new").as_deref(), setting.text("old").as_deref()), (Some("saved meanwhile"), Some("new")));
+        assert_eq!(
+            (setting.text("new").as_deref(), setting.text("old").as_deref()),
+            (Some("saved meanwhile"), Some("new"))
+        );
         let seen = setting.stamp("old");
         assert_eq!(hands.move_aside((&setting.1, "old"), &seen, (&setting.1, "aside")).unwrap(), Gone::Moved);
         assert_eq!((setting.text("old"), setting.text("aside").as_deref()), (None, Some("new")));

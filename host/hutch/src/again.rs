@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::Package;
 use crate::plan::differences;
-use crate::session::Session;
 use crate::prepare::Prepared;
+use crate::session::Session;
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{EntryKind, InvocationRecord, Record, Sealed};
 use hutch_store::{State, StoreError, VolumeName};
@@ -118,7 +118,8 @@ impl Host {
 
 /// The kept streams of an entry that are not what it names.
 fn damaged_streams(session: &Session, recorded: &Record) -> Result<Vec<String>, Failure> {
-    let written = recorded.outcome.as_ref().map(|outcome| [("kept stdout", outcome.stdout), ("kept stderr", outcome.stderr)]);
+    let written =
+        recorded.outcome.as_ref().map(|outcome| [("kept stdout", outcome.stdout), ("kept stderr", outcome.stderr)]);
     let read = recorded.invocation.as_ref().map(|invocation| ("kept stdin", invocation.stdin));
     let inputs = recorded.invocation.as_ref().and_then(|invocation| Some(("kept arguments", invocation.inputs?)));
     let mut damaged = Vec::new();

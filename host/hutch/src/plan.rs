@@ -8,7 +8,7 @@ use crate::execute::{Executed, execute};
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::Package;
-use crate::run::{attempt, conclude};
+use crate::run::{Unkept, attempt, conclude};
 use crate::session::Session;
 use hutch_model::ledger::{Entry, EntryKind, InvocationRecord, OutcomeRecord, Record, Sealed};
 use hutch_store::InstanceName;
@@ -57,8 +57,8 @@ impl Host {
         sealed: &Sealed,
         secrets: &BTreeMap<String, String>,
         record: Record,
-    ) -> Result<Answer, (Failure, Option<Record>)> {
-        let refused = |failure| (failure, Some(record.clone()));
+    ) -> Result<Answer, Unkept> {
+        let refused = |failure| (failure, Some(Box::new(record.clone())));
         let edits = session.absorb_edits().map_err(refused)?;
         let entry = sealed.open().map_err(|error| refused(Failure::Entry(error)))?;
         let Entry { record: planned, sequence, .. } = entry;
@@ -68,7 +68,7 @@ impl Host {
         let mut prepared = self.prepare_again(package, &planned, session.store(), secrets).map_err(refused)?;
         prepared.record = InvocationRecord { confirmed: true, ..prepared.record };
         let invoked = Record { invocation: Some(prepared.record.clone()), ..record.clone() };
-        let refused = |failure| (failure, Some(invoked.clone()));
+        let refused = |failure| (failure, Some(Box::new(invoked.clone())));
         let head = session.head().map_err(refused)?;
         for (name, volume) in &planned.volumes {
             if head.state.get(name.as_str()).copied() != volume.before {

@@ -5,8 +5,7 @@ use crate::expected;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::mount::Mount;
-use crate::package::Package;
-use crate::resources::Resources;
+use crate::package::{Package, Resources};
 use hutch_model::gate::Gate;
 use hutch_model::guard;
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
@@ -236,6 +235,16 @@ impl Host {
         let arguments = invocation.argv().get(leading..).unwrap_or_default();
         let output_schema = expected::schema(package, record.contract, arguments)?;
         let (inputs, secrets) = (None, Vec::new());
-        Ok(Prepared { program, invocation, record, output_schema, resources, mounts, inputs, secrets, keep_streams: true })
+        Ok(Prepared {
+            program,
+            invocation,
+            record,
+            output_schema,
+            resources,
+            mounts,
+            inputs,
+            secrets,
+            keep_streams: true,
+        })
     }
 }

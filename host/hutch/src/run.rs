@@ -87,6 +87,9 @@ impl Host {
     }
 }
 
+/// A failure, and what is to be written down of it, if nothing is yet.
+pub(crate) type Unkept = (Failure, Option<Box<Record>>);
+
 /// Executes over the state as it is now; a failure of the host is recorded.
 pub(crate) fn attempt(session: &Session, prepared: &Prepared, record: &Record) -> Result<Executed, Failure> {
     let executed = session.head().and_then(|head| execute(prepared, session.objects(), &head.state));
@@ -126,7 +129,7 @@ pub(crate) fn conclude(
     executed: Executed,
     record: Record,
     kept: bool,
-) -> Result<Answer, (Failure, Option<Record>)> {
+) -> Result<Answer, Unkept> {
     let kept = kept && session.keeps();
     let record = concluded(session, prepared, &executed, record, kept);
     let streams = prepared.streams(&executed.outcome);
@@ -141,7 +144,7 @@ pub(crate) fn conclude(
         true => {
             let committed = session.store.commit(&record, &executed.objects, &streams);
             let committed = committed.map(|sealed| Settled { sealed, withheld: Vec::new() });
-            committed.map_err(|error| (error.into(), Some(Record { kept: false, ..record })))?
+            committed.map_err(|error| (error.into(), Some(Box::new(Record { kept: false, ..record }))))?
         }
         false => session
             .commit_with_folders(&record, &executed.objects, (&executed.all, &streams), &granted)

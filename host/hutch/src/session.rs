@@ -1,9 +1,8 @@
 //! One instance, open: its store and its plain directories, and on whose behalf.
 
 use crate::failure::Failure;
-use crate::folder;
 use crate::host::Host;
-use crate::package::Package;
+use crate::package::{Package, folder_snapshot};
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
@@ -177,9 +176,9 @@ impl Session {
     }
 
     /// Writes down a failure of which nothing is written down yet.
-    pub(crate) fn noted(&self, unrecorded: Option<Record>, failure: Failure) -> Failure {
+    pub(crate) fn noted(&self, unrecorded: Option<Box<Record>>, failure: Failure) -> Failure {
         if let Some(record) = unrecorded {
-            self.note(record, &failure);
+            self.note(*record, &failure);
         }
         failure
     }
@@ -236,7 +235,7 @@ impl Session {
                 let (declared, there) = (name.to_string(), there.to_string());
                 return Err(Failure::VolumeOverlap { declared, there });
             }
-            let tree = folder::snapshot(package, path, &mut objects)?;
+            let tree = folder_snapshot(package, path, &mut objects)?;
             volumes.insert(name.to_string(), VolumeRecord::new(None, tree, Changes::default()));
         }
         if volumes.is_empty() && !self.head()?.owners.is_empty() {

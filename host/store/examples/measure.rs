@@ -10,8 +10,8 @@ mod common;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use common::{change, no_objects, place, put, record, sqlite, state, text, volume};
-use hutch_model::ledger::EntryKind;
 use hutch_model::digest::Kind;
+use hutch_model::ledger::EntryKind;
 use hutch_model::snapshot::Objects;
 use hutch_model::snapshot::{Name, Touched, TouchedName};
 use hutch_store::plain::{Bounds, Plain, Times, import_folder};
@@ -118,7 +118,9 @@ fn large(folder: &std::path::Path) {
     median("stats", 3, || assert!(store.stats().unwrap().objects > 0));
     median("check the store", 1, || assert!(store.check().unwrap().is_empty()));
     let retention = hutch_store::Retention { keep_last: 10, newer_than: None };
-    median("collect", 1, || assert!(store.collect(&retention, &record(EntryKind::Collect, 1)).unwrap().0.retained_from > 1));
+    median("collect", 1, || {
+        assert!(store.collect(&retention, &record(EntryKind::Collect, 1)).unwrap().0.retained_from > 1)
+    });
 }
 
 /// The volume with one more file in its root, without reading the rest.

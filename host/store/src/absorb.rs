@@ -48,10 +48,11 @@ pub(crate) fn absorb(
         if digest == empty_tree() || shelf.holds(&digest)? {
             continue;
         }
-        let bytes = source.get(kind, &digest).map_err(|error| match root == Some(digest) && error.lack == Lack::Missing {
-            true => StoreError::Missing { at: shelf.at(), what: format!("state {digest}") },
-            false => StoreError::object(shelf.at(), &error),
-        })?;
+        let bytes =
+            source.get(kind, &digest).map_err(|error| match root == Some(digest) && error.lack == Lack::Missing {
+                true => StoreError::Missing { at: shelf.at(), what: format!("state {digest}") },
+                false => StoreError::object(shelf.at(), &error),
+            })?;
         root = None;
         let wrong = |reason: &str| StoreError::Record(format!("{kind:?} {digest} {reason}"));
         if Digest::of(kind, &bytes) != digest {

@@ -98,7 +98,10 @@ impl InstanceDir {
         // A commit is durable only if the way to it is. The home folder's own way is its maker's.
         #[cfg(unix)]
         for folder in self.0.ancestors().take(4) {
-            #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it durable")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the home is a path, and this makes the way below it durable"
+            )]
             let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
             synced.map_err(|error| StoreError::io(folder, "sync the folder", error))?;
         }
@@ -163,6 +166,7 @@ pub(crate) fn lock(folder: &Dir, path: &Path, name: &str, wait: Duration) -> Res
             return Err(StoreError::Busy { at: crate::error::at(&path.join(name)) });
         }
         let pause = LOCK_PAUSE.min(wait - waited);
+        #[expect(clippy::disallowed_methods, reason = "the system has no lock that is waited for with a limit")]
         std::thread::sleep(pause);
         waited += pause;
     }

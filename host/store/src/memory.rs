@@ -4,9 +4,7 @@
 use crate::absorb::{Shelf, absorb};
 use crate::error::StoreError;
 use crate::reach::{Source, reach};
-use crate::store::{
-    Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction,
-};
+use crate::store::{Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction};
 use crate::transition::Advance;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
@@ -189,12 +187,7 @@ impl Shelf for Beside<'_> {
 
 impl Contents {
     /// What must stay, of the states and of the streams.
-    fn roots(
-        &self,
-        objects: &Shelved,
-        head: &Head,
-        from: u64,
-    ) -> Result<(Vec<Digest>, HashSet<Digest>), StoreError> {
+    fn roots(&self, objects: &Shelved, head: &Head, from: u64) -> Result<(Vec<Digest>, HashSet<Digest>), StoreError> {
         let mut roots: Vec<Digest> = head.state.values().copied().collect();
         let mut streams = HashSet::new();
         for (_, sealed) in &self.entries {

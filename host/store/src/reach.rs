@@ -23,8 +23,7 @@ pub(crate) fn reach(source: &dyn Source, root: Digest, live: &mut HashSet<Digest
             continue;
         }
         let bytes = source.bytes(Kind::Tree, &folder)?;
-        let tree = Tree::decode(&bytes)
-            .map_err(|error| ObjectError::damaged(Kind::Tree, folder, error.to_string()))?;
+        let tree = Tree::decode(&bytes).map_err(|error| ObjectError::damaged(Kind::Tree, folder, error.to_string()))?;
         for entry in tree.entries() {
             match &entry.node {
                 Node::File { size: 0, .. } | Node::Link { .. } => {}

@@ -38,7 +38,7 @@ fn a_commit_moves_state_and_ledger_together() {
         assert_eq!((head.last, state(store)), (sealed.pin(), Some(after)));
         assert_eq!(text(&*store.objects(), &after, "a/b/c").as_deref(), Some("deep"));
         assert_eq!(store.entry(1).unwrap().as_ref(), Some(&sealed));
-        assert_eq!(store.find(&EntryKey::Hash(sealed.hash)).unwrap(), [sealed.clone()]);
+        assert_eq!(store.find(&EntryKey::Hash(sealed.hash)).unwrap(), std::slice::from_ref(&sealed));
         assert_eq!(sealed.open().unwrap().record, change(None, after));
         assert_eq!(sealed.leads_to(&head.standing()), Ok(()));
         let out = store.stream(&Digest::of(Kind::Stream, b"out")).unwrap();
@@ -319,7 +319,7 @@ fn every_earlier_state_is_found_again() {
             let mut objects = no_objects();
             let head = store.head().unwrap();
             let mut next = record(EntryKind::Run, at);
-            for name in ["a", "b/c"].into_iter().filter(|name| (at + name.len() as u64) % 3 == 0) {
+            for name in ["a", "b/c"].into_iter().filter(|name| (at + name.len() as u64).is_multiple_of(3)) {
                 let after = volume(&mut objects, &[("n", &at.to_string())]);
                 let change = VolumeRecord::new(head.state.get(name).copied(), after, Changes::default());
                 next.volumes.insert(name.to_owned(), change);
@@ -347,7 +347,7 @@ fn entries_are_found_by_the_beginning_of_their_hash() {
             let hash = entry.hash.to_string();
             for length in [6, 7, 63, 64] {
                 let found = store.find(&EntryKey::Prefix(hash[..length].to_owned())).unwrap();
-                assert_eq!(found, [entry.clone()], "{}", &hash[..length]);
+                assert_eq!(found, std::slice::from_ref(entry), "{}", &hash[..length]);
             }
         }
         assert_eq!(store.find(&EntryKey::Prefix(String::new())).unwrap().len(), 2, "at most two are given");

@@ -111,7 +111,8 @@ fn an_earlier_state_is_checked_against_its_entry() {
 /// A store that was here and is not any more, or not as far as it was, is never silently begun again.
 #[test]
 fn a_lost_store_is_noticed_and_begun_again_only_when_asked() {
-    let lose: [(&str, fn(&Path)); 5] = [
+    type Lose = fn(&Path);
+    let lose: [(&str, Lose); 5] = [
         ("deleted", |path| std::fs::remove_file(path).unwrap()),
         ("emptied", |path| std::fs::write(path, "").unwrap()),
         ("replaced by another", |path| {
@@ -199,7 +200,10 @@ fn collect_removes_nothing_if_what_must_stay_is_damaged() {
     let store = reopen(&home).unwrap();
     let before = store.stats().unwrap();
     let all_but_one = Retention { keep_last: 1, newer_than: None };
-    assert_eq!(store.collect(&all_but_one, &record(EntryKind::Collect, 9)).unwrap_err().code(), ErrorCode::StoreDamaged);
+    assert_eq!(
+        store.collect(&all_but_one, &record(EntryKind::Collect, 9)).unwrap_err().code(),
+        ErrorCode::StoreDamaged
+    );
     assert_eq!(store.stats().unwrap().objects, before.objects);
     assert_eq!(store.head().unwrap().retained_from, 1);
 }

@@ -10,10 +10,10 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::snapshot::Objects;
 use hutch_store::plain::Plain;
 use hutch_store::{InstanceDir, Opening, SqliteStore, Store};
-use std::sync::Arc;
-use std::time::Duration;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
 
 const WRITERS: usize = 8;
 const COMMITS: usize = 25;

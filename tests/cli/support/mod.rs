@@ -296,6 +296,7 @@ impl Envelope {
 
     /// Paths that the run changed in a volume.
     pub(crate) fn changes(&self, volume: &str) -> Vec<(&str, &str)> {
+        assert_eq!(self.volumes[volume].changes_omitted, 0, "{self:?}");
         self.volumes[volume].changes.iter().map(|change| (change.change.as_str(), change.path.as_str())).collect()
     }
 
@@ -305,7 +306,8 @@ impl Envelope {
         assert!(!self.kept, "{self:?}");
         for volume in self.volumes.values() {
             assert_eq!(volume.before, volume.after, "{self:?}");
-            assert_eq!(volume.changes, [], "{self:?}");
+            assert_eq!((&volume.changes[..], volume.changes_omitted), (&[][..], 0), "{self:?}");
         }
+        assert!(self.withheld.is_empty() && self.skipped.is_empty(), "{self:?}");
     }
 }

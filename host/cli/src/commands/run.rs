@@ -1,8 +1,8 @@
 //! `hutch run`: a drop-in for a package's `entry.command`.
 
 use super::open_package;
-use super::undo::{add_omitted, add_skipped};
 use super::plan::preview;
+use super::undo::{add_omitted, add_skipped};
 use crate::arguments::Global;
 use crate::invocation::InvocationArguments;
 use crate::output::{Fault, Output};

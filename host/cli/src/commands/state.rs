@@ -345,7 +345,8 @@ fn say_changes(command: &str, changes: &BTreeMap<String, Changes>, output: &Outp
     add_omitted(&mut value, omitted(changes));
     output.answer(command, value, |_| {
         let lines = changes.iter().flat_map(|(volume, changes)| {
-            let line = move |change: &PathChange| format!("{:?} {volume}/{}", change.change, change.path).to_lowercase();
+            let line =
+                move |change: &PathChange| format!("{:?} {volume}/{}", change.change, change.path).to_lowercase();
             changes.listed.iter().map(line)
         });
         lines.collect::<Vec<_>>().join("\n")

@@ -5,11 +5,11 @@ use crate::arguments::Global;
 use crate::output::{Fault, Output};
 use clap::Args;
 use hutch::{EntryName, Moved, Session};
+use hutch_model::ledger::Sealed;
 use hutch_model::snapshot::Changes;
 use hutch_store::plain::Skipped;
-use std::collections::BTreeMap;
-use hutch_model::ledger::Sealed;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]

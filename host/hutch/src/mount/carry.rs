@@ -118,7 +118,8 @@ impl<'a> Carry<'a> {
             let stays = is.as_ref().is_some_and(|is| is_folder(was) && is_folder(is));
             if !both_in_place && !stays {
                 let stamp = self.seen(seen, &wanted.path)?;
-                let what = if is_folder(was) { What::RemoveFolder { inode: stamp.inode } } else { What::Remove(stamp.into()) };
+                let what =
+                    if is_folder(was) { What::RemoveFolder { inode: stamp.inode } } else { What::Remove(stamp.into()) };
                 self.add(&wanted.path, what)?;
             }
         }
@@ -214,9 +215,7 @@ impl<'a> Carry<'a> {
                     false => self.hands.create_file(&folder, &name),
                 };
                 let file = file.map_err(io_at(path))?;
-                read_file(objects, content, *size, &mut |bytes| {
-                    self.hands.write(&file, bytes).map_err(io_at(path))
-                })?;
+                read_file(objects, content, *size, &mut |bytes| self.hands.write(&file, bytes).map_err(io_at(path)))?;
                 #[cfg(unix)]
                 if replaces && let Some(mode) = self.mode(path) {
                     self.hands.set_mode(&file, mode).map_err(io_at(path))?;
@@ -227,9 +226,9 @@ impl<'a> Carry<'a> {
         }
         let stamp = look(&folder, &name).map_err(io_at(path))?;
         let made = stamp.ok_or_else(|| CarryError::Changed(path.to_owned()))?.inode;
-        match self.journal.operations.get_mut(number).map(|operation| &mut operation.what) {
-            Some(What::Place { inode } | What::Replace { inode, .. }) => *inode = made,
-            _ => {}
+        let operation = self.journal.operations.get_mut(number);
+        if let Some(Operation { what: What::Place { inode } | What::Replace { inode, .. }, .. }) = operation {
+            *inode = made;
         }
         Ok(())
     }

@@ -19,7 +19,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 enum Part {
     Folder(Arc<str>),
     /// A part of a file: its list of this level and place, or at level 0 its chunk.
-    File { path: Arc<str>, stamp: Stamp, level: u32, number: u64 },
+    File {
+        path: Arc<str>,
+        stamp: Stamp,
+        level: u32,
+        number: u64,
+    },
 }
 
 #[derive(Clone)]

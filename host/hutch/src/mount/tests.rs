@@ -301,7 +301,8 @@ fn a_change_meanwhile_is_a_conflict_and_no_mixture() {
         meanwhile(&granted);
         let was = granted.all();
         let error = carry(&mount, &ran, Hands::default()).err().expect("a change meanwhile was not noticed");
-        let refused = matches!(&error, CarryError::Io { source, .. } if source.kind() == io::ErrorKind::DirectoryNotEmpty);
+        let refused =
+            matches!(&error, CarryError::Io { source, .. } if source.kind() == io::ErrorKind::DirectoryNotEmpty);
         assert!(matches!(error, CarryError::Changed(_)) || refused, "{error}");
         assert_eq!(granted.all(), was, "{before:?} -> {after:?}");
     }
@@ -364,7 +365,8 @@ fn unchanged_parts_are_those_that_the_guest_saw() {
 fn links_that_leave_and_names_of_the_host_are_withheld() {
     let granted = Granted::new(&[("a", "1")]);
     let mount = granted.mount();
-    let outside = [("a", "1"), ("d/out", "->../../x"), ("evil", "->../../etc/passwd"), ("root", "->/etc"), ("d/in", "->../a")];
+    let outside =
+        [("a", "1"), ("d/out", "->../../x"), ("evil", "->../../etc/passwd"), ("root", "->/etc"), ("d/in", "->../a")];
     let ran = ran(&mount, &[&outside[..], &[(".hutch-x/y", "2"), (".hutch-z", "3")]].concat());
     let staged = Carry::stage(&mount, &ran.objects, (&ran.change, &ran.seen), STAGED, Hands::default()).unwrap();
     let mut withheld = staged.withheld().to_vec();

@@ -1,24 +1,25 @@
 //! A package, opened: its manifest, component, contract and skills. Reads through a [`Source`], a folder or a packed file; paths
 //! become authority in [`open_folder`] and [`Source::open`] alone. Runs nothing and knows no engine.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 mod check;
 mod files;
+mod folder;
 mod outline;
 mod packed;
+mod resources;
 mod source;
 
 pub use files::{PackageBounds, PackageEntry};
+pub use folder::snapshot as folder_snapshot;
 pub use outline::Outline;
 pub use packed::PackError;
+pub(crate) use resources::Resources;
 pub use source::{Source, SourceError};
 
 use cap_std::fs::Dir;
 use files::{Found, problem};
 use hutch_model::contract::{self, CONTRACT_BYTES_MAX, CONTRACT_FILE, ContractFile};
 use hutch_model::diagnostic::{Code, Diagnostic, Position, sort};
-use crate::resources::Resources;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::front_matter::{DOCUMENT_BYTES_MAX, decode};
@@ -36,7 +37,9 @@ use std::sync::OnceLock;
 /// # Errors
 /// The system's refusal.
 pub fn open_folder(path: &Path) -> io::Result<Dir> {
-    Dir::open_ambient_dir(path, cap_std::ambient_authority())
+    #[expect(clippy::disallowed_methods, reason = "the one place where the path of a folder becomes authority")]
+    let opened = Dir::open_ambient_dir(path, cap_std::ambient_authority());
+    opened
 }
 
 /// A package that can be run.

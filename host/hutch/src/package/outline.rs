@@ -2,9 +2,9 @@
 
 use super::files::problem;
 use super::{Package, PackageEntry, PackageError, Source, fixed, read_contract, read_manifest, read_text};
-use hutch_model::digest::{Hasher, Kind};
 use hutch_model::contract::ContractFile;
 use hutch_model::diagnostic::{Code, Diagnostic, sort};
+use hutch_model::digest::{Hasher, Kind};
 use hutch_model::front_matter::DOCUMENT_BYTES_MAX;
 use hutch_model::manifest::{MANIFEST_FILE, Manifest};
 use hutch_model::names::SkillName;

@@ -1,8 +1,6 @@
 //! Where the files of a package are: in a folder, or packed into one file. Everything else about packages reads through this and
 //! does not know which of the two it is.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use super::files::{self, Found, PackageBounds, Walk, problem};
 use super::packed::Packed;
 use super::{PackageError, open_folder};
@@ -43,10 +41,16 @@ impl Source {
     /// The system's refusal, or what is wrong with the packed file.
     pub fn open(path: &Path, bounds: &PackageBounds) -> Result<Source, SourceError> {
         // Looked at before it is opened: opening a pipe would wait for its other end.
+        #[expect(clippy::disallowed_methods, reason = "a package is named by its path")]
         if !std::fs::metadata(path)?.is_file() {
             return Ok(Source::folder(open_folder(path)?));
         }
-        Ok(Source::packed(File::open(path)?, bounds)?)
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one place where the path of a packed file becomes authority"
+        )]
+        let file = File::open(path)?;
+        Ok(Source::packed(file, bounds)?)
     }
 
     /// The files of a folder.

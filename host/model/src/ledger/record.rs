@@ -1,13 +1,13 @@
 //! What one entry says. Times, sizes and digests as facts; no output and no input of the guest itself, and no secret.
 
+use super::canonical::canonical;
+use super::standing::Owner;
 use crate::digest::{Digest, Kind};
 use crate::error_code::ErrorCode;
 use crate::instant::Instant;
 use crate::invocation::{Access, Invocation, Seed};
 use crate::limits::{Limit, Limits};
 use crate::outcome::{Contract, Ending, Measured, Outcome, Unreproducible};
-use super::canonical::canonical;
-use super::standing::Owner;
 use crate::snapshot::{Changes, PathChange};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -187,13 +187,17 @@ fn a_ledger_leads_to_its_standing_and_nothing_follows_from_another_state() {
     assert_eq!(wrong, Err(Contradiction::Volume { volume, expected, found }));
     assert_eq!((standing.state(), standing.standing()), named);
 
-    let intent = Record { kind: EntryKind::Intent, ..Record::new(EntryKind::Run, Instant::default(), "", Default::default()) };
+    let intent =
+        Record { kind: EntryKind::Intent, ..Record::new(EntryKind::Run, Instant::default(), "", Default::default()) };
     standing.take(4, &intent).unwrap();
     assert_eq!((standing.state() == named.0, standing.standing() == named.1), (true, false));
     let close = Record { closes: Some(4), ..change(Some(tree("0")), tree("1")) };
     standing.take(5, &close).unwrap();
     assert_eq!((standing.state() == named.0, standing.standing() == named.1), (false, true));
-    assert_eq!(standing.take(6, &Record { closes: Some(4), ..change(Some(tree("1")), tree("2")) }), Err(Contradiction::Intent { sequence: 4 }));
+    assert_eq!(
+        standing.take(6, &Record { closes: Some(4), ..change(Some(tree("1")), tree("2")) }),
+        Err(Contradiction::Intent { sequence: 4 })
+    );
     assert_eq!(standing.volumes["state"], tree("1"));
     let adopted = Record { owner: package(Origin::path("/p")), ..change(Some(tree("1")), tree("1")) };
     assert!(!adopted.is_reading());

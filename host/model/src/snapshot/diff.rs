@@ -247,7 +247,9 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_bounded_in_number_and_in_bytes_and_the_rest_is_counted() {
-        for (count, name_bytes, depth, listed) in [(1_000, 4, 0, 1_000), (1_001, 4, 0, 1_000), (3_000, 200, 0, 327), (300, 100, 100, 67)] {
+        for (count, name_bytes, depth, listed) in
+            [(1_000, 4, 0, 1_000), (1_001, 4, 0, 1_000), (3_000, 200, 0, 327), (300, 100, 100, 67)]
+        {
             let mut objects = MemoryObjects::default();
             let lines: Vec<String> = (0..count).map(|at| format!("{at:0name_bytes$}=1")).collect();
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -264,7 +266,11 @@ mod tests {
             let bytes: usize = changes.listed.iter().map(|change| change.path.len()).sum();
             assert!(bytes <= CHANGES_BYTES_MAX, "{bytes}");
             assert_eq!(changes.count(), count + depth, "{name_bytes} {depth}");
-            assert!(changes.listed.len().abs_diff(listed) <= depth as usize + 40, "{} of {listed}", changes.listed.len());
+            assert!(
+                changes.listed.len().abs_diff(listed) <= depth as usize + 40,
+                "{} of {listed}",
+                changes.listed.len()
+            );
         }
     }
 }

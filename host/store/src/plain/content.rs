@@ -1,7 +1,7 @@
 //! Real files as content: naming what a file holds, and whether something on disk is what a snapshot says.
 
-use hutch_folder::{Form, Hands, Stamp};
 use cap_std::fs::Dir;
+use hutch_folder::{Form, Hands, Stamp};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::snapshot::{self, CHUNK_BYTES, LIST_PARTS, MemoryObjects, Node, ObjectError, Objects, encode_list};
 use std::fs::File;

@@ -37,7 +37,8 @@ pub fn export_folder(
     let bounds = Bounds { depth: bounds.depth.min(DEPTH_MAX), ..*bounds };
     let own = root.try_clone().map_err(|error| StoreError::io(path, "open the folder", error))?;
     let (hands, handles) = (Hands::default(), Handles::new(own));
-    let mut export = Export { objects, root: path, bounds, hands, handles, path: Vec::new(), done: Exported::default() };
+    let mut export =
+        Export { objects, root: path, bounds, hands, handles, path: Vec::new(), done: Exported::default() };
     expect_empty(root, path)?;
     export.folder(tree)?;
     Ok(export.done)

@@ -44,11 +44,7 @@ pub struct Bounds {
 impl Bounds {
     /// The most that any state may hold.
     pub fn widest() -> Bounds {
-        Bounds {
-            files: Limit::StateFiles.info().ceiling,
-            bytes: Limit::StateBytes.info().ceiling,
-            depth: DEPTH_MAX,
-        }
+        Bounds { files: Limit::StateFiles.info().ceiling, bytes: Limit::StateBytes.info().ceiling, depth: DEPTH_MAX }
     }
 }
 
@@ -212,7 +208,12 @@ fn scan(
     times: Times,
 ) -> Result<Imported, StoreError> {
     let own = || root.try_clone().map_err(|error| StoreError::io(path, "open the folder", error));
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "files that changed a moment ago are told by the clock they are stamped with"
+    )]
+    let now = SystemTime::now();
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut scanner = Scanner {
         expected,
         root: path,
@@ -358,17 +359,15 @@ impl Scanner<'_> {
 
     fn below(&self, parent: Option<FolderId>, name: &str) -> Result<Option<FolderId>, StoreError> {
         match (parent, self.expected) {
-            (Some(parent), Some(Expected { plain, learn: true, .. })) => plain.stamps.make_below(parent, name).map(Some),
+            (Some(parent), Some(Expected { plain, learn: true, .. })) => {
+                plain.stamps.make_below(parent, name).map(Some)
+            }
             (Some(parent), Some(Expected { plain, .. })) => plain.stamps.below(parent, name),
             _ => Ok(None),
         }
     }
 
-    fn enter(
-        &mut self,
-        known: Option<(Digest, Option<FolderId>)>,
-        place: Option<Place>,
-    ) -> Result<Frame, StoreError> {
+    fn enter(&mut self, known: Option<(Digest, Option<FolderId>)>, place: Option<Place>) -> Result<Frame, StoreError> {
         let (mut old, mut marks) = (Tree::default(), HashMap::new());
         let id = known.and_then(|(_, id)| id);
         if let (Some(expected), Some((state, id))) = (self.expected, known) {

@@ -132,9 +132,8 @@ impl Plain {
         self.stamps.set_shown(volume, Shown { target: Some(target), ..shown })?;
         let Some(root) = self.root(volume, true)? else { return Ok(()) };
         let objects = self.store.objects();
-        let read = |digest: &Digest| {
-            read_tree(&*objects, digest).map_err(|error| StoreError::object(self.store.at(), &error))
-        };
+        let read =
+            |digest: &Digest| read_tree(&*objects, digest).map_err(|error| StoreError::object(self.store.at(), &error));
         // What it shows may not be kept any more, or be another store's: then nothing is known of what stands there.
         let was = |digest: &Digest| match read_tree(&*objects, digest) {
             Err(error) if error.lack == Lack::Missing => Ok(Tree::default()),

@@ -135,9 +135,8 @@ impl Found {
         let times = {
             let mut query =
                 connection.prepare("SELECT sequence, at_ns FROM entries ORDER BY sequence").map_err(failed)?;
-            let place = |row: &rusqlite::Row<'_>| {
-                Ok((unsigned(row.get(0)?), Instant::from_unix_ns(unsigned(row.get(1)?))))
-            };
+            let place =
+                |row: &rusqlite::Row<'_>| Ok((unsigned(row.get(0)?), Instant::from_unix_ns(unsigned(row.get(1)?))));
             let rows = query.query_map((), place).map_err(failed)?;
             rows.collect::<rusqlite::Result<Vec<_>>>().map_err(failed)?
         };

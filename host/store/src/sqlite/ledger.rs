@@ -20,7 +20,8 @@ pub(super) fn head(connection: &Connection, path: &Path) -> Result<Head, StoreEr
     let mut state = State::new();
     for (name, tree) in named(connection, "SELECT volume, tree FROM heads").map_err(failed)? {
         let volume = name.parse();
-        let volume = volume.map_err(|error: crate::names::StoreNameError| damaged(format!("volume {name:?}"), error.to_string()))?;
+        let volume = volume
+            .map_err(|error: crate::names::StoreNameError| damaged(format!("volume {name:?}"), error.to_string()))?;
         state.insert(volume, tree);
     }
     let mut head = Head { last: last(connection, path)?, state, ..Head::default() };
@@ -171,8 +172,7 @@ pub(super) fn state_at(connection: &Connection, path: &Path, sequence: u64) -> R
 pub(super) fn last_change(connection: &Connection, sequence: u64) -> rusqlite::Result<Option<u64>> {
     const LAST: &str = "SELECT max(last) FROM (
         SELECT (SELECT max(sequence) FROM moves WHERE volume = heads.volume AND sequence <= ?1) AS last FROM heads)";
-    let last: Option<i64> =
-        connection.prepare_cached(LAST)?.query_row([signed(sequence)], |row| row.get(0))?;
+    let last: Option<i64> = connection.prepare_cached(LAST)?.query_row([signed(sequence)], |row| row.get(0))?;
     Ok(last.map(unsigned))
 }
 
@@ -186,9 +186,7 @@ fn sealed(row: &Row<'_>) -> rusqlite::Result<Sealed> {
 pub(super) fn find(connection: &Connection, key: &EntryKey) -> rusqlite::Result<Vec<Sealed>> {
     let select = |condition: &str| connection.prepare_cached(&format!("{COLUMNS} WHERE {condition} LIMIT 2"));
     match key {
-        EntryKey::Sequence(sequence) => {
-            select("sequence = ?1")?.query_map([signed(*sequence)], sealed)?.collect()
-        }
+        EntryKey::Sequence(sequence) => select("sequence = ?1")?.query_map([signed(*sequence)], sealed)?.collect(),
         EntryKey::Hash(hash) => select("hash = ?1")?.query_map([Named(*hash)], sealed)?.collect(),
         EntryKey::Prefix(prefix) => {
             // A prefix names all hashes between itself with zeros and itself with the highest digits behind it.

@@ -105,6 +105,7 @@ fn set_form(connection: &Connection, path: &Path) -> Result<(), StoreError> {
         if !result.as_ref().is_err_and(|error| error.sqlite_error_code() == busy) {
             break;
         }
+        #[expect(clippy::disallowed_methods, reason = "SQLite never waits for this lock itself")]
         std::thread::sleep(FORM_PAUSE);
         waited += FORM_PAUSE;
         result = set();
@@ -127,8 +128,7 @@ fn is_current(connection: &Connection, path: &Path, latest: i64) -> Result<bool,
     let database = |error| failed(path, error);
     let application: i32 = connection.query_row("PRAGMA application_id", (), |row| row.get(0)).map_err(database)?;
     let applied = version(connection).map_err(database)?;
-    let foreign =
-        |reason: String| Err(StoreError::Damaged { at: at(path), what: "the database".to_owned(), reason });
+    let foreign = |reason: String| Err(StoreError::Damaged { at: at(path), what: "the database".to_owned(), reason });
     if application != APPLICATION_ID {
         let tables: i64 =
             connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0)).map_err(database)?;

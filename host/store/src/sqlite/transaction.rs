@@ -1,8 +1,8 @@
 //! A record that is about to be appended to the database.
 
+use super::SqliteStore;
 use super::failure::database;
 use super::ledger;
-use super::SqliteStore;
 use crate::error::{StoreError, at};
 use crate::store::Transaction;
 use hutch_model::ledger::{Record, Sealed};
@@ -71,9 +71,8 @@ impl<'s> Pending<'s> {
             return Ok(());
         };
         let _ = connection.execute_batch("ROLLBACK");
-        let cut = connection.execute_batch(
-            "PRAGMA synchronous = NORMAL; INSERT OR REPLACE INTO meta VALUES ('cut', randomblob(8))",
-        );
+        let cut = connection
+            .execute_batch("PRAGMA synchronous = NORMAL; INSERT OR REPLACE INTO meta VALUES ('cut', randomblob(8))");
         match cut {
             Ok(()) => Err(database(path, error)),
             Err(_) => Err(StoreError::Uncertain { at: at(path), sequence, source: error.into() }),

@@ -6,7 +6,9 @@
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, PackageRecord, Record, SecretKey, VolumeRecord};
-use hutch_model::snapshot::{Changes, Entry, MemoryObjects, Name, Node, Objects, Tree, empty_tree, read_file, read_tree};
+use hutch_model::snapshot::{
+    Changes, Entry, MemoryObjects, Name, Node, Objects, Tree, empty_tree, read_file, read_tree,
+};
 use hutch_store::{InstanceDir, InstanceName, MemoryStore, Opening, SqliteStore, Store};
 use std::collections::BTreeMap;
 use std::sync::Arc;

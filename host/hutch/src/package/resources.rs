@@ -1,7 +1,6 @@
 //! The folders of a package that its guest may read.
 
-use crate::folder;
-use crate::package::{Package, PackageError};
+use super::{Package, PackageError, folder};
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::MemoryObjects;
 use std::collections::BTreeMap;
