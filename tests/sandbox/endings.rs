@@ -13,6 +13,8 @@ mod instructions;
 mod interfaces;
 #[path = "endings/probe.rs"]
 mod probe;
+#[path = "endings/rules.rs"]
+mod rules;
 mod support;
 #[path = "endings/together.rs"]
 mod together;

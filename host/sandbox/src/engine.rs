@@ -32,7 +32,8 @@ fn config() -> Config {
     config.epoch_interruption(true);
     // Surface: what compilers for wasm32-wasip2 emit by default, and no more.
     config.wasm_memory64(false);
-    config.wasm_multi_memory(false);
+    // Several memories are what a component made of components that hand each other strings is compiled to.
+    config.wasm_multi_memory(true);
     config.wasm_tail_call(false);
     config.wasm_custom_page_sizes(false);
     config.wasm_wide_arithmetic(false);

@@ -63,7 +63,6 @@ fn shapes_beyond_their_bounds_are_refused() {
     // Proposals that are off, one each.
     let off = [
         ("64-bit memory", "(memory i64 1)"),
-        ("two memories", "(memory 1) (memory 1)"),
         ("shared memory", "(memory 1 1 shared)"),
         ("tail calls", "(func (return_call 0))"),
         ("other page sizes", "(memory 1 (pagesize 1))"),

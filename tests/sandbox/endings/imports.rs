@@ -240,15 +240,15 @@ fn resources_of_denied_interfaces_come_and_go() {
         Case::wat(
             "dropped twice",
             &guest("(local.set $n (call $make)) (call $drop (local.get $n)) (call $drop (local.get $n)) i32.const 0"),
-            trapped("interface_rule_broken"),
+            trapped("unknown_handle"),
         ),
         Case::wat(
             "given, then used",
             &guest(
                 "(local.set $n (call $make)) (drop (call $give (i32.const 1) (local.get $n))) (call $lend (local.get $n))",
             ),
-            trapped("interface_rule_broken"),
+            trapped("unknown_handle"),
         ),
-        Case::wat("forged", &guest("(call $lend (i32.const 77))"), trapped("interface_rule_broken")),
+        Case::wat("forged", &guest("(call $lend (i32.const 77))"), trapped("unknown_handle")),
     ]);
 }

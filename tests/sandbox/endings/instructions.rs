@@ -11,7 +11,7 @@ fn results_of_run() {
     check(&[
         Case::body("ok", "i32.const 0", exited(0)),
         Case::body("err", "i32.const 1", exited(1)),
-        Case::body("neither", "i32.const 2", trapped("interface_rule_broken")),
+        Case::body("neither", "i32.const 2", trapped("invalid_discriminant")),
     ]);
 }
 

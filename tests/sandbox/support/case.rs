@@ -54,7 +54,7 @@ impl Case {
 
     /// A component of one core module.
     pub(crate) fn wat(name: &str, guest: &WatGuest, ending: Ending) -> Case {
-        Case::new(name, Guest::Bytes(guest.bytes()), ending)
+        Case::bytes(name, guest.bytes(), ending)
     }
 
     /// A component whose `run` has this body.
@@ -62,9 +62,14 @@ impl Case {
         Case::wat(name, &WatGuest::body(body), ending)
     }
 
+    /// A whole component or module.
+    pub(crate) fn bytes(name: &str, bytes: Vec<u8>, ending: Ending) -> Case {
+        Case::new(name, Guest::Bytes(bytes), ending)
+    }
+
     /// Any text: a whole component or module.
     pub(crate) fn text(name: &str, text: &str, ending: Ending) -> Case {
-        Case::new(name, Guest::Bytes(wat(text)), ending)
+        Case::bytes(name, wat(text), ending)
     }
 
     /// Under this limit.
