@@ -5,6 +5,8 @@
 
 #[path = "endings/bytes.rs"]
 mod bytes;
+#[path = "endings/fuel.rs"]
+mod fuel;
 #[path = "endings/imports.rs"]
 mod imports;
 #[path = "endings/instructions.rs"]

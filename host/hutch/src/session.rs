@@ -12,6 +12,7 @@ use hutch_model::ledger::{EntryKind, PackageRecord, Record, Sealed, VolumeRecord
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::names::Slug;
 use hutch_model::snapshot::{Layered, MemoryObjects, Objects};
+use hutch_sandbox::{Touched, TouchedName};
 use hutch_store::plain::{Bounds, Imported, Plain, Touch};
 use hutch_store::{Head, IfMissing, InstanceName, Place, SqliteStore, Store, StoreError, VolumeName};
 use std::collections::BTreeMap;
@@ -171,9 +172,10 @@ impl Session {
                 continue;
             };
             let changes = &changed.changes;
-            let touches = (touched.paths.iter().map(|path| Touch::Path(path)))
+            let (paths, folders) = paths_of(touched);
+            let touches = (paths.iter().map(|path| Touch::Path(path)))
                 .chain(changes.iter().map(|change| Touch::Path(&change.path)))
-                .chain(touched.folders.iter().map(|path| Touch::Folder(path)));
+                .chain(folders.iter().map(|path| Touch::Folder(path)));
             if !self.plain.check(&volume, touches)?.is_empty() {
                 return Ok(self.absorb_edits(limits)?.is_some());
             }
@@ -264,6 +266,23 @@ impl Session {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The paths that were looked up, and the folders that were listed.
+fn paths_of(touched: &Touched) -> (Vec<String>, Vec<String>) {
+    let (mut paths, mut folders) = (Vec::new(), Vec::new());
+    let mut pending = vec![(String::new(), touched)];
+    while let Some((folder, touched)) = pending.pop() {
+        for TouchedName { name, below } in &touched.names {
+            let path = if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") };
+            pending.extend(below.as_ref().map(|below| (path.clone(), below)));
+            paths.push(path);
+        }
+        if touched.listed {
+            folders.push(folder);
+        }
+    }
+    (paths, folders)
 }
 
 pub(crate) fn bounds(limits: &Limits) -> Bounds {

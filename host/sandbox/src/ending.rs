@@ -76,6 +76,7 @@ pub(crate) fn classify(error: &Error) -> Stopped {
         return match stop {
             Stop::Exit(status) => Stopped::Exited(*status),
             Stop::Limit(limit) => Stopped::Limited(*limit),
+            Stop::Late => Stopped::Interrupted,
             Stop::Trap(rule) => Stopped::Trapped((*rule).to_owned()),
             Stop::Fault(reason) => Stopped::Fault(reason.clone()),
         };

@@ -48,6 +48,9 @@ fn config() -> Config {
     config.generate_address_map(false);
     config.native_unwind_info(cfg!(windows));
     config.debug_symbols(false);
+    // What data segments cost to lay out is counted then, as every other copy is, on every platform; mapped, it would be counted
+    // only where mapping can't be had.
+    config.memory_init_cow(false);
     // Code.
     config.cranelift_opt_level(OptLevel::Speed);
     config.cranelift_regalloc_algorithm(RegallocAlgorithm::Backtracking);

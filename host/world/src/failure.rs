@@ -52,6 +52,8 @@ pub enum Stop {
     Exit(u8),
     /// A limit that a guest can't handle itself.
     Limit(Limit),
+    /// The deadline is over.
+    Late,
     /// The call breaks a rule of its interface; the short name of the rule.
     Trap(&'static str),
     /// The host can't go on: a part of a volume can't be read.
@@ -96,6 +98,7 @@ impl core::fmt::Display for Stop {
         match self {
             Stop::Exit(status) => write!(f, "exit with {status}"),
             Stop::Limit(limit) => write!(f, "limit {}", limit.name()),
+            Stop::Late => write!(f, "the deadline is over"),
             Stop::Trap(rule) => write!(f, "trap: {rule}"),
             Stop::Fault(reason) => write!(f, "host fault: {reason}"),
         }

@@ -44,7 +44,8 @@ pub struct World {
     /// All randomness.
     pub random: Random,
     files: FileSystem,
-    stdin: Vec<u8>,
+    /// For standard input.
+    invocation: Invocation,
     stdin_at: usize,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -65,7 +66,7 @@ impl World {
             clock: Clock::new(invocation.clock_start()),
             random: Random::new(invocation.seed()),
             files: FileSystem::new(invocation, state, objects)?,
-            stdin: invocation.stdin().to_vec(),
+            invocation: invocation.clone(),
             stdin_at: 0,
             stdout: Vec::new(),
             stderr: Vec::new(),

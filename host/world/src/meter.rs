@@ -1,8 +1,11 @@
-//! What a run has used. Fuel of host calls and memory that the host keeps for the guest are counted here; the engine counts
-//! instructions and asks here before linear memory grows.
+//! What a run has used. There is one counter of fuel: the engine takes instructions out of it, and tells this meter what is left
+//! when a host call begins; the meter takes the host's work out of that, and the engine goes on with the rest. Memory that the
+//! host keeps for the guest is counted here, and linear memory too: the engine asks before it grows.
 
 use crate::failure::{Errno, Failure, Stop};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
 use hutch_model::limits::{Limit, Limits};
 
 /// Prices of host calls in fuel. What fuel buys was measured with `host/sandbox/examples/prices.rs`, in nanoseconds of wall time
@@ -31,13 +34,19 @@ pub mod price {
     pub const STEP: u64 = 10;
     /// Each object of a snapshot that is fetched.
     pub const OBJECT: u64 = 50_000;
+    /// Each entry of a folder that is named when the run ends.
+    pub const NAMED_ENTRY: u64 = 150;
+    /// Each object that is named then, beside its bytes.
+    pub const NAMED_OBJECT: u64 = 1_000;
 }
 
 /// Counters and their limits.
 #[derive(Debug)]
 pub struct Meter {
     limits: Limits,
-    fuel: u64,
+    fuel_left: u64,
+    /// Set from outside when the deadline is over.
+    late: Arc<AtomicBool>,
     memory_bytes: u64,
     memory_peak_bytes: u64,
     refused: Vec<Limit>,
@@ -47,7 +56,21 @@ pub struct Meter {
 impl Meter {
     /// Nothing used yet.
     pub fn new(limits: Limits) -> Meter {
-        Meter { limits, fuel: 0, memory_bytes: 0, memory_peak_bytes: 0, refused: Vec::new(), refused_last: None }
+        let fuel_left = limits.get(Limit::Fuel);
+        Meter {
+            limits,
+            fuel_left,
+            late: Arc::default(),
+            memory_bytes: 0,
+            memory_peak_bytes: 0,
+            refused: Vec::new(),
+            refused_last: None,
+        }
+    }
+
+    /// What to set when the deadline is over: the next work of the host that has a price ends the run.
+    pub fn late(&self) -> Arc<AtomicBool> {
+        self.late.clone()
     }
 
     /// The value of a limit.
@@ -55,18 +78,31 @@ impl Meter {
         self.limits.get(limit)
     }
 
-    /// Charges fuel for work of the host.
+    /// Charges fuel for work of the host that is about to be done.
     ///
     /// # Errors
-    /// [`Limit::Fuel`]: host calls alone have used all of it.
+    /// [`Limit::Fuel`]: there is not more than that left, as the engine has it too. Or the deadline is over.
     pub fn spend(&mut self, fuel: u64) -> Result<(), Stop> {
-        self.fuel = self.fuel.saturating_add(fuel);
-        if self.fuel > self.limit(Limit::Fuel) { Err(Stop::Limit(Limit::Fuel)) } else { Ok(()) }
+        if self.late.load(Ordering::Relaxed) {
+            return Err(Stop::Late);
+        }
+        self.fuel_left = self.fuel_left.saturating_sub(fuel);
+        if self.fuel_left == 0 { Err(Stop::Limit(Limit::Fuel)) } else { Ok(()) }
     }
 
-    /// Fuel charged for work of the host.
+    /// Fuel that instructions and the host's work may still use.
+    pub fn fuel_left(&self) -> u64 {
+        self.fuel_left
+    }
+
+    /// Takes over what the engine has left.
+    pub fn set_fuel_left(&mut self, fuel: u64) {
+        self.fuel_left = fuel;
+    }
+
+    /// Fuel that instructions and the host's work have used.
     pub fn fuel(&self) -> u64 {
-        self.fuel
+        self.limit(Limit::Fuel).saturating_sub(self.fuel_left)
     }
 
     /// Counts memory, if there is room for it.
@@ -159,8 +195,17 @@ mod tests {
     #[test]
     fn fuel_ends_the_run_when_it_is_used_up() {
         let mut meter = meter(Limit::Fuel, 5);
-        assert_eq!(meter.spend(5), Ok(()));
+        assert_eq!((meter.spend(4), meter.fuel(), meter.fuel_left()), (Ok(()), 4, 1));
         assert_eq!(meter.spend(1), Err(Stop::Limit(Limit::Fuel)));
         assert_eq!(meter.spend(u64::MAX), Err(Stop::Limit(Limit::Fuel)));
+        assert_eq!((meter.fuel(), meter.fuel_left()), (5, 0));
+    }
+
+    #[test]
+    fn nothing_is_begun_after_the_deadline() {
+        let mut meter = meter(Limit::Fuel, 5);
+        assert_eq!(meter.spend(1), Ok(()));
+        meter.late().store(true, Ordering::Relaxed);
+        assert_eq!((meter.spend(1), meter.fuel()), (Err(Stop::Late), 1));
     }
 }

@@ -96,9 +96,9 @@ fn memory_tables_and_stack() {
             .refused(&[Limit::Memory])
             .inexact(),
         // Not even what the component starts with.
-        Case::probe("empty", limited(Limit::Memory)).under(Limit::Memory, MIB / 2).refused(&[Limit::Memory]).inexact(),
-        Case::probe("empty", limited(Limit::Tables)).under(Limit::Tables, 1).refused(&[Limit::Tables]).inexact(),
-        Case::probe("empty", limited(Limit::Instances)).under(Limit::Instances, 1).inexact(),
+        Case::probe("empty", limited(Limit::Memory)).under(Limit::Memory, MIB / 2).refused(&[Limit::Memory]),
+        Case::probe("empty", limited(Limit::Tables)).under(Limit::Tables, 1).refused(&[Limit::Tables]),
+        Case::probe("empty", limited(Limit::Instances)).under(Limit::Instances, 1),
     ]);
 }
 

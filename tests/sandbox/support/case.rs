@@ -146,8 +146,12 @@ pub(crate) fn laws(run: &Run, changed: &[(Limit, u64)]) -> Vec<String> {
     if *ending != exited(0) && (!run.after.volumes.is_empty() || !run.after.objects.is_empty()) {
         broken.push(format!("a bad end left state: {:?}", run.after.volumes));
     }
-    let by_clock = *ending == limited(Limit::WallTime);
-    if *unreproducible != if by_clock { vec![Unreproducible::WallTime] } else { vec![] } {
+    let why = match ending {
+        Ending::Limited { limit: Limit::WallTime } => vec![Unreproducible::WallTime],
+        Ending::Limited { limit: Limit::Stack } => vec![Unreproducible::Stack],
+        _ => vec![],
+    };
+    if *unreproducible != why {
         broken.push(format!("unreproducible is {unreproducible:?}"));
     }
     for (what, used, limit) in [
