@@ -59,6 +59,25 @@ fn many_deadlines_at_once_are_all_kept() {
 }
 
 #[test]
+fn a_deadline_in_the_middle_of_naming_is_the_guests_end() {
+    let mut ended = [0, 0];
+    for wall_time_ms in 1..40 {
+        for command in ["write-chunked state/f 30000000 65536", "write-files 4000"] {
+            let words: Vec<&str> = command.split(' ').collect();
+            let run = run_parts(probe(), parts(&words, limits(&[(Limit::WallTime, wall_time_ms)])));
+            let run = run.expect("whatever takes the guest's time is no failure of the host");
+            let late = run.outcome.ending == limited(Limit::WallTime);
+            assert!(late || run.outcome.ending == exited(0), "{command}: {:?}", run.outcome.ending);
+            assert_eq!(run.after.volumes.is_empty(), late);
+            // A deadline is noticed within one object of 64 KiB; the rest is for a busy machine.
+            assert!(run.measured.wall_time_us < (wall_time_ms + 2_000) * 1_000, "{} us", run.measured.wall_time_us);
+            ended[usize::from(late)] += 1;
+        }
+    }
+    assert!(ended.iter().all(|times| *times > 0), "{ended:?}");
+}
+
+#[test]
 fn threads_share_a_sandbox() {
     let shared = Sandbox::new(Compile::Here, None);
     let bytes = probe_bytes();
