@@ -16,7 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
-use support::{parts, probe_bytes, run_parts};
+use support::{KEY, parts, probe_bytes, run_parts};
 
 /// Fails the allocation whose turn it is.
 struct Failing;
@@ -70,7 +70,7 @@ fn main() {
         return child(Path::new(cache), words, what, amount.parse().expect("an amount"));
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path()));
+    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), KEY));
     sandbox.load(&probe_bytes(), &Limits::default()).expect("the probe");
     for words in WORDS {
         let reference = run(folder.path(), words, "nothing", 0).expect("an end");
@@ -125,7 +125,7 @@ fn run(cache: &Path, words: &str, what: &str, amount: u64) -> Option<String> {
 }
 
 fn child(cache: &Path, words: &str, what: &str, amount: u64) {
-    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(cache));
+    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(cache, KEY));
     let program = sandbox.load(&probe_bytes(), &Limits::default()).expect("the probe");
     allow(Resource::Core, 0);
     let parts = parts(&words.split(' ').collect::<Vec<_>>(), Limits::default());

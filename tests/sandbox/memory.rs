@@ -10,7 +10,7 @@ use hutch_model::limits::{Limit, Limits};
 use hutch_sandbox::{ArtifactCache, Compile, Sandbox};
 use std::path::Path;
 use std::process::Command;
-use support::{limits, parts, probe_bytes, run_parts};
+use support::{KEY, limits, parts, probe_bytes, run_parts};
 
 const MIB: u64 = 1 << 20;
 const MEMORY_BYTES: u64 = 64 * MIB;
@@ -58,7 +58,7 @@ fn main() {
         return child(Path::new(cache), words);
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path()));
+    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), KEY));
     sandbox.load(&probe_bytes(), &Limits::default()).expect("the probe");
     let program = std::env::current_exe().expect("a path");
     let mut failed = Vec::new();
@@ -87,7 +87,7 @@ fn mib(bytes: u64) -> f64 {
 
 /// Runs the probe, and says in bytes how far resident memory rose, what the outcome counted, and what was captured.
 fn child(cache: &Path, words: &str) {
-    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(cache));
+    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(cache, KEY));
     let limits = limits(&[
         (Limit::Memory, MEMORY_BYTES),
         (Limit::Stdout, STDOUT_BYTES),

@@ -12,7 +12,7 @@ use etcetera::BaseStrategy;
 use hutch::Host;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
-use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, Work};
+use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, SealKey, Work};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,13 +37,15 @@ pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
 
 /// The host, with its home and the platform's cache. With --dry-run it keeps nothing.
 pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
-    let platform = etcetera::choose_base_strategy();
-    let cache = platform.ok().and_then(|platform| ArtifactCache::open(&platform.cache_dir().join("hutch")));
-    let sandbox = Sandbox::new(compiler(), cache).watched(Arc::new(|work| match work {
+    let home = home(global)?;
+    let key = SealKey::kept(&home, if global.dry_run { None } else { Some(random_seed()?.0) });
+    let cache = etcetera::choose_base_strategy().ok().map(|platform| platform.cache_dir().join("hutch"));
+    let cache = cache.zip(key).and_then(|(folder, key)| ArtifactCache::open(&folder, key));
+    let sandbox = Sandbox::new(compiler()?, cache).watched(Arc::new(|work| match work {
         Work::Compile => Box::new(progress::during("compile")),
         Work::Run => Box::new(progress::after("run", NOTICED_AFTER)),
     }));
-    let host = Host::new(home(global)?, sandbox).waiting(global.wait);
+    let host = Host::new(home, sandbox).waiting(global.wait);
     Ok(if global.dry_run { host.previewing() } else { host })
 }
 
@@ -84,11 +86,12 @@ pub(crate) fn program() -> std::io::Result<PathBuf> {
 }
 
 /// This program again, as the process that compiles.
-fn compiler() -> Compile {
-    match program() {
-        Ok(program) => Compile::Child { program, arguments: vec!["compile-component".into()] },
+fn compiler() -> Result<Compile, Fault> {
+    let key = SealKey::new(random_seed()?.0);
+    Ok(match program() {
+        Ok(program) => Compile::Child { program, arguments: vec!["compile-component".into()], key },
         Err(_) => Compile::Here,
-    }
+    })
 }
 
 /// The guest's standard input, up to one byte more than it may have.

@@ -9,6 +9,9 @@ use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 /// Counted for each descriptor, stream, pollable and error that the guest holds.
 const HANDLE_BYTES: u64 = 256;
 
+/// What the profile names of this.
+pub(crate) const RULES: &[(&str, u64)] = &[("handle_bytes", HANDLE_BYTES)];
+
 /// The data of a guest's store.
 pub(crate) struct Guest {
     pub(crate) world: World,

@@ -10,6 +10,9 @@ use wasmtime::ResourceLimiter;
 /// Counted for each element of a table. The engine takes a pointer, and twice as much while a table grows.
 const ELEMENT_BYTES: u64 = 16;
 
+/// What the profile names of this.
+pub(crate) const RULES: &[(&str, u64)] = &[("element_bytes", ELEMENT_BYTES)];
+
 /// Sums over a guest's tables and memories, and how many parts it may have.
 pub(crate) struct Limiter {
     table_elements: u64,

@@ -64,13 +64,18 @@ pub fn run(
     objects: Arc<dyn Objects>,
 ) -> Result<Run, RunError> {
     let limits = invocation.limits();
-    if limits.get(Limit::Stack) != program.stack_bytes {
-        return Err(RunError::StackDiffers { loaded: program.stack_bytes, asked: limits.get(Limit::Stack) });
+    let asked = engine::stack_bytes(limits.get(Limit::Stack));
+    if asked != program.stack_bytes {
+        return Err(RunError::StackDiffers { loaded: program.stack_bytes, asked });
     }
     let world = World::new(invocation, state, objects)?;
     let start = Instant::now();
     let guest = Guest::new(world, invocation.clone());
-    let ran = on_thread(program, guest, |guest| run_guest(new_store(&program.engine, guest)?, &program.linked));
+    let ran = on_thread(program, guest, |guest| match program.made > limits.get(Limit::Instances) {
+        // The engine would make them all, and count none of them.
+        true => finish(guest, Stopped::Limited(Limit::Instances)),
+        false => run_guest(new_store(&program.engine, guest)?, &program.linked),
+    });
     let (outcome, after) = ran??;
     let measured = Measured {
         wall_time_us: start.elapsed().as_micros() as u64,

@@ -14,30 +14,41 @@ use hutch_model::limits::{Limit, Limits};
 /// exceed 10, so that 1,000,000,000 units take no more than 10 s. One kind of program does: loads that each wait for the one
 /// before and miss every cache take 100 to 270 for the unit that a load costs; the wall clock ends those.
 pub mod price {
-    /// Any call. Took 70 ns (a clock) to 600 ns (an empty write to a stream); polls, streams, descriptors and their ends
-    /// buy 0.5 to 3 ns for a unit.
-    pub const CALL: u64 = 200;
-    /// Each byte that crosses between guest and host, is copied for it or is filled with zeros: 0.1 to 1.5 ns.
-    pub const BYTE: u64 = 1;
-    /// Each value of a list that is made for the guest (an argument, a variable: 80 ns), or of arguments that are made for the
-    /// host one by one (in calls that are denied: 30 ns).
-    pub const ITEM: u64 = 50;
-    /// Each random byte: 3 ns at most.
-    pub const RANDOM_BYTE: u64 = 4;
-    /// Each part of a path: 25 to 200 ns, links included.
-    pub const PATH_PART: u64 = 200;
-    /// Each entry of a folder that is read from its snapshot.
-    pub const ENTRY: u64 = 300;
-    /// Each entry of a folder, 5 ns, that is gone past in search of others.
-    pub const PASSED_ENTRY: u64 = 4;
-    /// Each step from a folder to the one above it.
-    pub const STEP: u64 = 10;
-    /// Each object of a snapshot that is fetched.
-    pub const OBJECT: u64 = 50_000;
-    /// Each entry of a folder that is named when the run ends.
-    pub const NAMED_ENTRY: u64 = 150;
-    /// Each object that is named then, beside its bytes.
-    pub const NAMED_OBJECT: u64 = 1_000;
+    macro_rules! prices {
+        ($($(#[doc = $doc:literal])+ $name:ident = $price:literal;)+) => {
+            $($(#[doc = $doc])+ pub const $name: u64 = $price;)+
+
+            /// All of them, by name.
+            pub const ALL: &[(&str, u64)] = &[$((stringify!($name), $name)),+];
+        };
+    }
+
+    prices! {
+        /// Any call. Took 70 ns (a clock) to 600 ns (an empty write to a stream); polls, streams, descriptors and their ends
+        /// buy 0.5 to 3 ns for a unit.
+        CALL = 200;
+        /// Each byte that crosses between guest and host, is copied for it or is filled with zeros: 0.1 to 1.5 ns.
+        BYTE = 1;
+        /// Each value of a list that is made for the guest (an argument, a variable: 80 ns), or of arguments that are made for the
+        /// host one by one (in calls that are denied: 30 ns).
+        ITEM = 50;
+        /// Each random byte: 3 ns at most.
+        RANDOM_BYTE = 4;
+        /// Each part of a path: 25 to 200 ns, links included.
+        PATH_PART = 200;
+        /// Each entry of a folder that is read from its snapshot.
+        ENTRY = 300;
+        /// Each entry of a folder, 5 ns, that is gone past in search of others.
+        PASSED_ENTRY = 4;
+        /// Each step from a folder to the one above it.
+        STEP = 10;
+        /// Each object of a snapshot that is fetched.
+        OBJECT = 50_000;
+        /// Each entry of a folder that is named when the run ends.
+        NAMED_ENTRY = 150;
+        /// Each object that is named then, beside its bytes.
+        NAMED_OBJECT = 1_000;
+    }
 }
 
 /// Counters and their limits.

@@ -2,7 +2,7 @@
 
 use crate::support::case::{exited, limited};
 use crate::support::wat_guest::WatGuest;
-use crate::support::{limits, parts, probe, probe_bytes, run_parts, sandbox};
+use crate::support::{KEY, limits, parts, probe, probe_bytes, run_parts, sandbox};
 use hutch_model::limits::{Limit, Limits};
 use hutch_sandbox::{ArtifactCache, Compile, Sandbox, Work};
 use std::sync::{Arc, mpsc};
@@ -61,7 +61,7 @@ fn many_deadlines_at_once_are_all_kept() {
 #[test]
 fn a_deadline_in_the_middle_of_naming_is_the_guests_end() {
     let mut ended = [0, 0];
-    for wall_time_ms in 1..40 {
+    for wall_time_ms in (1..40).chain([20_000]) {
         for command in ["write-chunked state/f 30000000 65536", "write-files 4000"] {
             let words: Vec<&str> = command.split(' ').collect();
             let run = run_parts(probe(), parts(&words, limits(&[(Limit::WallTime, wall_time_ms)])));
@@ -109,7 +109,7 @@ fn work_is_told_of_for_as_long_as_it_goes_on() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (sender, told) = mpsc::channel();
-    let watched = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path())).watched(Arc::new(move |work| {
+    let watched = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), KEY)).watched(Arc::new(move |work| {
         let _ = sender.send((work, true));
         Box::new(Ends(work, sender.clone()))
     }));

@@ -37,10 +37,10 @@ pub struct WorldAfter {
 }
 
 /// Counted for each new object beside its bytes.
-const OBJECT_BYTES: u64 = 192;
+pub(crate) const OBJECT_BYTES: u64 = 192;
 
 /// The most that an entry takes in its folder's object, its name and a link's target not included.
-const ENTRY_BYTES_MAX: usize = 72;
+pub(crate) const ENTRY_BYTES_MAX: usize = 72;
 
 /// Bytes that are hashed between two looks at the deadline.
 const HASHED_BYTES: usize = 64 * 1024;

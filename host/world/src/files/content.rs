@@ -11,7 +11,7 @@ use hutch_model::digest::{Digest, Kind};
 use hutch_model::snapshot::{CHUNK_BYTES, LIST_PARTS, list_levels};
 
 /// The smallest buffer of a written chunk.
-const BUFFER_BYTES_MIN: usize = 256;
+pub(crate) const BUFFER_BYTES_MIN: usize = 256;
 
 /// A file's bytes.
 #[derive(Debug, Default)]

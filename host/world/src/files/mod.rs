@@ -28,12 +28,15 @@ mod symlink;
 mod touched;
 
 pub use attributes::{NewTime, Stat, Type};
+pub(crate) use commit::{ENTRY_BYTES_MAX, OBJECT_BYTES};
 pub use commit::{VolumeAfter, WorldAfter};
+pub(crate) use content::BUFFER_BYTES_MIN;
 pub(crate) use open::check_offset;
 pub use open::{Descriptor, OpenOptions};
 pub use read_folder::FolderStream;
 #[cfg(feature = "recount")]
 pub use recount::Counts;
+pub(crate) use resolve::{HOPS_MAX, PATH_BYTES_MAX};
 pub use touched::{Touched, TouchedName};
 
 use crate::World;
@@ -51,13 +54,13 @@ use hutch_model::snapshot::{self, Entry, Name, ObjectError, Objects, Totals, emp
 use quota::Usage;
 
 /// Counted for each node in memory, its name in its folder not included.
-const NODE_BYTES: u64 = 256;
+pub(crate) const NODE_BYTES: u64 = 256;
 /// Counted for each name in a folder that was read, beside the name's own bytes.
-const SLOT_BYTES: u64 = 128;
+pub(crate) const SLOT_BYTES: u64 = 128;
 /// How many names that are not there are remembered, in all folders: at most 1 MiB.
-const MISSED_NAMES: usize = 4096;
+pub(crate) const MISSED_NAMES: usize = 4096;
 /// How many objects of snapshots are kept at hand.
-const CACHED_OBJECTS: usize = 32;
+pub(crate) const CACHED_OBJECTS: usize = 32;
 
 /// A node's place in the table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -2,8 +2,7 @@
 //! counted by itself, and all together are held to the limits. What a real folder held before is nobody's to count: of what is in
 //! it, only what the run adds does, so taking something away there makes no room elsewhere.
 
-use super::resolve::PATH_BYTES_MAX;
-use super::{NODE_BYTES, Node, NodeId, SLOT_BYTES, What};
+use super::{NODE_BYTES, Node, NodeId, PATH_BYTES_MAX, SLOT_BYTES, What};
 use crate::World;
 use crate::failure::{Errno, Failure};
 use hutch_model::limits::Limit;
