@@ -216,10 +216,11 @@ fn answers_that_are_denied_are_bounded_by_their_types() {
         {
             // Each small enough, and too much together.
             let mut guest = WatGuest::body("i32.const 0");
-            let functions: String =
-                (0..80).map(|at| format!("(export \"f{at}\" (func (result {})))", wide("$t", 60))).collect();
-            guest.imports =
-                format!("(import \"wasi:http/x@0.2.0\" (instance (type $t {}) {functions}))", wide("u8", 1_000));
+            let functions: String = (0..80).map(|at| format!("(export \"f{at}\" (func (result $e)))")).collect();
+            guest.imports = format!(
+                "(import \"wasi:http/x@0.2.0\" (instance (type $e0 (enum \"{}\")) (export \"e\" (type $e (eq $e0))) {functions}))",
+                name(60_000)
+            );
             guest.bytes()
         },
     ];
