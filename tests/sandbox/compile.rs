@@ -230,7 +230,7 @@ fn cached() {
     let with = |role: &str| {
         let program = std::env::current_exe().expect("a path");
         let compile = Compile::Child { program, arguments: vec![role.into()], key: KEY };
-        Sandbox::new(compile, ArtifactCache::open(folder.path(), KEY)).load(&bytes, &Limits::default())
+        Sandbox::new(compile, ArtifactCache::open(folder.path(), || Some(KEY))).load(&bytes, &Limits::default())
     };
     assert!(with("crash").is_err());
     assert!(with("compile").is_ok());
@@ -256,7 +256,7 @@ fn refusals_are_paid_for_once() {
     let with = |role: &str, bytes: &[u8], time_ms: u64| {
         let program = std::env::current_exe().expect("a path");
         let compile = Compile::Child { program, arguments: vec![role.into()], key: KEY };
-        let sandbox = Sandbox::new(compile, ArtifactCache::open(folder.path(), KEY));
+        let sandbox = Sandbox::new(compile, ArtifactCache::open(folder.path(), || Some(KEY)));
         sandbox.load(bytes, &limits(&[(Limit::CompileTime, time_ms)])).err()
     };
     let good = WatGuest::body("i32.const 0").bytes();

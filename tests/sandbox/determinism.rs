@@ -183,7 +183,7 @@ fn surroundings_do_not_show() {
 
     let folder = tempfile::tempdir().expect("a temporary folder");
     for surroundings in ["compiled into a cache", "from the cache", "from the cache again"] {
-        let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), KEY));
+        let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), || Some(KEY)));
         pairs += same(&reference, &Programs::load(&sandbox).observe_all(), surroundings);
     }
 

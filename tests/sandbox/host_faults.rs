@@ -70,7 +70,7 @@ fn main() {
         return child(Path::new(cache), words, what, amount.parse().expect("an amount"));
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), KEY));
+    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), || Some(KEY)));
     sandbox.load(&probe_bytes(), &Limits::default()).expect("the probe");
     for words in WORDS {
         let reference = run(folder.path(), words, "nothing", 0).expect("an end");
@@ -125,7 +125,7 @@ fn run(cache: &Path, words: &str, what: &str, amount: u64) -> Option<String> {
 }
 
 fn child(cache: &Path, words: &str, what: &str, amount: u64) {
-    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(cache, KEY));
+    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(cache, || Some(KEY)));
     let program = sandbox.load(&probe_bytes(), &Limits::default()).expect("the probe");
     allow(Resource::Core, 0);
     let parts = parts(&words.split(' ').collect::<Vec<_>>(), Limits::default());

@@ -197,7 +197,7 @@ fn main() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cache = folder.path().join("cache");
-    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(&cache, KEY));
+    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(&cache, || Some(KEY)));
     let mut guests: Vec<(String, Vec<u8>, &str, bool)> =
         BEHAVIOURS.map(|(words, shows)| (words.to_owned(), probe_bytes(), words, shows)).to_vec();
     guests.extend(made().into_iter().map(|(name, bytes, shows)| (name, bytes, "", shows)));
@@ -229,7 +229,7 @@ fn mib(bytes: u64) -> f64 {
 
 /// Runs the guest, and says in bytes how far resident memory rose, what the outcome counted, and what was captured.
 fn child(cache: &Path, component: &Path, words: &str) {
-    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(cache, KEY));
+    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(cache, || Some(KEY)));
     let bytes = std::fs::read(component).expect("a component");
     let program = sandbox.load(&bytes, &greedy_limits()).expect("a program");
     drop(bytes);

@@ -38,9 +38,10 @@ pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
 /// The host, with its home and the platform's cache. With --dry-run it keeps nothing.
 pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
     let home = home(global)?;
-    let key = SealKey::kept(&home, if global.dry_run { None } else { Some(random_seed()?.0) });
-    let cache = etcetera::choose_base_strategy().ok().map(|platform| platform.cache_dir().join("hutch"));
-    let cache = cache.zip(key).and_then(|(folder, key)| ArtifactCache::open(&folder, key));
+    let (keeper, dry_run) = (home.clone(), global.dry_run);
+    let key = move || SealKey::kept(&keeper, random_seed().ok().filter(|_| !dry_run).map(|seed| seed.0));
+    let platform = etcetera::choose_base_strategy();
+    let cache = platform.ok().and_then(|platform| ArtifactCache::open(&platform.cache_dir().join("hutch"), key));
     let sandbox = Sandbox::new(compiler()?, cache).watched(Arc::new(|work| match work {
         Work::Compile => Box::new(progress::during("compile")),
         Work::Run => Box::new(progress::after("run", NOTICED_AFTER)),

@@ -11,15 +11,15 @@ use cap_std::fs::{Dir, DirEntry, OpenOptions};
 use hutch_model::digest::Digest;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// A private folder of verdicts.
-#[derive(Debug)]
 pub struct ArtifactCache {
     dir: Dir,
     path: PathBuf,
-    key: SealKey,
+    key: LazyLock<Option<SealKey>, Box<dyn FnOnce() -> Option<SealKey> + Send>>,
     bytes_max: u64,
 }
 
@@ -40,8 +40,8 @@ const FINISHED: &str = ".artifact";
 
 impl ArtifactCache {
     /// The cache in this folder, which is made if need be and private to its owner. `None` if it can't be, or if others may
-    /// write there. What it holds is sealed under `key`.
-    pub fn open(path: &Path, key: SealKey) -> Option<ArtifactCache> {
+    /// write there. What it holds is sealed under a key, which is asked for when it is first needed; without one nothing is kept.
+    pub fn open(path: &Path, key: impl FnOnce() -> Option<SealKey> + Send + 'static) -> Option<ArtifactCache> {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -56,7 +56,8 @@ impl ArtifactCache {
                 return None;
             }
         }
-        Some(ArtifactCache { dir, path: path.to_owned(), key, bytes_max: BYTES_MAX })
+        let key: Box<dyn FnOnce() -> Option<SealKey> + Send> = Box::new(key);
+        Some(ArtifactCache { dir, path: path.to_owned(), key: LazyLock::new(key), bytes_max: BYTES_MAX })
     }
 
     /// The same, holding at most so much.
@@ -71,14 +72,15 @@ impl ArtifactCache {
 
     /// The verdict on `name`, if a whole one is here.
     pub(crate) fn get(&self, name: &Digest) -> Option<Verdict> {
-        let file_name = file_name(name);
+        let key = (*self.key)?;
+        let file_name = file_name(&key, name);
         if !self.dir.symlink_metadata(&file_name).ok()?.is_file() {
             return None;
         }
         let mut file = self.dir.open(&file_name).ok()?.into_std();
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
-        let verdict = Verdict::open(&self.key, name, bytes)?;
+        let verdict = Verdict::open(&key, name, bytes)?;
         let used = file.metadata().and_then(|metadata| metadata.modified()).ok();
         if used.is_none_or(|used| is_older(used, USE_NOTED_AFTER)) {
             // If it can't be noted, it goes a little early one day.
@@ -89,12 +91,13 @@ impl ArtifactCache {
 
     /// Keeps a verdict: written aside, then given its name, so that no reader sees half of it. Makes room first.
     pub(crate) fn put(&self, name: &Digest, verdict: &Verdict) {
-        let sealed = verdict.seal(&self.key, name);
+        let Some(key) = *self.key else { return };
+        let sealed = verdict.seal(&key, name);
         self.make_room(sealed.len() as u64);
         if sealed.len() as u64 > self.bytes_max {
             return;
         }
-        let file_name = file_name(name);
+        let file_name = file_name(&key, name);
         // One for each writer: of several processes, and of several threads of one.
         static WRITERS: AtomicU64 = AtomicU64::new(0);
         let aside = format!("{file_name}.{}.{}", std::process::id(), WRITERS.fetch_add(1, Ordering::Relaxed));
@@ -151,8 +154,9 @@ fn version() -> &'static str {
     engine::profile()
 }
 
-fn file_name(name: &Digest) -> String {
-    format!("{}-{name}{FINISHED}", version())
+/// Of each key another: homes that share a folder don't overwrite each other's.
+fn file_name(key: &SealKey, name: &Digest) -> String {
+    format!("{}-{}{FINISHED}", version(), key.name(name))
 }
 
 #[cfg(test)]
@@ -194,28 +198,34 @@ mod tests {
     fn only_what_was_put_under_this_key_comes_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b");
-        let cache = ArtifactCache::open(&path, KEY).unwrap();
+        let cache = ArtifactCache::open(&path, || Some(KEY)).unwrap();
         assert_eq!(says(cache.get(&name("1"))), None);
         cache.put(&name("1"), &refusal("code"));
         assert_eq!(says(cache.get(&name("1"))).as_deref(), Some("code"));
         assert_eq!(says(cache.get(&name("2"))), None);
         // A folder that was brought from elsewhere is as good as empty, and so is one whose key is gone.
-        let other = ArtifactCache::open(&path, SealKey::new([4; 32])).unwrap();
+        let other = ArtifactCache::open(&path, || Some(SealKey::new([4; 32]))).unwrap();
         assert_eq!(says(other.get(&name("1"))), None);
+        other.put(&name("1"), &refusal("its own"));
+        assert_eq!(says(other.get(&name("1"))).as_deref(), Some("its own"));
+        assert_eq!(says(cache.get(&name("1"))).as_deref(), Some("code"), "one home's file took the place of another's");
+        let none = ArtifactCache::open(&path, || None).unwrap();
+        none.put(&name("3"), &refusal("unsealed"));
+        assert_eq!((says(none.get(&name("3"))), names(&path).len()), (None, 2));
         // Another's file under this name is whole, and still not this name's.
         cache.put(&name("2"), &refusal("other code"));
-        std::fs::rename(path.join(file_name(&name("2"))), path.join(file_name(&name("1")))).unwrap();
+        std::fs::rename(path.join(file_name(&KEY, &name("2"))), path.join(file_name(&KEY, &name("1")))).unwrap();
         assert_eq!(says(cache.get(&name("1"))), None);
     }
 
     #[test]
     fn the_folder_is_bounded_and_what_was_used_longest_ago_goes_first() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = ArtifactCache::open(folder.path(), KEY).unwrap().bounded(10_000);
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap().bounded(10_000);
         let text = "x".repeat(3_000);
         for (at, hours) in [("1", 30), ("2", 50), ("3", 40)] {
             cache.put(&name(at), &refusal(&text));
-            date(&folder.path().join(file_name(&name(at))), Duration::from_secs(hours * 3600));
+            date(&folder.path().join(file_name(&KEY, &name(at))), Duration::from_secs(hours * 3600));
         }
         // Used again: not the oldest any more.
         assert!(cache.get(&name("2")).is_some());
@@ -229,7 +239,7 @@ mod tests {
     #[test]
     fn what_nobody_will_use_is_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = ArtifactCache::open(folder.path(), KEY).unwrap();
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap();
         let hours = |hours: u64| Duration::from_secs(hours * 3600);
         for (file, age) in [
             ("wasmtime-0.0.1-old.artifact", hours(24 * 8)),
@@ -244,7 +254,7 @@ mod tests {
         cache.put(&name("1"), &refusal("code"));
         let left = ["a person's file", "wasmtime-0.0.1-new.artifact", "wasmtime-1-y.artifact.123.0"].map(str::to_owned);
         let mut left = left.to_vec();
-        left.push(file_name(&name("1")));
+        left.push(file_name(&KEY, &name("1")));
         left.sort();
         assert_eq!(names(folder.path()), left);
     }
@@ -255,18 +265,18 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cache");
-        assert!(ArtifactCache::open(&path, KEY).is_some());
+        assert!(ArtifactCache::open(&path, || Some(KEY)).is_some());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(ArtifactCache::open(&path, KEY).is_none());
+        assert!(ArtifactCache::open(&path, || Some(KEY)).is_none());
     }
 
     #[cfg(unix)]
     #[test]
     fn a_link_is_no_entry() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = ArtifactCache::open(folder.path(), KEY).unwrap();
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap();
         cache.put(&name("1"), &refusal("code"));
-        let entry = folder.path().join(file_name(&name("1")));
+        let entry = folder.path().join(file_name(&KEY, &name("1")));
         std::fs::rename(&entry, folder.path().join("moved")).unwrap();
         std::os::unix::fs::symlink("moved", &entry).unwrap();
         assert_eq!(says(cache.get(&name("1"))), None);

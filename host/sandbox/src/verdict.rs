@@ -26,6 +26,11 @@ impl SealKey {
         &self.0
     }
 
+    /// What a file of this key on `name` is called; it says neither.
+    pub(crate) fn name(&self, name: &Digest) -> blake3::Hash {
+        self.seal(name, b"name")
+    }
+
     fn seal(&self, name: &Digest, bytes: &[u8]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         hasher.update(name.as_bytes());

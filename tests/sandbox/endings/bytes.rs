@@ -15,7 +15,7 @@ fn code(bytes: &[u8], limits: &Limits) -> Option<ErrorCode> {
 #[test]
 fn what_is_no_component_is_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let cache = ArtifactCache::open(folder.path(), KEY);
+    let cache = ArtifactCache::open(folder.path(), || Some(KEY));
     Sandbox::new(Compile::Here, cache)
         .load(&WatGuest::body("i32.const 0").bytes(), &Limits::default())
         .expect("a program");

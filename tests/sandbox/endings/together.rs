@@ -109,10 +109,11 @@ fn work_is_told_of_for_as_long_as_it_goes_on() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (sender, told) = mpsc::channel();
-    let watched = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), KEY)).watched(Arc::new(move |work| {
-        let _ = sender.send((work, true));
-        Box::new(Ends(work, sender.clone()))
-    }));
+    let watched =
+        Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), || Some(KEY))).watched(Arc::new(move |work| {
+            let _ = sender.send((work, true));
+            Box::new(Ends(work, sender.clone()))
+        }));
     let load = || watched.load(&probe_bytes(), &Limits::default()).expect("a program");
     load();
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [(Work::Compile, true), (Work::Compile, false)]);

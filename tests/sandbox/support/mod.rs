@@ -44,7 +44,7 @@ pub(crate) fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<(Sandbox, tempfile::TempDir)> = OnceLock::new();
     let (sandbox, _) = SANDBOX.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let cache = ArtifactCache::open(folder.path(), KEY).expect("a cache in it");
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).expect("a cache in it");
         (Sandbox::new(Compile::Here, Some(cache)), folder)
     });
     sandbox
