@@ -77,7 +77,7 @@ fn main() {
         assert!(reference.starts_with("outcome Exited { status: 0 }"), "{words}: {reference}");
         // Up to what the largest reservation takes, and through it in steps of what the smaller ones do.
         let bytes: Vec<u64> = (0..48).map(|step| step * 192 * KIB).collect();
-        let more = (0..30).map(|step| (10 * 1024 * KIB) << (step / 3) | (step % 3) * (3 * 1024 * KIB) << (step / 3));
+        let more = std::iter::successors(Some(10 * 1024 * KIB), |bytes| Some(bytes + bytes / 3)).take(26);
         let bytes: Vec<u64> = bytes.into_iter().chain(more).collect();
         sweep(folder.path(), words, "address-space", &bytes, &reference);
         sweep(folder.path(), words, "data", &bytes, &reference);

@@ -144,7 +144,7 @@ mod tests {
             Error::msg("failed to find a pointer out of bounds"),
             wasmtime::OutOfMemory::new(64).into(),
             std::io::Error::from(std::io::ErrorKind::OutOfMemory).into(),
-            std::num::TryFromIntError::from(u8::try_from(300).unwrap_err()).into(),
+            u8::try_from(300).unwrap_err().into(),
         ];
         for fault in faults {
             let fault = fault.context("discriminant 7 of a context");

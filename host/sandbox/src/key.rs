@@ -16,7 +16,11 @@ impl SealKey {
     /// is none, or if others may read it.
     pub fn kept(folder: &Path, fresh: Option<[u8; SealKey::BYTES]>) -> Option<SealKey> {
         if fresh.is_some() {
-            std::fs::create_dir_all(folder).ok()?;
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(folder).ok()?;
         }
         let dir = Dir::open_ambient_dir(folder, ambient_authority()).ok()?;
         if let Some(key) = read(&dir) {
