@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::engine;
+use crate::program::LoadError;
 use crate::verdict::{SealKey, Verdict};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, OpenOptions};
@@ -31,6 +32,9 @@ const OTHERS_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// After so long, a file that is not finished is that of a writer which was killed.
 const UNFINISHED_KEPT: Duration = Duration::from_secs(3600);
+
+/// For so long a component that took too much time is taken to do so again: it may have been this machine that was slow.
+const SLOW_KEPT: Duration = Duration::from_secs(3600);
 
 /// A use is written down when the last one that was is so long ago.
 const USE_NOTED_AFTER: Duration = Duration::from_secs(24 * 3600);
@@ -82,6 +86,10 @@ impl ArtifactCache {
         file.read_to_end(&mut bytes).ok()?;
         let verdict = Verdict::open(&key, name, bytes)?;
         let used = file.metadata().and_then(|metadata| metadata.modified()).ok();
+        let slow = matches!(verdict, Verdict::Refused(LoadError::TooSlow { .. }));
+        if slow && used.is_none_or(|noted| is_older(noted, SLOW_KEPT)) {
+            return None;
+        }
         if used.is_none_or(|used| is_older(used, USE_NOTED_AFTER)) {
             // If it can't be noted, it goes a little early one day.
             let _ = file.set_modified(SystemTime::now());
@@ -162,7 +170,6 @@ fn file_name(key: &SealKey, name: &Digest) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::LoadError;
     use hutch_model::digest::Kind;
 
     const KEY: SealKey = SealKey::new([3; 32]);
@@ -234,6 +241,20 @@ mod tests {
         assert_eq!(held, [true, true, false, true]);
         cache.put(&name("5"), &refusal(&"y".repeat(20_000)));
         assert!(cache.get(&name("5")).is_none(), "what is larger than the cache was kept");
+    }
+
+    #[test]
+    fn slowness_is_not_held_against_a_component_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap();
+        for (verdict, kept) in
+            [(LoadError::TooSlow { time_ms: 1 }, false), (LoadError::TooMuch("big".to_owned()), true)]
+        {
+            cache.put(&name("1"), &Verdict::Refused(verdict));
+            assert!(cache.get(&name("1")).is_some());
+            date(&folder.path().join(file_name(&KEY, &name("1"))), 2 * SLOW_KEPT);
+            assert_eq!(cache.get(&name("1")).is_some(), kept);
+        }
     }
 
     #[test]

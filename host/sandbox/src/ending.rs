@@ -144,7 +144,7 @@ mod tests {
             Error::msg("failed to find a pointer out of bounds"),
             wasmtime::OutOfMemory::new(64).into(),
             std::io::Error::from(std::io::ErrorKind::OutOfMemory).into(),
-            u8::try_from(300).unwrap_err().into(),
+            Error::from(u8::try_from(300_u32).unwrap_err()),
         ];
         for fault in faults {
             let fault = fault.context("discriminant 7 of a context");

@@ -46,12 +46,20 @@ impl std::fmt::Debug for SealKey {
 }
 
 /// What the compiler made, unchanged.
-pub(crate) struct MachineCode(Vec<u8>);
+pub(crate) struct MachineCode {
+    bytes: Vec<u8>,
+    /// Where it begins among the bytes: what stands before it is not moved out of the way.
+    at: usize,
+}
 
 impl MachineCode {
     /// Compiles a component.
     pub(crate) fn compile(compiler: &Engine, component: &[u8]) -> wasmtime::Result<MachineCode> {
-        Ok(MachineCode(compiler.precompile_component(component)?))
+        Ok(MachineCode { bytes: compiler.precompile_component(component)?, at: 0 })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
     }
 
     /// Makes the code executable.
@@ -59,7 +67,7 @@ impl MachineCode {
     pub(crate) fn map(&self, runner: &Engine) -> wasmtime::Result<Component> {
         // SAFETY: the bytes are those of `precompile_component`: from this process, or sealed by one that had the key. What keeps the
         // key, and the child that is given one, to this program is said where they are taken (`SealKey::new`, `Compile::Child`).
-        unsafe { Component::deserialize(runner, &self.0) }
+        unsafe { Component::deserialize(runner, self.bytes()) }
     }
 }
 
@@ -77,6 +85,9 @@ const TOO_MUCH: u8 = b'M';
 const TOO_SLOW: u8 = b'S';
 const HOST: u8 = b'H';
 
+/// Where code begins: after its tag and two numbers.
+const CODE_AT: usize = 1 + 8 + 8;
+
 /// Bytes of a seal, at the end.
 const SEAL_BYTES: usize = 32;
 
@@ -90,11 +101,11 @@ impl Verdict {
         let mut bytes = Vec::new();
         match self {
             Verdict::Code { code, component_instances, resources } => {
-                bytes.reserve_exact(1 + 16 + code.0.len() + SEAL_BYTES);
+                bytes.reserve_exact(CODE_AT + code.bytes().len() + SEAL_BYTES);
                 bytes.push(CODE);
                 bytes.extend_from_slice(&component_instances.to_le_bytes());
                 bytes.extend_from_slice(&resources.to_le_bytes());
-                bytes.extend_from_slice(&code.0);
+                bytes.extend_from_slice(code.bytes());
             }
             Verdict::Refused(LoadError::TooSlow { time_ms }) => {
                 bytes.push(TOO_SLOW);
@@ -130,8 +141,7 @@ impl Verdict {
         Some(match *tag {
             CODE => {
                 let (component_instances, resources) = (number(0)?, number(8)?);
-                bytes.drain(..17);
-                Verdict::Code { code: MachineCode(bytes), component_instances, resources }
+                Verdict::Code { code: MachineCode { bytes, at: CODE_AT }, component_instances, resources }
             }
             INVALID => Verdict::Refused(LoadError::Invalid(text())),
             TOO_MUCH => Verdict::Refused(LoadError::TooMuch(text())),
@@ -151,7 +161,10 @@ mod tests {
     fn a_verdict_comes_back_under_its_key_and_name_and_under_no_other() {
         let (key, other) = (SealKey::new([1; 32]), SealKey::new([2; 32]));
         let (name, another) = (Digest::of(Kind::Artifact, b"1"), Digest::of(Kind::Artifact, b"2"));
-        let code = || Verdict::Code { code: MachineCode(b"code".to_vec()), component_instances: 7, resources: 9 };
+        let code = || {
+            let code = MachineCode { bytes: b"code".to_vec(), at: 0 };
+            Verdict::Code { code, component_instances: 7, resources: 9 }
+        };
         let refused = |error: LoadError| Verdict::Refused(error);
         let verdicts = [
             code(),
@@ -164,7 +177,7 @@ mod tests {
             let back = Verdict::open(&key, &name, bytes.clone());
             match (back, verdict) {
                 (Some(Verdict::Code { code, component_instances, resources }), Verdict::Code { .. }) => {
-                    assert_eq!((code.0, component_instances, resources), (b"code".to_vec(), 7, 9));
+                    assert_eq!((code.bytes(), component_instances, resources), (&b"code"[..], 7, 9));
                 }
                 (Some(Verdict::Refused(back)), Verdict::Refused(error)) => assert_eq!(back, error),
                 _ => panic!("something else came back"),
