@@ -99,7 +99,8 @@ fn whatever_there_is_has_a_path_that_can_be_said() {
         }
         assert_eq!(guest.perform(&at(0, 2, &chain(&name, 40), "r")), Seen::Done);
         let (fits, long) = ("x".repeat(PATH_BYTES_MAX - 4_000), "x".repeat(PATH_BYTES_MAX - 4_000 + 1));
-        let make: [(&str, &dyn Fn(&str) -> Operation); 5] = [
+        type Make<'a> = &'a dyn Fn(&str) -> Operation;
+        let make: [(&str, Make<'_>); 5] = [
             ("open", &|path| at(2, 3, path, "cw")),
             ("create folder", &|path| Operation::CreateFolder { base: 2, path: path.to_owned() }),
             ("symlink", &|path| Operation::Symlink { base: 2, target: "x".to_owned(), path: path.to_owned() }),
