@@ -7,7 +7,7 @@ use crate::mount::Seen;
 use crate::prepare::Prepared;
 use hutch_model::invocation::Access;
 use hutch_model::outcome::{Measured, Outcome, Verdict};
-use hutch_model::snapshot::{Layered, MemoryObjects, Objects, Touched, TouchedName, diff};
+use hutch_model::snapshot::{Layered, MemoryObjects, Objects, Touched, diff};
 use hutch_sandbox::{Run, RunError, run};
 use hutch_store::State;
 use std::collections::BTreeMap;
@@ -61,32 +61,6 @@ pub(crate) fn execute(prepared: &Prepared, stored: Arc<dyn Objects>, state: &Sta
         kind.insert(name.clone(), VolumeChange { before: *before, after: left, changes });
     }
     let seen = granted.into_iter().map(|(name, objects)| (name, objects.seen())).collect();
-    let touched = after.touched.iter().map(|(name, touched)| (name.clone(), as_tree(touched))).collect();
+    let touched = after.touched;
     Ok(Executed { outcome, verdict, measured, volumes, mounted, seen, all, objects: after.objects, touched })
-}
-
-/// What was touched, folder by folder.
-fn as_tree(paths: &hutch_sandbox::Touched) -> Touched {
-    fn at<'t>(top: &'t mut Touched, path: &str) -> Option<&'t mut Touched> {
-        let mut at = top;
-        for name in path.split('/').filter(|name| !name.is_empty()) {
-            let name = hutch_model::snapshot::Name::new(name).ok()?;
-            if !at.names.iter().any(|known| known.name == name) {
-                at.names.push(TouchedName { name: name.clone(), below: None });
-            }
-            let known = at.names.iter_mut().find(|known| known.name == name)?;
-            at = known.below.get_or_insert_default();
-        }
-        Some(at)
-    }
-    let mut top = Touched::default();
-    for path in &paths.paths {
-        at(&mut top, path);
-    }
-    for path in &paths.folders {
-        if let Some(folder) = at(&mut top, path) {
-            folder.listed = true;
-        }
-    }
-    top
 }
