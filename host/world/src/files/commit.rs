@@ -12,8 +12,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::invocation::Access;
-use hutch_model::snapshot::{Touched, 
-    CHUNK_BYTES, Entry, LIST_PARTS, MemoryObjects, Node, Totals, empty_tree, encode_list, list_levels,
+use hutch_model::snapshot::{
+    CHUNK_BYTES, Entry, LIST_PARTS, MemoryObjects, Node, Totals, Touched, empty_tree, encode_list, list_levels,
 };
 
 /// One read-write volume after a run.

@@ -296,7 +296,8 @@ impl World {
                 return Err(ObjectError::damaged(Kind::List, digest, reason).into());
             }
             let found = found.get((part % LIST_PARTS) as usize).copied();
-            let found = found.ok_or_else(|| ObjectError::damaged(Kind::List, digest, alloc::format!("has no part {part}")))?;
+            let found =
+                found.ok_or_else(|| ObjectError::damaged(Kind::List, digest, alloc::format!("has no part {part}")))?;
             digest = Digest::from_bytes(found);
             self.meter.spend(price::CALL)?;
         }

@@ -318,8 +318,7 @@ impl World {
     /// Reads a folder that holds something, and amounts to what the folder above it says; a real one may hold nothing.
     fn read_entries(&mut self, tree: &Digest, said: Option<Totals>, real: bool) -> Result<Vec<(Name, Slot)>, Stop> {
         let bytes = self.fetch(Kind::Tree, tree)?;
-        let read =
-            snapshot::Tree::decode(&bytes)
+        let read = snapshot::Tree::decode(&bytes)
             .map_err(|error| ObjectError::damaged(Kind::Tree, *tree, alloc::format!("{error}")))?;
         if (read.entries().is_empty() && !real) || said.is_some_and(|said| said != read.totals()) {
             return Err(ObjectError::damaged(Kind::Tree, *tree, "does not hold what it should").into());
