@@ -48,7 +48,7 @@ fn the_packages_of_this_repository_are_good() {
         let human = machine.run(["--human", "check", &path]);
         assert_eq!((human.status, human.stdout.as_str(), human.stderr.as_str()), (0, "0 errors, 0 warnings\n", ""));
     }
-    assert!(!machine.path("person/.local").exists(), "checking makes no state");
+    assert!(machine.is_untouched(), "checking makes no state");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn all_problems_are_listed_at_once() {
     // Quiet or not, the problems are the same data; and nothing of such a package is run.
     assert_eq!(machine.run(["--quiet", "check", &path]).stderr, check(&machine, &path).stderr);
     machine.guest(&[&path, "return-ok"]).fault("PACKAGE_INVALID", 2);
-    assert!(!machine.path("person/.local").exists());
+    assert!(machine.is_untouched());
 }
 
 #[test]
@@ -102,12 +102,12 @@ fn payloads_that_are_no_components_are_told_apart() {
         let path = folder.display().to_string();
         let found = problems(&check(&machine, &path));
         assert!(found.iter().any(|problem| problem.code == diagnostic), "{name}: {found:?}");
-        machine.guest(&[&path, "return-ok"]).fault("COMPONENT_INVALID", 2);
+        machine.guest(&["--instance", name, &path, "return-ok"]).fault("COMPONENT_INVALID", 2);
     }
     // Half of a good component.
     let whole = std::fs::read(std::path::Path::new(&probe()).join("app/app.wasm")).unwrap();
     let folder = package::with_payload(&machine, "half", &whole[..whole.len() / 2]);
-    machine.guest(&[folder.to_str().unwrap(), "return-ok"]).fault("COMPONENT_INVALID", 2);
+    machine.guest(&["--instance", "half", folder.to_str().unwrap(), "return-ok"]).fault("COMPONENT_INVALID", 2);
 }
 
 #[test]

@@ -87,7 +87,9 @@ fn a_refusal_that_the_guest_copes_with_is_told_and_the_run_is_good() {
     let envelope = Machine::new().probe_envelope(&["--limit", "memory_bytes=2MiB"], &["grow-memory"]);
     assert!(envelope.ok && envelope.kept);
     assert_eq!(envelope.refused, ["memory_bytes"]);
-    assert_eq!(envelope.memory_peak_bytes, 2 << 20, "the limit can be used to the last byte");
+    // By pages: tables and handles take the rest.
+    let left = (2 << 20) - envelope.memory_peak_bytes;
+    assert!(left < 64 << 10, "{left} bytes could not be used");
 }
 
 #[test]

@@ -55,15 +55,10 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         }
         "GUEST_FAILED" => machine.run(["plan", &todo(), "complete", "td_9999"]),
         "VERIFY_FAILED" => {
-            // What a run read is changed behind the ledger's back.
-            let resources = "    resources:\n      - skills\n    state:\n";
-            let package = package::with_manifest(machine, "package", "    state:\n", resources);
-            let path = package.to_str()?;
-            machine.guest(&[path, "read-file", "skills/probe-usage/SKILL.md"]).answer();
-            let skill = package.join("skills/probe-usage/SKILL.md");
-            let text = std::fs::read_to_string(&skill).ok()?;
-            std::fs::write(&skill, text + "More.\n").ok()?;
-            machine.run(["verify", path, "last"])
+            // What a run answered is changed behind the ledger's back.
+            machine.probe(&[], &["return-ok"]).answer();
+            database(machine).execute("UPDATE objects SET bytes = CAST('x' AS BLOB) WHERE kind = 4", ()).unwrap();
+            machine.run(["verify", &probe(), "last"])
         }
         "NOT_REPRODUCIBLE" => {
             machine.probe(&["--limit", "wall_time_ms=20", "--limit", "fuel=1000000000000000"], &["spin"]);
@@ -93,6 +88,16 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         }
         "COMPONENT_LIMIT" => limited("component_bytes=1000", &["return-ok"]),
         "PERMISSION_DENIED" => machine.probe(&["--env", "NAME=value"], &["env"]),
+        "INSTANCE_FOREIGN" => {
+            machine.probe(&[], &["return-ok"]).answer();
+            let other = package::with_manifest(
+                machine,
+                "package",
+                "    state:\n",
+                "    resources:\n      - skills\n    state:\n",
+            );
+            machine.guest(&[other.to_str()?, "return-ok"])
+        }
         "PACKAGE_NOT_FOUND" => machine.guest(&["missing", "x"]),
         "NOT_FOUND" => machine.probe(&["--stdin-file", "missing"], &["stdin"]),
         "CONFIRMATION_REQUIRED" => machine.todo(&["remove", "td_0001", "--confirm"]),

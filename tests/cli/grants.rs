@@ -17,7 +17,7 @@ fn the_guest_gets_what_is_asked_for_and_granted_and_no_more() {
     assert_eq!(run(&["--env", "NAME=a=b c"]).answer()["variables"], json!([["NAME", "a=b c"]]));
     let fault = run(&["--env", "OTHER=x"]).fault("PERMISSION_DENIED", 11);
     assert_eq!(fault.details["name"], "OTHER", "granting is not getting either");
-    machine.probe(&["--env", "NAME=x"], &["env"]).fault("PERMISSION_DENIED", 11);
+    machine.probe(&["--instance", "other", "--env", "NAME=x"], &["env"]).fault("PERMISSION_DENIED", 11);
 }
 
 #[test]
@@ -35,9 +35,10 @@ fn a_secret_reaches_the_guest_and_no_file() {
     };
     assert_eq!(run(&["--secret", "NAME"]).fault("USAGE", 2).details.get("value"), None);
     run(&["--secret", "TOKEN", "--env", "TOKEN=x"]).fault("USAGE", 2);
-    // The guest prints it, so this run's output is not kept: what the host writes down by itself must not hold it.
+    // The guest prints it, so this run's output is not kept.
     let ran = run(&["--secret", "TOKEN", "--contract", "any"]);
     assert_eq!(ran.answer()["variables"], json!([["TOKEN", value]]));
+    assert!(!holds(&machine.path("home"), value.as_bytes()), "the secret that the guest printed is on disk");
     let silent = machine.hutch(["run", "--secret", "TOKEN", &path, "return-ok"]);
     let home = machine.path("silent");
     let mut silent = silent;

@@ -113,5 +113,5 @@ fn a_folder_is_no_input() {
     // What is to be a folder and is none is the caller's mistake too.
     machine.write("file", "x");
     machine.probe(&["--mount", "file:granted"], &["stdin"]).fault("USAGE", 2);
-    assert!(!machine.path("person/.local").exists());
+    assert!(machine.is_untouched());
 }

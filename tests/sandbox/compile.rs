@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 use support::case::exited;
 use support::wat_guest::{WatGuest, wat};
-use support::{limits, parts, probe_bytes, run_parts};
+use support::{KEY, limits, parts, probe_bytes, run_parts};
 
 fn main() {
     if let Some(role) = std::env::args().nth(1).filter(|argument| !argument.starts_with('-')) {
@@ -40,10 +40,18 @@ fn child(role: &str) {
         "compile" => compile_from_stdin().expect("pipes"),
         "crash" => std::process::abort(),
         "leave" => {}
+        "short-of-memory" => {
+            let error = load("crash", &WatGuest::body("i32.const 0").bytes(), &[]);
+            let host = matches!(&error, Some(LoadError::Host(text)) if text.contains("less memory"));
+            writeln!(stdout, "{}", if host { "the host's want".to_owned() } else { format!("{error:?}") })
+                .expect("a pipe");
+        }
         "hang" => std::thread::sleep(Duration::from_secs(1000)),
         "answer-and-hang" => {
-            stdout.write_all(b"Inonsense").expect("a pipe");
-            stdout.flush().expect("a pipe");
+            let mut input = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut input).expect("a pipe");
+            drop(stdout);
+            hutch_sandbox::compile_as_child(&input).expect("pipes");
             // Its own standard output is what its parent reads to the end.
             #[allow(unsafe_code, reason = "nothing safe closes standard output")]
             // SAFETY: nothing here writes there again.
@@ -51,13 +59,26 @@ fn child(role: &str) {
             std::thread::sleep(Duration::from_secs(1000));
         }
         "flood" => while stdout.write_all(&[b'A'; 65536]).is_ok() {},
+        // A whole answer of this very program, to another key, or about another component.
+        "another-key" | "another-component" => {
+            let mut input = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut input).expect("a pipe");
+            match role {
+                "another-key" => input[0] ^= 1,
+                _ => input.truncate(hutch_sandbox::CHILD_HEADER_BYTES as usize),
+            }
+            drop(stdout);
+            hutch_sandbox::compile_as_child(&input).expect("pipes");
+        }
         "half" => {
             std::io::stdin().lock().read_exact(&mut [0; 4]).expect("a pipe");
-            stdout.write_all(b"Ahalf an artifact").expect("a pipe");
+            stdout.write_all(b"Chalf an artifact").expect("a pipe");
         }
         "fail-after-artifact" => {
-            stdout.write_all(b"Aartifact").expect("a pipe");
-            stdout.flush().expect("a pipe");
+            let mut input = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut input).expect("a pipe");
+            drop(stdout);
+            hutch_sandbox::compile_as_child(&input).expect("pipes");
             std::process::abort();
         }
         other => panic!("no child is called {other}"),
@@ -66,7 +87,7 @@ fn child(role: &str) {
 
 fn sandbox(role: &str) -> Sandbox {
     let program = std::env::current_exe().expect("a path");
-    Sandbox::new(Compile::Child { program, arguments: vec![role.into()] }, None)
+    Sandbox::new(Compile::Child { program, arguments: vec![role.into()], key: KEY }, None)
 }
 
 fn load(role: &str, bytes: &[u8], changed: &[(Limit, u64)]) -> Option<LoadError> {
@@ -101,15 +122,17 @@ fn misbehaving_children() {
     for bytes in [&bytes, &large] {
         let start = Instant::now();
         assert!(matches!(load("crash", bytes, &[]), Some(LoadError::TooMuch(text)) if text.contains("gave up")));
-        assert!(matches!(load("leave", bytes, &[]), Some(LoadError::TooMuch(text)) if text.contains("gave up")));
+        assert!(matches!(load("leave", bytes, &[]), Some(LoadError::Host(_))));
         assert_eq!(load("hang", bytes, &[(Limit::CompileTime, 200)]), Some(LoadError::TooSlow { time_ms: 200 }));
-        assert_eq!(load("answer-and-hang", bytes, &[]), Some(LoadError::Invalid("nonsense".to_owned())));
+        assert!(matches!(load("answer-and-hang", b"prose", &[]), Some(LoadError::Invalid(_))));
+        assert!(matches!(load("another-key", bytes, &[]), Some(LoadError::Host(_))));
+        assert!(matches!(load("another-component", bytes, &[]), Some(LoadError::Host(_))));
         assert!(matches!(load("fail-after-artifact", bytes, &[]), Some(LoadError::TooMuch(_))));
         assert!(matches!(load("half", bytes, &[]), Some(LoadError::Host(_))));
         assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());
     }
-    assert!(matches!(load("flood", &bytes, &[]), Some(LoadError::TooMuch(text)) if text.contains("bytes")));
-    let missing = Compile::Child { program: "/nowhere/compiler".into(), arguments: vec![] };
+    assert!(matches!(load("flood", &bytes, &[]), Some(LoadError::TooMuch(text)) if text.contains("more than")));
+    let missing = Compile::Child { program: "/nowhere/compiler".into(), arguments: vec![], key: KEY };
     let error = Sandbox::new(missing, None).load(&bytes, &Limits::default()).err();
     assert!(matches!(error, Some(LoadError::Host(_))), "{error:?}");
 }
@@ -140,9 +163,17 @@ fn pressing(locals: usize, calls: usize) -> Vec<u8> {
 }
 
 fn bombs() {
-    // At the bound on a function's length, far beyond it, and wide instead of long.
+    // Below the bound on a function's length, which nothing but the clock ends; beyond it, far beyond it, many below it that are
+    // too much together, and wide instead of long.
+    let several = |blocks: usize, count: usize| {
+        let block = "(block (local.set 0 (i32.add (i32.const 1) (local.get 0))))".repeat(blocks);
+        let function = format!("(func (param i32) {block})").repeat(count);
+        wat(&format!("(component (core module {function}))"))
+    };
     let bombs = [
+        ("50,000 blocks", quadratic(50_000)),
         ("60,000 blocks", quadratic(60_000)),
+        ("30,000 blocks eight times", several(30_000, 8)),
         ("100,000 blocks", quadratic(100_000)),
         ("200,000 blocks", quadratic(200_000)),
         ("20,000 locals", pressing(20_000, 60_000)),
@@ -151,8 +182,12 @@ fn bombs() {
         let start = Instant::now();
         let error = load("compile", &bytes, &[(Limit::CompileTime, 2_000)]);
         assert!(
-            matches!(error, Some(LoadError::TooSlow { time_ms: 2_000 } | LoadError::TooMuch(_))),
-            "{name}: {error:?}"
+            match name {
+                "50,000 blocks" => error == Some(LoadError::TooSlow { time_ms: 2_000 }),
+                _ => matches!(&error, Some(LoadError::TooMuch(_))) && start.elapsed() < Duration::from_secs(2),
+            },
+            "{name}: {error:?} after {:?}",
+            start.elapsed()
         );
         assert!(start.elapsed() < Duration::from_secs(6), "{name} took {:?}", start.elapsed());
         println!("   {name}, {} bytes: {}", bytes.len(), error.expect("an error"));
@@ -165,10 +200,15 @@ fn memory() {
     let program = std::env::current_exe().expect("a path").to_string_lossy().into_owned();
     let limited = |kilobytes: u64| {
         let script = format!("ulimit -v {kilobytes}; exec '{program}' compile");
-        let compile = Compile::Child { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
+        let compile =
+            Compile::Child { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()], key: KEY };
         Sandbox::new(compile, None).load(&many, &Limits::default()).err()
     };
     assert!(matches!(limited(250_000), Some(LoadError::TooMuch(text)) if text.contains("gave up")));
+    // If this process has less than a child is meant to have, that is the host's want, and nothing about the component.
+    let script = format!("ulimit -v 3000000; exec '{program}' short-of-memory");
+    let output = std::process::Command::new("/bin/sh").args(["-c", &script]).output().expect("a child");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "the host's want", "{output:?}");
 }
 
 fn killed_children_leave_nothing() {
@@ -189,8 +229,8 @@ fn cached() {
     let bytes = WatGuest::body("i32.const 0").bytes();
     let with = |role: &str| {
         let program = std::env::current_exe().expect("a path");
-        let compile = Compile::Child { program, arguments: vec![role.into()] };
-        Sandbox::new(compile, ArtifactCache::open(folder.path())).load(&bytes, &Limits::default())
+        let compile = Compile::Child { program, arguments: vec![role.into()], key: KEY };
+        Sandbox::new(compile, ArtifactCache::open(folder.path(), || Some(KEY))).load(&bytes, &Limits::default())
     };
     assert!(with("crash").is_err());
     assert!(with("compile").is_ok());
@@ -207,4 +247,31 @@ fn cached() {
     std::fs::write(&entry, &artifact).expect("a changed artifact");
     assert!(with("crash").is_err());
     assert!(with("compile").is_ok() && with("crash").is_ok());
+    refusals_are_paid_for_once();
+}
+
+/// What was refused is refused from the cache, for as much time as it was given then; what was no verdict is not kept.
+fn refusals_are_paid_for_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let with = |role: &str, bytes: &[u8], time_ms: u64| {
+        let program = std::env::current_exe().expect("a path");
+        let compile = Compile::Child { program, arguments: vec![role.into()], key: KEY };
+        let sandbox = Sandbox::new(compile, ArtifactCache::open(folder.path(), || Some(KEY)));
+        sandbox.load(bytes, &limits(&[(Limit::CompileTime, time_ms)])).err()
+    };
+    let good = WatGuest::body("i32.const 0").bytes();
+    assert!(matches!(with("crash", &good, 5_000), Some(LoadError::TooMuch(_))));
+    assert!(matches!(with("half", &good, 5_000), Some(LoadError::Host(_))));
+    assert_eq!(with("hang", &good, 100), Some(LoadError::TooSlow { time_ms: 100 }));
+    // Nobody is asked again: a child that could would answer otherwise.
+    for less in [100, 50, 1] {
+        assert_eq!(with("compile", &good, less), Some(LoadError::TooSlow { time_ms: 100 }));
+    }
+    assert_eq!(with("compile", &good, 60_000), None);
+    assert_eq!(with("crash", &good, 1), None);
+    for bad in [wat("(component (import \"a\" (func)))"), wat(&("(component ".repeat(9) + &")".repeat(9)))] {
+        let refusal = with("compile", &bad, 5_000);
+        assert!(matches!(refusal, Some(LoadError::Invalid(_) | LoadError::TooMuch(_))), "{refusal:?}");
+        assert_eq!(with("crash", &bad, 5_000), refusal);
+    }
 }

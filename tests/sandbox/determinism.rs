@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{VOLUME, limits, parts, probe_bytes, todo_bytes};
+use support::{KEY, VOLUME, limits, parts, probe_bytes, todo_bytes};
 
 /// What one invocation came to.
 type Observed = (String, Outcome, Option<Digest>);
@@ -183,7 +183,7 @@ fn surroundings_do_not_show() {
 
     let folder = tempfile::tempdir().expect("a temporary folder");
     for surroundings in ["compiled into a cache", "from the cache", "from the cache again"] {
-        let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path()));
+        let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), || Some(KEY)));
         pairs += same(&reference, &Programs::load(&sandbox).observe_all(), surroundings);
     }
 

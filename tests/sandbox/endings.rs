@@ -5,6 +5,8 @@
 
 #[path = "endings/bytes.rs"]
 mod bytes;
+#[path = "endings/fuel.rs"]
+mod fuel;
 #[path = "endings/imports.rs"]
 mod imports;
 #[path = "endings/instructions.rs"]
@@ -13,6 +15,8 @@ mod instructions;
 mod interfaces;
 #[path = "endings/probe.rs"]
 mod probe;
+#[path = "endings/rules.rs"]
+mod rules;
 mod support;
 #[path = "endings/together.rs"]
 mod together;

@@ -79,3 +79,14 @@ impl Home {
 pub fn repository() -> PathBuf {
     Path::new("../..").canonicalize().expect("tests begin in the folder of their crate")
 }
+
+/// Copies a folder, whole.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("no folder");
+    for entry in std::fs::read_dir(from).expect("no folder").map(|entry| entry.expect("no entry")) {
+        match entry.path().is_dir() {
+            true => copy(&entry.path(), &to.join(entry.file_name())),
+            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).expect("no copy")),
+        }
+    }
+}

@@ -1,4 +1,5 @@
 //! Plan, apply, undo, replay, verify, ledger and state, through the program.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
 mod common;
@@ -248,7 +249,7 @@ fn states_are_listed_read_compared_carried_and_restored() {
     assert_eq!(std::fs::read_to_string(format!("{folder}/todos.json")).expect("not exported"), now);
     // A folder that is not empty is left as it is.
     let (_, error) = home.error(&["state", "export", "todo", folder]);
-    assert_eq!(error["code"], "PERMISSION_DENIED");
+    assert_eq!(error["code"], "ALREADY_EXISTS");
     let before = digest(&home);
     std::fs::write(format!("{folder}/todos.json"), &then).expect("not written");
     home.json(&["state", "import", "todo", folder]);
@@ -301,4 +302,108 @@ fn gc_keeps_what_it_promises_and_says_what_it_dropped() {
     assert_eq!(home.json(&["verify", "packages/todo", "@5"])["equal"], 1);
     let (_, error) = home.error(&["verify", "packages/todo", "@2"]);
     assert_eq!(error["code"], "NOT_REPRODUCIBLE");
+}
+
+/// The probe with two volumes.
+fn two_volumes(home: &Home) -> String {
+    let folder = home.path().join("package");
+    common::copy(&common::repository().join("tests/packages/probe"), &folder);
+    let manifest = std::fs::read_to_string(folder.join("APP.md")).unwrap();
+    let both = manifest.replacen("      - state\n", "      - state\n      - other\n", 1);
+    std::fs::write(folder.join("APP.md"), both).unwrap();
+    folder.to_str().unwrap().to_owned()
+}
+
+/// What the state was at an entry is one question with one answer: undo, restore and every look say the same, of all volumes.
+#[test]
+fn undo_and_restore_move_the_whole_state() {
+    let home = Home::new();
+    let package = two_volumes(&home);
+    let state = home.path().join(".local/share/hutch/instances/probe/default/state");
+    let now = |home: &Home| {
+        let volumes = home.json(&["state", "status", "probe"])["volumes"].clone();
+        (volumes["state"]["digest"].clone(), volumes["other"]["digest"].clone())
+    };
+    let mut states = vec![None];
+    home.json(&["run", &package, "write-text", "state/a", "1"]);
+    states.extend([None, Some(now(&home))]);
+    std::fs::write(state.join("a"), "by hand").unwrap();
+    home.json(&["state", "absorb", "probe"]);
+    states.push(Some(now(&home)));
+    home.json(&["run", &package, "write-text", "other/b", "2"]);
+    states.push(Some(now(&home)));
+    let at = |sequence: usize| states[sequence].clone().unwrap();
+    // Before the edit: neither volume is what it became later.
+    home.json(&["undo", "probe", "@3"]);
+    assert_eq!(now(&home), at(2));
+    home.json(&["state", "restore", "probe", "@4"]);
+    assert_eq!(now(&home), at(4));
+    home.json(&["state", "restore", "probe", "@3"]);
+    assert_eq!(now(&home), at(3));
+    for sequence in 2..=4 {
+        let name = format!("@{sequence}");
+        let tree = home.json(&["state", "diff", "probe", &name, "last"]);
+        let same = tree["changes"].as_object().unwrap().values().all(|changes| changes == &json!([]));
+        assert_eq!(same, sequence == 3, "{sequence}: {tree}");
+    }
+    // Going where the state is already is nothing, and said so.
+    let head = home.json(&["ledger", "head", "probe"])["sequence"].as_u64().unwrap();
+    for line in [&["state", "restore", "probe", "@3"][..], &["undo", "probe", "@4"], &["undo", "probe", "@1"]] {
+        let (status, error) = home.error(line);
+        assert_eq!((status, &error["code"]), (2, &json!("USAGE")), "{line:?}: {error}");
+        assert_eq!(now(&home), at(3), "{line:?}");
+    }
+    assert_eq!(home.json(&["ledger", "head", "probe"])["sequence"], head + 3, "each refusal is an entry");
+    home.json(&["undo", "probe", "2"]);
+    assert_eq!(now(&home), at(2), "two steps back: before the first restore, which was after the first undo");
+}
+
+/// An editor's lock link, a pipe, a name that is not UTF-8: none of them blocks anything, and each is named.
+#[test]
+fn what_no_state_can_hold_blocks_nothing_and_is_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = home_with(&["one", "two"]);
+    let folder = home.plain();
+    std::os::unix::fs::symlink("me@host.1:2", folder.join(".#todos.json")).unwrap();
+    std::fs::write(folder.join(std::ffi::OsStr::from_bytes(b"\xff")), "x").unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
+    home.json(&["run", "packages/todo", "add", "three"]);
+    let plan = home.json(&["plan", "packages/todo", "complete", "td_0001"]);
+    let skipped = plan["skipped"]["state"]["paths"].as_array().unwrap();
+    let names: Vec<&str> = skipped.iter().map(|skipped| skipped["path"].as_str().unwrap()).collect();
+    assert_eq!(names, ["\u{fffd}", ".#todos.json", "pipe"]);
+    home.json(&["apply", "packages/todo", plan["plan_id"].as_str().unwrap()]);
+    home.json(&["undo", "todo"]);
+    home.json(&["run", "--dry-run", "packages/todo", "list"]);
+    let status = home.json(&["state", "status", "todo"]);
+    assert_eq!(status["volumes"]["state"]["skipped"]["paths"].as_array().unwrap().len(), 3, "{status}");
+    assert!(folder.join("pipe").exists() && folder.join(".#todos.json").is_symlink());
+    assert_eq!(home.titles(), ["one", "two", "three"]);
+    let edits = home.json(&["ledger", "list", "todo"])["items"].clone();
+    assert!(edits.as_array().unwrap().iter().all(|entry| entry["kind"] != "edit"), "{edits}");
+}
+
+/// A file that is written to all the time is one edit for each call, not one for each write.
+#[test]
+fn a_busy_file_is_one_edit_for_each_call() {
+    let home = home_with(&["one"]);
+    let log = home.plain().join("busy.log");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut at = 0_u64;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                at += 1;
+                std::fs::write(&log, at.to_string()).unwrap();
+            }
+        });
+        for _ in 0..5 {
+            let before = home.json(&["ledger", "head", "todo"])["sequence"].as_u64().unwrap();
+            home.run(&["plan", "packages/todo", "list"]);
+            let after = home.json(&["ledger", "head", "todo"])["sequence"].as_u64().unwrap();
+            assert!(after - before <= 2, "{} entries for one call", after - before);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(home.titles(), ["one"]);
 }

@@ -198,3 +198,64 @@ fn a_run_that_can_not_be_recorded_changes_no_real_folder() {
     assert_eq!(granted.home.run(&run).status, 0);
     assert_ne!(granted.tree(), before);
 }
+
+/// A disk that is full at any point of the record: the folder is changed exactly if the run is recorded, and what was not done may be
+/// done again.
+#[test]
+fn a_full_disk_changes_no_real_folder() {
+    let granted = granted();
+    granted.good(":rw", &["read-file", "mnt/a.txt"]);
+    let before = granted.tree();
+    let mount = format!("{}:mnt:rw", granted.folder.display());
+    let mut refused = 0;
+    for blocks in (0..2000).step_by(8) {
+        // Files that may not grow stand for a full disk; the signal that comes with it is ignored.
+        let mut command = std::process::Command::new("sh");
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+        command.arg("-c").arg(limited).arg("sh").arg(env!("CARGO_BIN_EXE_hutch"));
+        command.args(["run", "--mount", &mount, "tests/packages/probe", "write-text", "mnt/a.txt", "changed"]);
+        command.env_clear().env("HOME", granted.home.path()).current_dir(common::repository());
+        let output = command.output().unwrap();
+        if output.status.success() {
+            assert_ne!(granted.tree(), before);
+            break;
+        }
+        refused += 1;
+        assert_eq!(granted.tree(), before, "{blocks}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(refused > 2, "{refused}");
+    assert_eq!(granted.home.json(&["ledger", "verify", "probe"])["ok"], Value::Null);
+    let open = granted.home.json(&["state", "status", "probe"]);
+    assert_eq!(open["unsettled"], Value::Null, "{open}");
+}
+
+#[test]
+fn the_hosts_own_folders_are_not_granted() {
+    let granted = granted();
+    granted.good("", &["read-file", "mnt/a.txt"]);
+    let home = granted.home.path();
+    for folder in ["/", "", ".local", ".local/share/hutch", ".local/share/hutch/instances/probe", ".cache/hutch"] {
+        let mount = format!("{}:mnt:rw", home.join(folder).display());
+        let (status, error) =
+            granted.home.error(&["run", "--mount", &mount, "tests/packages/probe", "list-dir", "mnt"]);
+        assert_eq!((status, &error["code"]), (11, &json!("PERMISSION_DENIED")), "{folder}: {error}");
+    }
+}
+
+/// Each kind of thing that a guest can plant and somebody else could trip over.
+#[test]
+fn links_out_of_a_granted_folder_are_withheld_and_named() {
+    let granted = granted();
+    let mount = format!("{}:mnt:rw", granted.folder.display());
+    let plant = |target: &str, path: &str| {
+        let guest =
+            ["run", "--envelope", "--guard", "off", "--mount", &mount, "tests/packages/probe", "symlink", target, path];
+        granted.home.json(&guest)["withheld"].clone()
+    };
+    assert_eq!(plant("../../../../etc/cron.d/x", "mnt/evil"), json!(["mnt/evil"]));
+    assert_eq!(plant("../../secret.txt", "mnt/inner/evil"), json!(["mnt/inner/evil"]));
+    assert_eq!(plant("a.txt", "mnt/fine"), Value::Null);
+    let names = granted.tree();
+    assert!(!names.iter().any(|name| name.contains("evil")), "{names:?}");
+    assert!(names.contains(&"fine -> a.txt".to_owned()), "{names:?}");
+}

@@ -62,8 +62,9 @@ fn remove_all(guest: &mut Guest) {
 
 #[test]
 fn counters_equal_a_recount_after_every_operation_and_end_where_they_began() {
-    for seed in 0..runs() {
-        let mut guest = Guest::new(wide_limits());
+    for seed in 0..2 * runs() {
+        let real = seed % 2 == 1;
+        let mut guest = if real { Guest::in_real_folder(wide_limits()) } else { Guest::new(wide_limits()) };
         for operation in generated(seed, true) {
             guest.perform(&operation);
             checked(&guest);
@@ -71,6 +72,8 @@ fn counters_equal_a_recount_after_every_operation_and_end_where_they_began() {
         guest.perform(&Operation::Reopen { read_only: false });
         let nothing = Counts { memory_bytes: 0, ..checked(&guest) };
         assert_eq!(checked(&guest), nothing, "seed {seed}: a world that nobody has looked at holds memory");
+        let before = guest.world.counted();
+        assert!(!real || (before.state_bytes, before.state_files) == (0, 0), "seed {seed}: what was there counts");
         guest.tree().expect("the tree");
         checked(&guest);
         guest.close_all();
@@ -132,9 +135,10 @@ fn tight_limits(random: &mut Random) -> Limits {
 #[test]
 fn no_limit_is_ever_passed() {
     let mut refused = Vec::new();
-    for seed in 0..runs() {
-        let limits = tight_limits(&mut Random::new(seed));
-        let mut guest = Guest::new(limits.clone());
+    for seed in 0..2 * runs() {
+        let limits = tight_limits(&mut Random::new(seed / 2));
+        let real = seed % 2 == 1;
+        let mut guest = if real { Guest::in_real_folder(limits.clone()) } else { Guest::new(limits.clone()) };
         for operation in generated(seed, true) {
             let seen = guest.perform(&operation);
             let counts = checked(&guest);
@@ -302,6 +306,67 @@ fn state_bytes_and_file_bytes_hold_for_every_way_to_grow() {
         }
         checked(&guest);
     }
+}
+
+#[test]
+fn what_a_real_folder_held_before_makes_no_room_when_it_goes() {
+    let mut limits = wide_limits();
+    limits.set(Limit::StateBytes, 100);
+    limits.set(Limit::StateFiles, 3);
+    let mut guest = Guest::in_real_folder(limits);
+    let size = |size| Operation::SetSize { slot: 1, size };
+    let write = |offset, length| Operation::Write { slot: 1, offset, length, fill: 0 };
+    let unlink = |path: &str| Operation::Unlink { base: 0, path: path.to_owned() };
+    for path in ["a", "b"] {
+        assert_eq!(guest.perform(&open(1, path, "crw")), Seen::Done);
+        assert_eq!(guest.perform(&size(50)), Seen::Done);
+    }
+    guest.close_all();
+    assert_eq!(guest.perform(&Operation::Reopen { read_only: false }), Seen::Done);
+    // All of it goes, and what comes counts in full: once cut, a file's own bytes may come back.
+    assert_eq!(guest.perform(&unlink("a")), Seen::Done);
+    assert_eq!(guest.perform(&open(1, "b", "rw")), Seen::Done);
+    assert_eq!(guest.perform(&size(0)), Seen::Done);
+    assert_eq!((checked(&guest).state_bytes, checked(&guest).state_files), (0, 0));
+    assert_eq!(guest.perform(&size(50)), Seen::Done);
+    assert_eq!(checked(&guest).state_bytes, 0);
+    assert_eq!(guest.perform(&size(60)), Seen::Done);
+    assert_eq!(checked(&guest).state_bytes, 10);
+    assert_eq!(guest.perform(&open(1, "c", "crw")), Seen::Done);
+    assert_eq!(guest.perform(&write(0, 90)), Seen::Done);
+    refused(&mut guest, Limit::StateBytes, &write(90, 1), Errno::InsufficientSpace);
+    // A second name of what was there is a copy, and a new file.
+    let link = Operation::Link { base: 0, path: "b".to_owned(), follow: false, new_base: 0, new_path: "d".to_owned() };
+    refused(&mut guest, Limit::StateBytes, &link, Errno::InsufficientSpace);
+    assert_eq!(guest.perform(&unlink("c")), Seen::Done);
+    assert_eq!(guest.perform(&link), Seen::Done);
+    let counts = checked(&guest);
+    assert_eq!((counts.state_bytes, counts.state_files), (2 * 60 - 50, 1));
+}
+
+#[test]
+fn what_is_written_here_and_there_counts_as_the_chunks_that_it_becomes() {
+    let chunk = 65_536;
+    let mut limits = wide_limits();
+    limits.set(Limit::Memory, 20 * chunk);
+    let mut guest = Guest::new(limits);
+    guest.perform(&open(1, "f", "crw"));
+    let write = |number: u64| Operation::Write { slot: 1, offset: number * chunk, length: 4, fill: 0 };
+    let mut fitted = 0;
+    while guest.perform(&write(fitted)) == Seen::Done {
+        fitted += 1;
+        // The one it ends in is as long as was written, and all before it are whole.
+        assert!(checked(&guest).memory_bytes >= (fitted - 1) * chunk + 4);
+    }
+    assert_eq!(fitted, 20);
+    refused(&mut guest, Limit::Memory, &write(fitted), Errno::InsufficientMemory);
+    // A file that grows to where its last chunk is whole has that chunk counted, and refused.
+    let size = |size| Operation::SetSize { slot: 1, size };
+    refused(&mut guest, Limit::Memory, &size(20 * chunk), Errno::InsufficientMemory);
+    assert_eq!(guest.perform(&size(19 * chunk)), Seen::Done);
+    assert_eq!(guest.perform(&size(40 * chunk)), Seen::Done);
+    // So naming them takes no more than lists and folders.
+    assert_eq!(guest.perform(&Operation::Reopen { read_only: false }), Seen::Done);
 }
 
 #[test]

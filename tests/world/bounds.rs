@@ -73,6 +73,82 @@ fn folders_can_be_moved_as_deep_as_they_may_be_made_and_no_deeper() {
     }
 }
 
+/// Bytes of the longest path that can be walked.
+const PATH_BYTES_MAX: usize = 4_095;
+
+#[test]
+fn whatever_there_is_has_a_path_that_can_be_said() {
+    for stored in [false, true] {
+        let mut guest = Guest::new(wide_limits());
+        let name = "n".repeat(99);
+        // 40 folders of 100 bytes each with their slashes, so that names of 95 bytes still have a path.
+        let at = |base: usize, into: usize, path: &str, flags: &str| Operation::Open {
+            into,
+            base,
+            path: path.to_owned(),
+            flags: OpenFlags(flags.to_owned()),
+        };
+        for length in 1..=40 {
+            assert_eq!(guest.perform(&create_folder(&chain(&name, length))), Seen::Done);
+        }
+        // Three folders and a file in them: 2 + 2 + 2 + 5 bytes.
+        make_chain(&mut guest, "a", 3);
+        assert_eq!(guest.perform(&open(1, "a/a/a/file5", "cw")), Seen::Done);
+        if stored {
+            assert_eq!(guest.perform(&Operation::Reopen { read_only: false }), Seen::Done);
+        }
+        assert_eq!(guest.perform(&at(0, 2, &chain(&name, 40), "r")), Seen::Done);
+        let (fits, long) = ("x".repeat(PATH_BYTES_MAX - 4_000), "x".repeat(PATH_BYTES_MAX - 4_000 + 1));
+        type Make<'a> = &'a dyn Fn(&str) -> Operation;
+        let make: [(&str, Make<'_>); 5] = [
+            ("open", &|path| at(2, 3, path, "cw")),
+            ("create folder", &|path| Operation::CreateFolder { base: 2, path: path.to_owned() }),
+            ("symlink", &|path| Operation::Symlink { base: 2, target: "x".to_owned(), path: path.to_owned() }),
+            ("link", &|path| Operation::Link {
+                base: 0,
+                path: "a/a/a/file5".to_owned(),
+                follow: false,
+                new_base: 2,
+                new_path: path.to_owned(),
+            }),
+            ("rename", &|path| Operation::Rename {
+                base: 0,
+                path: "a/a/a/file5".to_owned(),
+                new_base: 2,
+                new_path: path.to_owned(),
+            }),
+        ];
+        for (what, make) in make {
+            let counted = guest.world.counted();
+            assert_eq!(guest.perform(&make(&long)), Seen::Failed(Errno::NameTooLong), "{what}");
+            let after = guest.world.counted();
+            assert_eq!((after.state_bytes, after.state_files), (counted.state_bytes, counted.state_files), "{what}");
+            assert_eq!(guest.perform(&make(&fits)), Seen::Done, "{what}");
+            let whole = format!("{}/{fits}", chain(&name, 40));
+            assert_eq!(whole.len(), PATH_BYTES_MAX);
+            let stat = Operation::StatAt { base: 0, path: whole, follow: false };
+            assert!(matches!(guest.perform(&stat), Seen::Stat(_)), "{what} made what has no path");
+            let back = Operation::Rename { base: 2, path: fits.clone(), new_base: 0, new_path: what.to_owned() };
+            assert_eq!(guest.perform(&back), Seen::Done, "{what}");
+        }
+        // What is in a folder moves with it: /a/a/file5 is 10 bytes more than its name, looked into or not.
+        assert_eq!(guest.perform(&rename("rename", "a/a/a/file5")), Seen::Done);
+        if stored {
+            assert_eq!(guest.perform(&Operation::Reopen { read_only: false }), Seen::Done);
+            assert_eq!(guest.perform(&at(0, 2, &chain(&name, 40), "r")), Seen::Done);
+        }
+        let moved = |length: usize| Operation::Rename {
+            base: 0,
+            path: "a".to_owned(),
+            new_base: 2,
+            new_path: "y".repeat(PATH_BYTES_MAX - 4_000 - length),
+        };
+        assert_eq!(guest.perform(&moved(9)), Seen::Failed(Errno::NameTooLong));
+        assert_eq!(guest.perform(&moved(10)), Seen::Done);
+        guest.world.recount().expect("a table of nodes in order");
+    }
+}
+
 #[test]
 fn no_sequence_of_runs_makes_folders_deeper_than_the_limit() {
     const DEPTH: usize = 5;

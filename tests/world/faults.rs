@@ -38,7 +38,7 @@ impl Objects for Damaged {
             return Ok(bytes);
         }
         Ok(match self.damage {
-            Damage::Missing => return Err(ObjectError { digest: *digest, kind, reason: "is lost".to_owned() }),
+            Damage::Missing => return Err(ObjectError::damaged(kind, *digest, "is lost".to_owned())),
             Damage::Empty => [].into(),
             Damage::Short => bytes[..bytes.len() - 1].into(),
             Damage::Long => [&bytes[..], &[0]].concat().into(),
@@ -160,10 +160,11 @@ fn lies(random: &mut Random, objects: &mut MemoryObjects, depth: usize) -> Diges
             0 => Node::Link { target: ["a", "b/c", "/", "../..", "é/", "a/a/a/a"][random.below(6)].into() },
             1 if depth > 0 => {
                 let tree = lies(random, objects, depth - 1);
-                let totals = Totals { bytes: number(random), files: number(random), depth: number(random) as u32 };
+                let (depth, path_bytes) = (number(random) as u32, number(random) as u32);
+                let totals = Totals { bytes: number(random), files: number(random), depth, path_bytes };
                 Node::Folder { tree, totals }
             }
-            2 => Node::Folder { tree: content, totals: Totals { bytes: 1, files: 1, depth: 1 } },
+            2 => Node::Folder { tree: content, totals: Totals { bytes: 1, files: 1, depth: 1, path_bytes: 1 } },
             _ => Node::File { size: number(random), content },
         };
         entries.push(Entry { name: Name::new(name).expect("a name"), modified_ns: number(random), node });

@@ -10,6 +10,7 @@ mod content;
 mod differential;
 mod faults;
 mod listing;
+mod naming;
 mod purity;
 mod streams;
 mod support;

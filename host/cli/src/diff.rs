@@ -63,7 +63,7 @@ impl FileDiff {
 pub(crate) fn volume_diffs(answer: &Answer) -> Vec<FileDiff> {
     let mut diffs = Vec::new();
     for (volume, change) in &answer.volumes {
-        for path in &change.changes {
+        for path in &change.changes.listed {
             let content = |tree: &Digest| text_at(&answer.objects, tree, &path.path);
             let (before, after) = (content(&change.before), content(&change.after));
             let (mut json, mut text) = (Vec::new(), None);

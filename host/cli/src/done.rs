@@ -34,8 +34,8 @@ impl Done {
 
     /// A guest ran.
     pub(crate) fn run(answer: &Answer, look: Option<String>) -> Done {
-        let changes = answer.volumes.values().chain(answer.mounted.values()).map(|volume| volume.changes.len());
-        Done { kept: answer.kept, changed: answer.kept && changes.sum::<usize>() > 0, entry: Some(answer.entry), look }
+        let changed = answer.volumes.values().chain(answer.mounted.values()).any(|volume| !volume.changes.is_empty());
+        Done { kept: answer.kept, changed: answer.kept && changed, entry: Some(answer.entry), look }
     }
 
     /// A report about an answer that nobody got.

@@ -53,6 +53,12 @@ pub(crate) struct InvocationArguments {
     /// How strictly guest arguments are judged; what the package says if absent
     #[arg(long, value_enum)]
     pub(crate) guard: Option<GuardChoice>,
+    /// Let this package use state that belongs to another one of its name, from now on
+    #[arg(long)]
+    pub(crate) adopt: bool,
+    /// Keep of standard input, output and error only their digests
+    #[arg(long)]
+    pub(crate) digests_only: bool,
     /// The folder that holds APP.md, a packed file, or an installed package
     #[arg(value_name = "PACKAGE")]
     pub(crate) package: PathBuf,
@@ -160,6 +166,12 @@ impl InvocationArguments {
         self.limits.iter().copied().collect()
     }
 
+    /// The host to make the call with.
+    pub(crate) fn host(&self, global: &Global) -> Result<Host, Fault> {
+        let host = surroundings::host(global)?;
+        Ok(if self.adopt { host.adopting() } else { host })
+    }
+
     /// The call that these arguments ask for, with what is missing taken from the surroundings.
     pub(crate) fn call(self, global: &Global, host: &Host, package: &Package, retries: u32) -> Result<Call, Fault> {
         let limits = self.operator_limits();
@@ -180,6 +192,7 @@ impl InvocationArguments {
             guard: self.guard.map(Into::into),
             confirmed: self.yes,
             retries,
+            keep_streams: !self.digests_only,
         })
     }
 }

@@ -13,6 +13,7 @@ use hutch_model::contract::ContractFile;
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::ledger::Origin;
 use hutch_model::limits::Limit;
 use hutch_model::names::Slug;
 use std::io;
@@ -100,7 +101,11 @@ pub(crate) fn installed(global: &Global) -> Result<Installed, Fault> {
 pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64>) -> Result<Package, Fault> {
     let bounds = component_bytes_max.map_or_else(default_bounds, PackageBounds::with_component);
     match place(global, path)? {
-        Place::Local(path) => Ok(Package::open(&source(&path, bounds)?, bounds)?),
+        Place::Local(path) => {
+            let package = Package::open(&source(&path, bounds)?, bounds)?;
+            let real_path = path.canonicalize().map_err(|error| unopened(&path, &error))?;
+            Ok(package.from_origin(Origin::path(&real_path.to_string_lossy())))
+        }
         Place::Installed(pin) => {
             let slug = Slug::parse(&pin.slug).map_err(|error| Fault::host(error.to_string()))?;
             Ok(installed(global)?.open(&slug, bounds)?)

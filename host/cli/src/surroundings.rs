@@ -13,7 +13,7 @@ use etcetera::BaseStrategy;
 use hutch::Host;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
-use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, Work};
+use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, SealKey, Work};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,13 +39,21 @@ pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
 
 /// The host, with its home and the platform's cache. With --dry-run it keeps nothing.
 pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
+    let home = home(global)?;
+    let (keeper, dry_run) = (home.clone(), global.dry_run);
+    let key = move || SealKey::kept(&keeper, random_seed().ok().filter(|_| !dry_run).map(|seed| seed.0));
     let platform = etcetera::choose_base_strategy();
-    let cache = platform.ok().and_then(|platform| ArtifactCache::open(&platform.cache_dir().join("hutch")));
-    let sandbox = Sandbox::new(compiler(), cache).watched(Arc::new(|work| match work {
+    let cache_folder = platform.ok().map(|platform| platform.cache_dir().join("hutch"));
+    let cache = cache_folder.as_deref().and_then(|folder| ArtifactCache::open(folder, key));
+    let sandbox = Sandbox::new(compiler()?, cache).watched(Arc::new(|work| match work {
         Work::Compile => Box::new(progress::during("compile")),
         Work::Run => Box::new(progress::after("run", NOTICED_AFTER)),
     }));
-    let host = Host::new(home(global)?, sandbox).waiting(global.wait);
+    let host = Host::new(home, sandbox).waiting(global.wait);
+    let host = match cache_folder {
+        Some(folder) => host.owning(folder),
+        None => host,
+    };
     Ok(if global.dry_run { host.previewing() } else { host })
 }
 
@@ -98,11 +106,12 @@ pub(crate) fn program() -> std::io::Result<PathBuf> {
 }
 
 /// This program again, as the process that compiles.
-fn compiler() -> Compile {
-    match program() {
-        Ok(program) => Compile::Child { program, arguments: vec!["compile-component".into()] },
+fn compiler() -> Result<Compile, Fault> {
+    let key = SealKey::new(random_seed()?.0);
+    Ok(match program() {
+        Ok(program) => Compile::Child { program, arguments: vec!["compile-component".into()], key },
         Err(_) => Compile::Here,
-    }
+    })
 }
 
 /// The guest's standard input, up to one byte more than it may have.

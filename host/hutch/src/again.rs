@@ -1,14 +1,17 @@
 //! Recorded invocations again: for real on the current state (replay), or on the recorded state to compare every byte (verify).
 
+use crate::answer::Answer;
 use crate::entries::EntryName;
+use crate::execute::execute;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::Package;
 use crate::plan::differences;
-use crate::run::{Answer, execute};
+use crate::prepare::Prepared;
 use crate::session::Session;
+use hutch_model::digest::Digest;
 use hutch_model::ledger::{EntryKind, InvocationRecord, Record, Sealed};
-use hutch_store::{State, VolumeName};
+use hutch_store::{State, StoreError, VolumeName};
 use std::collections::BTreeMap;
 
 /// What re-execution of an entry showed.
@@ -16,7 +19,8 @@ use std::collections::BTreeMap;
 pub enum Verified {
     /// Everything is equal.
     Equal,
-    /// These are not: `ending`, `stdout`, `stderr`, `fuel`, `memory_peak_bytes` or a volume.
+    /// These are not: `ending`, `stdout`, `stderr`, `fuel`, `memory_peak_bytes` or a volume; or `kept …`, where the bytes that were
+    /// kept of a stream are not those that the entry names.
     Differs(Vec<String>),
     /// It can't be had again here; why.
     NotReproducible(String),
@@ -38,13 +42,29 @@ impl Host {
         confirmed: bool,
         retries: u32,
     ) -> Result<Answer, Failure> {
+        let again = self.prepare_replay(package, session, name, secrets, confirmed);
+        let (prepared, follows) = session.recorded(EntryKind::Replay, again)?;
+        let record = Record { follows: Some(follows), ..session.record(EntryKind::Replay) };
+        if let Err(failure) = self.confirm(package, session, &prepared) {
+            let invocation = Some(prepared.record.clone());
+            return Err(session.noted(Some(Box::new(Record { invocation, ..record })), failure));
+        }
+        self.run_and_keep(session, &prepared, record, retries)
+    }
+
+    fn prepare_replay(
+        &self,
+        package: &Package,
+        session: &Session,
+        name: &EntryName,
+        secrets: &BTreeMap<String, String>,
+        confirmed: bool,
+    ) -> Result<(Prepared, Digest), Failure> {
         let sealed = session.entry(name)?;
         let recorded = sealed.open().map_err(Failure::Entry)?.record;
         let mut prepared = self.prepare_again(package, &recorded, session.store(), secrets)?;
         prepared.record = InvocationRecord { confirmed, ..prepared.record };
-        let record = Record { follows: Some(sealed.hash), ..session.record(EntryKind::Replay) };
-        self.confirm(package, session, &prepared, &record)?;
-        self.run_and_keep(session, &prepared, record, retries)
+        Ok((prepared, sealed.hash))
     }
 
     /// Executes an entry's invocation again on the state that it saw, and compares. Changes nothing.
@@ -59,6 +79,10 @@ impl Host {
         secrets: &BTreeMap<String, String>,
     ) -> Result<Verified, Failure> {
         let recorded = sealed.open().map_err(Failure::Entry)?.record;
+        let damaged = damaged_streams(session, &recorded)?;
+        if !damaged.is_empty() {
+            return Ok(Verified::Differs(damaged));
+        }
         let Some(outcome) = &recorded.outcome else { return Ok(Verified::NoRun) };
         if let Some(reason) = outcome.unreproducible.first() {
             return Ok(Verified::NotReproducible(
@@ -82,7 +106,23 @@ impl Host {
                 state.insert(name, before);
             }
         }
-        let differences = differences(&recorded, &execute(&prepared, session, &state)?);
+        let differences = differences(&recorded, &execute(&prepared, session.objects(), &state)?);
         Ok(if differences.is_empty() { Verified::Equal } else { Verified::Differs(differences) })
     }
+}
+
+/// The kept streams of an entry that are not what it names.
+fn damaged_streams(session: &Session, recorded: &Record) -> Result<Vec<String>, Failure> {
+    let written =
+        recorded.outcome.as_ref().map(|outcome| [("kept stdout", outcome.stdout), ("kept stderr", outcome.stderr)]);
+    let read = recorded.invocation.as_ref().map(|invocation| ("kept stdin", invocation.stdin));
+    let inputs = recorded.invocation.as_ref().and_then(|invocation| Some(("kept arguments", invocation.inputs?)));
+    let mut damaged = Vec::new();
+    for (name, stream) in written.into_iter().flatten().chain(read).chain(inputs) {
+        match session.store().stream(&stream.digest) {
+            Err(StoreError::Damaged { .. }) => damaged.push(name.to_owned()),
+            other => drop(other?),
+        }
+    }
+    Ok(damaged)
 }

@@ -49,4 +49,6 @@ pub struct Call {
     pub confirmed: bool,
     /// How often a run is repeated on the new state when another process changed it meanwhile.
     pub retries: u32,
+    /// Whether standard input, output and error are kept with the entry, or only named. One that holds a secret is never kept.
+    pub keep_streams: bool,
 }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::session::Session;
 use hutch_model::ledger::{ChainError, EntryKind, Pin, Sealed, verify_chain};
-use hutch_store::{EntryKey, Store, StoreError};
+use hutch_store::{EntryKey, StoreError};
 use std::fmt;
 use std::str::FromStr;
 
@@ -69,9 +69,7 @@ impl Session {
             EntryName::Sequence(sequence) => *sequence,
             EntryName::Prefix(prefix) => return self.entry_by_prefix(prefix),
         };
-        let previewed = self.preview().and_then(|preview| preview.entries(sequence).next().cloned());
-        let stored = self.store.entry(EntryKey::Sequence(sequence))?;
-        stored.or(previewed.filter(|entry| entry.sequence == sequence)).ok_or_else(missing)
+        self.store.entry(sequence)?.ok_or_else(missing)
     }
 
     /// The last plan.
@@ -89,18 +87,12 @@ impl Session {
     }
 
     fn entry_by_prefix(&self, prefix: &str) -> Result<Sealed, Failure> {
-        if let Ok(hash) = prefix.parse() {
-            let found = self.store.entry(EntryKey::Hash(hash))?;
-            return found.ok_or_else(|| Failure::NoEntry { name: prefix.to_owned() });
+        let mut found = self.store.find(&EntryKey::Prefix(prefix.to_owned()))?;
+        match (found.pop(), found.pop()) {
+            (Some(_), Some(_)) => Err(Failure::AmbiguousEntry { prefix: prefix.to_owned() }),
+            (Some(entry), None) => Ok(entry),
+            (None, _) => Err(Failure::NoEntry { name: prefix.to_owned() }),
         }
-        let mut found: Option<Sealed> = None;
-        for entry in self.entries(1) {
-            let entry = entry?;
-            if entry.hash.to_string().starts_with(prefix) && found.replace(entry).is_some() {
-                return Err(Failure::AmbiguousEntry { prefix: prefix.to_owned() });
-            }
-        }
-        found.ok_or_else(|| Failure::NoEntry { name: prefix.to_owned() })
     }
 
     /// All entries from a place on, in order, not yet checked.

@@ -52,13 +52,44 @@ pub enum Failure {
         /// Its name for the guest.
         name: String,
     },
-    /// A granted folder could not be changed as the run left it. The state was not kept; what was changed there stays.
-    #[error("{}: {source}", .path.display())]
+    /// A granted folder could not be changed as the run left it. The state was not kept, and the folder is as it was, unless the
+    /// reason says otherwise.
+    #[error("{path}: {reason}")]
     Mount {
         /// The folder.
-        path: std::path::PathBuf,
-        /// What the system said.
-        source: std::io::Error,
+        path: String,
+        /// Why.
+        reason: String,
+        /// Whether another program changed it meanwhile.
+        changed: bool,
+        /// Whether the system refused access.
+        denied: bool,
+        /// Whether it could not be put back.
+        left: bool,
+    },
+    /// A folder was granted that holds the host's own files, or lies among them.
+    #[error("{path} holds hutch's own files, or lies among them, and can't be granted")]
+    MountOwn {
+        /// The folder.
+        path: String,
+    },
+    /// The state belongs to another package.
+    #[error("the state of {slug}/{instance} belongs to {owners}, and not to the package at hand")]
+    Foreign {
+        /// The slug that both give themselves.
+        slug: String,
+        /// The instance.
+        instance: String,
+        /// Where the packages come from that it belongs to.
+        owners: String,
+    },
+    /// The package declares a volume that lies in one that the instance has, or the other way round.
+    #[error("the volume {declared:?} overlaps the volume {there:?}, which the instance has from an earlier version")]
+    VolumeOverlap {
+        /// What is declared.
+        declared: String,
+        /// What is there.
+        there: String,
     },
     /// The package declares a volume that no store can keep.
     #[error("the volume {name:?} can't be kept: {source}")]
@@ -126,9 +157,11 @@ pub enum Failure {
         /// How many were asked for.
         count: u64,
     },
-    /// The entry changed nothing, or left no state.
-    #[error("entry {sequence} left no change of state")]
+    /// Going there would change nothing.
+    #[error("the state is already the one {place} entry {sequence}")]
     NoChange {
+        /// Before or after it.
+        place: &'static str,
         /// Its place.
         sequence: u64,
     },
@@ -159,10 +192,11 @@ impl Failure {
             Failure::Guard(_) => ErrorCode::ArgumentRefused,
             Failure::Confirmation { .. } => ErrorCode::ConfirmationRequired,
             Failure::Environment { .. } | Failure::MountNotAsked { .. } => ErrorCode::PermissionDenied,
-            Failure::Mount { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                ErrorCode::PermissionDenied
-            }
+            Failure::Mount { changed: true, .. } => ErrorCode::Conflict,
+            Failure::Mount { denied: true, .. } | Failure::MountOwn { .. } => ErrorCode::PermissionDenied,
             Failure::Mount { .. } => ErrorCode::HostFault,
+            Failure::Foreign { .. } => ErrorCode::InstanceForeign,
+            Failure::VolumeOverlap { .. } => ErrorCode::PackageInvalid,
             Failure::Arguments { .. } => ErrorCode::ArgumentInvalid,
             Failure::NoSchema => ErrorCode::Usage,
             Failure::Volume { .. } => ErrorCode::PackageInvalid,
@@ -175,6 +209,7 @@ impl Failure {
             Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
             Failure::NotAgain { .. } => ErrorCode::NotReproducible,
             Failure::Describe(DescribeError::Guest(_)) => ErrorCode::ComponentInvalid,
+            Failure::Run(RunError::State(error)) => StoreError::object("", error).code(),
             Failure::Describe(DescribeError::Host(_)) | Failure::Run(_) => ErrorCode::HostFault,
         }
     }
@@ -198,6 +233,9 @@ impl Failure {
             }
             Failure::NoPlan | Failure::NotAPlan { .. } => report.suggest("make one with hutch plan"),
             Failure::NoSchema => report.suggest("name a declared command, or leave --contract schema out"),
+            Failure::Foreign { owners, .. } => report.detail("owners", owners.as_str()),
+            Failure::Mount { path, .. } => report.detail("folder", path.as_str()).detail("kept", false),
+            Failure::MountOwn { path } => report.detail("folder", path.as_str()),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
             Failure::PlanStale { sequence, volume } => report
                 .detail("plan", *sequence)
@@ -208,9 +246,6 @@ impl Failure {
             }
             Failure::Chain(error) => report.detail("sequence", error.sequence()),
             Failure::Describe(_) | Failure::Run(_) => report.detail("kept", false),
-            Failure::Mount { .. } => report.detail("kept", false).suggest(
-                "the state is not kept; look into the granted folder, which may hold a part of the changes, then repeat",
-            ),
             _ => report,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::package::Package;
+use hutch_model::ledger::Origin;
 use hutch_model::limits::{Limit, Limits};
 use hutch_sandbox::{Program, Sandbox};
 use std::path::{Path, PathBuf};
@@ -15,20 +16,36 @@ pub struct Host {
     sandbox: Sandbox,
     home: PathBuf,
     keeps: bool,
+    adopts: bool,
     wait: Duration,
+    own: Vec<PathBuf>,
 }
 
 impl Host {
     /// A host with its home in `home`. Touches nothing yet.
     pub fn new(home: PathBuf, sandbox: Sandbox) -> Host {
-        Host { sandbox, home, keeps: true, wait: WAIT }
+        let own = vec![home.clone()];
+        Host { sandbox, home, keeps: true, adopts: false, wait: WAIT, own }
     }
 
     /// The same host, but whatever is done through it is only previewed: it answers as it would, and nothing is changed, no
-    /// record is written, and no granted folder is touched. What was edited in the plain directories is left out of account.
+    /// record is written, and no granted folder is touched. What was edited in the plain directories is taken into account.
     #[must_use]
     pub fn previewing(self) -> Host {
         Host { keeps: false, ..self }
+    }
+
+    /// The same, letting a package use the state of an instance that belongs to another one, from now on.
+    #[must_use]
+    pub fn adopting(self) -> Host {
+        Host { adopts: true, ..self }
+    }
+
+    /// The same, with another folder that is the host's own and can't be granted to a guest; the home is one anyhow.
+    #[must_use]
+    pub fn owning(mut self, folder: PathBuf) -> Host {
+        self.own.push(folder);
+        self
     }
 
     /// Whether what is done is kept.
@@ -36,7 +53,18 @@ impl Host {
         self.keeps
     }
 
+    /// Whether a package may take over what belongs to another one.
+    pub(crate) fn adopts(&self) -> bool {
+        self.adopts
+    }
+
+    /// The folders that can't be granted.
+    pub(crate) fn own(&self) -> &[PathBuf] {
+        &self.own
+    }
+
     /// The same, waiting at most this long for each lock that another process holds.
+    #[must_use]
     pub fn waiting(self, wait: Duration) -> Host {
         Host { wait, ..self }
     }
@@ -58,8 +86,15 @@ impl Host {
         Ok(self.sandbox.load(package.component(), limits)?)
     }
 
-    /// The limits of a run of `package`: what the operator says, else what the package asks for, else the default.
+    /// The limits of a run of `package`: what the operator says, else what the package asks for, else the default. What a package
+    /// asks for beyond the default was granted when it was installed; to one that is not, it is not granted, but for the size of
+    /// the component itself.
     pub fn limits(&self, package: &Package, operator: impl IntoIterator<Item = (Limit, u64)>) -> Limits {
-        Limits::granted(package.manifest().limits().iter().map(|(limit, value)| (*limit, *value)), operator)
+        let installed = package.origin() == Some(&Origin::installed());
+        let asked = package.manifest().limits().iter().map(|(limit, value)| {
+            let granted = installed || *limit == Limit::Component;
+            (*limit, if granted { *value } else { (*value).min(limit.info().default) })
+        });
+        Limits::granted(asked, operator)
     }
 }

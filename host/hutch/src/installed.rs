@@ -5,23 +5,24 @@
 //! <home>/packages/<slug>/<digest>/    the package's files, written before the pin names them
 //! ```
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::package::{Package, PackageBounds, PackageError, Source, open_folder};
-use cap_fs_ext::OpenOptionsSyncExt;
-use cap_std::fs::{Dir, DirBuilder, OpenOptions};
+use cap_std::fs::Dir;
+use hutch_folder::{Hands, open_file};
 use hutch_model::asks::Asks;
 use hutch_model::diagnostic::Code;
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
+use hutch_model::ledger::Origin;
 use hutch_model::names::Slug;
 use serde::{Deserialize, Serialize};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const PIN_FILE: &str = "pin.json";
+
+/// The most bytes of a pin that are read.
+const PIN_BYTES_MAX: u64 = 4 << 20;
 
 /// What is installed under a slug.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +160,8 @@ impl Installed {
         let missing = || InstalledError::Missing(slug.to_string());
         let dir = self.dir()?.ok_or_else(missing)?;
         let path = format!("{slug}/{PIN_FILE}");
-        let text = match read_text(&dir, &path) {
+        let folder = hutch_folder::open_folder(&dir, slug.as_str()).map_err(|source| self.io(slug.as_str(), source))?;
+        let text = match read_text(&folder.ok_or_else(missing)?) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
             Err(source) => return Err(self.io(&path, source)),
@@ -188,7 +190,7 @@ impl Installed {
         })?;
         let source = Source::folder(dir);
         match source.digest(&bounds) {
-            Ok(found) if found == pin.digest => Ok(Package::open(&source, bounds)?),
+            Ok(found) if found == pin.digest => Ok(Package::open(&source, bounds)?.from_origin(Origin::installed())),
             Ok(found) => Err(InstalledError::Changed { slug: slug.to_string(), pinned: pin.digest, found }),
             // The system's refusal says nothing about what is there; everything else was not there when it was installed.
             Err(error) if error.diagnostics().iter().any(|problem| problem.code == Code::FileUnreadable) => {
@@ -230,7 +232,7 @@ impl Installed {
         let dir = self.create(slug)?;
         self.copy(package, &dir, pin.digest)?;
         let text = serde_json::to_string_pretty(&pin).unwrap_or_default();
-        let written = unique("pin");
+        let written = free_name(&dir, "pin").map_err(|source| self.io(PIN_FILE, source))?;
         self.write(&dir, &written, text.as_bytes())?;
         dir.rename(&written, &dir, PIN_FILE).map_err(|source| self.io(PIN_FILE, source))?;
         if let Some(earlier) = earlier.filter(|earlier| earlier.digest != pin.digest) {
@@ -265,9 +267,9 @@ impl Installed {
 
     fn create(&self, slug: &Slug) -> Result<Dir, InstalledError> {
         let folder = self.folder.join(slug.as_str());
-        Dir::create_ambient_dir_all(&folder, cap_std::ambient_authority())
-            .and_then(|()| open_folder(&folder))
-            .map_err(|source| self.io(slug.as_str(), source))
+        #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
+        let created = Dir::create_ambient_dir_all(&folder, cap_std::ambient_authority());
+        created.and_then(|()| open_folder(&folder)).map_err(|source| self.io(slug.as_str(), source))
     }
 
     /// Makes the folder `name` hold the package. One that does already is left alone, because it may be in use; any other is
@@ -281,7 +283,8 @@ impl Installed {
         if holds() {
             return Ok(());
         }
-        let (new, old) = (unique("new"), unique("old"));
+        let free = |word| free_name(dir, word).map_err(|source| self.io(name, source));
+        let (new, old) = (free("new")?, free("old")?);
         let copied = self.copy_into(package, dir, &new).and_then(|()| {
             // Nothing is there, or nothing that can be used.
             let _ = dir.rename(name, dir, &old);
@@ -296,7 +299,7 @@ impl Installed {
     }
 
     fn copy_into(&self, package: &Package, dir: &Dir, name: &str) -> Result<(), InstalledError> {
-        dir.create_dir_with(name, &DirBuilder::new()).map_err(|source| self.io(name, source))?;
+        Hands::default().create_folder(dir, name).map_err(|source| self.io(name, source))?;
         let inner = dir.open_dir(name).map_err(|source| self.io(name, source))?;
         for entry in package.files()? {
             let path = entry.path.as_str();
@@ -308,12 +311,14 @@ impl Installed {
         Ok(())
     }
 
+    /// Writes a new file, durably. Its folder is there.
     fn write(&self, dir: &Dir, path: &str, bytes: &[u8]) -> Result<(), InstalledError> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        let written = dir.open_with(path, &options).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
+        let hands = Hands::default();
+        let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let written = dir.open_dir(above).and_then(|folder| {
+            let file = hands.create_file(&folder, name)?;
+            hands.write(&file, bytes)?;
+            hands.sync(&file)
         });
         written.map_err(|source| self.io(path, source))
     }
@@ -323,20 +328,22 @@ impl Installed {
     }
 }
 
-/// A name that no other process and no other call of this one uses.
-fn unique(word: &str) -> String {
-    static CALLS: AtomicU64 = AtomicU64::new(0);
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    format!("{word}-{}-{}-{}", std::process::id(), since.as_nanos(), CALLS.fetch_add(1, Ordering::Relaxed))
+/// A name that nothing has in a folder. Another process may take it first: then what is made under it fails, and is made again by
+/// whoever asked for it.
+fn free_name(dir: &Dir, word: &str) -> io::Result<String> {
+    let own = std::process::id();
+    for number in 0_u32.. {
+        let name = format!("{word}-{own}-{number}");
+        if hutch_folder::look(dir, &name)?.is_none() {
+            return Ok(name);
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// A regular file's text. It is opened without waiting, so that a pipe in its place can't hold the host up.
-fn read_text(dir: &Dir, path: &str) -> io::Result<String> {
-    let mut options = OpenOptions::new();
-    let mut file = dir.open_with(path, options.read(true).nonblock(true))?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
-    }
+/// The pin's text.
+fn read_text(folder: &Dir) -> io::Result<String> {
     let mut text = String::new();
-    file.read_to_string(&mut text).map(|_| text)
+    // A pin is a few hundred bytes; what is longer than this is none.
+    open_file(folder, PIN_FILE)?.take(PIN_BYTES_MAX).read_to_string(&mut text).map(|_| text)
 }

@@ -13,13 +13,16 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
 mod again;
+mod answer;
 mod call;
 mod describe;
+mod edits;
 mod entries;
+mod execute;
 mod expected;
 mod failure;
 pub mod find;
-mod folder;
+mod grants;
 mod history;
 mod host;
 pub mod installed;
@@ -28,22 +31,21 @@ mod output_schema;
 pub mod package;
 mod plan;
 mod prepare;
-mod preview;
 mod run;
 mod session;
 mod state;
 
 pub use again::Verified;
+pub use answer::{Answer, VolumeChange};
 pub use call::{Call, EnvironmentValue};
 pub use describe::{Described, check_described};
+pub use edits::Edits;
 pub use entries::{EntryName, NotAnEntryName};
 pub use expected::argument_violations;
 pub use failure::Failure;
-pub use folder::snapshot as folder_snapshot;
 pub use history::Moved;
 pub use host::Host;
 pub use mount::Mount;
 pub use prepare::Validated;
-pub use run::{Answer, VolumeChange};
 pub use session::Session;
-pub use state::{Item, StatePath};
+pub use state::{Item, StatePath, Taken};

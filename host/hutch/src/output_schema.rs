@@ -1,84 +1,221 @@
 //! A guest's answer held against the JSON Schema that its package declares. Both come from an untrusted author, so the work is
-//! bounded before it begins: schemas that refer to themselves are refused, the schema's parts, written out, times the answer's
-//! values have a bound, patterns run on an engine without backtracking, and nothing is fetched. What can't be judged is refused.
+//! bounded before it begins: an answer has a length, and what it will take in memory is found out before it is read; schemas that refer to
+//! themselves are refused; the schema's parts, written out, times the answer's values have a bound; patterns are few, small when they are
+//! compiled, and run on an engine without backtracking; and nothing is fetched. What can't be judged is refused.
 
 use jsonschema::PatternOptions;
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+/// The most bytes of an answer that is held to a schema.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The most memory that an answer may take when it is read, by an estimate made before.
+const ANSWER_MEMORY_MAX: u64 = 128 * 1024 * 1024;
 /// The most parts of a schema with every reference written out.
 const PARTS_MAX: u64 = 20_000;
-/// The most pairs of a part and a value.
-const STEPS_MAX: u64 = 200_000_000;
+/// The most patterns among them.
+const PATTERNS_MAX: u64 = 100;
+/// The most memory that one of them may take, and its automaton again as much.
+const PATTERN_BYTES_MAX: usize = 256 * 1024;
+/// The most pairs of a part and a value: about a second.
+const STEPS_MAX: u64 = 50_000_000;
 /// The most nested references.
 const DEPTH_MAX: usize = 64;
+
+/// Why an answer is not taken for a document of its schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SchemaError {
+    /// It is no document at all.
+    #[error("it is not JSON: {0}")]
+    NotJson(String),
+    /// It is another document.
+    #[error("at {at:?}: {what}")]
+    Differs {
+        /// Where, as a JSON pointer.
+        at: String,
+        /// In the library's words.
+        what: String,
+    },
+    /// The schema is none that can be judged by.
+    #[error("the schema {0}")]
+    Unusable(String),
+    /// Judging it would take more than it may.
+    #[error("{what} is {count}, more than {max}")]
+    TooMuch {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much.
+        count: u64,
+        /// How much there may be.
+        max: u64,
+    },
+}
+
+fn at_most(what: &'static str, count: u64, max: u64) -> Result<(), SchemaError> {
+    if count > max { Err(SchemaError::TooMuch { what, count, max }) } else { Ok(()) }
+}
 
 /// Whether `answer` is a document of `schema`.
 ///
 /// # Errors
 /// Where it is not, or why it can't be judged.
-pub(crate) fn check(schema: &Value, answer: &[u8]) -> Result<(), String> {
-    let answer: Value = serde_json::from_slice(answer).map_err(|error| format!("it is not JSON: {error}"))?;
-    let parts = parts(schema, schema, 0)?;
-    if parts > PARTS_MAX || parts.saturating_mul(values(&answer)) > STEPS_MAX {
-        return Err("schema and answer are too large together to be compared".to_owned());
-    }
+pub(crate) fn check(schema: &Value, answer: &[u8]) -> Result<(), SchemaError> {
+    let not_json = |error: serde_json::Error| SchemaError::NotJson(error.to_string());
+    at_most("the length of an answer that is held to a schema", answer.len() as u64, ANSWER_BYTES_MAX as u64)?;
+    let mut size = Size::default();
+    let mut reader = serde_json::Deserializer::from_slice(answer);
+    size.deserialize(&mut reader).and_then(|()| reader.end()).map_err(not_json)?;
+    at_most("the memory for an answer that is held to a schema", size.memory_bytes, ANSWER_MEMORY_MAX)?;
+    let mut parts = Parts::default();
+    parts.count(schema, schema, 0)?;
+    at_most("the number of parts of the schema, times the values of the answer", parts.all * size.values, STEPS_MAX)?;
+    let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
     let validator = jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
-        .with_pattern_options(PatternOptions::regex())
+        .with_pattern_options(patterns)
         .build(schema)
-        .map_err(|error| format!("the schema itself can't be used: {}", short(&error.to_string())))?;
+        .map_err(|error| SchemaError::Unusable(format!("itself can't be used: {}", short(&error.to_string()))))?;
+    let answer: Value = serde_json::from_slice(answer).map_err(not_json)?;
     match validator.iter_errors(&answer).next() {
         None => Ok(()),
-        Some(error) => Err(format!("at {:?}: {}", error.instance_path().to_string(), short(&error.to_string()))),
+        Some(error) => {
+            let (at, what) = (error.instance_path().to_string(), short(&error.to_string()));
+            Err(SchemaError::Differs { at, what })
+        }
     }
 }
 
-/// The parts of `schema`, with each reference counted as what it leads to.
-fn parts(schema: &Value, root: &Value, depth: usize) -> Result<u64, String> {
-    if depth > DEPTH_MAX {
-        return Err("the schema refers to itself, or nests too deeply".to_owned());
-    }
-    let mut sum = 1_u64;
-    let inner: Box<dyn Iterator<Item = &Value>> = match schema {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match (name.as_str(), value) {
-                    ("$ref", Value::String(reference)) => {
-                        let pointer = reference.strip_prefix('#').ok_or("the schema refers to another document")?;
-                        let target = root.pointer(pointer).ok_or("the schema refers to nothing")?;
-                        sum = sum.saturating_add(parts(target, root, depth + 1)?);
+/// A schema's parts, with each reference counted as what it leads to.
+#[derive(Default)]
+struct Parts {
+    all: u64,
+    patterns: u64,
+}
+
+impl Parts {
+    fn count(&mut self, schema: &Value, root: &Value, depth: usize) -> Result<(), SchemaError> {
+        let unusable = |why: &str| SchemaError::Unusable(why.to_owned());
+        if depth > DEPTH_MAX {
+            return Err(unusable("refers to itself, or nests too deeply"));
+        }
+        self.all += 1;
+        at_most("the number of parts of the schema", self.all, PARTS_MAX)?;
+        match schema {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match (name.as_str(), value) {
+                        ("$ref", Value::String(reference)) => {
+                            let pointer =
+                                reference.strip_prefix('#').ok_or_else(|| unusable("refers to another document"))?;
+                            let target = root.pointer(pointer).ok_or_else(|| unusable("refers to nothing"))?;
+                            self.count(target, root, depth + 1)?;
+                        }
+                        ("$dynamicRef" | "$recursiveRef" | "$id", Value::String(_)) => {
+                            return Err(SchemaError::Unusable(format!("uses {name}")));
+                        }
+                        ("pattern", Value::String(_)) => self.patterns += 1,
+                        ("patternProperties", Value::Object(patterns)) => self.patterns += patterns.len() as u64,
+                        _ => {}
                     }
-                    ("$dynamicRef" | "$recursiveRef" | "$id" | "$schema", Value::String(_)) if name != "$schema" => {
-                        return Err(format!("the schema uses {name}"));
+                    at_most("the number of patterns of the schema", self.patterns, PATTERNS_MAX)?;
+                    // What stands there is counted where it is referred to.
+                    if name != "$defs" && name != "definitions" {
+                        self.count(value, root, depth + 1)?;
                     }
-                    _ => {}
                 }
-                if sum > PARTS_MAX {
-                    return Ok(sum);
-                }
+                Ok(())
             }
-            // What stands there is counted where it is referred to.
-            Box::new(
-                fields.iter().filter(|(name, _)| *name != "$defs" && *name != "definitions").map(|(_, value)| value),
-            )
-        }
-        Value::Array(items) => Box::new(items.iter()),
-        _ => return Ok(1),
-    };
-    for value in inner {
-        sum = sum.saturating_add(parts(value, root, depth + 1)?);
-        if sum > PARTS_MAX {
-            break;
+            Value::Array(items) => items.iter().try_for_each(|item| self.count(item, root, depth + 1)),
+            _ => Ok(()),
         }
     }
-    Ok(sum)
 }
 
-fn values(value: &Value) -> u64 {
-    match value {
-        Value::Array(items) => items.iter().map(values).sum::<u64>().saturating_add(1),
-        Value::Object(fields) => fields.values().map(values).sum::<u64>().saturating_add(1),
-        _ => 1,
+/// What a document will take when it is read, found out by reading it and keeping nothing.
+#[derive(Default)]
+struct Size {
+    values: u64,
+    memory_bytes: u64,
+}
+
+impl Size {
+    /// A value, in whatever holds it, which may have grown to twice what it needs.
+    const VALUE_BYTES: u64 = 2 * size_of::<Value>() as u64;
+    /// A node of a map, with room for several fields; one for every few of them.
+    const NODE_BYTES: u64 = 768;
+    const NODE_FIELDS: u64 = 5;
+    /// A text beside its bytes.
+    const TEXT_BYTES: u64 = 32;
+
+    fn add(&mut self, bytes: u64) {
+        self.values += 1;
+        self.memory_bytes += Size::VALUE_BYTES + bytes;
+    }
+
+    fn add_text<E>(&mut self, text: &str) -> Result<(), E> {
+        self.add(Size::TEXT_BYTES + text.len() as u64);
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Size {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Size {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        self.add(0);
+        Ok(())
+    }
+
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<(), E> {
+        self.visit_unit()
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<(), E> {
+        self.visit_unit()
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<(), E> {
+        self.visit_unit()
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
+        self.visit_unit()
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
+        self.add_text(text)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.add(0);
+        while items.next_element_seed(&mut *self)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        self.add(0);
+        let mut count = 0;
+        // A name is counted as a text is.
+        while fields.next_key_seed(&mut *self)?.is_some() {
+            if count % Size::NODE_FIELDS == 0 {
+                self.memory_bytes += Size::NODE_BYTES;
+            }
+            count += 1;
+            fields.next_value_seed(&mut *self)?;
+        }
+        Ok(())
     }
 }
 
@@ -111,7 +248,7 @@ mod tests {
             (br#"{"ok":true,"x":1}"#, "x"),
             (b"nope", "not JSON"),
         ] {
-            let reason = check(&schema, answer).unwrap_err();
+            let reason = check(&schema, answer).unwrap_err().to_string();
             assert!(reason.contains(part), "{reason}");
         }
     }
@@ -139,6 +276,52 @@ mod tests {
         }
         let many = serde_json::to_vec(&vec![1; 100_000]).unwrap();
         let wide = json!({"items": {"anyOf": vec![json!({"const": 1}); 5000]}});
-        assert!(check(&wide, &many).unwrap_err().contains("too large"));
+        assert!(matches!(check(&wide, &many), Err(SchemaError::TooMuch { .. })));
+    }
+
+    #[test]
+    fn patterns_are_few_and_small() {
+        let all_of = |pattern: &str, count: usize| json!({"allOf": vec![json!({"pattern": pattern}); count]});
+        assert_eq!(check(&all_of("^[a-z]{1,64}$", 100), br#""abc""#), Ok(()));
+        let error = check(&all_of("^[a-z]{1,64}$", 101), br#""abc""#);
+        assert!(matches!(error, Err(SchemaError::TooMuch { what: "the number of patterns of the schema", .. })));
+        // Written once and referred to often, and in the names of properties.
+        let mut referred = json!({"allOf": vec![json!({"$ref": "#/$defs/p"}); 101]});
+        referred["$defs"] = json!({"p": {"pattern": "a"}});
+        let names: serde_json::Map<String, Value> = (0..101).map(|at| (format!("a{at}"), json!(true))).collect();
+        for schema in [referred, json!({"patternProperties": names})] {
+            assert!(matches!(check(&schema, b"1"), Err(SchemaError::TooMuch { .. })), "{schema}");
+        }
+        // 10 MB when it is compiled.
+        let start = std::time::Instant::now();
+        let error = check(&all_of(r"\pL{200}x0", 100), br#""abc""#);
+        assert!(matches!(error, Err(SchemaError::Unusable(_))), "{error:?}");
+        assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn answers_are_measured_before_they_are_read() {
+        let schema = json!({});
+        let long = format!("\"{}\"", "x".repeat(ANSWER_BYTES_MAX));
+        let what = |answer: &[u8]| match check(&schema, answer) {
+            Err(SchemaError::TooMuch { what, .. }) => what,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(what(long.as_bytes()), "the length of an answer that is held to a schema");
+        for item in [r#"{"a":1}"#, "[]", "1", r#"{"a":{"b":{"c":{}}}}"#, r#""""#] {
+            let mut answer = format!("[{item}");
+            while answer.len() + item.len() + 2 < ANSWER_BYTES_MAX {
+                answer += ",";
+                answer += item;
+            }
+            answer += "]";
+            assert_eq!(what(answer.as_bytes()), "the memory for an answer that is held to a schema", "{item}");
+        }
+        // The estimate is no less than what it takes.
+        let mut size = Size::default();
+        size.deserialize(&mut serde_json::Deserializer::from_str(r#"{"a":[1,"two",{"b":null}]}"#)).unwrap();
+        assert_eq!(size.values, 8);
+        assert!(size.memory_bytes > 2 * Size::NODE_BYTES + 8 * Size::VALUE_BYTES);
+        assert_eq!(check(&schema, &serde_json::to_vec(&vec![json!({"a": 1}); 10_000]).unwrap()), Ok(()));
     }
 }

@@ -1,14 +1,16 @@
 //! Preview and commit: a plan is a run of which only the record is kept; applying it runs it again on the same state and compares,
 //! because a record is to be checked, not trusted.
 
+use crate::answer::Answer;
 use crate::call::Call;
 use crate::entries::EntryName;
+use crate::execute::{Executed, execute};
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::Package;
-use crate::run::{Answer, Executed, conclude, execute};
+use crate::run::{Unkept, attempt, conclude};
 use crate::session::Session;
-use hutch_model::ledger::{Entry, EntryKind, InvocationRecord, Record};
+use hutch_model::ledger::{Entry, EntryKind, InvocationRecord, OutcomeRecord, Record, Sealed};
 use std::collections::BTreeMap;
 
 impl Host {
@@ -17,11 +19,14 @@ impl Host {
     /// # Errors
     /// As for [`Host::run`].
     pub fn plan(&self, package: &Package, call: &Call) -> Result<Answer, Failure> {
-        let session = self.open(package, &call.instance, call.at)?;
-        session.absorb_edits(&self.limits(package, []))?;
+        let session = self.open_for(EntryKind::Plan, package, &call.instance, call.at)?;
+        let edits = session.recorded(EntryKind::Plan, session.absorb_edits())?;
         let prepared = self.admit(package, call, &session, EntryKind::Plan)?;
-        let executed = execute(&prepared, &session, &session.head()?.state)?;
-        conclude(&session, &prepared, executed, session.record(EntryKind::Plan), false)
+        let record = session.record(EntryKind::Plan);
+        let executed = attempt(&session, &prepared, &record)?;
+        let answer = conclude(&session, &prepared, executed, record, false);
+        let answer = answer.map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))?;
+        Ok(Answer { skipped: edits.skipped, ..answer })
     }
 
     /// Commits what a plan said, if the state is still the one it saw and the run comes to the same again. `last` is the last plan,
@@ -37,35 +42,51 @@ impl Host {
         secrets: &BTreeMap<String, String>,
         confirmed: bool,
     ) -> Result<Answer, Failure> {
-        // The last entry is not the last any more once an edit is recorded.
         let sealed = match plan {
-            EntryName::Last => session.last_plan()?.ok_or(Failure::NoPlan)?,
-            plan => session.entry(plan)?,
+            // The last entry is not the last any more once an edit is recorded.
+            EntryName::Last => session.last_plan().and_then(|plan| plan.ok_or(Failure::NoPlan)),
+            plan => session.entry(plan),
         };
-        session.absorb_edits(&self.limits(package, []))?;
-        let Entry { record: planned, sequence, .. } = sealed.open().map_err(Failure::Entry)?;
+        let sealed = session.recorded(EntryKind::Apply, sealed)?;
+        let record = Record { follows: Some(sealed.hash), ..session.record(EntryKind::Apply) };
+        let planned = self.apply_sealed(package, session, &sealed, (secrets, confirmed), record);
+        planned.map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))
+    }
+
+    fn apply_sealed(
+        &self,
+        package: &Package,
+        session: &Session,
+        sealed: &Sealed,
+        (secrets, confirmed): (&BTreeMap<String, String>, bool),
+        record: Record,
+    ) -> Result<Answer, Unkept> {
+        let refused = |failure| (failure, Some(Box::new(record.clone())));
+        let edits = session.absorb_edits().map_err(refused)?;
+        let entry = sealed.open().map_err(|error| refused(Failure::Entry(error)))?;
+        let Entry { record: planned, sequence, .. } = entry;
         if planned.kind != EntryKind::Plan {
-            return Err(Failure::NotAPlan { sequence });
+            return Err(refused(Failure::NotAPlan { sequence }));
         }
-        let mut prepared = self.prepare_again(package, &planned, session.store(), secrets)?;
+        let mut prepared = self.prepare_again(package, &planned, session.store(), secrets).map_err(refused)?;
         prepared.record = InvocationRecord { confirmed, ..prepared.record };
-        let follows = Some(sealed.hash);
-        let record = Record { follows, ..session.record(EntryKind::Apply) };
-        self.confirm(package, session, &prepared, &record)?;
-        let head = session.head()?;
+        let invoked = Record { invocation: Some(prepared.record.clone()), ..record.clone() };
+        let refused = |failure| (failure, Some(Box::new(invoked.clone())));
+        self.confirm(package, session, &prepared).map_err(refused)?;
+        let head = session.head().map_err(refused)?;
         for (name, volume) in &planned.volumes {
-            let now = head.state.get(name.as_str()).copied();
-            if now != volume.before {
-                return Err(Failure::PlanStale { sequence, volume: name.clone() });
+            if head.state.get(name.as_str()).copied() != volume.before {
+                return Err(refused(Failure::PlanStale { sequence, volume: name.clone() }));
             }
         }
-        let executed = execute(&prepared, session, &head.state)?;
+        let executed = execute(&prepared, session.objects(), &head.state).map_err(refused)?;
         let differences = differences(&planned, &executed);
         if !differences.is_empty() {
-            return Err(Failure::PlanDiffers { sequence, differences });
+            return Err(refused(Failure::PlanDiffers { sequence, differences }));
         }
         let kept = executed.verdict == hutch_model::outcome::Verdict::Good;
-        conclude(session, &prepared, executed, record, kept)
+        let answer = conclude(session, &prepared, executed, record, kept)?;
+        Ok(Answer { skipped: edits.skipped, ..answer })
     }
 }
 
@@ -73,7 +94,7 @@ impl Host {
 pub(crate) fn differences(recorded: &Record, executed: &Executed) -> Vec<String> {
     let mut differences = Vec::new();
     let Some(was) = &recorded.outcome else { return vec!["outcome".to_owned()] };
-    let is = hutch_model::ledger::OutcomeRecord::of(&executed.outcome, &executed.measured);
+    let is = OutcomeRecord::of(&executed.outcome, &executed.measured);
     let mut compare = |name: &str, equal: bool| {
         if !equal {
             differences.push(name.to_owned());
@@ -82,7 +103,8 @@ pub(crate) fn differences(recorded: &Record, executed: &Executed) -> Vec<String>
     compare("ending", was.ending == is.ending);
     compare("stdout", was.stdout == is.stdout);
     compare("stderr", was.stderr == is.stderr);
-    compare("fuel", was.fuel == is.fuel);
+    // A lower bound says nothing about another one.
+    compare("fuel", !was.fuel_exact || !is.fuel_exact || was.fuel == is.fuel);
     compare("memory_peak_bytes", was.memory_peak_bytes == is.memory_peak_bytes);
     for (name, volume) in &recorded.volumes {
         let after = executed.volumes.get(name).map(|change| change.after);

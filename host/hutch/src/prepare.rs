@@ -3,18 +3,16 @@
 use crate::call::Call;
 use crate::expected;
 use crate::failure::Failure;
-use crate::folder;
 use crate::host::Host;
 use crate::mount::Mount;
-use crate::package::Package;
-use crate::session::{Session, component_digest};
-use hutch_model::digest::Digest;
+use crate::package::{Package, Resources};
+use crate::session::Session;
 use hutch_model::gate::Gate;
 use hutch_model::guard;
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
-use hutch_model::ledger::{EnvironmentRecord, InvocationRecord, Record};
+use hutch_model::ledger::{EnvironmentRecord, Inputs, InvocationRecord, Record};
 use hutch_model::names::CommandPath;
-use hutch_model::snapshot::MemoryObjects;
+use hutch_model::outcome::{Contract, Outcome};
 use hutch_sandbox::Program;
 use hutch_store::Store;
 use serde_json::Value;
@@ -27,9 +25,30 @@ pub(crate) struct Prepared {
     pub(crate) record: InvocationRecord,
     /// What the answer is held to, beside its form.
     pub(crate) output_schema: Option<Value>,
-    pub(crate) resources: MemoryObjects,
-    pub(crate) resource_trees: BTreeMap<String, Digest>,
+    pub(crate) resources: Resources,
     pub(crate) mounts: BTreeMap<String, Mount>,
+    /// Arguments and environment, if the record names them as a stream.
+    inputs: Option<Vec<u8>>,
+    /// Values that are written down nowhere.
+    secrets: Vec<String>,
+    keep_streams: bool,
+}
+
+impl Prepared {
+    /// The inputs and outputs to keep with the entry: without one in which a secret stands. An input that the entry needs in order
+    /// to be made again is kept in any case.
+    pub(crate) fn streams<'a>(&'a self, outcome: &'a Outcome) -> Vec<&'a [u8]> {
+        let told = |bytes: &[u8]| self.secrets.iter().any(|secret| contains(bytes, secret.as_bytes()));
+        let all = [self.invocation.stdin(), &outcome.stdout, &outcome.stderr];
+        let kept = all.into_iter().filter(|bytes| self.keep_streams && !bytes.is_empty() && !told(bytes));
+        kept.chain(self.inputs.as_deref()).collect()
+    }
+}
+
+/// Whether `part` stands somewhere in `bytes`. Very short secrets stand everywhere, and are not looked for.
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    const SHORT: usize = 4;
+    part.len() >= SHORT && bytes.windows(part.len()).any(|window| window == part)
 }
 
 /// A call that was refused before the guest started, and what may be written down of it.
@@ -79,7 +98,12 @@ impl Host {
         if let Some(name) = call.mounts.keys().find(|name| !asked.contains(name.as_str())) {
             return Err(Failure::MountNotAsked { name: name.clone() });
         }
-        let mounts = call.mounts.iter().map(|(name, mount)| (name.clone(), mount.access));
+        for mount in call.mounts.values() {
+            if self.own().iter().any(|own| mount.overlaps(own)) {
+                return Err(Failure::MountOwn { path: mount.path().display().to_string() });
+            }
+        }
+        let mounts = call.mounts.iter().map(|(name, mount)| (name.clone(), mount.access()));
         let invocation = Invocation::new(InvocationParts {
             argv,
             environment: call.environment.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
@@ -105,11 +129,12 @@ impl Host {
         let secrets: BTreeSet<String> =
             call.environment.iter().filter(|(_, value)| value.secret).map(|(name, _)| name.clone()).collect();
         let key = store.secret_key().map_err(|error| unwritten(error.into()))?;
+        let (record, inputs) = InvocationRecord::of(&invocation, &secrets, &key);
         let record = InvocationRecord {
             mounts: call.mounts.iter().map(|(name, mount)| (name.clone(), mount.record())).collect(),
             confirmed: call.confirmed,
             contract: call.contract,
-            ..InvocationRecord::of(&invocation, &secrets, &key)
+            ..record
         };
         if let Some(reason) = confirmation
             && !call.confirmed
@@ -118,30 +143,20 @@ impl Host {
             let failure = Box::new(Failure::Confirmation { reason });
             return Err(Refused { failure, invocation: Some(Box::new(record)) });
         }
-        self.ready(package, invocation, record.clone(), call.mounts.clone())
+        let hidden = call.environment.values().filter(|value| value.secret).map(|value| value.value.clone()).collect();
+        let ready = self.ready(package, invocation, record.clone(), call.mounts.clone());
+        ready
+            .map(|ready| Prepared { inputs, secrets: hidden, keep_streams: call.keep_streams, ..ready })
             .map_err(|failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) })
     }
 
-    /// Refuses a recorded invocation that asks for a confirmation and has none this time; the refusal is recorded as `record` says. A
-    /// preview needs none: nothing of it is kept.
-    pub(crate) fn confirm(
-        &self,
-        package: &Package,
-        session: &Session,
-        prepared: &Prepared,
-        record: &Record,
-    ) -> Result<(), Failure> {
+    /// Refuses a recorded invocation that asks for a confirmation and has none this time. A preview needs none: nothing of it is kept.
+    pub(crate) fn confirm(&self, package: &Package, session: &Session, prepared: &Prepared) -> Result<(), Failure> {
         let leading = package.manifest().entry().arguments().len() + 1;
         let arguments = prepared.invocation.argv().get(leading..).unwrap_or_default();
         let contract = package.contract().map(|file| file.contract());
         match Gate::new(package.manifest(), contract).decide(arguments).confirmation {
-            Some(reason) if !prepared.record.confirmed && session.keeps() => {
-                let failure = Failure::Confirmation { reason };
-                let invocation = Some(prepared.record.clone());
-                let refused = Record { error: Some(failure.code()), invocation, ..record.clone() };
-                session.commit(&refused, &MemoryObjects::default(), &[])?;
-                Err(failure)
-            }
+            Some(reason) if !prepared.record.confirmed && session.keeps() => Err(Failure::Confirmation { reason }),
             _ => Ok(()),
         }
     }
@@ -156,8 +171,15 @@ impl Host {
     ) -> Result<Prepared, Failure> {
         let again = |reason: String| Failure::NotAgain { reason };
         let Some(recorded) = &record.invocation else { return Err(again("it has no invocation".to_owned())) };
-        if record.package.component.is_some_and(|component| component != component_digest(package)) {
+        let made_by = &record.package;
+        if made_by.component.is_some_and(|component| component != package.component_digest()) {
             return Err(again("it was made by another component than the package's".to_owned()));
+        }
+        if made_by.component.is_some() && made_by.resources != package.resources()?.trees {
+            return Err(again("the package's resources were others".to_owned()));
+        }
+        if recorded.contract == Contract::Schema && made_by.digest != Some(package.run_digest()?) {
+            return Err(again("its answer was held to a schema of another version of the package".to_owned()));
         }
         if !recorded.mounts.is_empty() {
             return Err(again("its guest could see real folders".to_owned()));
@@ -169,13 +191,27 @@ impl Host {
                 None => return Err(again("its standard input is not kept any more".to_owned())),
             },
         };
+        let apart = match &recorded.inputs {
+            None => None,
+            Some(named) => match store.stream(&named.digest)? {
+                Some(bytes) => Some(Inputs::read(&bytes).map_err(|error| again(format!("its arguments: {error}")))?),
+                None => return Err(again("its arguments are not kept any more".to_owned())),
+            },
+        };
+        let (argv, values) = match &apart {
+            Some(inputs) => (&inputs.argv, &inputs.environment),
+            None => (&recorded.argv, &recorded.environment),
+        };
         let key = store.secret_key()?;
-        let mut environment = BTreeMap::new();
-        for (name, value) in &recorded.environment {
+        let (mut environment, mut hidden) = (BTreeMap::new(), Vec::new());
+        for (name, value) in values {
             let value = match value {
                 EnvironmentRecord::Value(value) => value.clone(),
                 EnvironmentRecord::Secret(hash) => match secrets.get(name) {
-                    Some(value) if key.hash(name, value) == *hash => value.clone(),
+                    Some(value) if key.hash(name, value) == *hash => {
+                        hidden.push(value.clone());
+                        value.clone()
+                    }
                     Some(_) => return Err(again(format!("the secret {name} is not the one it was given"))),
                     None => {
                         return Err(again(format!("it was given the secret {name}, which the ledger does not hold")));
@@ -185,7 +221,7 @@ impl Host {
             environment.insert(name.clone(), value);
         }
         let invocation = Invocation::new(InvocationParts {
-            argv: recorded.argv.clone(),
+            argv: argv.clone(),
             environment,
             stdin,
             clock_start: recorded.clock_start,
@@ -194,7 +230,8 @@ impl Host {
             preopens: recorded.preopens.clone(),
             mounts: BTreeSet::new(),
         })?;
-        self.ready(package, invocation, recorded.clone(), BTreeMap::new())
+        let ready = self.ready(package, invocation, recorded.clone(), BTreeMap::new())?;
+        Ok(Prepared { secrets: hidden, ..ready })
     }
 
     fn ready(
@@ -205,14 +242,21 @@ impl Host {
         mounts: BTreeMap<String, Mount>,
     ) -> Result<Prepared, Failure> {
         let program = self.load(package, invocation.limits())?;
-        let (mut resources, mut resource_trees) = (MemoryObjects::default(), BTreeMap::new());
-        for path in package.manifest().resources() {
-            let tree = folder::snapshot(package, path, &mut resources)?;
-            resource_trees.insert(path.to_string(), tree);
-        }
+        let resources = package.resources()?.clone();
         let leading = package.manifest().entry().arguments().len() + 1;
         let arguments = invocation.argv().get(leading..).unwrap_or_default();
         let output_schema = expected::schema(package, record.contract, arguments)?;
-        Ok(Prepared { program, invocation, record, output_schema, resources, resource_trees, mounts })
+        let (inputs, secrets) = (None, Vec::new());
+        Ok(Prepared {
+            program,
+            invocation,
+            record,
+            output_schema,
+            resources,
+            mounts,
+            inputs,
+            secrets,
+            keep_streams: true,
+        })
     }
 }

@@ -1,34 +1,35 @@
-//! One instance of one package, open: its store and its plain directories.
+//! One instance, open: its store and its plain directories, and on whose behalf.
 
 use crate::failure::Failure;
-use crate::folder;
 use crate::host::Host;
-use crate::package::Package;
-use crate::preview::Preview;
-use crate::run::Executed;
-use hutch_model::digest::{Digest, Kind};
+use crate::package::{Package, folder_snapshot};
+use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{EntryKind, PackageRecord, Record, Sealed, VolumeRecord};
-use hutch_model::limits::{Limit, Limits};
+use hutch_model::ledger::{EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::names::Slug;
-use hutch_model::snapshot::{Layered, MemoryObjects, Objects};
-use hutch_store::plain::{Bounds, Imported, Plain, Touch};
-use hutch_store::{Head, IfMissing, InstanceName, Place, SqliteStore, Store, StoreError, VolumeName};
+use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
+use hutch_store::plain::Plain;
+use hutch_store::{
+    Head, IfMissing, InstanceDir, InstanceName, MemoryStore, Opening, SqliteStore, Store, StoreError, VolumeName,
+};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tempfile::TempDir;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// An open instance. All that is done to it is recorded as done at one instant.
 pub struct Session {
-    pub(crate) store: SqliteStore,
-    plain: Plain,
+    pub(crate) store: Arc<dyn Store>,
+    /// The plain directories; none where nothing is kept of an instance that is not there.
+    pub(crate) plain: Option<Plain>,
+    /// Where it lies; none if it is nowhere on disk.
+    pub(crate) dir: Option<InstanceDir>,
+    pub(crate) wait: Duration,
+    keeps: bool,
     instance: InstanceName,
     package: PackageRecord,
     at: Instant,
-    /// What would be kept; none if it is. See [`Host::previewing`].
-    preview: Option<Mutex<Preview>>,
-    /// Where the instance stands that a preview had to make.
-    _scratch: Option<TempDir>,
+    /// The package, if a run of it is to be written down as one that may use the instance: it comes from elsewhere, or has changed.
+    owner: Option<Owner>,
 }
 
 impl Host {
@@ -36,29 +37,42 @@ impl Host {
     /// ships. `at` is the host's clock.
     ///
     /// # Errors
-    /// The store can't be opened or written.
+    /// The instance belongs to another package; the store can't be opened or written.
     pub fn open(&self, package: &Package, instance: &InstanceName, at: Instant) -> Result<Session, Failure> {
-        let mut place = Place::new(self.home(), package.manifest().slug(), instance);
-        let mut scratch = None;
-        if !self.keeps() && !place.exists() {
-            let folder = scratch.insert(
-                tempfile::tempdir()
-                    .map_err(|error| hutch_sandbox::RunError::Host(format!("no folder for a preview: {error}")))?,
-            );
-            place = Place::new(folder.path(), package.manifest().slug(), instance);
-        }
-        let store = SqliteStore::open_within(&place, IfMissing::Create, self.wait())?;
-        let session = Session {
-            plain: Plain::open(&store)?,
-            store,
-            instance: instance.clone(),
-            package: package_record(package),
-            at,
-            preview: (!self.keeps()).then(Mutex::default),
-            _scratch: scratch,
+        self.open_for(EntryKind::Run, package, instance, at)
+    }
+
+    /// The same, for a call of this kind: if it is refused here, that is what the ledger says was refused.
+    pub(crate) fn open_for(
+        &self,
+        kind: EntryKind,
+        package: &Package,
+        instance: &InstanceName,
+        at: Instant,
+    ) -> Result<Session, Failure> {
+        let record = package_record(package)?;
+        let dir = InstanceDir::new(self.home(), package.manifest().slug(), instance);
+        let mut session = match dir.exists() || self.keeps() {
+            true => self.open_dir(dir, IfMissing::Create, instance, record, at)?,
+            // What would be made is made in memory.
+            false => Session {
+                store: Arc::new(MemoryStore::new(SecretKey::new([0; 32]))),
+                plain: None,
+                dir: None,
+                wait: self.wait(),
+                keeps: false,
+                instance: instance.clone(),
+                package: record,
+                at,
+                owner: None,
+            },
         };
-        session.ensure_volumes(package)?;
-        session.preview_edits(&self.limits(package, []))?;
+        session.recover()?;
+        let owner = session.new_owner(package, self.adopts());
+        let owner = session.recorded(kind, owner)?;
+        let ready = session.ensure_volumes(package, owner);
+        session.owner = session.recorded(kind, ready)?;
+        session.recorded(kind, session.preview_edits())?;
         // What a process that was killed left undone; if it can't be done now either, the next commit says so.
         let _ = session.update_plain();
         Ok(session)
@@ -69,20 +83,38 @@ impl Host {
     /// # Errors
     /// There is no such instance, or the store can't be opened.
     pub fn open_existing(&self, slug: &Slug, instance: &InstanceName, at: Instant) -> Result<Session, Failure> {
-        let store = SqliteStore::open_within(&Place::new(self.home(), slug, instance), IfMissing::Fail, self.wait())?;
+        let dir = InstanceDir::new(self.home(), slug, instance);
         let package = PackageRecord { slug: slug.to_string(), ..PackageRecord::default() };
-        let (plain, instance) = (Plain::open(&store)?, instance.clone());
-        let preview = (!self.keeps()).then(Mutex::default);
-        let session = Session { plain, store, instance, package, at, preview, _scratch: None };
-        session.preview_edits(&Limits::default())?;
+        let session = self.open_dir(dir, IfMissing::Fail, instance, package, at)?;
+        session.recover()?;
+        session.preview_edits()?;
         Ok(session)
+    }
+
+    fn open_dir(
+        &self,
+        dir: InstanceDir,
+        if_missing: IfMissing,
+        instance: &InstanceName,
+        package: PackageRecord,
+        at: Instant,
+    ) -> Result<Session, Failure> {
+        let wait = self.wait();
+        let kept: Arc<dyn Store> = Arc::new(SqliteStore::open(&dir, &Opening { if_missing, wait })?);
+        let plain = Some(Plain::open(&dir, kept.clone(), wait)?);
+        let store: Arc<dyn Store> = match self.keeps() {
+            true => kept,
+            false => Arc::new(MemoryStore::over(kept)),
+        };
+        let instance = instance.clone();
+        Ok(Session { store, plain, dir: Some(dir), wait, keeps: self.keeps(), instance, package, at, owner: None })
     }
 }
 
 impl Session {
     /// The store, for reading.
     pub fn store(&self) -> &dyn Store {
-        &self.store
+        &*self.store
     }
 
     /// The last entry and the state.
@@ -90,34 +122,25 @@ impl Session {
     /// # Errors
     /// The store can't be read.
     pub fn head(&self) -> Result<Head, Failure> {
-        let head = self.store.head()?;
-        Ok(match self.preview() {
-            Some(preview) => preview.head(head),
-            None => head,
-        })
+        Ok(self.store.head()?)
     }
 
     pub(crate) fn objects(&self) -> Arc<dyn Objects> {
-        match self.preview() {
-            Some(preview) => {
-                let stored = [self.store.objects()];
-                Arc::new(Layered(preview.layers.iter().cloned().chain(stored).collect()))
-            }
-            None => self.store.objects(),
-        }
-    }
-
-    pub(crate) fn preview(&self) -> Option<MutexGuard<'_, Preview>> {
-        self.preview.as_ref().map(|preview| preview.lock().unwrap_or_else(PoisonError::into_inner))
+        self.store.objects()
     }
 
     pub(crate) fn record(&self, kind: EntryKind) -> Record {
         Record::new(kind, self.at, self.instance.as_str(), self.package.clone())
     }
 
+    /// The package, if a run of it is to be written down as one that may use the instance.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        self.owner.clone()
+    }
+
     /// Whether what is done is kept; see [`Host::previewing`].
     pub fn keeps(&self) -> bool {
-        self.preview.is_none()
+        self.keeps
     }
 
     /// Commits a record and then brings the plain directories to the state. What those can't follow now, the next command
@@ -128,32 +151,42 @@ impl Session {
         objects: &dyn Objects,
         streams: &[&[u8]],
     ) -> Result<(Sealed, Option<String>), Failure> {
-        let committed = self.commit_after(record, objects, streams, &mut || true)?;
-        committed.ok_or_else(|| Failure::Run(hutch_sandbox::RunError::Host("the record was given up".to_owned())))
+        let sealed = self.store.commit(record, objects, streams)?;
+        // Also when nothing changed: another process may have been killed between its commit and this.
+        Ok((sealed, self.update_plain()))
     }
 
-    /// The same, with `act` done last, and nothing committed if it says no.
-    pub(crate) fn commit_after(
-        &self,
-        record: &Record,
-        objects: &dyn Objects,
-        streams: &[&[u8]],
-        act: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<(Sealed, Option<String>)>, Failure> {
-        if let Some(mut preview) = self.preview() {
-            return Ok(Some((preview.append(self.store.head()?, record, None)?, None)));
+    /// Writes down a call that came to nothing, as the kind of thing that it was to be. Whoever gets a failure from a host that was
+    /// reached finds it in the ledger.
+    pub(crate) fn recorded<T>(&self, kind: EntryKind, result: Result<T, Failure>) -> Result<T, Failure> {
+        if let Err(failure) = &result {
+            self.note(self.record(kind), failure);
         }
-        let sealed = self.store.commit_after(record, objects, streams, act)?;
-        // Also when nothing changed: another process may have been killed between its commit and this.
-        Ok(sealed.map(|sealed| (sealed, self.update_plain())))
+        result
+    }
+
+    /// Writes down what is known of a call that ended with `failure`.
+    pub(crate) fn note(&self, record: Record, failure: &Failure) {
+        // Whether there is an entry of it is not sure, and another one would say that there is none.
+        if !matches!(failure, Failure::Store(StoreError::Uncertain { .. })) {
+            let record = Record { error: Some(failure.code()), kept: false, ..record };
+            // A store that can't be written has said so already.
+            let _ = self.store.commit(&record, &MemoryObjects::default(), &[]);
+        }
+    }
+
+    /// Writes down a failure of which nothing is written down yet.
+    pub(crate) fn noted(&self, unrecorded: Option<Box<Record>>, failure: Failure) -> Failure {
+        if let Some(record) = unrecorded {
+            self.note(*record, &failure);
+        }
+        failure
     }
 
     /// Brings the plain directories to the state; says what kept it from that.
     pub(crate) fn update_plain(&self) -> Option<String> {
-        if !self.keeps() {
-            return None;
-        }
-        match self.plain.update() {
+        let plain = self.plain.as_ref().filter(|_| self.keeps)?;
+        match plain.update() {
             Ok(updated) if updated.left.is_empty() => None,
             Ok(updated) => {
                 let paths: Vec<String> = updated.left.iter().map(|(volume, path)| format!("{volume}/{path}")).collect();
@@ -163,127 +196,73 @@ impl Session {
         }
     }
 
-    /// Looks whether what a run touched was changed outside; if so, makes all such edits part of the state.
-    pub(crate) fn absorb_edits_seen_by(&self, executed: &Executed, limits: &Limits) -> Result<bool, Failure> {
-        for (name, touched) in &executed.touched {
-            // Granted folders are touched too, and are nobody's plain directories.
-            let (Ok(volume), Some(changed)) = (name.parse::<VolumeName>(), executed.volumes.get(name)) else {
-                continue;
-            };
-            let changes = &changed.changes;
-            let touches = (touched.paths.iter().map(|path| Touch::Path(path)))
-                .chain(changes.iter().map(|change| Touch::Path(&change.path)))
-                .chain(touched.folders.iter().map(|path| Touch::Folder(path)));
-            if !self.plain.check(&volume, touches)?.is_empty() {
-                return Ok(self.absorb_edits(limits)?.is_some());
+    /// Whether the package may use the instance; answers with what is to be written down of that, if anything is.
+    fn new_owner(&self, package: &Package, adopts: bool) -> Result<Option<Owner>, Failure> {
+        let head = self.head()?;
+        let digest = self.package.digest.unwrap_or_else(|| package.component_digest());
+        // Who does not say where a package comes from is known by what it is.
+        let origin = package.origin().cloned().unwrap_or_else(|| Origin::path(&digest.to_string()));
+        let owner = Owner { origin, package: digest };
+        match head.owners.get(&owner.origin) {
+            Some(known) if *known == digest => Ok(None),
+            // The same place, with a new version in it.
+            Some(_) => Ok(Some(owner)),
+            // Another place, with the very same package in it.
+            None if adopts || head.owners.is_empty() || head.owners.values().any(|known| *known == digest) => {
+                Ok(Some(owner))
+            }
+            None => {
+                let owners = head.owners.keys().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+                let (slug, instance) = (self.package.slug.clone(), self.instance.to_string());
+                Err(Failure::Foreign { slug, instance, owners })
             }
         }
-        Ok(false)
     }
 
-    /// Makes what was changed outside part of the state, as an entry of its own. `None` if nothing was.
-    ///
-    /// # Errors
-    /// A directory holds what no state can hold, or more than the limits allow; the store can't be written.
-    pub fn absorb_edits(&self, limits: &Limits) -> Result<Option<Sealed>, Failure> {
-        if !self.keeps() {
-            // A preview took them into account when it began.
-            return Ok(None);
-        }
-        let bounds = bounds(limits);
-        for volume in self.head()?.state.keys() {
-            let Some(imported) = self.plain.import(volume, &bounds)? else { continue };
-            let record = self.edit(volume, &imported)?;
-            let (sealed, _) = self.commit(&record, &imported, &[])?;
-            return Ok(Some(self.absorb_edits(limits)?.unwrap_or(sealed)));
-        }
-        Ok(None)
-    }
-
-    /// What was changed outside as a record.
-    fn edit(&self, volume: &VolumeName, imported: &Imported) -> Result<Record, Failure> {
-        let before = self.head()?.state.get(volume).copied();
-        let changes = match before {
-            Some(before) => imported.changes_from(&*self.objects(), &before).map_err(hutch_sandbox::RunError::from)?,
-            None => Vec::new(),
-        };
-        let volumes = BTreeMap::from([(volume.to_string(), VolumeRecord::new(before, imported.tree(), changes))]);
-        Ok(Record { volumes, kept: true, ..self.record(EntryKind::Edit) })
-    }
-
-    /// Takes into account what was changed outside, if this is a preview: as absorbing it would.
-    fn preview_edits(&self, limits: &Limits) -> Result<(), Failure> {
-        if self.keeps() {
-            return Ok(());
-        }
-        for volume in self.store.head()?.state.keys() {
-            let Some(imported) = self.plain.look(volume, &bounds(limits))? else { continue };
-            let record = self.edit(volume, &imported)?;
-            if let Some(mut preview) = self.preview() {
-                preview.append(self.store.head()?, &record, Some(Arc::new(imported)))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What was changed outside, by volume.
-    ///
-    /// # Errors
-    /// As for [`absorb_edits`](Session::absorb_edits).
-    pub fn edits(&self, limits: &Limits) -> Result<BTreeMap<String, Vec<hutch_model::snapshot::PathChange>>, Failure> {
-        let mut edits = BTreeMap::new();
-        for volume in self.head()?.state.keys() {
-            edits.insert(volume.to_string(), self.plain.status(volume, &bounds(limits))?);
-        }
-        Ok(edits)
-    }
-
-    fn ensure_volumes(&self, package: &Package) -> Result<(), Failure> {
+    /// Makes the volumes that are not there yet. A new instance belongs to the package from that on; what is to be written down
+    /// of the package later is the answer.
+    fn ensure_volumes(&self, package: &Package, owner: Option<Owner>) -> Result<Option<Owner>, Failure> {
         let known = self.head()?.state;
         let mut objects = MemoryObjects::default();
         let mut volumes = BTreeMap::new();
         for path in package.manifest().volumes() {
             let parsed: Result<VolumeName, _> = path.as_str().parse();
             let name = parsed.map_err(|source| Failure::Volume { name: path.to_string(), source })?;
-            if !known.contains_key(&name) {
-                let tree = folder::snapshot(package, path, &mut objects)?;
-                volumes.insert(name.to_string(), VolumeRecord::new(None, tree, Vec::new()));
+            if known.contains_key(&name) {
+                continue;
             }
+            if let Some(there) = known.keys().find(|there| overlap(there.as_str(), name.as_str())) {
+                let (declared, there) = (name.to_string(), there.to_string());
+                return Err(Failure::VolumeOverlap { declared, there });
+            }
+            let tree = folder_snapshot(package, path, &mut objects)?;
+            volumes.insert(name.to_string(), VolumeRecord::new(None, tree, Changes::default()));
         }
-        if volumes.is_empty() {
-            return Ok(());
+        if volumes.is_empty() && !self.head()?.owners.is_empty() {
+            return Ok(owner);
         }
-        let record = Record { volumes, kept: true, ..self.record(EntryKind::Create) };
-        if let Some(mut preview) = self.preview() {
-            preview.append(self.store.head()?, &record, Some(Arc::new(objects)))?;
-            return Ok(());
-        }
-        match self.commit(&record, &objects, &[]) {
+        let record = Record { volumes, owner, kept: true, ..self.record(EntryKind::Create) };
+        match self.store.commit(&record, &objects, &[]) {
             // Another process made them first: its content is the same package's.
-            Err(Failure::Store(StoreError::Conflict { .. })) | Ok(_) => Ok(()),
-            Err(error) => Err(error),
+            Err(StoreError::Conflict { .. }) | Ok(_) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 }
 
-pub(crate) fn bounds(limits: &Limits) -> Bounds {
-    Bounds {
-        files: limits.get(Limit::StateFiles),
-        bytes: limits.get(Limit::StateBytes),
-        depth: usize::try_from(limits.get(Limit::FolderDepth)).unwrap_or(usize::MAX),
-    }
+/// Whether one of two paths lies in the other.
+fn overlap(a: &str, b: &str) -> bool {
+    let within = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
+    within(a, b) || within(b, a)
 }
 
-fn package_record(package: &Package) -> PackageRecord {
+fn package_record(package: &Package) -> Result<PackageRecord, Failure> {
     let manifest = package.manifest();
-    PackageRecord {
+    Ok(PackageRecord {
         slug: manifest.slug().to_string(),
         version: Some(manifest.version().to_string()),
-        digest: None,
-        component: Some(component_digest(package)),
-    }
-}
-
-pub(crate) fn component_digest(package: &Package) -> Digest {
-    Digest::of(Kind::Component, package.component())
+        digest: Some(package.run_digest()?),
+        component: Some(package.component_digest()),
+        resources: package.resources()?.trees.clone().into_iter().collect::<BTreeMap<String, Digest>>(),
+    })
 }

@@ -2,15 +2,14 @@
 
 use crate::entries::EntryName;
 use crate::failure::Failure;
-use crate::session::{Session, bounds};
+use crate::session::Session;
 use cap_std::fs::Dir;
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
-use hutch_model::limits::Limits;
-use hutch_model::snapshot::{Entry, Node, ObjectError, PathChange, Totals, diff, read_file, read_tree};
+use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, diff, find, read_file, read_tree};
 use hutch_sandbox::RunError;
 use hutch_store::VolumeName;
-use hutch_store::plain::{Times, export_folder, export_totals, import_folder};
+use hutch_store::plain::{Bounds, Exported, Skipped, Times, export_folder, export_totals, import_folder};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -41,19 +40,8 @@ impl Session {
         let Some(name) = entry else {
             return Ok(self.head()?.state.iter().map(|(name, digest)| (name.to_string(), *digest)).collect());
         };
-        let last = self.entry(name)?.sequence;
-        let mut state = BTreeMap::new();
-        for sealed in self.entries(1) {
-            let sealed = sealed?;
-            if sealed.sequence > last {
-                break;
-            }
-            let record = sealed.open().map_err(Failure::Entry)?.record;
-            if record.kept {
-                state.extend(record.volumes.into_iter().map(|(name, volume)| (name, volume.after)));
-            }
-        }
-        Ok(state)
+        let state = self.store.state_at(self.entry(name)?.sequence)?;
+        Ok(state.into_iter().map(|(name, digest)| (name.to_string(), digest)).collect())
     }
 
     /// Finds the volume in a path as typed: the longest volume name that it begins with.
@@ -125,7 +113,7 @@ impl Session {
         &self,
         before: &BTreeMap<String, Digest>,
         after: &BTreeMap<String, Digest>,
-    ) -> Result<BTreeMap<String, Vec<PathChange>>, Failure> {
+    ) -> Result<BTreeMap<String, Changes>, Failure> {
         let objects = self.objects();
         let mut changes = BTreeMap::new();
         for (name, after) in after {
@@ -145,55 +133,65 @@ impl Session {
         state: &BTreeMap<String, Digest>,
         volume: &VolumeName,
         (dir, path): (Option<&Dir>, &Path),
-        limits: &Limits,
-    ) -> Result<Totals, Failure> {
+    ) -> Result<Exported, Failure> {
         let tree = state.get(volume.as_str()).ok_or_else(|| no_volume(volume))?;
-        let (objects, bounds) = (self.objects(), bounds(limits));
+        let (objects, bounds) = (self.objects(), Bounds::widest());
         Ok(match dir.filter(|_| self.keeps()) {
-            Some(dir) => export_folder(&*objects, tree, dir, path, &bounds),
-            None => export_totals(&*objects, tree, dir, path, &bounds),
-        }?)
+            Some(dir) => export_folder(&*objects, tree, dir, path, &bounds)?,
+            None => {
+                let totals = export_totals(&*objects, tree, dir, path, &bounds)?;
+                Exported { totals, skipped: Skipped::default() }
+            }
+        })
     }
 
     /// Makes a folder's content the state of a volume.
     ///
     /// # Errors
-    /// The folder holds what no state can hold, or more than the limits allow; there is no such volume.
-    pub fn import(
-        &self,
-        volume: &VolumeName,
-        (dir, path): (&Dir, &Path),
-        limits: &Limits,
-    ) -> Result<(Sealed, Vec<PathChange>, Option<String>), Failure> {
-        self.absorb_edits(limits)?;
+    /// The folder holds more than a state may; there is no such volume.
+    pub fn import(&self, volume: &VolumeName, folder: (&Dir, &Path)) -> Result<Taken, Failure> {
+        let imported = self.absorb_edits().and_then(|_| self.import_now(volume, folder));
+        self.recorded(EntryKind::Import, imported)
+    }
+
+    fn import_now(&self, volume: &VolumeName, (dir, path): (&Dir, &Path)) -> Result<Taken, Failure> {
         let before = self.head()?.state.get(volume.as_str()).copied().ok_or_else(|| no_volume(volume))?;
-        let imported = import_folder(dir, path, &bounds(limits), Times::Kept)?;
+        let imported = import_folder(dir, path, &Bounds::widest(), Times::Kept)?;
         let changes = imported.changes_from(&*self.objects(), &before).map_err(RunError::from)?;
         let change = VolumeRecord::new(Some(before), imported.tree(), changes.clone());
         let volumes = BTreeMap::from([(volume.to_string(), change)]);
         let record = Record { volumes, kept: true, ..self.record(EntryKind::Import) };
-        let (sealed, behind) = self.commit(&record, &imported, &[])?;
-        Ok((sealed, changes, behind))
+        let (entry, behind) = self.commit(&record, &imported, &[])?;
+        Ok(Taken { entry, changes, behind, skipped: imported.skipped().clone() })
     }
 
     fn find(&self, state: &BTreeMap<String, Digest>, path: &StatePath) -> Result<Found, Failure> {
-        let objects = self.objects();
         let missing = || Failure::Path { path: path_text(path), reason: "nothing is there".to_owned() };
-        let mut tree = *state.get(path.volume.as_str()).ok_or_else(|| no_volume(&path.volume))?;
-        let Some((last, above)) = path.names.split_last() else { return Ok(Found::Folder(tree)) };
-        for name in above {
-            let folder = read_tree(&*objects, &tree).map_err(RunError::from)?;
-            match folder.get(name).map(|entry| &entry.node) {
-                Some(Node::Folder { tree: inner, .. }) => tree = *inner,
-                _ => return Err(missing()),
-            }
+        let tree = *state.get(path.volume.as_str()).ok_or_else(|| no_volume(&path.volume))?;
+        if path.names.is_empty() {
+            return Ok(Found::Folder(tree));
         }
-        let entry = read_tree(&*objects, &tree).map_err(RunError::from)?.get(last).cloned().ok_or_else(missing)?;
+        let found = find(&*self.objects(), &tree, path.names.iter().map(String::as_str)).map_err(RunError::from)?;
+        let entry = found.ok_or_else(missing)?;
         Ok(match entry.node {
             Node::Folder { tree, .. } => Found::Folder(tree),
             _ => Found::Other(entry),
         })
     }
+}
+
+/// A folder's content that became the state of a volume.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Taken {
+    /// The entry that records it.
+    pub entry: Sealed,
+    /// What changed.
+    pub changes: Changes,
+    /// Why the plain directory does not show the state yet, if it does not.
+    pub behind: Option<String>,
+    /// What is in the folder and can be in no state.
+    pub skipped: Skipped,
 }
 
 enum Found {

@@ -26,6 +26,10 @@ pub enum Kind {
     Stream,
     /// One ledger entry, in canonical JSON.
     Entry,
+    /// The snapshots of all volumes of an instance.
+    State,
+    /// Who an instance belongs to, and what is under way in it.
+    Standing,
     /// The engine's version and every setting that can change an outcome.
     Profile,
     /// The key of one compiled artifact.
@@ -45,6 +49,8 @@ impl Kind {
             Kind::Package => "hutch v1 package",
             Kind::Stream => "hutch v1 stream",
             Kind::Entry => "hutch v1 entry",
+            Kind::State => "hutch v1 state",
+            Kind::Standing => "hutch v1 standing",
             Kind::Profile => "hutch v1 profile",
             Kind::Artifact => "hutch v1 artifact",
             Kind::Mount => "hutch v1 mount",

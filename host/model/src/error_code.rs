@@ -45,6 +45,7 @@ codes! {
     PackageNotFound "PACKAGE_NOT_FOUND" 20 "there is no package at this path" "name the folder that holds APP.md, a packed file, or an installed package";
     NotFound "NOT_FOUND" 20 "there is no such thing" "list what there is, and name one of those";
     ConfirmationRequired "CONFIRMATION_REQUIRED" 30 "the package says that this command needs an explicit confirmation" "ask the user, then run it again with --yes before the package";
+    InstanceForeign "INSTANCE_FOREIGN" 30 "the state belongs to another package, whatever this one calls itself" "run the package that it belongs to, or take another --instance; --adopt lets this package use the state from now on";
     AlreadyExists "ALREADY_EXISTS" 30 "something of that name is there already" "choose another name, or remove or update what is there";
     PackageChanged "PACKAGE_CHANGED" 30 "an installed package's files are not the ones that were installed" "install the package again from a source that you trust";
     Conflict "CONFLICT" 30 "the state has changed since this command read it" "read the state again and repeat, or use --retry";
@@ -70,6 +71,7 @@ codes! {
     HostFault "HOST_FAULT" 50 "the host failed" "look with hutch ledger last whether the call was kept, then repeat it if it was not; if it stays, report it with the message";
     AnswerLost "ANSWER_LOST" 50 "the answer could not be written to the end; what the call did stays done" "make room where the answer goes, then repeat the call";
     StoreDamaged "STORE_DAMAGED" 50 "stored state does not match its digest or its schema" "restore the instance from a copy";
+    CommitUncertain "COMMIT_UNCERTAIN" 50 "the system failed while a change was made durable; the next call shows whether it is kept" "look at the ledger's last entry before anything is repeated";
     StoreTooNew "STORE_TOO_NEW" 50 "the state was written by a newer version of hutch" "use that version or a later one";
 }
 
@@ -100,7 +102,7 @@ impl ErrorCode {
     pub const fn kept(self) -> Kept {
         match self {
             ErrorCode::AnswerLost | ErrorCode::NotFound => Kept::Told,
-            ErrorCode::HostFault => Kept::Unknown,
+            ErrorCode::HostFault | ErrorCode::CommitUncertain => Kept::Unknown,
             _ => Kept::No,
         }
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// What a guest may do with a preopened folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -81,9 +82,9 @@ pub struct InvocationParts {
     pub mounts: BTreeSet<String>,
 }
 
-/// A checked invocation.
+/// A checked invocation. Clones share what is in it, standard input too.
 #[derive(Clone, Debug)]
-pub struct Invocation(InvocationParts);
+pub struct Invocation(Arc<InvocationParts>);
 
 /// Why parts make no invocation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -134,7 +135,7 @@ impl Invocation {
             + parts.environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum::<usize>();
         fits(Limit::Arguments, argument_bytes as u64)?;
         fits(Limit::Stdin, parts.stdin.len() as u64)?;
-        Ok(Invocation(parts))
+        Ok(Invocation(Arc::new(parts)))
     }
 
     /// The program's name, then its arguments.

@@ -13,6 +13,9 @@ pub struct LimitInfo {
     pub default: u64,
     /// The most a package can ask for; only the operator can go higher.
     pub ceiling: u64,
+    /// The most there is, for the operator too: what is said beyond it is as much. Sums of such numbers stay within what a machine
+    /// counts with.
+    pub most: u64,
     /// What is counted.
     pub counts: &'static str,
     /// The error code of a run that this limit ended.
@@ -20,7 +23,7 @@ pub struct LimitInfo {
 }
 
 macro_rules! limits {
-    ($($variant:ident $name:literal $default:expr, $ceiling:expr, $code:ident, $counts:literal;)*) => {
+    ($($variant:ident $name:literal $default:expr, $ceiling:expr, $most:expr, $code:ident, $counts:literal;)*) => {
         /// Something a run can use only so much of.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Limit { $(#[doc = $counts] $variant,)* }
@@ -33,7 +36,12 @@ macro_rules! limits {
             pub const fn info(self) -> &'static LimitInfo {
                 match self {
                     $(Limit::$variant => &LimitInfo {
-                        name: $name, default: $default, ceiling: $ceiling, counts: $counts, code: ErrorCode::$code,
+                        name: $name,
+                        default: $default,
+                        ceiling: $ceiling,
+                        most: $most,
+                        counts: $counts,
+                        code: ErrorCode::$code,
                     },)*
                 }
             }
@@ -45,42 +53,45 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const GIB: u64 = 1024 * MIB;
 
+/// Where nothing else bounds what an operator may say.
+const COUNT_MAX: u64 = 1 << 60;
+
 limits! {
-    Fuel "fuel" 10_000_000_000, 1_000_000_000_000, FuelLimit,
-        "work: one unit for a simple instruction, one for each byte of a bulk one, and the price of each host call";
-    WallTime "wall_time_ms" 10_000, 600_000, WallTimeLimit,
-        "milliseconds on the host's clock from the start of the guest to its end";
-    Memory "memory_bytes" 256 * MIB, 4 * GIB, MemoryLimit,
-        "bytes of all linear memories, and of files and folders that the host holds for the guest; captured output has limits of its own";
-    Tables "table_elements" 1_000_000, 10_000_000, TableLimit,
+    Fuel "fuel" 10_000_000_000, 1_000_000_000_000, COUNT_MAX, FuelLimit,
+        "work: one unit for a simple instruction, one for each byte of a bulk one, the price of each host call, and of naming the state";
+    WallTime "wall_time_ms" 10_000, 600_000, COUNT_MAX, WallTimeLimit,
+        "milliseconds on the host's clock from the start of the guest until its state has its name";
+    Memory "memory_bytes" 256 * MIB, 4 * GIB, COUNT_MAX, MemoryLimit,
+        "bytes of all linear memories and tables, and of files, folders and handles that the host holds for the guest; captured output has limits of its own";
+    Tables "table_elements" 1_000_000, 10_000_000, COUNT_MAX, TableLimit,
         "elements of all tables";
-    Instances "instances" 100, 1_000, InstanceLimit,
-        "core instances, and likewise memories and tables, of the component";
-    Stack "stack_bytes" 512 * KIB, 8 * MIB, StackLimit,
-        "bytes of the guest's call stack";
-    Stdout "stdout_bytes" 8 * MIB, 256 * MIB, StdoutLimit,
+    Instances "instances" 100, 1_000, 100_000, InstanceLimit,
+        "core instances, and likewise component instances, resource types, memories and tables, of the component";
+    Stack "stack_bytes" 512 * KIB, 8 * MIB, 64 * MIB, StackLimit,
+        "bytes of the guest's call stack, rounded up to a power of two from 64 KiB on";
+    Stdout "stdout_bytes" 8 * MIB, 256 * MIB, COUNT_MAX, StdoutLimit,
         "bytes written to standard output";
-    Stderr "stderr_bytes" MIB, 256 * MIB, StderrLimit,
+    Stderr "stderr_bytes" MIB, 256 * MIB, COUNT_MAX, StderrLimit,
         "bytes written to standard error";
-    Stdin "stdin_bytes" 16 * MIB, GIB, StdinLimit,
+    Stdin "stdin_bytes" 16 * MIB, GIB, COUNT_MAX, StdinLimit,
         "bytes given on standard input";
-    Arguments "argument_bytes" 256 * KIB, 4 * MIB, ArgumentLimit,
+    Arguments "argument_bytes" 256 * KIB, 4 * MIB, COUNT_MAX, ArgumentLimit,
         "bytes of arguments and environment, each with its end";
-    StateBytes "state_bytes" GIB, 64 * GIB, StateBytesLimit,
+    StateBytes "state_bytes" GIB, 64 * GIB, COUNT_MAX, StateBytesLimit,
         "bytes of all files in all volumes, by their sizes";
-    StateFiles "state_files" 200_000, 10_000_000, StateFilesLimit,
+    StateFiles "state_files" 200_000, 10_000_000, COUNT_MAX, StateFilesLimit,
         "files, folders and links in all volumes";
-    FileBytes "file_bytes" GIB, 64 * GIB, FileBytesLimit,
+    FileBytes "file_bytes" GIB, 64 * GIB, COUNT_MAX, FileBytesLimit,
         "bytes of one file, by its size";
-    FolderDepth "folder_depth" 128, 1_024, FolderDepthLimit,
+    FolderDepth "folder_depth" 128, 1_024, COUNT_MAX, FolderDepthLimit,
         "folders within folders, from the volume's root";
-    Handles "handles" 4_096, 65_536, HandleLimit,
+    Handles "handles" 4_096, 65_536, 1_000_000, HandleLimit,
         "descriptors, streams, pollables and errors that the guest holds at once";
-    HostCall "host_call_bytes" 4 * MIB, 64 * MIB, HostCallLimit,
+    HostCall "host_call_bytes" 4 * MIB, 64 * MIB, GIB, HostCallLimit,
         "bytes that one call may carry between guest and host";
-    Component "component_bytes" 64 * MIB, GIB, ComponentLimit,
+    Component "component_bytes" 64 * MIB, GIB, COUNT_MAX, ComponentLimit,
         "bytes of the component";
-    CompileTime "compile_time_ms" 120_000, 600_000, CompileTimeLimit,
+    CompileTime "compile_time_ms" 120_000, 600_000, COUNT_MAX, CompileTimeLimit,
         "milliseconds on the host's clock to compile the component";
 }
 
@@ -185,9 +196,9 @@ impl Limits {
         self.0[limit as usize]
     }
 
-    /// Changes the value of one limit.
+    /// Changes the value of one limit, to no more than the most there is.
     pub fn set(&mut self, limit: Limit, value: u64) {
-        self.0[limit as usize] = value;
+        self.0[limit as usize] = value.min(limit.info().most);
     }
 }
 
@@ -238,6 +249,7 @@ mod tests {
             assert_eq!(*limit as usize, at);
             assert_eq!(Limit::from_name(limit.name()), Some(*limit));
             assert!(limit.info().default <= limit.info().ceiling, "{}", limit.name());
+            assert!(limit.info().ceiling <= limit.info().most, "{}", limit.name());
         }
     }
 
@@ -271,5 +283,8 @@ mod tests {
         let said = Limits::granted([(Limit::Memory, 1)], [(Limit::Memory, ceiling + 1)]);
         assert_eq!(said.get(Limit::Memory), ceiling + 1);
         assert_eq!(said.get(Limit::Fuel), Limit::Fuel.info().default);
+        for limit in Limit::ALL {
+            assert_eq!(Limits::granted([], [(*limit, u64::MAX)]).get(*limit), limit.info().most);
+        }
     }
 }

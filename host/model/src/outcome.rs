@@ -35,7 +35,7 @@ pub struct Outcome {
     pub stdout: Vec<u8>,
     /// All bytes written to standard error, up to its limit.
     pub stderr: Vec<u8>,
-    /// Work done, instantiation not counted.
+    /// Work done: instructions, from the first of instantiation on, host calls, and naming the state that is left.
     pub fuel: u64,
     /// Whether `fuel` is exact. After a trap or a stop by the clock it is a lower bound.
     pub fuel_exact: bool,
@@ -55,6 +55,8 @@ pub struct Outcome {
 pub enum Unreproducible {
     /// The host's clock ended the run.
     WallTime,
+    /// The guest's stack was used up. How much of it a call takes depends on the processor that its code was compiled for.
+    Stack,
     /// The guest could see or change a real folder.
     Mount,
 }

@@ -10,11 +10,11 @@ use hutch_model::limits::Limits;
 use hutch_sandbox::{ArtifactCache, Compile, Sandbox};
 use std::path::Path;
 use std::time::Instant;
-use support::{parts, run_parts, todo_bytes};
+use support::{KEY, parts, run_parts, todo_bytes};
 
 fn once(cache: &Path, bytes: &[u8]) -> [u128; 3] {
     let start = Instant::now();
-    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(cache));
+    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(cache, || Some(KEY)));
     let opened = start.elapsed();
     let program = sandbox.load(bytes, &Limits::default()).expect("a program");
     let loaded = start.elapsed();
@@ -36,7 +36,7 @@ fn main() {
         times.sort_by_key(|time| time[at]);
         println!("{what}: least {} p50 {} p99 {} us", times[0][at], times[150][at], times[297][at]);
     }
-    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path()));
+    let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), || Some(KEY)));
     let program = sandbox.load(&bytes, &Limits::default()).expect("a program");
     let mut runs: Vec<u128> = (0..500)
         .map(|_| {

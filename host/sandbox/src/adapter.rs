@@ -13,6 +13,19 @@ use wasmparser::{Imports, Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
+/// The version of what puts module and adapter together.
+pub(crate) const WIT_COMPONENT_VERSION: &str = "0.254.2";
+
+/// A sum over the adapter's bytes (FNV-1a, 8 bytes at a time), made when this is compiled: another adapter has another.
+pub(crate) const ADAPTER_SUM: u64 = {
+    let (mut sum, mut rest) = (0xcbf2_9ce4_8422_2325_u64, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER);
+    while let Some((part, after)) = rest.split_first_chunk::<8>() {
+        sum = (sum ^ u64::from_le_bytes(*part)).wrapping_mul(0x0100_0000_01b3);
+        rest = after;
+    }
+    sum ^ rest.len() as u64
+};
+
 /// What an adapted module imports beyond what the adapter does.
 const EXIT_WIT: &str = "
     package wasi:cli@0.2.12;

@@ -1,35 +1,55 @@
-//! Compiled artifacts on disk. An artifact is native code, so none is used unless its bytes hash to what was written beside them,
-//! together with the key they were made for; anything else is as good as absent. A cache that can't be used costs time and
-//! nothing else: no failure here reaches a caller.
+//! Verdicts of the compiler on disk: machine code, and refusals, so that those are paid for once too. None is used unless its seal
+//! holds under a key that does not lie in the folder, so who can write here can make it miss and nothing else. A cache that can't be used
+//! costs time and nothing else: no failure here reaches a caller.
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
+use crate::engine;
+use crate::program::LoadError;
+use crate::verdict::{SealKey, Verdict};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
-use hutch_model::digest::{Digest, Hasher, Kind};
+use cap_std::fs::{Dir, DirEntry, OpenOptions};
+use hutch_model::digest::Digest;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
-/// A private folder of artifacts.
-#[derive(Debug)]
+/// A private folder of verdicts.
 pub struct ArtifactCache {
     dir: Dir,
     path: PathBuf,
+    key: LazyLock<Option<SealKey>, Box<dyn FnOnce() -> Option<SealKey> + Send>>,
+    bytes_max: u64,
 }
 
-/// Bytes of the digest that ends an entry.
-const SEAL_BYTES: usize = 32;
+/// What the folder may hold; what was used longest ago goes first.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// After so long without use, what another version made is removed.
+const OTHERS_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// After so long, a file that is not finished is that of a writer which was killed.
+const UNFINISHED_KEPT: Duration = Duration::from_secs(3600);
+
+/// For so long a component that took too much time is taken to do so again: it may have been this machine that was slow.
+const SLOW_KEPT: Duration = Duration::from_secs(3600);
+
+/// A use is written down when the last one that was is so long ago.
+const USE_NOTED_AFTER: Duration = Duration::from_secs(24 * 3600);
+
+/// How the name of a finished file ends.
+const FINISHED: &str = ".artifact";
 
 impl ArtifactCache {
     /// The cache in this folder, which is made if need be and private to its owner. `None` if it can't be, or if others may
-    /// write there.
-    pub fn open(path: &Path) -> Option<ArtifactCache> {
+    /// write there. What it holds is sealed under a key, which is asked for when it is first needed; without one nothing is kept.
+    pub fn open(path: &Path, key: impl FnOnce() -> Option<SealKey> + Send + 'static) -> Option<ArtifactCache> {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        #[allow(clippy::disallowed_methods, reason = "the one place where the cache folder is reached by its path")]
         builder.create(path).ok()?;
         let dir = Dir::open_ambient_dir(path, ambient_authority()).ok()?;
         #[cfg(unix)]
@@ -40,7 +60,13 @@ impl ArtifactCache {
                 return None;
             }
         }
-        Some(ArtifactCache { dir, path: path.to_owned() })
+        let key: Box<dyn FnOnce() -> Option<SealKey> + Send> = Box::new(key);
+        Some(ArtifactCache { dir, path: path.to_owned(), key: LazyLock::new(key), bytes_max: BYTES_MAX })
+    }
+
+    /// The same, holding at most so much.
+    pub fn bounded(self, bytes_max: u64) -> ArtifactCache {
+        ArtifactCache { bytes_max, ..self }
     }
 
     /// Where it is.
@@ -48,82 +74,210 @@ impl ArtifactCache {
         &self.path
     }
 
-    /// The artifact made for `key`, if a whole one is here.
-    pub(crate) fn get(&self, key: &Digest) -> Option<Vec<u8>> {
-        let name = entry_name(key);
-        if !self.dir.symlink_metadata(&name).ok()?.is_file() {
+    /// The verdict on `name`, if a whole one is here.
+    pub(crate) fn get(&self, name: &Digest) -> Option<Verdict> {
+        let key = (*self.key)?;
+        let file_name = file_name(&key, name);
+        if !self.dir.symlink_metadata(&file_name).ok()?.is_file() {
             return None;
         }
+        let mut file = self.dir.open(&file_name).ok()?.into_std();
         let mut bytes = Vec::new();
-        self.dir.open(&name).ok()?.read_to_end(&mut bytes).ok()?;
-        let at = bytes.len().checked_sub(SEAL_BYTES)?;
-        let (artifact, stored) = bytes.split_at(at);
-        if seal(key, artifact).as_bytes() != stored {
+        file.read_to_end(&mut bytes).ok()?;
+        let verdict = Verdict::open(&key, name, bytes)?;
+        let used = file.metadata().and_then(|metadata| metadata.modified()).ok();
+        let slow = matches!(verdict, Verdict::Refused(LoadError::TooSlow { .. }));
+        if slow && used.is_none_or(|noted| is_older(noted, SLOW_KEPT)) {
             return None;
         }
-        bytes.truncate(at);
-        Some(bytes)
+        if used.is_none_or(|used| is_older(used, USE_NOTED_AFTER)) {
+            // If it can't be noted, it goes a little early one day.
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Some(verdict)
     }
 
-    /// Keeps an artifact: written aside, then given its name, so that no reader sees half of it.
-    pub(crate) fn put(&self, key: &Digest, artifact: &[u8]) {
-        let name = entry_name(key);
+    /// Keeps a verdict: written aside, then given its name, so that no reader sees half of it. Makes room first.
+    pub(crate) fn put(&self, name: &Digest, verdict: &Verdict) {
+        let Some(key) = *self.key else { return };
+        let sealed = verdict.seal(&key, name);
+        self.make_room(sealed.len() as u64);
+        if sealed.len() as u64 > self.bytes_max {
+            return;
+        }
+        let file_name = file_name(&key, name);
         // One for each writer: of several processes, and of several threads of one.
         static WRITERS: AtomicU64 = AtomicU64::new(0);
-        let aside = format!("{name}.{}.{}", std::process::id(), WRITERS.fetch_add(1, Ordering::Relaxed));
+        let aside = format!("{file_name}.{}.{}", std::process::id(), WRITERS.fetch_add(1, Ordering::Relaxed));
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let written = self.dir.open_with(&aside, &options).and_then(|mut file| {
-            file.write_all(artifact)?;
-            file.write_all(seal(key, artifact).as_bytes())
-        });
-        if written.and_then(|()| self.dir.rename(&aside, &self.dir, &name)).is_err() {
+        let written = self.dir.open_with(&aside, &options).and_then(|mut file| file.write_all(&sealed));
+        if written.and_then(|()| self.dir.rename(&aside, &self.dir, &file_name)).is_err() {
             // A full disk, most likely: the next run compiles again.
             let _ = self.dir.remove_file(&aside);
         }
     }
+
+    /// Removes what nobody will use, and then what was used longest ago, until `bytes` more have room.
+    fn make_room(&self, bytes: u64) {
+        let Ok(entries) = self.dir.entries() else { return };
+        let mut kept: Vec<(SystemTime, u64, String)> = Vec::new();
+        for (used, size, name) in entries.filter_map(|entry| described(&entry.ok()?)) {
+            let ours = name.starts_with(version());
+            let finished = name.ends_with(FINISHED);
+            let unused = if finished { !ours && is_older(used, OTHERS_KEPT) } else { is_older(used, UNFINISHED_KEPT) };
+            if name.contains(FINISHED) && unused {
+                let _ = self.dir.remove_file(&name);
+            } else if finished {
+                kept.push((used, size, name));
+            }
+        }
+        kept.sort();
+        let mut held: u64 = kept.iter().map(|(_, size, _)| size).sum();
+        for (_, size, name) in kept {
+            if held.saturating_add(bytes) <= self.bytes_max {
+                return;
+            }
+            if self.dir.remove_file(&name).is_ok() {
+                held -= size;
+            }
+        }
+    }
 }
 
-fn entry_name(key: &Digest) -> String {
-    format!("{key}.artifact")
+/// When a file was last used, how large it is, and its name.
+fn described(entry: &DirEntry) -> Option<(SystemTime, u64, String)> {
+    let metadata = entry.metadata().ok().filter(cap_std::fs::Metadata::is_file)?;
+    Some((metadata.modified().ok()?.into_std(), metadata.len(), entry.file_name().into_string().ok()?))
 }
 
-fn seal(key: &Digest, artifact: &[u8]) -> Digest {
-    let mut hasher = Hasher::new(Kind::Artifact);
-    hasher.update_part(key.as_bytes());
-    hasher.update_part(artifact);
-    hasher.finish()
+fn is_older(time: SystemTime, than: Duration) -> bool {
+    SystemTime::now().duration_since(time).is_ok_and(|age| age > than)
+}
+
+/// How the names of this version's files begin.
+fn version() -> &'static str {
+    engine::profile()
+}
+
+/// Of each key another: homes that share a folder don't overwrite each other's.
+fn file_name(key: &SealKey, name: &Digest) -> String {
+    format!("{}-{}{FINISHED}", version(), key.name(name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hutch_model::digest::Kind;
+
+    const KEY: SealKey = SealKey::new([3; 32]);
+
+    fn name(text: &str) -> Digest {
+        Digest::of(Kind::Artifact, text.as_bytes())
+    }
+
+    fn refusal(text: &str) -> Verdict {
+        Verdict::Refused(LoadError::Invalid(text.to_owned()))
+    }
+
+    fn says(verdict: Option<Verdict>) -> Option<String> {
+        match verdict? {
+            Verdict::Refused(LoadError::Invalid(text)) => Some(text),
+            _ => panic!("another verdict came back"),
+        }
+    }
+
+    fn names(path: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(path).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn date(path: &Path, age: Duration) {
+        let file = std::fs::File::options().append(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+    }
 
     #[test]
-    fn only_what_was_put_comes_back() {
+    fn only_what_was_put_under_this_key_comes_back() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = ArtifactCache::open(&folder.path().join("a/b")).unwrap();
-        let (key, other) = (Digest::of(Kind::Artifact, b"1"), Digest::of(Kind::Artifact, b"2"));
-        assert_eq!(cache.get(&key), None);
-        cache.put(&key, b"native code");
-        assert_eq!(cache.get(&key).as_deref(), Some(&b"native code"[..]));
-        assert_eq!(cache.get(&other), None);
-        let file = folder.path().join("a/b").join(entry_name(&key));
-        let good = std::fs::read(&file).unwrap();
-        for at in 0..good.len() {
-            let mut bad = good.clone();
-            bad[at] ^= 1;
-            std::fs::write(&file, &bad).unwrap();
-            assert_eq!(cache.get(&key), None, "a flipped bit in byte {at} was not seen");
-            std::fs::write(&file, &good[..at]).unwrap();
-            assert_eq!(cache.get(&key), None, "a cut after byte {at} was not seen");
+        let path = folder.path().join("a/b");
+        let cache = ArtifactCache::open(&path, || Some(KEY)).unwrap();
+        assert_eq!(says(cache.get(&name("1"))), None);
+        cache.put(&name("1"), &refusal("code"));
+        assert_eq!(says(cache.get(&name("1"))).as_deref(), Some("code"));
+        assert_eq!(says(cache.get(&name("2"))), None);
+        // A folder that was brought from elsewhere is as good as empty, and so is one whose key is gone.
+        let other = ArtifactCache::open(&path, || Some(SealKey::new([4; 32]))).unwrap();
+        assert_eq!(says(other.get(&name("1"))), None);
+        other.put(&name("1"), &refusal("its own"));
+        assert_eq!(says(other.get(&name("1"))).as_deref(), Some("its own"));
+        assert_eq!(says(cache.get(&name("1"))).as_deref(), Some("code"), "one home's file took the place of another's");
+        let none = ArtifactCache::open(&path, || None).unwrap();
+        none.put(&name("3"), &refusal("unsealed"));
+        assert_eq!((says(none.get(&name("3"))), names(&path).len()), (None, 2));
+        // Another's file under this name is whole, and still not this name's.
+        cache.put(&name("2"), &refusal("other code"));
+        std::fs::rename(path.join(file_name(&KEY, &name("2"))), path.join(file_name(&KEY, &name("1")))).unwrap();
+        assert_eq!(says(cache.get(&name("1"))), None);
+    }
+
+    #[test]
+    fn the_folder_is_bounded_and_what_was_used_longest_ago_goes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap().bounded(10_000);
+        let text = "x".repeat(3_000);
+        for (at, hours) in [("1", 30), ("2", 50), ("3", 40)] {
+            cache.put(&name(at), &refusal(&text));
+            date(&folder.path().join(file_name(&KEY, &name(at))), Duration::from_secs(hours * 3600));
         }
-        // Another key's artifact under this key's name is whole, and still not this key's.
-        cache.put(&other, b"other code");
-        std::fs::rename(folder.path().join("a/b").join(entry_name(&other)), &file).unwrap();
-        assert_eq!(cache.get(&key), None);
+        // Used again: not the oldest any more.
+        assert!(cache.get(&name("2")).is_some());
+        cache.put(&name("4"), &refusal(&text));
+        let held = ["1", "2", "3", "4"].map(|at| cache.get(&name(at)).is_some());
+        assert_eq!(held, [true, true, false, true]);
+        cache.put(&name("5"), &refusal(&"y".repeat(20_000)));
+        assert!(cache.get(&name("5")).is_none(), "what is larger than the cache was kept");
+    }
+
+    #[test]
+    fn slowness_is_not_held_against_a_component_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap();
+        for (verdict, kept) in
+            [(LoadError::TooSlow { time_ms: 1 }, false), (LoadError::TooMuch("big".to_owned()), true)]
+        {
+            cache.put(&name("1"), &Verdict::Refused(verdict));
+            assert!(cache.get(&name("1")).is_some());
+            date(&folder.path().join(file_name(&KEY, &name("1"))), 2 * SLOW_KEPT);
+            assert_eq!(cache.get(&name("1")).is_some(), kept);
+        }
+    }
+
+    #[test]
+    fn what_nobody_will_use_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap();
+        let hours = |hours: u64| Duration::from_secs(hours * 3600);
+        for (file, age) in [
+            ("wasmtime-0.0.1-old.artifact", hours(24 * 8)),
+            ("wasmtime-0.0.1-new.artifact", hours(24 * 6)),
+            ("wasmtime-1-x.artifact.123.0", hours(2)),
+            ("wasmtime-1-y.artifact.123.0", hours(0)),
+            ("a person's file", hours(24 * 1000)),
+        ] {
+            std::fs::write(folder.path().join(file), "x").unwrap();
+            date(&folder.path().join(file), age);
+        }
+        cache.put(&name("1"), &refusal("code"));
+        let left = ["a person's file", "wasmtime-0.0.1-new.artifact", "wasmtime-1-y.artifact.123.0"].map(str::to_owned);
+        let mut left = left.to_vec();
+        left.push(file_name(&KEY, &name("1")));
+        left.sort();
+        assert_eq!(names(folder.path()), left);
     }
 
     #[cfg(unix)]
@@ -132,21 +286,20 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cache");
-        assert!(ArtifactCache::open(&path).is_some());
+        assert!(ArtifactCache::open(&path, || Some(KEY)).is_some());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(ArtifactCache::open(&path).is_none());
+        assert!(ArtifactCache::open(&path, || Some(KEY)).is_none());
     }
 
     #[cfg(unix)]
     #[test]
     fn a_link_is_no_entry() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = ArtifactCache::open(folder.path()).unwrap();
-        let key = Digest::of(Kind::Artifact, b"1");
-        cache.put(&key, b"native code");
-        let entry = folder.path().join(entry_name(&key));
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap();
+        cache.put(&name("1"), &refusal("code"));
+        let entry = folder.path().join(file_name(&KEY, &name("1")));
         std::fs::rename(&entry, folder.path().join("moved")).unwrap();
         std::os::unix::fs::symlink("moved", &entry).unwrap();
-        assert_eq!(cache.get(&key), None);
+        assert_eq!(says(cache.get(&name("1"))), None);
     }
 }

@@ -3,9 +3,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
+use crate::adapter;
 use crate::engine;
+use crate::program::LoadError;
 use crate::shape::{self, Payloads, ShapeError};
-use crate::{adapter, program::LoadError};
+use crate::verdict::{MachineCode, SealKey, Verdict};
+use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::{Limit, Limits};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -20,14 +23,21 @@ pub enum Compile {
     /// In this process. The time limit is not enforced: nothing can stop a compiler here.
     #[default]
     Here,
-    /// In a child process that calls [`compile_from_stdin`] or [`compile_as_child`].
+    /// In a child process that calls [`compile_from_stdin`] or [`compile_as_child`]. What it answers is run as native code, so the
+    /// program must be this one. By accident it can't be another: an answer is taken only under the seal of a key that the child
+    /// is given, for the component that it is given.
     Child {
         /// The program.
         program: PathBuf,
         /// Its arguments.
         arguments: Vec<OsString>,
+        /// The key: random bytes, for this process and its children.
+        key: SealKey,
     },
 }
+
+/// What a child reads before the component: the key to seal its answer with.
+pub const CHILD_HEADER_BYTES: u64 = SealKey::BYTES as u64;
 
 /// Stack of the compiling thread: the compiler recurses, and how deep must not depend on where the host's own stacks end.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -36,85 +46,86 @@ const STACK_BYTES: usize = 16 * 1024 * 1024;
 #[cfg(unix)]
 const MEMORY_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
-/// Bytes of the largest artifact that is taken from a child.
-const ARTIFACT_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// Bytes of the longest answer that is taken from a child.
+const ANSWER_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
-/// Compiles `component` to an artifact for this machine.
-pub(crate) fn compile(how: &Compile, component: &[u8], limits: &Limits) -> Result<Vec<u8>, LoadError> {
+/// Compiles `component` for this machine.
+pub(crate) fn compile(how: &Compile, component: &[u8], limits: &Limits) -> Verdict {
     match how {
         Compile::Here => compile_here(component),
-        Compile::Child { program, arguments } => {
-            compile_in_child(Command::new(program).args(arguments), component, limits.get(Limit::CompileTime))
+        Compile::Child { program, arguments, key } => {
+            let compiled =
+                compile_in_child(Command::new(program).args(arguments), key, component, limits.get(Limit::CompileTime));
+            compiled.unwrap_or_else(Verdict::Refused)
         }
     }
 }
 
-fn compile_here(bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
-    std::thread::scope(|scope| {
+fn compile_here(bytes: &[u8]) -> Verdict {
+    let compiled = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("compiler".to_owned()).stack_size(STACK_BYTES);
         let thread = thread.spawn_scoped(scope, || compile_now(bytes));
         let thread = thread.map_err(|error| LoadError::Host(format!("no thread for the compiler: {error}")))?;
         thread.join().unwrap_or_else(|_| Err(LoadError::Invalid("the compiler failed on it".to_owned())))
-    })
+    });
+    compiled.unwrap_or_else(Verdict::Refused)
 }
 
-fn compile_now(bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
-    let kind = shape::inspect(bytes).map_err(|error| match error {
-        ShapeError::Malformed(_) => LoadError::Invalid(error.to_string()),
-        ShapeError::TooMuch { .. } => LoadError::TooMuch(error.to_string()),
-    })?;
-    let adapted = match kind {
-        Payloads::Component => None,
-        Payloads::CoreModule => Some(adapter::componentize(bytes).map_err(LoadError::Invalid)?),
+fn compile_now(bytes: &[u8]) -> Result<Verdict, LoadError> {
+    let inspect = |bytes: &[u8]| {
+        shape::inspect(bytes).map_err(|error| match error {
+            ShapeError::Malformed(_) => LoadError::Invalid(error.to_string()),
+            ShapeError::TooMuch { .. } => LoadError::TooMuch(error.to_string()),
+        })
     };
+    let (kind, mut made) = inspect(bytes)?;
+    let mut adapted = None;
+    if kind == Payloads::CoreModule {
+        let component = adapted.insert(adapter::componentize(bytes).map_err(LoadError::Invalid)?);
+        made = inspect(component)?.1;
+    }
     let engine = engine::compiler().map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
-    engine
-        .precompile_component(adapted.as_deref().unwrap_or(bytes))
-        .map_err(|error| LoadError::Invalid(format!("{error:#}")))
+    let code = MachineCode::compile(&engine, adapted.as_deref().unwrap_or(bytes));
+    Ok(Verdict::code(code.map_err(|error| LoadError::Invalid(format!("{error:#}")))?, made))
 }
 
-/// First byte of a child's answer: an artifact follows, or a text about why there is none.
-const ARTIFACT: u8 = b'A';
-const INVALID: u8 = b'I';
-const TOO_MUCH: u8 = b'M';
-const HOST: u8 = b'H';
-
-/// What a [`Compile::Child`] runs: reads a component from standard input, and answers as [`compile_as_child`] does.
+/// What a [`Compile::Child`] runs: reads standard input, and answers as [`compile_as_child`] does.
 ///
 /// # Errors
 /// Standard input or output fail, or the limits can't be set.
 pub fn compile_from_stdin() -> io::Result<()> {
     take_on_limits()?;
-    let mut component = Vec::new();
-    io::stdin().lock().read_to_end(&mut component)?;
-    compile_as_child(&component)
+    let mut input = Vec::new();
+    io::stdin().lock().read_to_end(&mut input)?;
+    compile_as_child(&input)
 }
 
-/// What a [`Compile::Child`] does with the component that was on its standard input: writes one byte of verdict and then the
-/// artifact or a text to standard output. The process must do nothing else: it takes on limits for good.
+/// What a [`Compile::Child`] does with what was on its standard input, a key and then a component: writes its verdict, sealed, to
+/// standard output. The process must do nothing else: it takes on limits for good.
 ///
 /// # Errors
-/// Standard output fails, or the limits can't be set.
-pub fn compile_as_child(component: &[u8]) -> io::Result<()> {
+/// There is no key, standard output fails, or the limits can't be set.
+pub fn compile_as_child(input: &[u8]) -> io::Result<()> {
     take_on_limits()?;
-    let (verdict, bytes) = match compile_here(component) {
-        Ok(artifact) => (ARTIFACT, artifact),
-        Err(LoadError::Invalid(text)) => (INVALID, text.into_bytes()),
-        Err(LoadError::TooMuch(text)) => (TOO_MUCH, text.into_bytes()),
-        Err(error) => (HOST, error.to_string().into_bytes()),
-    };
+    let (key, component) = input.split_first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
+    let sealed = compile_here(component).seal(&SealKey::new(*key), &answer_name(component));
     let mut stdout = io::stdout().lock();
-    stdout.write_all(&[verdict])?;
-    stdout.write_all(&bytes)?;
+    stdout.write_all(&sealed)?;
     stdout.flush()
 }
 
-/// Limits this process: no more memory than [`MEMORY_BYTES`], no image of it left behind, no life after its parent's.
+/// What a child's answer is sealed as the verdict on.
+fn answer_name(component: &[u8]) -> Digest {
+    Digest::of(Kind::Component, component)
+}
+
+/// Limits this process: no more memory than [`MEMORY_BYTES`], no files of its own, no image of it left behind, no life after its
+/// parent's.
 fn take_on_limits() -> io::Result<()> {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        for (resource, most) in [(Resource::As, MEMORY_BYTES), (Resource::Core, 0)] {
+        for (resource, most) in [(Resource::As, MEMORY_BYTES), (Resource::Fsize, 0), (Resource::Core, 0)] {
             let most = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
             setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
         }
@@ -124,7 +135,12 @@ fn take_on_limits() -> io::Result<()> {
     Ok(())
 }
 
-fn compile_in_child(command: &mut Command, component: &[u8], time_ms: u64) -> Result<Vec<u8>, LoadError> {
+fn compile_in_child(
+    command: &mut Command,
+    key: &SealKey,
+    component: &[u8],
+    time_ms: u64,
+) -> Result<Verdict, LoadError> {
     let fault = |what: &str, error: &io::Error| LoadError::Host(format!("the compiler process {what}: {error}"));
     let spawned = command.env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let mut child = spawned.map_err(|error| fault("did not start", &error))?;
@@ -134,10 +150,10 @@ fn compile_in_child(command: &mut Command, component: &[u8], time_ms: u64) -> Re
     let (sender, receiver) = mpsc::channel();
     let answer = std::thread::scope(|scope| {
         // A child that ends early closes its pipe; what it answered then says why.
-        scope.spawn(move || input.write_all(component));
+        scope.spawn(move || input.write_all(key.bytes()).and_then(|()| input.write_all(component)));
         scope.spawn(move || {
             let mut answer = Vec::new();
-            let read = output.take(ARTIFACT_BYTES_MAX + 1).read_to_end(&mut answer).map(|_| answer);
+            let read = output.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut answer).map(|_| answer);
             sender.send(read)
         });
         let answer = receiver.recv_timeout(Duration::from_millis(time_ms));
@@ -150,16 +166,44 @@ fn compile_in_child(command: &mut Command, component: &[u8], time_ms: u64) -> Re
     let status = child.wait().map_err(|error| fault("could not be waited for", &error))?;
     let answer =
         answer.map_err(|_| LoadError::TooSlow { time_ms })?.map_err(|error| fault("could not be read", &error))?;
-    if answer.len() as u64 > ARTIFACT_BYTES_MAX {
-        return Err(LoadError::TooMuch(format!("compiled, it has more than {ARTIFACT_BYTES_MAX} bytes")));
+    if answer.len() as u64 > ANSWER_BYTES_MAX {
+        return Err(LoadError::TooMuch(format!("compiled, it has more than {ANSWER_BYTES_MAX} bytes")));
     }
-    match answer.split_first() {
-        Some((&ARTIFACT, artifact)) if status.success() => Ok(artifact.to_vec()),
-        Some((&INVALID, text)) => Err(LoadError::Invalid(String::from_utf8_lossy(text).into_owned())),
-        Some((&TOO_MUCH, text)) => Err(LoadError::TooMuch(String::from_utf8_lossy(text).into_owned())),
-        Some((&HOST, text)) => Err(LoadError::Host(String::from_utf8_lossy(text).into_owned())),
-        _ => Err(LoadError::TooMuch(format!("the compiler gave up on it ({status})"))),
+    let verdict = Verdict::open(key, &answer_name(component), answer);
+    let killed = !status.success();
+    match verdict {
+        Some(Verdict::Refused(refusal)) => Err(refusal),
+        Some(code) if !killed => Ok(code),
+        _ if killed && memory_is_short() => {
+            Err(LoadError::Host(format!("the compiler process has less memory than it is meant to have ({status})")))
+        }
+        _ if killed => Err(LoadError::TooMuch(format!("{GAVE_UP} ({status})"))),
+        _ => Err(LoadError::Host("the compiler process did not answer as one of this program does".to_owned())),
     }
+}
+
+/// How a refusal begins that is no verdict: the compiler did not live to give one.
+const GAVE_UP: &str = "the compiler gave up on it";
+
+/// Whether compiling again could come to something else, because this was no answer of the compiler's.
+pub(crate) fn is_final(refusal: &LoadError) -> bool {
+    match refusal {
+        LoadError::Invalid(_) | LoadError::TooSlow { .. } => true,
+        LoadError::TooMuch(text) => !text.starts_with(GAVE_UP),
+        LoadError::Host(_) => false,
+    }
+}
+
+/// Whether this process, and so a child of it, may have less memory than a compiling child is given.
+fn memory_is_short() -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit};
+        let least = [Resource::As, Resource::Data].map(|resource| getrlimit(resource).current.unwrap_or(u64::MAX));
+        least.iter().any(|bytes| *bytes < MEMORY_BYTES)
+    }
+    #[cfg(not(unix))]
+    false
 }
 
 /// Whether a child that has closed its output ends soon.

@@ -1,10 +1,11 @@
 //! What a component says of itself: its `hutch:app/contract` export, called in the sandbox like any guest code, with nothing
 //! open. The answer is turned into JSON by the rules in `wit/hutch.wit`; what it means is `hutch_model::contract`'s matter.
 
+use crate::deadline::on_thread;
 use crate::ending::{Stopped, classify};
 use crate::guest::Guest;
 use crate::program::Program;
-use crate::run::{RunError, on_thread};
+use crate::run::{RunError, new_store};
 use hutch_model::invocation::Invocation;
 use hutch_model::snapshot::MemoryObjects;
 use hutch_world::World;
@@ -43,10 +44,11 @@ pub fn describe(program: &Program, invocation: &Invocation) -> Result<Option<Val
     };
     let world =
         World::new(invocation, &BTreeMap::new(), Arc::new(MemoryObjects::default())).map_err(RunError::State)?;
-    let linked = program.linked.instance_pre().clone();
-    let described = on_thread(program, Guest::new(world, invocation.clone()), move |store| {
-        call(store, &linked, &interface).map_err(|error| match classify(&error) {
+    let described = on_thread(program, Guest::new(world, invocation.clone()), |guest| {
+        let store = new_store(&program.engine, guest)?;
+        call(store, program.linked.instance_pre(), &interface).map_err(|error| match classify(&error) {
             Stopped::Fault(reason) => DescribeError::Host(RunError::Host(reason)),
+            Stopped::State(error) => DescribeError::Host(error.into()),
             stopped => DescribeError::Guest(format!("{stopped:?}")),
         })
     })??;

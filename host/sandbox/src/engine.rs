@@ -1,45 +1,107 @@
 //! The engine's settings, each with its reason, and their name: the profile. Outcomes are comparable only under one profile.
 
+use crate::{adapter, guest, limiter, shape};
 use hutch_model::digest::{Digest, Hasher, Kind};
+use hutch_model::limits::Limit;
+use hutch_world::{RULES, price};
 use std::hash::Hash;
 use std::sync::OnceLock;
 use wasmtime::{Config, Engine, OperatorCost, OptLevel, RegallocAlgorithm, WasmBacktraceDetails};
 
-/// Raise it when a change here changes outcomes but not the settings that wasmtime hashes.
-const PROFILE_REVISION: u32 = 1;
-
-/// Fuel for `memory.grow`, beside one unit for each page: the system call behind it takes longer than an instruction.
-const MEMORY_GROW_FUEL: u8 = 200;
-
-/// Fuel for `table.grow`, beside one unit for each element.
-const TABLE_GROW_FUEL: u8 = 200;
-
-/// Fuel for a call: it may be one of the engine's own functions, such as `resource.new`, which takes 35 ns.
-const CALL_FUEL: u8 = 8;
-
 /// The compiled-in version of wasmtime; artifacts and outcomes of others are not comparable.
 const WASMTIME_VERSION: &str = "48.0.8";
 
+/// Every setting that is not wasmtime's default, or that outcomes depend on. All of it goes into the profile.
+#[derive(Debug)]
+struct Settings {
+    nan_canonicalization: bool,
+    relaxed_simd: bool,
+    memory64: bool,
+    multi_memory: bool,
+    tail_call: bool,
+    custom_page_sizes: bool,
+    wide_arithmetic: bool,
+    shared_memory: bool,
+    memory_may_move: bool,
+    memory_init_cow: bool,
+    opt_level: OptLevel,
+    regalloc: RegallocAlgorithm,
+    memory_grow_fuel: u8,
+    memory_grow_fuel_per_page: u8,
+    table_grow_fuel: u8,
+    call_fuel: u8,
+}
+
+const SETTINGS: Settings = Settings {
+    // Determinism: floats have one NaN, what depends on the processor is off.
+    nan_canonicalization: true,
+    relaxed_simd: false,
+    // Surface: what compilers for wasm32-wasip2 emit by default, and no more.
+    memory64: false,
+    // Several memories are what a component made of components that hand each other strings is compiled to.
+    multi_memory: true,
+    tail_call: false,
+    custom_page_sizes: false,
+    wide_arithmetic: false,
+    shared_memory: false,
+    // A memory that moved could fail where the next machine's would not.
+    memory_may_move: false,
+    // What data segments cost to lay out is counted then, as every other copy is, on every platform; mapped, it would be counted
+    // only where mapping can't be had.
+    memory_init_cow: false,
+    opt_level: OptLevel::Speed,
+    // The other one is not for untrusted code, says its documentation.
+    regalloc: RegallocAlgorithm::Backtracking,
+    // Fuel for `memory.grow`: the system call behind it takes longer than an instruction.
+    memory_grow_fuel: 200,
+    memory_grow_fuel_per_page: u8::MAX,
+    // Beside one unit for each element.
+    table_grow_fuel: 200,
+    // A call may be one of the engine's own functions, such as `resource.new`, which takes 60 ns.
+    call_fuel: 8,
+};
+
 fn config() -> Config {
+    let Settings {
+        nan_canonicalization,
+        relaxed_simd,
+        memory64,
+        multi_memory,
+        tail_call,
+        custom_page_sizes,
+        wide_arithmetic,
+        shared_memory,
+        memory_may_move,
+        memory_init_cow,
+        opt_level,
+        regalloc,
+        memory_grow_fuel,
+        memory_grow_fuel_per_page,
+        table_grow_fuel,
+        call_fuel,
+    } = SETTINGS;
+    let mut cost = OperatorCost::new();
+    cost.MemoryGrow = memory_grow_fuel;
+    cost.variable.memory_grow_per_page = memory_grow_fuel_per_page;
+    cost.TableGrow = table_grow_fuel;
+    (cost.Call, cost.CallIndirect) = (call_fuel, call_fuel);
     let mut config = Config::new();
-    // Determinism: work is counted, floats have one NaN, what depends on the processor is off.
     config.consume_fuel(true);
-    config.operator_cost(operator_cost());
-    config.cranelift_nan_canonicalization(true);
-    config.wasm_relaxed_simd(false);
-    config.relaxed_simd_deterministic(true);
+    config.operator_cost(cost);
     // Liveness: a guest can be stopped by the clock.
     config.epoch_interruption(true);
-    // Surface: what compilers for wasm32-wasip2 emit by default, and no more.
-    config.wasm_memory64(false);
-    config.wasm_multi_memory(false);
-    config.wasm_tail_call(false);
-    config.wasm_custom_page_sizes(false);
-    config.wasm_wide_arithmetic(false);
-    config.shared_memory(false);
+    config.cranelift_nan_canonicalization(nan_canonicalization);
+    config.wasm_relaxed_simd(relaxed_simd);
+    config.relaxed_simd_deterministic(true);
+    config.wasm_memory64(memory64);
+    config.wasm_multi_memory(multi_memory);
+    config.wasm_tail_call(tail_call);
+    config.wasm_custom_page_sizes(custom_page_sizes);
+    config.wasm_wide_arithmetic(wide_arithmetic);
+    config.shared_memory(shared_memory);
     config.concurrency_support(false);
-    // A memory that moved could fail where the next machine's would not.
-    config.memory_may_move(false);
+    config.memory_may_move(memory_may_move);
+    config.memory_init_cow(memory_init_cow);
     // Names, not backtraces: a trap says which it was. What would describe code addresses is left out of artifacts.
     config.wasm_backtrace_max_frames(None);
     // Said, or the engine asks WASMTIME_BACKTRACE_DETAILS, and with it no artifact would load.
@@ -47,19 +109,17 @@ fn config() -> Config {
     config.generate_address_map(false);
     config.native_unwind_info(cfg!(windows));
     config.debug_symbols(false);
-    // Code.
-    config.cranelift_opt_level(OptLevel::Speed);
-    config.cranelift_regalloc_algorithm(RegallocAlgorithm::Backtracking);
+    config.cranelift_opt_level(opt_level);
+    config.cranelift_regalloc_algorithm(regalloc);
     config
 }
 
-fn operator_cost() -> OperatorCost {
-    let mut cost = OperatorCost::new();
-    cost.MemoryGrow = MEMORY_GROW_FUEL;
-    cost.variable.memory_grow_per_page = u8::MAX;
-    cost.TableGrow = TABLE_GROW_FUEL;
-    (cost.Call, cost.CallIndirect) = (CALL_FUEL, CALL_FUEL);
-    cost
+/// Sizes that a guest's stack can have: powers of two. Each has an engine of its own, which is kept, so there are few.
+const STACK_BYTES_MIN: u64 = 64 * 1024;
+
+/// The stack that a run has for what its limit says: the next larger one there is, or the largest. Equal limits have equal stacks.
+pub(crate) fn stack_bytes(limit: u64) -> u64 {
+    limit.clamp(STACK_BYTES_MIN, Limit::Stack.info().most).next_power_of_two()
 }
 
 /// An engine that runs artifacts and can't make them.
@@ -78,6 +138,25 @@ pub(crate) fn runner(stack_bytes: u64) -> wasmtime::Result<Engine> {
 /// An engine that makes artifacts.
 pub(crate) fn compiler() -> wasmtime::Result<Engine> {
     Engine::new(&config())
+}
+
+/// What makes artifacts beside the engine: another one of these makes other code of the same component.
+pub(crate) fn makers() -> Vec<String> {
+    let caps = [
+        shape::BODY_BYTES_MAX,
+        shape::LARGE_BYTES,
+        shape::LARGE_SQUARES_MAX,
+        shape::LOCALS_MAX,
+        shape::FUNCTIONS_MAX,
+        shape::PARTS_MAX,
+        shape::NESTING_MAX,
+        shape::INSTANTIATED_MAX,
+    ];
+    vec![
+        format!("adapter {:016x}", adapter::ADAPTER_SUM),
+        format!("wit-component {}", adapter::WIT_COMPONENT_VERSION),
+        format!("shape {caps:?}"),
+    ]
 }
 
 /// The name of engine and settings, as `wasmtime-48.0.8-` and 16 hexadecimal digits.
@@ -99,9 +178,14 @@ fn profile_of(engine: &Engine) -> String {
     let mut hasher = Hasher::new(Kind::Profile);
     hasher.update_part(WASMTIME_VERSION.as_bytes());
     hasher.update_part(&compatibility.to_le_bytes());
-    hasher.update_part(&PROFILE_REVISION.to_le_bytes());
-    // These change outcomes, but are not in wasmtime's own hash (it only covers what loading an artifact depends on).
-    hasher.update_part(b"nan-canonical speed backtracking");
+    // These change outcomes, but are not in wasmtime's own hash, which covers only what loading an artifact depends on.
+    hasher.update_part(format!("{SETTINGS:?}").as_bytes());
+    makers().iter().for_each(|maker| hasher.update_part(maker.as_bytes()));
+    let own = [("stack_bytes_min", STACK_BYTES_MIN)];
+    for (name, value) in price::ALL.iter().chain(RULES).chain(guest::RULES).chain(limiter::RULES).chain(&own) {
+        hasher.update_part(name.as_bytes());
+        hasher.update_part(&value.to_le_bytes());
+    }
     format!("wasmtime-{WASMTIME_VERSION}-{}", &short(&hasher.finish()))
 }
 
@@ -132,5 +216,30 @@ mod tests {
         let of = |stack_bytes| profile_of(&runner(stack_bytes).unwrap());
         assert_eq!(of(64 << 10), of(8 << 20));
         assert_eq!(of(64 << 10), profile());
+    }
+
+    #[test]
+    fn stacks_have_few_sizes_and_none_is_smaller_than_asked() {
+        let most = Limit::Stack.info().most;
+        let mut sizes = std::collections::BTreeSet::new();
+        for limit in (0..=most).step_by(12_345).chain([0, 1, most - 1, most, u64::MAX]) {
+            let size = stack_bytes(limit);
+            assert!(
+                size >= limit.min(most) && size < limit.saturating_mul(2).max(STACK_BYTES_MIN + 1),
+                "{size} for {limit}"
+            );
+            sizes.insert(size);
+        }
+        assert_eq!(sizes.len(), 11);
+    }
+
+    /// The versions that are written down here are those that are built.
+    #[test]
+    fn versions_are_those_of_the_lock_file() {
+        let lock = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
+        let lock = std::fs::read_to_string(lock).unwrap();
+        for (name, version) in [("wasmtime", WASMTIME_VERSION), ("wit-component", adapter::WIT_COMPONENT_VERSION)] {
+            assert!(lock.contains(&format!("name = \"{name}\"\nversion = \"{version}\"\n")), "{name} is not {version}");
+        }
     }
 }

@@ -6,6 +6,12 @@ use hutch_model::limits::Limit;
 use hutch_world::{Errno, Stop, World, price};
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 
+/// Counted for each descriptor, stream, pollable and error that the guest holds.
+const HANDLE_BYTES: u64 = 256;
+
+/// What the profile names of this.
+pub(crate) const RULES: &[(&str, u64)] = &[("handle_bytes", HANDLE_BYTES)];
+
 /// The data of a guest's store.
 pub(crate) struct Guest {
     pub(crate) world: World,
@@ -13,6 +19,7 @@ pub(crate) struct Guest {
     pub(crate) limiter: Limiter,
     /// Descriptors, streams, pollables and errors that the guest holds.
     pub(crate) table: ResourceTable,
+    handles: u64,
 }
 
 /// What `wasi:io/error` stands for: the error of a file's stream.
@@ -29,7 +36,7 @@ impl Guest {
         let mut table = ResourceTable::new();
         table.set_max_capacity(usize::try_from(limits.get(Limit::Handles)).unwrap_or(usize::MAX));
         let limiter = Limiter::new(limits);
-        Guest { world, invocation, limiter, table }
+        Guest { world, invocation, limiter, table, handles: 0 }
     }
 
     /// Every host call begins here: it is charged for.
@@ -46,9 +53,27 @@ impl Guest {
 
     /// Hands a new resource to the guest.
     pub(crate) fn push<T: Send + 'static>(&mut self, resource: T) -> wasmtime::Result<Resource<T>> {
-        self.table.push(resource).map_err(|error| match error {
+        let resource = self.table.push(resource).map_err(|error| match error {
             ResourceTableError::Full => wasmtime::Error::new(Stop::Limit(Limit::Handles)),
             other => wasmtime::Error::new(other),
-        })
+        })?;
+        self.world.meter.take_memory_or_stop(HANDLE_BYTES)?;
+        self.handles += 1;
+        Ok(resource)
+    }
+
+    /// Takes a resource back from the guest.
+    pub(crate) fn take_back<T: 'static>(&mut self, resource: Resource<T>) -> wasmtime::Result<T> {
+        let resource = self.table.delete(resource)?;
+        self.handles -= 1;
+        self.world.meter.return_memory(HANDLE_BYTES);
+        Ok(resource)
+    }
+
+    /// Lets go of everything that only a running guest needs: its memories are gone, and its handles go now.
+    pub(crate) fn let_go(&mut self) {
+        self.table = ResourceTable::new();
+        let bytes = self.limiter.take_bytes() + std::mem::take(&mut self.handles) * HANDLE_BYTES;
+        self.world.meter.return_memory(bytes);
     }
 }

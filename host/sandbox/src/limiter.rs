@@ -1,21 +1,43 @@
-//! Growth of memories and tables. All of it is one sum, whatever instance it belongs to; what is refused is remembered, and what
-//! the operating system refuses never reaches the guest, because it could differ on the next machine.
+//! Growth of memories and tables. All of it is one sum, whatever instance it belongs to, and counts with the world's other memory;
+//! what is refused is remembered, and what the operating system refuses never reaches the guest, because it could differ on the next
+//! machine.
 
 use crate::guest::Guest;
 use hutch_model::limits::{Limit, Limits};
 use hutch_world::Stop;
 use wasmtime::ResourceLimiter;
 
-/// Sums over a guest's tables, and how many parts it may have. Bytes are counted with the world's other memory.
+/// Counted for each element of a table. The engine takes a pointer, and twice as much while a table grows.
+const ELEMENT_BYTES: u64 = 16;
+
+/// What the profile names of this.
+pub(crate) const RULES: &[(&str, u64)] = &[("element_bytes", ELEMENT_BYTES)];
+
+/// Sums over a guest's tables and memories, and how many parts it may have.
 pub(crate) struct Limiter {
     table_elements: u64,
     parts_max: usize,
+    /// What was counted as memory here.
+    bytes: u64,
 }
 
 impl Limiter {
     pub(crate) fn new(limits: &Limits) -> Limiter {
         let parts_max = usize::try_from(limits.get(Limit::Instances)).unwrap_or(usize::MAX);
-        Limiter { table_elements: 0, parts_max }
+        Limiter { table_elements: 0, parts_max, bytes: 0 }
+    }
+
+    /// What was counted as memory, once the memories and tables are gone.
+    pub(crate) fn take_bytes(&mut self) -> u64 {
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+impl Guest {
+    fn grow(&mut self, bytes: u64) -> bool {
+        let grown = self.world.meter.take_memory(bytes);
+        self.limiter.bytes += if grown { bytes } else { 0 };
+        grown
     }
 }
 
@@ -24,7 +46,7 @@ impl ResourceLimiter for Guest {
         if maximum.is_some_and(|maximum| desired > maximum) {
             return Ok(false);
         }
-        Ok(self.world.meter.take_memory((desired - current) as u64))
+        Ok(self.grow((desired - current) as u64))
     }
 
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
@@ -38,6 +60,9 @@ impl ResourceLimiter for Guest {
         let sum = self.limiter.table_elements.saturating_add((desired - current) as u64);
         if sum > self.world.meter.limit(Limit::Tables) {
             self.world.meter.refuse(Limit::Tables);
+            return Ok(false);
+        }
+        if !self.grow(((desired - current) as u64).saturating_mul(ELEMENT_BYTES)) {
             return Ok(false);
         }
         self.limiter.table_elements = sum;

@@ -3,9 +3,10 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::cache::ArtifactCache;
-use crate::compile::{Compile, compile};
+use crate::compile::{Compile, compile, is_final};
 use crate::engine;
 use crate::guest::Guest;
+use crate::verdict::Verdict;
 use crate::wasi;
 use crate::wasi::bindings::GuestPre;
 use hutch_model::digest::{Digest, Hasher, Kind};
@@ -40,7 +41,7 @@ pub struct Sandbox {
     cache: Option<ArtifactCache>,
     compile: Compile,
     watch: Option<Watch>,
-    /// Engines by stack size, the one setting that differs between runs.
+    /// Engines by stack size, the one setting that differs between runs, of which there are few.
     engines: Mutex<HashMap<u64, Engine>>,
 }
 
@@ -49,6 +50,8 @@ pub struct Program {
     pub(crate) engine: Engine,
     pub(crate) linked: GuestPre<Guest>,
     pub(crate) stack_bytes: u64,
+    /// Component instances or resource types that instantiating it makes, whichever are more.
+    pub(crate) made: u64,
     pub(crate) load_time_us: u64,
     pub(crate) compiled: bool,
     pub(crate) watch: Option<Watch>,
@@ -109,30 +112,51 @@ impl Sandbox {
             return Err(LoadError::TooMuch(format!("it has {} bytes, more than {max}", component.len())));
         }
         let digest = Digest::of(Kind::Component, component);
-        let stack_bytes = limits.get(Limit::Stack);
+        let stack_bytes = engine::stack_bytes(limits.get(Limit::Stack));
         let engine = self.engine(stack_bytes)?;
-        let key = artifact_key(&digest);
-        let cached = self.cache.as_ref().and_then(|cache| cache.get(&key));
-        let cached = cached.and_then(|artifact| map(&engine, &artifact).ok());
+        let name = artifact_name(&digest);
+        let usable = |verdict: Verdict| ready(&engine, verdict, limits);
+        let cached = self.cache.as_ref().and_then(|cache| cache.get(&name)).and_then(usable);
         let compiled = cached.is_none();
-        let component = match cached {
-            Some(component) => component,
+        let ready = match cached {
+            Some(ready) => ready,
             None => {
                 let _watched = self.watch.as_ref().map(|watch| watch(Work::Compile));
-                let artifact = compile(&self.compile, component, limits)?;
-                if let Some(cache) = &self.cache {
-                    cache.put(&key, &artifact);
-                }
-                map(&engine, &artifact).map_err(|error| LoadError::Host(format!("{error:#}")))?
+                self.compile(&engine, &name, component, limits)
             }
         };
+        let Ready { component, made } = ready?;
         let component_type = component.component_type();
         check_command(&engine, &component_type).map_err(LoadError::Invalid)?;
         let linker = wasi::link(&engine, &component_type);
         let linked = linker.and_then(|linker| GuestPre::new(linker.instantiate_pre(&component)?));
-        let linked = linked.map_err(|error| LoadError::Invalid(format!("{error:#}")))?;
+        let linked = linked.map_err(|error| match error.is::<wasmtime::OutOfMemory>() {
+            true => LoadError::Host(format!("{error:#}")),
+            false => LoadError::Invalid(format!("{error:#}")),
+        })?;
         let load_time_us = start.elapsed().as_micros() as u64;
-        Ok(Program { engine, linked, stack_bytes, load_time_us, compiled, watch: self.watch.clone(), digest })
+        Ok(Program { engine, linked, stack_bytes, made, load_time_us, compiled, watch: self.watch.clone(), digest })
+    }
+
+    /// Compiles a component and keeps what that comes to.
+    fn compile(&self, engine: &Engine, name: &Digest, component: &[u8], limits: &Limits) -> Result<Ready, LoadError> {
+        let mut verdict = compile(&self.compile, component, limits);
+        if let Verdict::Code { code, .. } = &verdict {
+            let component = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
+            // Once for each component, and not at each of its runs.
+            if let Err(error) = wasi::check_denied(engine, &component.component_type()) {
+                verdict = Verdict::Refused(LoadError::Invalid(error));
+            }
+        }
+        let keep = match &verdict {
+            Verdict::Code { .. } => true,
+            Verdict::Refused(refusal) => is_final(refusal),
+        };
+        if let Some(cache) = self.cache.as_ref().filter(|_| keep) {
+            cache.put(name, &verdict);
+        }
+        ready(engine, verdict, limits)
+            .unwrap_or_else(|| Err(LoadError::Host("the compiler's code can't be used".to_owned())))
     }
 
     fn engine(&self, stack_bytes: u64) -> Result<Engine, LoadError> {
@@ -177,19 +201,32 @@ fn is_run(item: &ComponentItem) -> bool {
     fits && run.params().len() == 0
 }
 
-fn artifact_key(component: &Digest) -> Digest {
+/// Code that can be run, and what instantiating it makes: the larger number, of component instances or of resource types.
+struct Ready {
+    component: Component,
+    made: u64,
+}
+
+/// What a verdict is worth now; nothing if it has to be given again: code that this processor can't run, or a refusal for want of
+/// time when there is more of it.
+fn ready(engine: &Engine, verdict: Verdict, limits: &Limits) -> Option<Result<Ready, LoadError>> {
+    match verdict {
+        Verdict::Code { code, component_instances, resources } => {
+            let component = code.map(engine).ok()?;
+            Some(Ok(Ready { component, made: component_instances.max(resources) }))
+        }
+        Verdict::Refused(LoadError::TooSlow { time_ms }) if time_ms < limits.get(Limit::CompileTime) => None,
+        Verdict::Refused(refusal) => Some(Err(refusal)),
+    }
+}
+
+/// What the verdict on a component is kept as: everything is in it that the verdict follows from.
+fn artifact_name(component: &Digest) -> Digest {
     let mut hasher = Hasher::new(Kind::Artifact);
     hasher.update_part(component.as_bytes());
     hasher.update_part(engine::profile().as_bytes());
+    engine::makers().iter().for_each(|maker| hasher.update_part(maker.as_bytes()));
     hasher.update_part(std::env::consts::ARCH.as_bytes());
     hasher.update_part(std::env::consts::OS.as_bytes());
     hasher.finish()
-}
-
-/// Makes an artifact's code executable.
-#[allow(unsafe_code, reason = "wasmtime trusts artifacts; this is where that trust is given")]
-fn map(engine: &Engine, artifact: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes came from this version's compiler just now, or from the private cache with the digest that they were
-    // written with (`ArtifactCache::get`).
-    unsafe { Component::deserialize(engine, artifact) }
 }

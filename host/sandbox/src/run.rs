@@ -1,35 +1,26 @@
-//! One run: the whole life of a guest, on a thread whose stack is ours to size, under a deadline that is kept from outside it.
+//! One run: the whole life of a guest, from its instances to the names of what it leaves, under one counter of fuel, one budget of
+//! memory and one deadline.
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
+use crate::deadline::on_thread;
 use crate::ending::{Stopped, classify};
 use crate::engine;
 use crate::guest::Guest;
-use crate::program::{NOTICED_AFTER, Program, Work};
+use crate::program::Program;
 use crate::wasi::bindings::GuestPre;
 use hutch_model::digest::Digest;
 use hutch_model::invocation::Invocation;
 use hutch_model::limits::Limit;
 use hutch_model::outcome::{Ending, Measured, Outcome, Unreproducible};
 use hutch_model::snapshot::{ObjectError, Objects};
-use hutch_world::World;
 use hutch_world::files::WorldAfter;
+use hutch_world::{Stop, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::{Duration, Instant};
-use wasmtime::{Store, UpdateDeadline};
-
-/// Stack beside the guest's own, for the host's functions and for collecting state.
-const HOST_STACK_BYTES: u64 = 4 * 1024 * 1024;
-
-/// How long a guest may take to notice its deadline. Host calls are short, so it is never used up; if it were, the thread is
-/// left behind rather than waited for.
-const GRACE: Duration = Duration::from_secs(5);
-
-/// Time between reminders of a deadline.
-const TICK: Duration = Duration::from_millis(1);
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use wasmtime::{CallHook, Store, UpdateDeadline};
 
 /// A finished run.
 #[derive(Debug)]
@@ -73,14 +64,19 @@ pub fn run(
     objects: Arc<dyn Objects>,
 ) -> Result<Run, RunError> {
     let limits = invocation.limits();
-    if limits.get(Limit::Stack) != program.stack_bytes {
-        return Err(RunError::StackDiffers { loaded: program.stack_bytes, asked: limits.get(Limit::Stack) });
+    let asked = engine::stack_bytes(limits.get(Limit::Stack));
+    if asked != program.stack_bytes {
+        return Err(RunError::StackDiffers { loaded: program.stack_bytes, asked });
     }
     let world = World::new(invocation, state, objects)?;
-    let linked = program.linked.clone();
     let start = Instant::now();
     let guest = Guest::new(world, invocation.clone());
-    let (outcome, after) = on_thread(program, guest, move |store| run_guest(store, &linked))??;
+    let ran = on_thread(program, guest, |guest| match program.made > limits.get(Limit::Instances) {
+        // The engine would make them all, and count none of them.
+        true => finish(guest, Stopped::Limited(Limit::Instances)),
+        false => run_guest(new_store(&program.engine, guest)?, &program.linked),
+    });
+    let (outcome, after) = ran??;
     let measured = Measured {
         wall_time_us: start.elapsed().as_micros() as u64,
         load_time_us: program.load_time_us,
@@ -89,51 +85,12 @@ pub fn run(
     Ok(Run { outcome, after, measured })
 }
 
-/// Lets `body` run `guest` in a store with all its limits, on a thread with the stack that the program was loaded for, until the
-/// deadline.
-pub(crate) fn on_thread<R: Send + 'static>(
-    program: &Program,
-    guest: Guest,
-    body: impl FnOnce(Store<Guest>) -> R + Send + 'static,
-) -> Result<R, RunError> {
-    let wall_time_ms = guest.world.meter.limit(Limit::WallTime);
-    let late = Arc::new(AtomicBool::new(false));
-    let (engine, seen_late) = (program.engine.clone(), late.clone());
-    let (sender, receiver) = mpsc::channel();
-    let stack_bytes = usize::try_from(program.stack_bytes + HOST_STACK_BYTES).unwrap_or(usize::MAX);
-    let thread = std::thread::Builder::new().name("guest".to_owned()).stack_size(stack_bytes).spawn(move || {
-        let ended = new_store(&engine, guest, seen_late).map(body);
-        // The receiver is gone only if the guest was given up.
-        let _ = sender.send(ended);
-    });
-    thread.map_err(|error| RunError::Host(format!("no thread for the guest: {error}")))?;
-    let wall_time = Duration::from_millis(wall_time_ms);
-    let mut ended = receiver.recv_timeout(wall_time.min(NOTICED_AFTER));
-    if matches!(ended, Err(RecvTimeoutError::Timeout)) && wall_time > NOTICED_AFTER {
-        let _watched = program.watch.as_ref().map(|watch| watch(Work::Run));
-        ended = receiver.recv_timeout(wall_time - NOTICED_AFTER);
-    }
-    if matches!(ended, Err(RecvTimeoutError::Timeout)) {
-        late.store(true, Ordering::Release);
-        // More than once: a guest that has just begun, or has just been told of another's deadline, counts from an epoch on
-        // that may be later than one tick.
-        let given_up = Instant::now() + GRACE;
-        while matches!(ended, Err(RecvTimeoutError::Timeout)) && Instant::now() < given_up {
-            program.engine.increment_epoch();
-            ended = receiver.recv_timeout(TICK);
-        }
-    }
-    match ended {
-        Ok(ended) => ended,
-        Err(RecvTimeoutError::Timeout) => Err(RunError::Host("a guest did not stop at its deadline".to_owned())),
-        Err(RecvTimeoutError::Disconnected) => Err(RunError::Host("the host panicked while it ran a guest".to_owned())),
-    }
-}
-
-fn new_store(engine: &wasmtime::Engine, guest: Guest, late: Arc<AtomicBool>) -> Result<Store<Guest>, RunError> {
+/// A store for `guest` with all its limits, and one counter of fuel for what the guest and the host do.
+pub(crate) fn new_store(engine: &wasmtime::Engine, guest: Guest) -> Result<Store<Guest>, RunError> {
     let limit = |limit| guest.world.meter.limit(limit);
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let (fuel, host_call, handles) = (limit(Limit::Fuel), size(limit(Limit::HostCall)), size(limit(Limit::Handles)));
+    let late = guest.world.meter.late();
     let mut store = Store::new(engine, guest);
     store.limiter(|guest| guest);
     store.set_hostcall_fuel(host_call);
@@ -144,51 +101,58 @@ fn new_store(engine: &wasmtime::Engine, guest: Guest, late: Arc<AtomicBool>) -> 
         if late.load(Ordering::Acquire) { Ok(UpdateDeadline::Interrupt) } else { Ok(UpdateDeadline::Continue(1)) }
     });
     store.set_fuel(fuel).map_err(host)?;
+    store.call_hook(|mut store, hook| {
+        let engine_left = store.get_fuel()?;
+        let meter = &mut store.data_mut().world.meter;
+        match hook {
+            CallHook::CallingHost | CallHook::ReturningFromWasm => meter.set_fuel_left(engine_left),
+            // Only if the host's work took some: the engine's own functions are called with the counter in a register.
+            CallHook::CallingWasm | CallHook::ReturningFromHost => {
+                let left = meter.fuel_left();
+                if left != engine_left {
+                    store.set_fuel(left)?;
+                }
+            }
+        }
+        Ok(())
+    });
     Ok(store)
 }
 
 fn run_guest(mut store: Store<Guest>, linked: &GuestPre<Guest>) -> Result<(Outcome, WorldAfter), RunError> {
-    let fuel = store.data().world.meter.limit(Limit::Fuel);
-    let mut instantiated = false;
-    let stopped = match linked.instantiate(&mut store) {
+    let called = linked.instantiate(&mut store).and_then(|instance| instance.wasi_cli_run().call_run(&mut store));
+    let stopped = match called {
+        Ok(result) => Stopped::Exited(if result.is_ok() { 0 } else { 1 }),
         Err(error) => classify(&error),
-        Ok(instance) => {
-            // What instantiation itself costs differs between platforms, so counting begins here.
-            store.set_fuel(fuel).map_err(host)?;
-            instantiated = true;
-            match instance.wasi_cli_run().call_run(&mut store) {
-                Ok(result) => Stopped::Exited(if result.is_ok() { 0 } else { 1 }),
-                Err(error) => classify(&error),
-            }
-        }
     };
-    let used = fuel.saturating_sub(store.get_fuel().unwrap_or_default());
-    finish(store.into_data(), stopped, used, instantiated)
+    let left = store.get_fuel().map_err(host)?;
+    let mut guest = store.into_data();
+    guest.world.meter.set_fuel_left(left);
+    finish(guest, stopped)
 }
 
 fn host(error: wasmtime::Error) -> RunError {
     RunError::Host(format!("{error:#}"))
 }
 
-/// Weighs how the guest stopped against what it was refused and has used, and names the state it leaves.
-fn finish(
-    mut guest: Guest,
-    stopped: Stopped,
-    instruction_fuel: u64,
-    instantiated: bool,
-) -> Result<(Outcome, WorldAfter), RunError> {
+/// Weighs how the guest stopped against what it was refused and has used, and names the state it leaves: work that has its price
+/// and its deadline as all other.
+fn finish(mut guest: Guest, stopped: Stopped) -> Result<(Outcome, WorldAfter), RunError> {
+    guest.let_go();
     let world = &mut guest.world;
-    let fuel_limit = world.meter.limit(Limit::Fuel);
-    let fuel = instruction_fuel.saturating_add(world.meter.fuel());
-    let interrupted = stopped == Stopped::Interrupted;
+    let mut interrupted = stopped == Stopped::Interrupted;
     let cut_short = matches!(stopped, Stopped::Trapped(_) | Stopped::Interrupted | Stopped::Limited(Limit::Stack));
-    let fuel_exact = instantiated && !cut_short;
+    let mut unreproducible = Vec::new();
+    if stopped == Stopped::Limited(Limit::Stack) {
+        unreproducible.push(Unreproducible::Stack);
+    }
     let mut ending = match stopped {
         Stopped::Fault(reason) => return Err(RunError::Host(reason)),
+        Stopped::State(error) => return Err(error.into()),
         Stopped::Interrupted => Ending::Limited { limit: Limit::WallTime },
         Stopped::Limited(limit) => Ending::Limited { limit },
-        // Instructions and host calls are counted apart; together they may be over the limit only when the guest is done.
-        _ if fuel > fuel_limit => Ending::Limited { limit: Limit::Fuel },
+        // The engine looks at its counter at calls and loops; what was used up after the last of them shows here.
+        _ if world.meter.fuel_left() == 0 => Ending::Limited { limit: Limit::Fuel },
         Stopped::Exited(status) => Ending::Exited { status },
         Stopped::Trapped(trap) => Ending::Trapped { trap },
     };
@@ -202,13 +166,16 @@ fn finish(
     if ending == (Ending::Exited { status: 0 }) {
         match world.commit() {
             Ok(named) => after = named,
-            Err(hutch_world::Stop::Limit(limit)) => ending = Ending::Limited { limit },
+            Err(Stop::Limit(limit)) => ending = Ending::Limited { limit },
+            Err(Stop::Late) => {
+                ending = Ending::Limited { limit: Limit::WallTime };
+                interrupted = true;
+            }
             Err(stop) => return Err(RunError::Host(stop.to_string())),
         }
     }
     after.touched = world.touched();
     let (stdout, stderr) = world.take_output();
-    let mut unreproducible = Vec::new();
     if interrupted {
         unreproducible.push(Unreproducible::WallTime);
     }
@@ -219,8 +186,8 @@ fn finish(
         ending,
         stdout,
         stderr,
-        fuel: fuel.min(fuel_limit),
-        fuel_exact,
+        fuel: world.meter.fuel(),
+        fuel_exact: !cut_short && !interrupted,
         memory_peak_bytes: world.meter.memory_peak_bytes(),
         refused: world.meter.refused().to_vec(),
         unreproducible,

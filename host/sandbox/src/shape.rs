@@ -1,18 +1,30 @@
 //! What a component may look like before it is compiled at all: bounds on its parts, checked in one pass over its bytes. A
-//! compiler's time can grow with the square of one function, so functions are bounded more tightly than the whole.
+//! compiler's time can grow with the square of one function, so large functions have a budget of their own, which says by their
+//! lengths alone, and the same everywhere, what no clock could. And a component can be made of components that are made of others:
+//! what that comes to when all of them are instantiated is counted here, where nothing of it has been made yet.
 
-use wasmparser::{Encoding, Parser, Payload};
+use wasmparser::{
+    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, ComponentType, ComponentTypeRef,
+    Encoding, Instance, Parser, Payload,
+};
 
 /// Bytes of one function's body.
-const BODY_BYTES_MAX: usize = 1024 * 1024;
+pub(crate) const BODY_BYTES_MAX: u64 = 512 * 1024;
+/// Bytes beyond which a function's body is large. The largest of CPython's has 104 KB.
+pub(crate) const LARGE_BYTES: u64 = 64 * 1024;
+/// The sum of the squares of the lengths of all large bodies. Measured, the compiler took at most 0.14 ns for each (wasmtime issue
+/// 4923), so 77 s for all of this; yosys, 69 MB of ordinary code, has two thirds of it.
+pub(crate) const LARGE_SQUARES_MAX: u64 = 1 << 39;
 /// Local variables of one function, parameters not counted.
-const LOCALS_MAX: u32 = 20_000;
+pub(crate) const LOCALS_MAX: u64 = 20_000;
 /// Functions of all modules.
-const FUNCTIONS_MAX: u64 = 200_000;
+pub(crate) const FUNCTIONS_MAX: u64 = 200_000;
 /// Modules and components, nested ones included.
-const PARTS_MAX: u64 = 2_000;
+pub(crate) const PARTS_MAX: u64 = 2_000;
 /// Modules and components within each other.
-const NESTING_MAX: usize = 8;
+pub(crate) const NESTING_MAX: u64 = 8;
+/// Component instances, core instances, resources, and functions between them, each, once all is instantiated.
+pub(crate) const INSTANTIATED_MAX: u64 = 100_000;
 
 /// What the bytes are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,39 +46,178 @@ pub(crate) enum ShapeError {
     TooMuch { what: &'static str, count: u64, max: u64 },
 }
 
-/// Says what `bytes` are, if they may be compiled.
-pub(crate) fn inspect(bytes: &[u8]) -> Result<Payloads, ShapeError> {
+/// What instantiating a component makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Made {
+    /// Instances of components, its own included.
+    pub(crate) component_instances: u64,
+    core_instances: u64,
+    /// Types of resources that it defines.
+    pub(crate) resources: u64,
+    functions: u64,
+}
+
+impl Made {
+    const ITSELF: Made = Made { component_instances: 1, core_instances: 0, resources: 0, functions: 0 };
+
+    fn add(&mut self, inner: Made) {
+        self.component_instances = self.component_instances.saturating_add(inner.component_instances);
+        self.core_instances = self.core_instances.saturating_add(inner.core_instances);
+        self.resources = self.resources.saturating_add(inner.resources);
+        self.functions = self.functions.saturating_add(inner.functions);
+    }
+}
+
+/// Says what `bytes` are and what they make, if they may be compiled.
+pub(crate) fn inspect(bytes: &[u8]) -> Result<(Payloads, Made), ShapeError> {
     let mut kind = None;
-    let (mut functions, mut parts, mut nesting) = (0u64, 0u64, 0usize);
+    let mut code = Code::default();
+    let (mut open, mut parts, mut whole) = (Vec::new(), 0u64, Made::ITSELF);
     for payload in Parser::new(0).parse_all(bytes) {
-        match payload.map_err(|error| ShapeError::Malformed(error.to_string()))? {
+        match payload.map_err(malformed)? {
             Payload::Version { encoding, .. } => {
-                kind.get_or_insert(match encoding {
+                let is = match encoding {
                     Encoding::Component => Payloads::Component,
                     Encoding::Module => Payloads::CoreModule,
-                });
+                };
+                kind.get_or_insert(is);
+                open.push(Part { made: Made::ITSELF, components: Vec::new(), is });
                 parts += 1;
-                nesting += 1;
                 at_most("the number of modules and components", parts, PARTS_MAX)?;
-                at_most("the nesting of modules and components", nesting as u64, NESTING_MAX as u64)?;
+                at_most("the nesting of modules and components", open.len() as u64, NESTING_MAX)?;
             }
-            Payload::End(_) => nesting = nesting.saturating_sub(1),
-            Payload::CodeSectionEntry(body) => {
-                functions += 1;
-                at_most("the number of functions", functions, FUNCTIONS_MAX)?;
-                at_most("the length of a function", body.range().len() as u64, BODY_BYTES_MAX as u64)?;
-                let mut locals = 0u64;
-                let groups = body.get_locals_reader().map_err(|error| ShapeError::Malformed(error.to_string()))?;
-                for group in groups {
-                    let (count, _) = group.map_err(|error| ShapeError::Malformed(error.to_string()))?;
-                    locals = locals.saturating_add(u64::from(count));
+            Payload::End(_) => {
+                let Some(ended) = open.pop() else { continue };
+                if ended.is == Payloads::Component {
+                    whole = ended.made;
+                    if let Some(outer) = open.last_mut() {
+                        outer.components.push(Some(ended.made));
+                    }
                 }
-                at_most("the number of local variables of a function", locals, u64::from(LOCALS_MAX))?;
             }
-            _ => {}
+            Payload::CodeSectionEntry(body) => code.add(&body)?,
+            other => read_section(other, &mut open)?,
         }
     }
-    kind.ok_or_else(|| ShapeError::Malformed("there are no bytes".to_owned()))
+    let kind = kind.ok_or_else(|| ShapeError::Malformed("there are no bytes".to_owned()))?;
+    Ok((kind, whole))
+}
+
+fn malformed(error: wasmparser::BinaryReaderError) -> ShapeError {
+    ShapeError::Malformed(error.to_string())
+}
+
+/// Sums over the functions of all modules.
+#[derive(Default)]
+struct Code {
+    functions: u64,
+    large_squares: u64,
+}
+
+impl Code {
+    fn add(&mut self, body: &wasmparser::FunctionBody<'_>) -> Result<(), ShapeError> {
+        self.functions += 1;
+        at_most("the number of functions", self.functions, FUNCTIONS_MAX)?;
+        let bytes = body.range().len() as u64;
+        at_most("the length of a function", bytes, BODY_BYTES_MAX)?;
+        if bytes > LARGE_BYTES {
+            self.large_squares += bytes * bytes;
+            at_most("the sum of the squares of the lengths of large functions", self.large_squares, LARGE_SQUARES_MAX)?;
+        }
+        let mut locals = 0u64;
+        for group in body.get_locals_reader().map_err(malformed)? {
+            let (count, _) = group.map_err(malformed)?;
+            locals = locals.saturating_add(u64::from(count));
+        }
+        at_most("the number of local variables of a function", locals, LOCALS_MAX)
+    }
+}
+
+/// A module or component that is being read.
+struct Part {
+    is: Payloads,
+    /// What instantiating it makes, so far.
+    made: Made,
+    /// The components that can be named in it, with what instantiating them makes; `None` for one that is only known when it runs.
+    components: Vec<Option<Made>>,
+}
+
+/// Counts what a section of a component makes, and follows what its components are called.
+fn read_section(payload: Payload<'_>, open: &mut [Part]) -> Result<(), ShapeError> {
+    let missing = || ShapeError::Malformed("a component is named that is not there".to_owned());
+    let Some((part, outer)) = open.split_last_mut() else { return Ok(()) };
+    match payload {
+        Payload::InstanceSection(section) => {
+            for instance in section {
+                if let Instance::Instantiate { .. } = instance.map_err(malformed)? {
+                    part.made.core_instances += 1;
+                }
+            }
+        }
+        Payload::ComponentInstanceSection(section) => {
+            for instance in section {
+                let ComponentInstance::Instantiate { component_index, .. } = instance.map_err(malformed)? else {
+                    continue;
+                };
+                let known = part.components.get(component_index as usize).ok_or_else(missing)?;
+                let made = known.ok_or_else(|| {
+                    ShapeError::Malformed(
+                        "it instantiates a component that it is given, which this host does not do".to_owned(),
+                    )
+                })?;
+                part.made.add(made);
+            }
+        }
+        Payload::ComponentAliasSection(section) => {
+            for alias in section {
+                match alias.map_err(malformed)? {
+                    ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
+                        part.components.push(None);
+                    }
+                    ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
+                        let of = match count {
+                            0 => Some(&*part),
+                            _ => outer.len().checked_sub(count as usize).and_then(|at| outer.get(at)),
+                        };
+                        let known = of.and_then(|of| of.components.get(index as usize)).ok_or_else(missing)?;
+                        let known = *known;
+                        part.components.push(known);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Payload::ComponentImportSection(section) => {
+            for import in section {
+                if let ComponentTypeRef::Component(_) = import.map_err(malformed)?.ty {
+                    part.components.push(None);
+                }
+            }
+        }
+        Payload::ComponentExportSection(section) => {
+            for export in section {
+                let export = export.map_err(malformed)?;
+                if export.kind == ComponentExternalKind::Component {
+                    let known = *part.components.get(export.index as usize).ok_or_else(missing)?;
+                    part.components.push(known);
+                }
+            }
+        }
+        Payload::ComponentTypeSection(section) => {
+            for ty in section {
+                if let ComponentType::Resource { .. } = ty.map_err(malformed)? {
+                    part.made.resources += 1;
+                }
+            }
+        }
+        Payload::ComponentCanonicalSection(section) => part.made.functions += u64::from(section.count()),
+        _ => return Ok(()),
+    }
+    let Made { component_instances, core_instances, resources, functions } = part.made;
+    at_most("the number of component instances", component_instances, INSTANTIATED_MAX)?;
+    at_most("the number of core instances", core_instances, INSTANTIATED_MAX)?;
+    at_most("the number of resource types", resources, INSTANTIATED_MAX)?;
+    at_most("the number of functions between components", functions, INSTANTIATED_MAX)
 }
 
 fn at_most(what: &'static str, count: u64, max: u64) -> Result<(), ShapeError> {
@@ -79,8 +230,8 @@ mod tests {
 
     #[test]
     fn kinds_are_told_by_their_bytes() {
-        assert!(matches!(inspect(&wat::parse_str("(component)").unwrap()), Ok(Payloads::Component)));
-        assert!(matches!(inspect(&wat::parse_str("(module)").unwrap()), Ok(Payloads::CoreModule)));
+        assert!(matches!(inspect(&wat::parse_str("(component)").unwrap()), Ok((Payloads::Component, Made::ITSELF))));
+        assert!(matches!(inspect(&wat::parse_str("(module)").unwrap()), Ok((Payloads::CoreModule, _))));
         for bad in [&b""[..], b"\0asm", b"\x7fELF\x02\x01\x01\0", b"(component)", b"\0asm\x0e\0\x01\0"] {
             assert!(matches!(inspect(bad), Err(ShapeError::Malformed(_))), "{bad:?} was taken");
         }
@@ -88,23 +239,80 @@ mod tests {
 
     #[test]
     fn each_bound_bites_just_beyond_it() {
-        let locals = |count: u32| format!("(module (func (local {})))", "i32 ".repeat(count as usize));
-        let body = |bytes: usize| format!("(module (func {}))", "nop ".repeat(bytes));
+        let locals = |count: u64| format!("(module (func (local {})))", "i32 ".repeat(count as usize));
+        let body = |bytes: u64| format!("(func {})", "nop ".repeat(bytes as usize - 2));
+        let bodies = |bytes: u64, count: u64| format!("(module {})", body(bytes).repeat(count as usize));
         let modules = |count: u64| format!("(component {})", "(core module)".repeat(count as usize));
-        let nested = |depth: usize| "(component ".repeat(depth) + &")".repeat(depth);
+        let nested = |depth: u64| "(component ".repeat(depth as usize) + &")".repeat(depth as usize);
         let functions = |count: u64| format!("(module {})", "(func)".repeat(count as usize));
+        let instances =
+            |count: u64| format!("(component (component $c) {})", "(instance (instantiate $c))".repeat(count as usize));
+        let resources = |count: u64| format!("(component {})", "(type (resource (rep i32)))".repeat(count as usize));
+        // Of 128 KiB each: 2^34.
+        let large = LARGE_SQUARES_MAX >> 34;
         let cases = [
             (locals(LOCALS_MAX), locals(LOCALS_MAX + 1)),
-            (body(BODY_BYTES_MAX - 2), body(BODY_BYTES_MAX)),
+            (bodies(BODY_BYTES_MAX, 1), bodies(BODY_BYTES_MAX + 1, 1)),
+            (bodies(128 * 1024, large), bodies(128 * 1024, large + 1)),
             (modules(PARTS_MAX - 1), modules(PARTS_MAX)),
             (nested(NESTING_MAX), nested(NESTING_MAX + 1)),
             (functions(FUNCTIONS_MAX), functions(FUNCTIONS_MAX + 1)),
+            (instances(INSTANTIATED_MAX - 1), instances(INSTANTIATED_MAX)),
+            (resources(INSTANTIATED_MAX), resources(INSTANTIATED_MAX + 1)),
         ];
         for (fits, exceeds) in cases {
             let fits = inspect(&wat::parse_str(&fits).unwrap());
             assert!(fits.is_ok(), "{fits:?}");
             let exceeds = inspect(&wat::parse_str(&exceeds).unwrap());
             assert!(matches!(exceeds, Err(ShapeError::TooMuch { .. })), "{exceeds:?}");
+        }
+        // What is not large may be much.
+        assert!(inspect(&wat::parse_str(bodies(LARGE_BYTES, 3 * large)).unwrap()).is_ok());
+    }
+
+    #[test]
+    fn components_in_components_are_counted_as_often_as_they_are_instantiated() {
+        let inner = "(component $a (type (resource (rep i32))) (core module $m) (core instance (instantiate $m)))";
+        let twice = |name: &str, of: &str| {
+            format!("(component ${name} (instance (instantiate ${of})) (instance (instantiate ${of})))")
+        };
+        let text = format!("(component {inner} {} {} (instance (instantiate $c)))", twice("b", "a"), twice("c", "b"));
+        let (_, made) = inspect(&wat::parse_str(&text).unwrap()).unwrap();
+        assert_eq!((made.component_instances, made.resources, made.core_instances), (1 + 1 + 2 + 4, 4, 4));
+        // Reached by another name: exported, or taken from further out.
+        let text = format!(
+            "(component {inner} (export $again \"again\" (component $a)) (instance (instantiate $again))
+               (component $b (component $c (instance (instantiate $a))) (instance (instantiate $c)))
+               (instance (instantiate $b)))"
+        );
+        let (_, made) = inspect(&wat::parse_str(&text).unwrap()).unwrap();
+        assert_eq!((made.component_instances, made.resources), (1 + 1 + 3, 2));
+        // What can't be counted is not taken.
+        for text in [
+            "(component (import \"c\" (component $c)) (instance (instantiate $c)))",
+            "(component (import \"i\" (instance $i (export \"c\" (component)))) (alias export $i \"c\" (component $c)) (instance (instantiate $c)))",
+        ] {
+            let error = inspect(&wat::parse_str(text).unwrap());
+            assert!(matches!(&error, Err(ShapeError::Malformed(why)) if why.contains("is given")), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_tree_of_instances_in_a_few_bytes_is_refused() {
+        let level = |at: u32, below: &str| {
+            format!("(component $c{at} {})", format!("(instance (instantiate {below}))").repeat(16))
+        };
+        for innermost in ["", "(type (resource (rep i32)))"] {
+            let mut text = format!("(component $c0 {innermost})");
+            for at in 1..=6 {
+                text += &level(at, &format!("$c{}", at - 1));
+            }
+            let bytes = wat::parse_str(format!("(component {text} (instance (instantiate $c6)))")).unwrap();
+            assert!(bytes.len() < 2_000, "{} bytes, names included", bytes.len());
+            assert!(matches!(
+                inspect(&bytes),
+                Err(ShapeError::TooMuch { what: "the number of component instances", .. })
+            ));
         }
     }
 }

@@ -9,12 +9,24 @@ mod common;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use common::{change, no_objects, place, put, sqlite, state, text, volume};
+use common::{change, no_objects, place, put, record, sqlite, state, text, volume};
 use hutch_model::digest::Kind;
+use hutch_model::ledger::EntryKind;
 use hutch_model::snapshot::Objects;
-use hutch_store::plain::{Bounds, Plain, Times, Touch, import_folder};
-use hutch_store::{IfMissing, SqliteStore, Store};
-use std::time::Instant;
+use hutch_model::snapshot::{Name, Touched, TouchedName};
+use hutch_store::plain::{Bounds, Plain, Times, import_folder};
+use hutch_store::{Opening, SqliteStore, Store};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+fn plain(store: &SqliteStore) -> Plain {
+    Plain::open(store.dir(), Arc::new(store.clone()), Duration::from_secs(10)).unwrap()
+}
+
+/// One name that was looked up in a folder that was listed.
+fn touched(name: &str) -> Touched {
+    Touched { listed: true, names: vec![TouchedName { name: Name::new(name).unwrap(), below: None }] }
+}
 
 fn median(what: &str, times: usize, mut job: impl FnMut()) {
     let mut samples: Vec<f64> = (0..times)
@@ -33,7 +45,7 @@ fn small(folder: &std::path::Path) {
     median("make a new store", 1, || drop(sqlite(&home)));
     let todos = |at: u64| format!("{{\"todos\":[{}]}}", "{\"id\":\"td_0001\"},".repeat(20) + &at.to_string());
     put(&sqlite(&home), &[("todos.json", &todos(0))]);
-    let open = || SqliteStore::open(&place(&home), IfMissing::Fail).unwrap();
+    let open = || SqliteStore::open(&place(&home), &Opening::default()).unwrap();
     median("open", 200, || drop(open()));
     median("open and read the head", 200, || drop(open().head()));
     let store = open();
@@ -46,7 +58,7 @@ fn small(folder: &std::path::Path) {
         at += 1;
         put(&store, &[("todos.json", &todos(at))]);
     });
-    let plain = Plain::open(&store).unwrap();
+    let plain = plain(&store);
     plain.update().unwrap();
     median("commit the same and update the directory", 200, || {
         at += 1;
@@ -56,13 +68,13 @@ fn small(folder: &std::path::Path) {
     median("update with nothing to do", 200, || drop(plain.update().unwrap()));
     let volume_name = "state".parse().unwrap();
     median("check one touched path", 200, || {
-        assert!(plain.check(&volume_name, [Touch::Path("todos.json"), Touch::Folder("")]).unwrap().is_empty());
+        assert!(plain.check(&volume_name, &touched("todos.json")).unwrap().is_none());
     });
     let (tree, objects) = (state(&store).unwrap(), store.objects());
     median("read one folder", 200, || drop(objects.get(Kind::Tree, &tree).unwrap()));
     median("read one small file", 200, || drop(text(&*objects, &tree, "todos.json")));
     drop((plain, objects, store));
-    let log = std::fs::metadata(place(&home).folder().join("hutch.db-wal")).unwrap().len();
+    let log = std::fs::metadata(place(&home).path().join("hutch.db-wal")).unwrap().len();
     median(&format!("open after {} entries, log of {} KiB", at + 201, log / 1024), 200, || drop(open()));
 }
 
@@ -86,15 +98,16 @@ fn large(folder: &std::path::Path) {
     });
     let imported = imported.unwrap();
     median("commit it", 1, || drop(store.commit(&change(None, imported.tree()), &imported, &[]).unwrap()));
-    let plain = Plain::open(&store).unwrap();
+    let plain = plain(&store);
     median("write the directory", 1, || drop(plain.update().unwrap()));
     let name = "state".parse().unwrap();
-    median("open", 50, || drop(SqliteStore::open(&place(&home), IfMissing::Fail).unwrap()));
+    median("open", 50, || drop(SqliteStore::open(&place(&home), &Opening::default()).unwrap()));
     median("check one path and its folder", 50, || {
-        let touched = [Touch::Path("007/001750.txt"), Touch::Folder("007")];
-        assert!(plain.check(&name, touched).unwrap().is_empty());
+        let inside = TouchedName { name: Name::new("007").unwrap(), below: Some(touched("001750.txt")) };
+        let touched = Touched { listed: false, names: vec![inside] };
+        assert!(plain.check(&name, &touched).unwrap().is_none());
     });
-    median("look through all of it", 5, || assert!(plain.status(&name, &bounds).unwrap().is_empty()));
+    median("look through all of it", 5, || assert!(plain.status(&name, &bounds).unwrap().0.is_empty()));
     let stored = store.objects();
     median("commit a change of one file and update", 50, || {
         let before = state(&store).unwrap();
@@ -105,7 +118,9 @@ fn large(folder: &std::path::Path) {
     median("stats", 3, || assert!(store.stats().unwrap().objects > 0));
     median("check the store", 1, || assert!(store.check().unwrap().is_empty()));
     let retention = hutch_store::Retention { keep_last: 10, newer_than: None };
-    median("collect", 1, || assert!(store.collect(&retention).unwrap().retained_from > 1));
+    median("collect", 1, || {
+        assert!(store.collect(&retention, &record(EntryKind::Collect, 1)).unwrap().0.retained_from > 1)
+    });
 }
 
 /// The volume with one more file in its root, without reading the rest.

@@ -6,8 +6,7 @@
 
 use crate::error::StoreError;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::snapshot::{Node, Objects, Totals, Tree, decode_list, empty_tree, list_levels};
-use std::path::Path;
+use hutch_model::snapshot::{Lack, Node, Objects, Totals, Tree, decode_list, empty_tree, list_levels};
 
 /// Where objects are kept.
 pub(crate) trait Shelf {
@@ -21,7 +20,7 @@ pub(crate) trait Shelf {
     fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError>;
 
     /// Where the shelf is, for messages.
-    fn path(&self) -> &Path;
+    fn at(&self) -> String;
 }
 
 /// What is still to be looked at.
@@ -49,10 +48,11 @@ pub(crate) fn absorb(
         if digest == empty_tree() || shelf.holds(&digest)? {
             continue;
         }
-        let bytes = source.get(kind, &digest).map_err(|error| match root == Some(digest) {
-            true => StoreError::Missing { path: shelf.path().to_owned(), what: format!("state {digest}") },
-            false => StoreError::object(shelf.path(), &error),
-        })?;
+        let bytes =
+            source.get(kind, &digest).map_err(|error| match root == Some(digest) && error.lack == Lack::Missing {
+                true => StoreError::Missing { at: shelf.at(), what: format!("state {digest}") },
+                false => StoreError::object(shelf.at(), &error),
+            })?;
         root = None;
         let wrong = |reason: &str| StoreError::Record(format!("{kind:?} {digest} {reason}"));
         if Digest::of(kind, &bytes) != digest {

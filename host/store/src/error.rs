@@ -1,15 +1,21 @@
-//! What can go wrong with a store, each with the path it went wrong at and the host's code for it.
+//! What can go wrong with a store, each with the place it went wrong at and the host's code for it. Names no engine: a place is a
+//! path or an address as text, and what a system said is an error of any kind.
 
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
-use hutch_model::ledger::{ChainError, EntryError, NotCanonical};
+use hutch_model::ledger::{ChainError, Contradiction, EntryError, NotCanonical};
 use hutch_model::limits::Limit;
-use hutch_model::snapshot::ObjectError;
+use hutch_model::snapshot::{Lack, ObjectError};
+use std::error::Error;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+/// What a system said.
+type Source = Box<dyn Error + Send + Sync>;
 
 /// A store could not do what was asked; unless the variant says otherwise, nothing was changed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The state is not the one that the record starts from.
     #[error("volume {volume} has changed: expected state {}, found {}", shown(.expected), shown(.found))]
@@ -21,85 +27,108 @@ pub enum StoreError {
         /// What is there.
         found: Option<Digest>,
     },
+    /// What was being read from a real folder was changed meanwhile.
+    #[error("{at}: was changed by another program while it was in use")]
+    Changed {
+        /// The path.
+        at: String,
+    },
     /// Another process held the store for longer than a command waits.
-    #[error("{}: another process kept it locked for too long", .path.display())]
+    #[error("{at}: another process kept it locked for too long")]
     Busy {
-        /// The database.
-        path: PathBuf,
+        /// The store.
+        at: String,
     },
     /// What is stored is not what was written.
-    #[error("{}: {what} is damaged: {reason}", .path.display())]
+    #[error("{at}: {what} is damaged: {reason}")]
     Damaged {
-        /// The database.
-        path: PathBuf,
+        /// The store.
+        at: String,
         /// Which part of it: an object, an entry, a table.
         what: String,
         /// How it shows.
         reason: String,
     },
+    /// A store was here and is not any more, or not as far as it was.
+    #[error("{at}: {reason}")]
+    Lost {
+        /// The store.
+        at: String,
+        /// What is missing, and what a person can do.
+        reason: String,
+    },
     /// A newer version wrote it.
-    #[error("{}: {what}, and this version knows {known}", .path.display())]
+    #[error("{at}: {what}, and this version knows {known}")]
     TooNew {
-        /// The database.
-        path: PathBuf,
+        /// The store.
+        at: String,
         /// What was found.
         what: String,
         /// What this version can read.
         known: String,
     },
     /// What was named is not there, or is not kept any more.
-    #[error("{}: there is no {what}", .path.display())]
+    #[error("{at}: there is no {what}")]
     Missing {
         /// Where it was looked for.
-        path: PathBuf,
+        at: String,
         /// What.
         what: String,
     },
     /// The system refused access.
-    #[error("{}: may not {action}: {source}", .path.display())]
+    #[error("{at}: may not {action}: {source}")]
     Denied {
         /// The file or folder.
-        path: PathBuf,
+        at: String,
         /// What was tried.
         action: &'static str,
         /// What the system said.
-        source: io::Error,
+        source: Source,
     },
     /// A folder holds something that no state can hold, or must not.
-    #[error("{}: {reason}", .path.display())]
+    #[error("{at}: {reason}")]
     Refused {
         /// The file, link or folder.
-        path: PathBuf,
+        at: String,
         /// Why.
         reason: String,
     },
+    /// A folder that was to be empty is not.
+    #[error("{at}: the folder is not empty")]
+    Occupied {
+        /// The folder.
+        at: String,
+    },
     /// A folder holds more than it may.
-    #[error("{}: more than {allowed} ({})", .path.display(), .limit.name())]
+    #[error("{at}: more than {allowed} ({})", .limit.name())]
     Limited {
         /// Where the limit was passed.
-        path: PathBuf,
+        at: String,
         /// Which.
         limit: Limit,
         /// Its value.
         allowed: u64,
     },
     /// The system failed.
-    #[error("{}: can't {action}: {source}", .path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
+    #[error("{at}: can't {action}: {source}")]
+    Failed {
+        /// The file, folder or store.
+        at: String,
         /// What was tried.
         action: &'static str,
         /// What the system said.
-        source: io::Error,
+        source: Source,
     },
-    /// The database engine failed.
-    #[error("{}: {source}", .path.display())]
-    Database {
-        /// The database.
-        path: PathBuf,
-        /// What it said.
-        source: rusqlite::Error,
+    /// The system failed while an entry was made durable, and again when that was to be taken back: the next one to open the store
+    /// finds the entry, or does not.
+    #[error("{at}: can't say whether entry {sequence} is kept: {source}")]
+    Uncertain {
+        /// The store.
+        at: String,
+        /// The entry's place.
+        sequence: u64,
+        /// What the system said.
+        source: Source,
     },
     /// The caller's record contradicts itself or the objects that come with it.
     #[error("the record can't be stored: {0}")]
@@ -110,85 +139,82 @@ fn shown(state: &Option<Digest>) -> String {
     state.map_or_else(|| "none".to_owned(), |digest| digest.to_string())
 }
 
+/// A path as a place.
+pub(crate) fn at(path: &Path) -> String {
+    path.display().to_string()
+}
+
 impl StoreError {
     /// The host's code.
     pub fn code(&self) -> ErrorCode {
         match self {
-            StoreError::Conflict { .. } => ErrorCode::Conflict,
+            StoreError::Conflict { .. } | StoreError::Changed { .. } => ErrorCode::Conflict,
             StoreError::Busy { .. } => ErrorCode::InstanceBusy,
-            StoreError::Damaged { .. } => ErrorCode::StoreDamaged,
+            StoreError::Occupied { .. } => ErrorCode::AlreadyExists,
+            StoreError::Damaged { .. } | StoreError::Lost { .. } => ErrorCode::StoreDamaged,
             StoreError::TooNew { .. } => ErrorCode::StoreTooNew,
             StoreError::Missing { .. } => ErrorCode::NotFound,
             StoreError::Denied { .. } | StoreError::Refused { .. } => ErrorCode::PermissionDenied,
             StoreError::Limited { limit, .. } => limit.info().code,
-            StoreError::Io { .. } | StoreError::Database { .. } | StoreError::Record(_) => ErrorCode::HostFault,
+            StoreError::Uncertain { .. } => ErrorCode::CommitUncertain,
+            StoreError::Failed { .. } | StoreError::Record(_) => ErrorCode::HostFault,
         }
     }
 
-    pub(crate) fn io(path: impl Into<PathBuf>, action: &'static str, source: io::Error) -> StoreError {
-        let path = path.into();
-        match source.kind() {
+    pub(crate) fn io(path: impl AsRef<Path>, action: &'static str, source: io::Error) -> StoreError {
+        let (at, kind) = (at(path.as_ref()), source.kind());
+        let source = Box::new(source);
+        match kind {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                StoreError::Denied { path, action, source }
+                StoreError::Denied { at, action, source }
             }
-            _ => StoreError::Io { path, action, source },
+            _ => StoreError::Failed { at, action, source },
         }
     }
 
-    pub(crate) fn object(path: &Path, error: &ObjectError) -> StoreError {
-        let what = format!("{:?} {}", error.kind, error.digest).to_lowercase();
-        StoreError::Damaged { path: path.to_owned(), what, reason: error.reason.clone() }
+    /// What it means that an object of the store `at` can't be had.
+    pub fn object(at: impl Into<String>, error: &ObjectError) -> StoreError {
+        let (at, what) = (at.into(), format!("{:?} {}", error.kind, error.digest).to_lowercase());
+        match &error.lack {
+            Lack::Missing | Lack::Damaged(_) => StoreError::Damaged { at, what, reason: error.lack.to_string() },
+            Lack::Changed(path) => StoreError::Changed { at: path.clone() },
+            Lack::Unreadable(reason) => {
+                StoreError::Failed { at, action: "read an object", source: format!("{what}: {reason}").into() }
+            }
+        }
     }
 
-    pub(crate) fn entry(path: &Path, error: &EntryError) -> StoreError {
-        let path = path.to_owned();
+    pub(crate) fn entry(at: &str, error: &EntryError) -> StoreError {
+        let at = at.to_owned();
         match error {
             EntryError::Unknown { sequence, reason } => StoreError::TooNew {
-                path,
+                at,
                 what: format!("entry {sequence} says something new ({reason})"),
                 known: "less".to_owned(),
             },
             EntryError::Altered { sequence } | EntryError::Malformed { sequence, .. } => {
-                StoreError::Damaged { path, what: format!("entry {sequence}"), reason: error.to_string() }
+                StoreError::Damaged { at, what: format!("entry {sequence}"), reason: error.to_string() }
             }
         }
     }
 
-    pub(crate) fn chain(path: &Path, error: &ChainError) -> StoreError {
+    pub(crate) fn chain(at: &str, error: &ChainError) -> StoreError {
         let what = format!("entry {}", error.sequence());
-        StoreError::Damaged { path: path.to_owned(), what, reason: error.to_string() }
-    }
-
-    pub(crate) fn database(path: &Path, source: rusqlite::Error) -> StoreError {
-        use rusqlite::ErrorCode as Code;
-        let path = path.to_owned();
-        let denied = |kind| io::Error::new(kind, source.to_string());
-        match source.sqlite_error_code() {
-            Some(Code::DatabaseBusy | Code::DatabaseLocked) => StoreError::Busy { path },
-            Some(Code::DatabaseCorrupt | Code::NotADatabase) => {
-                StoreError::Damaged { path, what: "the database".to_owned(), reason: source.to_string() }
-            }
-            Some(
-                Code::ReadOnly | Code::PermissionDenied | Code::CannotOpen | Code::AuthorizationForStatementDenied,
-            ) => {
-                let source = denied(io::ErrorKind::PermissionDenied);
-                StoreError::Denied { path, action: "write the database", source }
-            }
-            _ => match source {
-                // A value of another type than the schema's: somebody else wrote it.
-                rusqlite::Error::InvalidColumnType(..)
-                | rusqlite::Error::FromSqlConversionFailure(..)
-                | rusqlite::Error::IntegralValueOutOfRange(..) => {
-                    StoreError::Damaged { path, what: "a table".to_owned(), reason: source.to_string() }
-                }
-                source => StoreError::Database { path, source },
-            },
-        }
+        StoreError::Damaged { at: at.to_owned(), what, reason: error.to_string() }
     }
 }
 
 impl From<NotCanonical> for StoreError {
     fn from(error: NotCanonical) -> StoreError {
         StoreError::Record(error.to_string())
+    }
+}
+
+impl From<Contradiction> for StoreError {
+    fn from(contradiction: Contradiction) -> StoreError {
+        match contradiction {
+            Contradiction::Volume { volume, expected, found } => StoreError::Conflict { volume, expected, found },
+            Contradiction::Intent { .. } => StoreError::Record(contradiction.to_string()),
+        }
     }
 }

@@ -1,8 +1,9 @@
-//! Everything durable: the volumes and the ledger of an instance behind one small trait, and the plain directories in which
-//! people see the volumes. Knows no guest, no engine and no package.
+//! Everything durable: the volumes and the ledger of an instance behind one door, and the plain directories in which people see the
+//! volumes. Knows no guest, no engine and no package.
 //!
-//! - [`Store`] says what is promised; [`SqliteStore`] and [`MemoryStore`] keep it.
-//! - [`Place`] says where an instance lies; [`plain`] brings its directories up to date and notices what others changed
+//! - [`Store`] says what is promised; [`SqliteStore`] and [`MemoryStore`] keep it, the latter also over another store, for
+//!   previews.
+//! - [`InstanceDir`] says where an instance lies; [`plain`] brings its directories up to date and notices what others changed
 //!   there.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
@@ -15,10 +16,10 @@ mod common;
 
 mod absorb;
 mod error;
-mod fold;
+mod instance_dir;
+mod mark;
 mod memory;
 mod names;
-mod place;
 pub mod plain;
 mod reach;
 mod retention;
@@ -27,8 +28,8 @@ mod store;
 mod transition;
 
 pub use error::StoreError;
+pub use instance_dir::{InstanceDir, InstanceLock};
 pub use memory::MemoryStore;
 pub use names::{InstanceName, StoreNameError, VolumeName};
-pub use place::Place;
-pub use sqlite::{IfMissing, SqliteStore};
-pub use store::{Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, State, Stats, Store};
+pub use sqlite::{IfMissing, Opening, SqliteStore};
+pub use store::{Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction};

@@ -1,46 +1,65 @@
-//! A store that lasts as long as its process: for tests, for throw-away states, and for embedders that keep state
-//! themselves.
+//! A store that lasts as long as its process: for tests, for throw-away states, for embedders that keep state themselves, and, over
+//! another store, for previews. Over another one, it shows what that one would be, and changes nothing of it.
 
 use crate::absorb::{Shelf, absorb};
 use crate::error::StoreError;
 use crate::reach::{Source, reach};
-use crate::store::{Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, State, Stats, Store};
-use crate::transition::transitions;
+use crate::store::{Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction};
+use crate::transition::Advance;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{Chain, Entry, Record, Sealed, SecretKey, verify_chain};
-use hutch_model::snapshot::{ObjectError, Objects, Tree};
+use hutch_model::ledger::{CollectRecord, Record, Sealed, SecretKey, Standing, verify_chain};
+use hutch_model::snapshot::{Layered, ObjectError, Objects, Tree};
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`Store`] in memory. Clones are the same store.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct MemoryStore {
-    key: SecretKey,
+    below: Below,
     contents: Arc<Mutex<Contents>>,
     /// Apart from the rest, and locked only for one look-up at a time while a commit goes on: the objects that are
     /// committed may be read from this very store.
     objects: Arc<Mutex<Shelved>>,
 }
 
-#[derive(Clone, Debug, Default)]
+/// What a store in memory begins with.
+#[derive(Clone)]
+enum Below {
+    Nothing(SecretKey),
+    Store(Arc<dyn Store>),
+}
+
+#[derive(Default)]
 struct Contents {
     streams: HashMap<Digest, Arc<[u8]>>,
     entries: Vec<(Instant, Sealed)>,
-    state: State,
-    retained_from: u64,
+    /// Where the entries here lead; none before the first.
+    head: Option<Head>,
+    /// The state from each of the entries here on.
+    states: Vec<State>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 struct Shelved(HashMap<Digest, (Kind, Arc<[u8]>)>);
 
 const HERE: &str = "memory";
 
+impl std::fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MemoryStore")
+    }
+}
+
 impl MemoryStore {
     /// An empty store whose ledger hashes secrets under `key`.
     pub fn new(key: SecretKey) -> MemoryStore {
-        MemoryStore { key, contents: Arc::default(), objects: Arc::default() }
+        MemoryStore { below: Below::Nothing(key), contents: Arc::default(), objects: Arc::default() }
+    }
+
+    /// A store that begins as `below` and never changes it.
+    pub fn over(below: Arc<dyn Store>) -> MemoryStore {
+        MemoryStore { below: Below::Store(below), contents: Arc::default(), objects: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
@@ -50,6 +69,54 @@ impl MemoryStore {
 
     fn shelved(&self) -> MutexGuard<'_, Shelved> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn head_of(&self, contents: &Contents) -> Result<Head, StoreError> {
+        match (&contents.head, &self.below) {
+            (Some(head), _) => Ok(head.clone()),
+            (None, Below::Store(below)) => below.head(),
+            (None, Below::Nothing(_)) => Ok(Head::default()),
+        }
+    }
+
+    fn below(&self) -> Option<&dyn Store> {
+        match &self.below {
+            Below::Store(below) => Some(&**below),
+            Below::Nothing(_) => None,
+        }
+    }
+
+    /// Appends a record whose objects are all here or in `new`.
+    fn append(&self, contents: &mut Contents, record: &Record, advance: Advance, new: Shelved) -> Sealed {
+        self.shelved().0.extend(new.0);
+        contents.states.push(advance.head.state.clone());
+        contents.head = Some(advance.head);
+        contents.entries.push((record.at, advance.sealed.clone()));
+        advance.sealed
+    }
+
+    fn collect_here(
+        &self,
+        contents: &Contents,
+        retention: &Retention,
+    ) -> Result<(Collected, HashSet<Digest>, HashSet<Digest>), StoreError> {
+        let head = self.head_of(contents)?;
+        let entries = contents.entries.iter().map(|(at, entry)| (entry.sequence, *at));
+        let from = crate::retention::retained_from(retention, entries).max(head.retained_from);
+        let shelved = self.shelved();
+        let (roots, streams) = contents.roots(&shelved, &head, from)?;
+        let mut live = HashSet::new();
+        for root in roots {
+            reach(&*shelved, root, &mut live).map_err(|error| StoreError::object(HERE, &error))?;
+        }
+        let mut collected = Collected { retained_from: from, ..Collected::default() };
+        let dead = shelved.0.iter().filter(|(digest, _)| !live.contains(*digest)).map(|(_, (_, bytes))| bytes);
+        let unread = contents.streams.iter().filter(|(digest, _)| !streams.contains(*digest)).map(|(_, bytes)| bytes);
+        for bytes in dead.chain(unread) {
+            collected.objects += 1;
+            collected.bytes += bytes.len() as u64;
+        }
+        Ok((collected, live, streams))
     }
 }
 
@@ -67,15 +134,15 @@ impl Shelf for Shelved {
         Ok(())
     }
 
-    fn path(&self) -> &Path {
-        Path::new(HERE)
+    fn at(&self) -> String {
+        HERE.to_owned()
     }
 }
 
 impl Source for Shelved {
     fn bytes(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
         let found = self.0.get(digest).map(|(_, bytes)| Arc::clone(bytes));
-        found.ok_or_else(|| ObjectError { digest: *digest, kind, reason: "is missing".to_owned() })
+        found.ok_or(ObjectError::missing(kind, *digest))
     }
 
     fn exists(&self, digest: &Digest) -> bool {
@@ -83,52 +150,49 @@ impl Source for Shelved {
     }
 }
 
-impl Objects for MemoryStore {
+/// The objects of a store in memory alone, without what is below it.
+struct Held(Arc<Mutex<Shelved>>);
+
+impl Objects for Held {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
-        self.shelved().bytes(kind, digest)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes(kind, digest)
     }
 }
 
-/// New objects beside those there are, so that a failed commit leaves nothing.
-struct Overlay<'a> {
-    below: &'a MemoryStore,
+/// New objects beside those there are, so that a transaction that is dropped leaves nothing.
+struct Beside<'a> {
+    store: &'a MemoryStore,
+    objects: Arc<dyn Objects>,
     new: Shelved,
 }
 
-impl Shelf for Overlay<'_> {
+impl Shelf for Beside<'_> {
     fn holds(&mut self, digest: &Digest) -> Result<bool, StoreError> {
-        Ok(self.new.holds(digest)? || self.below.shelved().exists(digest))
+        Ok(self.new.holds(digest)? || self.store.shelved().exists(digest))
     }
 
     fn tree(&mut self, digest: &Digest) -> Option<Tree> {
-        self.below.shelved().tree(digest)
+        let bytes = self.objects.get(Kind::Tree, digest).ok()?;
+        Tree::decode(&bytes).ok()
     }
 
     fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
         self.new.put(kind, digest, bytes)
     }
 
-    fn path(&self) -> &Path {
-        Path::new(HERE)
+    fn at(&self) -> String {
+        self.store.at()
     }
 }
 
 impl Contents {
-    fn head(&self) -> Head {
-        let last = self.entries.last().map(|(_, entry)| entry.pin());
-        Head {
-            last: last.unwrap_or_else(|| Chain::default().head()),
-            state: self.state.clone(),
-            retained_from: self.retained_from.max(1),
-        }
-    }
-
-    fn roots(&self, objects: &Shelved, from: u64) -> Result<(Vec<Digest>, HashSet<Digest>), StoreError> {
-        let mut roots: Vec<Digest> = self.state.values().copied().collect();
+    /// What must stay, of the states and of the streams.
+    fn roots(&self, objects: &Shelved, head: &Head, from: u64) -> Result<(Vec<Digest>, HashSet<Digest>), StoreError> {
+        let mut roots: Vec<Digest> = head.state.values().copied().collect();
         let mut streams = HashSet::new();
         for (_, sealed) in &self.entries {
             if sealed.sequence >= from {
-                let record = sealed.open().map_err(|error| StoreError::entry(Path::new(HERE), &error))?.record;
+                let record = sealed.open().map_err(|error| StoreError::entry(HERE, &error))?.record;
                 let states = crate::retention::states(&record);
                 let here = |state: &Digest| objects.0.contains_key(state);
                 roots.extend(states.filter(|(state, must)| *must || here(state)).map(|(state, _)| state));
@@ -137,132 +201,234 @@ impl Contents {
         }
         Ok((roots, streams))
     }
+}
 
-    fn collect(&mut self, shelved: &mut Shelved, retention: &Retention) -> Result<Collected, StoreError> {
-        let entries = self.entries.iter().map(|(at, entry)| (entry.sequence, *at));
-        let from = crate::retention::retained_from(retention, entries).max(self.retained_from);
-        let (roots, streams) = self.roots(shelved, from)?;
-        let mut live = HashSet::new();
-        for root in roots {
-            reach(&*shelved, root, &mut live).map_err(|error| StoreError::object(Path::new(HERE), &error))?;
-        }
-        let mut collected = Collected { retained_from: from, ..Collected::default() };
-        let mut count = |kept: bool, bytes: &Arc<[u8]>| {
-            collected.objects += u64::from(!kept);
-            collected.bytes += if kept { 0 } else { bytes.len() as u64 };
-            kept
-        };
-        shelved.0.retain(|digest, (_, bytes)| count(live.contains(digest), bytes));
-        self.streams.retain(|digest, bytes| count(streams.contains(digest), bytes));
-        self.retained_from = from;
-        Ok(collected)
+/// A record that is about to be appended. Nobody else can append one meanwhile.
+struct Pending<'s> {
+    store: &'s MemoryStore,
+    contents: MutexGuard<'s, Contents>,
+    record: Record,
+    advance: Advance,
+    new: Shelved,
+    streams: Vec<(Digest, Arc<[u8]>)>,
+}
+
+impl Transaction for Pending<'_> {
+    fn entry(&self) -> &Sealed {
+        &self.advance.sealed
+    }
+
+    fn commit(self: Box<Self>) -> Result<Sealed, StoreError> {
+        let Pending { store, mut contents, record, advance, new, streams } = *self;
+        contents.streams.extend(streams);
+        Ok(store.append(&mut contents, &record, advance, new))
     }
 }
 
 impl Store for MemoryStore {
+    fn at(&self) -> String {
+        self.below().map_or_else(|| HERE.to_owned(), |below| below.at())
+    }
+
     fn head(&self) -> Result<Head, StoreError> {
-        Ok(self.lock().head())
+        self.head_of(&self.lock())
+    }
+
+    fn state_at(&self, sequence: u64) -> Result<State, StoreError> {
+        if sequence == 0 {
+            return Ok(State::new());
+        }
+        let contents = self.lock();
+        let here = contents.entries.iter().position(|(_, entry)| entry.sequence == sequence);
+        match (here.and_then(|at| contents.states.get(at)), self.below()) {
+            (Some(state), _) => Ok(state.clone()),
+            (None, Some(below)) => below.state_at(sequence),
+            (None, None) => Err(StoreError::Missing { at: self.at(), what: format!("entry {sequence}") }),
+        }
+    }
+
+    fn last_change(&self, sequence: u64) -> Result<Option<u64>, StoreError> {
+        {
+            let contents = self.lock();
+            for (at, (_, sealed)) in contents.entries.iter().enumerate().rev() {
+                let before = match (at.checked_sub(1).and_then(|at| contents.states.get(at)), self.below()) {
+                    (Some(state), _) => state.clone(),
+                    (None, Some(below)) => below.state_at(sealed.sequence - 1)?,
+                    (None, None) => State::new(),
+                };
+                if sealed.sequence <= sequence && contents.states.get(at) != Some(&before) {
+                    return Ok(Some(sealed.sequence));
+                }
+            }
+        }
+        self.below().map_or(Ok(None), |below| below.last_change(sequence))
     }
 
     fn objects(&self) -> Arc<dyn Objects> {
-        Arc::new(self.clone())
+        let here: Arc<dyn Objects> = Arc::new(Held(Arc::clone(&self.objects)));
+        match self.below() {
+            Some(below) => Arc::new(Layered(vec![here, below.objects()])),
+            None => here,
+        }
     }
 
-    fn commit_after(
-        &self,
+    fn begin<'s>(
+        &'s self,
         record: &Record,
         objects: &dyn Objects,
         streams: &[&[u8]],
-        act: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Sealed>, StoreError> {
-        let streams = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), Arc::from(*bytes)));
-        let mut contents = self.lock();
-        let changes = transitions(record, &contents.state)?;
-        let mut overlay = Overlay { below: self, new: Shelved::default() };
-        for change in &changes {
-            absorb(&mut overlay, objects, change.before, change.after)?;
+    ) -> Result<Box<dyn Transaction + 's>, StoreError> {
+        let streams = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), Arc::from(*bytes))).collect();
+        let contents = self.lock();
+        let advance = self.head_of(&contents)?.advance(record)?;
+        let mut beside = Beside { store: self, objects: self.objects(), new: Shelved::default() };
+        // What is stored below is found there, unless it is dropped meanwhile: so it is taken in like anything else.
+        let source = Both(objects, &*beside.objects.clone());
+        for change in &advance.changed {
+            absorb(&mut beside, &source, change.before, change.after)?;
         }
-        let new = overlay.new.0;
-        let last = contents.head().last;
-        let entry = Entry { sequence: last.sequence + 1, previous: last.hash, record: record.clone() };
-        let sealed = entry.seal()?;
-        if !act() {
-            return Ok(None);
-        }
-        self.shelved().0.extend(new);
-        contents.streams.extend(streams);
-        contents.state.extend(changes.into_iter().map(|change| (change.volume, change.after)));
-        contents.entries.push((record.at, sealed.clone()));
-        Ok(Some(sealed))
+        let new = beside.new;
+        Ok(Box::new(Pending { store: self, contents, record: record.clone(), advance, new, streams }))
     }
 
-    fn entry(&self, key: EntryKey) -> Result<Option<Sealed>, StoreError> {
+    fn find(&self, key: &EntryKey) -> Result<Vec<Sealed>, StoreError> {
+        let mut found = self.below().map_or(Ok(Vec::new()), |below| below.find(key))?;
         let contents = self.lock();
-        let wanted = |entry: &Sealed| match key {
-            EntryKey::Sequence(sequence) => entry.sequence == sequence,
-            EntryKey::Hash(hash) => entry.hash == hash,
+        let wanted = |entry: &&Sealed| match key {
+            EntryKey::Sequence(sequence) => entry.sequence == *sequence,
+            EntryKey::Hash(hash) => entry.hash == *hash,
+            EntryKey::Prefix(prefix) => entry.hash.to_string().starts_with(prefix),
         };
-        Ok(contents.entries.iter().map(|(_, entry)| entry).find(|entry| wanted(entry)).cloned())
+        found.extend(contents.entries.iter().map(|(_, entry)| entry).filter(wanted).cloned());
+        found.truncate(2);
+        Ok(found)
     }
 
     fn entries(&self, sequence: u64, count: u64) -> Result<Vec<Sealed>, StoreError> {
+        let mut entries = self.below().map_or(Ok(Vec::new()), |below| below.entries(sequence, count))?;
         let contents = self.lock();
-        let from = contents.entries.iter().map(|(_, entry)| entry).filter(|entry| entry.sequence >= sequence);
-        Ok(from.take(usize::try_from(count).unwrap_or(usize::MAX)).cloned().collect())
+        // Another process may have appended to the store below meanwhile: here it did not.
+        if let Some((_, first)) = contents.entries.first() {
+            entries.retain(|entry| entry.sequence < first.sequence);
+        }
+        let left = usize::try_from(count).unwrap_or(usize::MAX).saturating_sub(entries.len());
+        let here = contents.entries.iter().map(|(_, entry)| entry).filter(|entry| entry.sequence >= sequence);
+        entries.extend(here.take(left).cloned());
+        Ok(entries)
     }
 
     fn stream(&self, digest: &Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
-        Ok(self.lock().streams.get(digest).cloned())
+        match (self.lock().streams.get(digest), self.below()) {
+            (Some(bytes), _) => Ok(Some(bytes.clone())),
+            (None, Some(below)) => below.stream(digest),
+            (None, None) => Ok(None),
+        }
     }
 
     fn secret_key(&self) -> Result<SecretKey, StoreError> {
-        Ok(self.key.clone())
+        match &self.below {
+            Below::Nothing(key) => Ok(key.clone()),
+            Below::Store(below) => below.secret_key(),
+        }
     }
 
     fn stats(&self) -> Result<Stats, StoreError> {
+        let mut stats = self.below().map_or(Ok(Stats::default()), |below| below.stats())?;
         let (contents, shelved) = (self.lock(), self.shelved());
-        let objects = shelved.0.values().map(|(_, bytes)| bytes.len() as u64);
-        let streams = contents.streams.values().map(|bytes| bytes.len() as u64);
-        Ok(Stats {
-            entries: contents.entries.len() as u64,
-            objects: shelved.0.len() as u64,
-            object_bytes: objects.sum(),
-            streams: contents.streams.len() as u64,
-            stream_bytes: streams.sum(),
-            disk_bytes: 0,
-        })
+        stats.entries += contents.entries.len() as u64;
+        stats.objects += shelved.0.len() as u64;
+        stats.object_bytes += shelved.0.values().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
+        stats.streams += contents.streams.len() as u64;
+        stats.stream_bytes += contents.streams.values().map(|bytes| bytes.len() as u64).sum::<u64>();
+        Ok(stats)
     }
 
-    fn collect(&self, retention: &Retention) -> Result<Collected, StoreError> {
-        let (mut contents, mut shelved) = (self.lock(), self.shelved());
-        contents.collect(&mut shelved, retention)
+    fn collect(&self, retention: &Retention, record: &Record) -> Result<(Collected, Sealed), StoreError> {
+        let mut contents = self.lock();
+        let (collected, kept) = match self.below() {
+            // What is below is not changed, and what is here is a preview's.
+            Some(below) => (below.collectable(retention)?, None),
+            None => {
+                let (collected, live, streams) = self.collect_here(&contents, retention)?;
+                (collected, Some((live, streams)))
+            }
+        };
+        let record = Record { collected: Some(collected.record()), ..record.clone() };
+        let mut advance = self.head_of(&contents)?.advance(&record)?;
+        advance.head.retained_from = collected.retained_from;
+        if let Some((live, streams)) = kept {
+            self.shelved().0.retain(|digest, _| live.contains(digest));
+            contents.streams.retain(|digest, _| streams.contains(digest));
+        }
+        Ok((collected, self.append(&mut contents, &record, advance, Shelved::default())))
     }
 
     fn collectable(&self, retention: &Retention) -> Result<Collected, StoreError> {
-        let (mut contents, mut shelved) = (self.lock().clone(), self.shelved().clone());
-        contents.collect(&mut shelved, retention)
+        match self.below() {
+            Some(below) => below.collectable(retention),
+            None => Ok(self.collect_here(&self.lock(), retention)?.0),
+        }
     }
 
     fn check(&self) -> Result<Vec<Damage>, StoreError> {
-        let (contents, shelved) = (self.lock(), self.shelved());
-        let mut damages = Vec::new();
-        for (digest, (kind, bytes)) in &shelved.0 {
-            if Digest::of(*kind, bytes) != *digest && damages.len() < DAMAGES_MAX {
-                damages
-                    .push(Damage { what: format!("object {digest}"), reason: "does not match its digest".to_owned() });
+        let mut damages = self.below().map_or(Ok(Vec::new()), |below| below.check())?;
+        let mut find = |what: String, reason: String| {
+            if damages.len() < DAMAGES_MAX {
+                damages.push(Damage { what, reason });
+            }
+        };
+        let entries = self.entries(1, u64::MAX)?;
+        let mut standing = Standing::default();
+        for sealed in &entries {
+            match sealed.open() {
+                Ok(entry) => standing.force(entry.sequence, &entry.record),
+                Err(error) => find(format!("entry {}", sealed.sequence), error.to_string()),
             }
         }
-        let entries = contents.entries.iter().map(|(_, entry)| Ok(entry.clone()));
-        if let Err(error) = verify_chain::<hutch_model::ledger::ChainError>(entries, &[]) {
-            damages.push(Damage { what: format!("entry {}", error.sequence()), reason: error.to_string() });
+        let contents = self.lock();
+        let head = self.head_of(&contents)?;
+        if let Some(error) = entries.last().and_then(|last| last.leads_to(&standing).err()) {
+            find("the state".to_owned(), error.to_string());
         }
-        let (roots, _) = contents.roots(&shelved, contents.retained_from)?;
-        let mut live = HashSet::new();
-        for root in roots {
-            if let Err(error) = reach(&*shelved, root, &mut live) {
-                damages.push(Damage { what: format!("state {root}"), reason: error.to_string() });
+        if standing != head.standing() {
+            find("the state".to_owned(), "is not the one that the entries lead to".to_owned());
+        }
+        if let Err(error) = verify_chain::<hutch_model::ledger::ChainError>(entries.into_iter().map(Ok), &[head.last]) {
+            find(format!("entry {}", error.sequence()), error.to_string());
+        }
+        let shelved = self.shelved();
+        let objects = shelved.0.iter().map(|(digest, (kind, bytes))| (digest, *kind, bytes));
+        let streams = contents.streams.iter().map(|(digest, bytes)| (digest, Kind::Stream, bytes));
+        for (digest, kind, bytes) in objects.chain(streams) {
+            if Digest::of(kind, bytes) != *digest {
+                find(format!("object {digest}"), "does not match its digest".to_owned());
+            }
+        }
+        if self.below().is_none() {
+            let (roots, _) = contents.roots(&shelved, &head, head.retained_from)?;
+            let mut live = HashSet::new();
+            for root in roots {
+                if let Err(error) = reach(&*shelved, root, &mut live) {
+                    find(format!("state {root}"), error.to_string());
+                }
             }
         }
         Ok(damages)
+    }
+}
+
+/// Two sources as one: [`Layered`] for references.
+struct Both<'a>(&'a dyn Objects, &'a dyn Objects);
+
+impl Objects for Both<'_> {
+    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+        self.0.get(kind, digest).or_else(|error| self.1.get(kind, digest).map_err(|_| error))
+    }
+}
+
+impl Collected {
+    /// What the ledger says of it.
+    pub(crate) fn record(&self) -> CollectRecord {
+        CollectRecord { retained_from: self.retained_from, objects: self.objects, bytes: self.bytes }
     }
 }

@@ -22,9 +22,8 @@ pub(crate) fn reach(source: &dyn Source, root: Digest, live: &mut HashSet<Digest
         if folder == empty_tree() || !live.insert(folder) {
             continue;
         }
-        let malformed = |reason: String| ObjectError { digest: folder, kind: Kind::Tree, reason };
         let bytes = source.bytes(Kind::Tree, &folder)?;
-        let tree = Tree::decode(&bytes).map_err(|error| malformed(error.to_string()))?;
+        let tree = Tree::decode(&bytes).map_err(|error| ObjectError::damaged(Kind::Tree, folder, error.to_string()))?;
         for entry in tree.entries() {
             match &entry.node {
                 Node::File { size: 0, .. } | Node::Link { .. } => {}
@@ -41,12 +40,12 @@ fn reach_parts(source: &dyn Source, level: u32, digest: Digest, live: &mut HashS
     if !live.insert(digest) {
         return Ok(());
     }
-    let wrong = |kind, reason: &str| ObjectError { digest, kind, reason: reason.to_owned() };
     if level == 0 {
-        return if source.exists(&digest) { Ok(()) } else { Err(wrong(Kind::Chunk, "is missing")) };
+        return if source.exists(&digest) { Ok(()) } else { Err(ObjectError::missing(Kind::Chunk, digest)) };
     }
     let bytes = source.bytes(Kind::List, &digest)?;
-    for part in decode_list(&bytes).ok_or_else(|| wrong(Kind::List, "is no list of digests"))? {
+    let malformed = || ObjectError::damaged(Kind::List, digest, "is no list of digests");
+    for part in decode_list(&bytes).ok_or_else(malformed)? {
         reach_parts(source, level - 1, part, live)?;
     }
     Ok(())

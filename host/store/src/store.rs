@@ -4,9 +4,9 @@ use crate::error::StoreError;
 use crate::names::VolumeName;
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{Pin, Record, Sealed, SecretKey};
+use hutch_model::ledger::{Chain, Origin, Pin, Record, Sealed, SecretKey};
 use hutch_model::snapshot::Objects;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The snapshot of each volume.
@@ -19,18 +19,32 @@ pub struct Head {
     pub last: Pin,
     /// The state that the entries up to it have led to.
     pub state: State,
+    /// The packages that may use the instance, and what each was when it was last used.
+    pub owners: BTreeMap<Origin, Digest>,
+    /// The places of intents that no entry has closed.
+    pub open: BTreeSet<u64>,
     /// The first entry of which the states and streams are still promised; entries before it have been dropped to their
     /// records.
     pub retained_from: u64,
 }
 
-/// One of the two names of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+impl Default for Head {
+    /// The head of an empty store.
+    fn default() -> Head {
+        let last = Chain::default().head();
+        Head { last, state: State::new(), owners: BTreeMap::new(), open: BTreeSet::new(), retained_from: 1 }
+    }
+}
+
+/// Names of entries.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EntryKey {
-    /// Its place, from 1.
+    /// The one in this place, from 1.
     Sequence(u64),
-    /// Its hash.
+    /// The one with this hash.
     Hash(Digest),
+    /// Those whose hash begins with these lower-case hexadecimal digits.
+    Prefix(String),
 }
 
 /// What to keep. An entry is retained if either rule keeps it or a later entry is retained; the last one always is.
@@ -82,7 +96,7 @@ pub struct Damage {
 /// The volumes and the ledger of one instance.
 ///
 /// The ledger is the log and the state is what it leads to: a [`Record`] says which volumes it saw, what they were
-/// (`before`), what they became (`after`) and whether that is kept, and [`commit`](Store::commit) makes it so or refuses.
+/// (`before`), what they became (`after`) and whether that is kept, and [`begin`](Store::begin) takes it or refuses.
 /// That is all the concurrency there is, so a shared database can keep a store with one compare-and-swap: put the objects
 /// under their digests, then put the sealed entry under its sequence *if nothing is there yet*; whoever loses reads the new
 /// head, checks `before` again, seals with the next sequence and repeats. Readers need no lock: objects and entries never
@@ -90,17 +104,33 @@ pub struct Damage {
 ///
 /// Calls may come from any number of threads and processes.
 pub trait Store: Send + Sync {
+    /// Where it is, for messages.
+    fn at(&self) -> String;
+
     /// The last entry and the state, as of one moment.
     ///
     /// # Errors
     /// The store can't be read or is damaged.
     fn head(&self) -> Result<Head, StoreError>;
 
+    /// The state from an entry on; the empty one for place 0.
+    ///
+    /// # Errors
+    /// There is no such entry ([`StoreError::Missing`]); or the store can't be read or is damaged.
+    fn state_at(&self, sequence: u64) -> Result<State, StoreError>;
+
+    /// The last entry, in this place or before it, that changed the state; `None` if none did.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    fn last_change(&self, sequence: u64) -> Result<Option<u64>, StoreError>;
+
     /// The objects of all states that are retained. Each is checked against its digest when it is read.
     fn objects(&self) -> Arc<dyn Objects>;
 
-    /// Appends `record` and, if it is `kept`, makes `after` the state of each volume that it names: all of it, or nothing.
-    /// Answers with the entry in its place, which is durable by then.
+    /// Begins to append `record` and, if it is `kept`, to make `after` the state of each volume that it names: all of it, or
+    /// nothing. Everything that can refuse it is asked now; nobody else can append anything until the transaction ends. Dropping
+    /// it takes it back.
     ///
     /// What a kept record adds to the store is read from `objects`: whatever of `after` is not stored yet. `streams` are
     /// the inputs and outputs to keep with the entry.
@@ -113,29 +143,35 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::Conflict`]; or an object of `after` is nowhere ([`StoreError::Missing`] if it is the state itself);
     /// or the store can't be written.
-    fn commit(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
-        let given_up = || StoreError::Record("was given up".to_owned());
-        self.commit_after(record, objects, streams, &mut || true)?.ok_or_else(given_up)
-    }
-
-    /// The same, with something to be done elsewhere that must not be done if the record is refused: `act` is called when nothing
-    /// but making it durable is left to do, and nobody else can commit meanwhile. If it says no, nothing is committed.
-    ///
-    /// # Errors
-    /// As for [`commit`](Store::commit).
-    fn commit_after(
-        &self,
+    fn begin<'s>(
+        &'s self,
         record: &Record,
         objects: &dyn Objects,
         streams: &[&[u8]],
-        act: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Sealed>, StoreError>;
+    ) -> Result<Box<dyn Transaction + 's>, StoreError>;
 
-    /// One entry, as stored, not yet checked: [`Sealed::open`] does that.
+    /// Begins and commits.
+    ///
+    /// # Errors
+    /// As for [`begin`](Store::begin) and [`Transaction::commit`].
+    fn commit(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
+        self.begin(record, objects, streams)?.commit()
+    }
+
+    /// The entries with this name, as stored, not yet checked: [`Sealed::open`] does that. A prefix may name more than one; at
+    /// most two are given.
     ///
     /// # Errors
     /// The store can't be read.
-    fn entry(&self, key: EntryKey) -> Result<Option<Sealed>, StoreError>;
+    fn find(&self, key: &EntryKey) -> Result<Vec<Sealed>, StoreError>;
+
+    /// The entry in a place, not yet checked.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    fn entry(&self, sequence: u64) -> Result<Option<Sealed>, StoreError> {
+        Ok(self.find(&EntryKey::Sequence(sequence))?.pop())
+    }
 
     /// Up to `count` entries from `sequence` on, in order, not yet checked.
     ///
@@ -161,12 +197,13 @@ pub trait Store: Send + Sync {
     /// The store can't be read.
     fn stats(&self) -> Result<Stats, StoreError>;
 
-    /// Drops the states and streams that only entries before the retained ones name. The entries themselves, the state,
-    /// and for each retained entry the states before and after it, stay.
+    /// Drops the states and streams that only entries before the retained ones name, and appends `record`, which then says what
+    /// was dropped. The entries themselves, the state, and for each retained entry the states before and after it, stay.
+    /// Others may append entries while it is decided what goes.
     ///
     /// # Errors
     /// The store can't be written, or what must stay can't be read.
-    fn collect(&self, retention: &Retention) -> Result<Collected, StoreError>;
+    fn collect(&self, retention: &Retention, record: &Record) -> Result<(Collected, Sealed), StoreError>;
 
     /// What [`collect`](Store::collect) would drop now. Drops nothing.
     ///
@@ -174,12 +211,25 @@ pub trait Store: Send + Sync {
     /// What must stay can't be read.
     fn collectable(&self, retention: &Retention) -> Result<Collected, StoreError>;
 
-    /// Checks everything: each object against its digest, the chain of entries, that the entries lead to the state, and
-    /// that every retained state is complete. Stops after [`DAMAGES_MAX`] findings.
+    /// Checks everything: each object and each stream against its digest, the chain of entries, that the entries lead to the
+    /// state, and that every retained state is complete. Stops after [`DAMAGES_MAX`] findings.
     ///
     /// # Errors
     /// The store can't be read at all.
     fn check(&self) -> Result<Vec<Damage>, StoreError>;
+}
+
+/// A record that is about to be appended. Dropping it takes it back.
+pub trait Transaction {
+    /// The entry that it becomes.
+    fn entry(&self) -> &Sealed;
+
+    /// Makes it so. A record that changes anything is durable by then; one that is [a reading](Record::is_reading) may be lost
+    /// with the power, until the next one that is not.
+    ///
+    /// # Errors
+    /// The store can't be written, and nothing was appended; or [`StoreError::Uncertain`].
+    fn commit(self: Box<Self>) -> Result<Sealed, StoreError>;
 }
 
 /// The most findings that [`Store::check`] gathers.

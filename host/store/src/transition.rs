@@ -1,10 +1,21 @@
-//! What a record means for the state: the rule of conflicts, in one place for all stores. Pure.
+//! What a record means for a store: the rule of conflicts and the next head, in one place for all of them. Pure.
 
 use crate::error::StoreError;
 use crate::names::VolumeName;
-use crate::store::State;
+use crate::store::Head;
 use hutch_model::digest::Digest;
-use hutch_model::ledger::Record;
+use hutch_model::ledger::{Entry, Record, Sealed, Standing};
+
+/// A record in its place, and all that it changes.
+#[derive(Debug)]
+pub(crate) struct Advance {
+    /// The entry.
+    pub(crate) sealed: Sealed,
+    /// What it leads to.
+    pub(crate) head: Head,
+    /// The volumes that become others.
+    pub(crate) changed: Vec<Transition>,
+}
 
 /// One volume that becomes another.
 #[derive(Debug)]
@@ -17,21 +28,36 @@ pub(crate) struct Transition {
     pub(crate) after: Digest,
 }
 
-/// The volumes that `record` changes, given that `state` is the state now; [`crate::Store::commit`] states the rule.
-pub(crate) fn transitions(record: &Record, state: &State) -> Result<Vec<Transition>, StoreError> {
-    if !record.changes_state() {
-        return Ok(Vec::new());
-    }
-    let mut changed = Vec::new();
-    for (name, volume) in &record.volumes {
-        let found = state.get(name.as_str()).copied();
-        if volume.before != found {
-            return Err(StoreError::Conflict { volume: name.clone(), expected: volume.before, found });
-        }
-        if found != Some(volume.after) {
-            let volume_name = name.parse().map_err(|error| StoreError::Record(format!("volume {name:?}: {error}")))?;
-            changed.push(Transition { volume: volume_name, before: volume.before, after: volume.after });
+impl Head {
+    /// What the entries up to here lead to, as the ledger says it.
+    pub fn standing(&self) -> Standing {
+        Standing {
+            volumes: self.state.iter().map(|(name, tree)| (name.to_string(), *tree)).collect(),
+            owners: self.owners.clone(),
+            open: self.open.clone(),
         }
     }
-    Ok(changed)
+
+    /// Appends `record`, or refuses it; [`crate::Store::begin`] states the rule.
+    pub(crate) fn advance(&self, record: &Record) -> Result<Advance, StoreError> {
+        let (entry, leads_to) = Entry::after(self.last, &self.standing(), record.clone())?;
+        let mut changed = Vec::new();
+        if record.changes_state() {
+            for (name, volume) in record.volumes.iter().filter(|(_, volume)| volume.before != Some(volume.after)) {
+                let named = name.parse().map_err(|error| StoreError::Record(format!("volume {name:?}: {error}")))?;
+                changed.push(Transition { volume: named, before: volume.before, after: volume.after });
+            }
+        }
+        let sealed = entry.seal()?;
+        let mut state = self.state.clone();
+        state.extend(changed.iter().map(|change| (change.volume.clone(), change.after)));
+        let head = Head {
+            last: sealed.pin(),
+            state,
+            owners: leads_to.owners,
+            open: leads_to.open,
+            retained_from: self.retained_from,
+        };
+        Ok(Advance { sealed, head, changed })
+    }
 }

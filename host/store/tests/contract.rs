@@ -7,10 +7,12 @@ use common::*;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{Chain, EntryKind, OutcomeRecord, StreamRecord, VolumeRecord, verify_chain};
+use hutch_model::ledger::{
+    Chain, EntryKind, Origin, OutcomeRecord, Owner, Record, StreamRecord, VolumeRecord, verify_chain,
+};
 use hutch_model::outcome::{Ending, Measured, Outcome};
-use hutch_model::snapshot::{CHUNK_BYTES, MemoryObjects, ObjectError, Objects};
-use hutch_store::{EntryKey, Retention, StoreError};
+use hutch_model::snapshot::{CHUNK_BYTES, Changes, MemoryObjects, ObjectError, Objects};
+use hutch_store::{EntryKey, Retention, State, Store, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,8 +22,8 @@ fn an_empty_store_has_no_entry_and_no_volume() {
         let head = store.head().unwrap();
         assert_eq!((head.last, head.state.len(), head.retained_from), (Chain::default().head(), 0, 1));
         assert_eq!(store.entries(0, 10).unwrap(), []);
-        assert_eq!(store.entry(EntryKey::Sequence(1)).unwrap(), None);
-        assert_eq!(store.entry(EntryKey::Hash(nothing())).unwrap(), None);
+        assert_eq!(store.find(&EntryKey::Sequence(1)).unwrap(), []);
+        assert_eq!(store.find(&EntryKey::Hash(nothing())).unwrap(), []);
         assert_eq!(store.check().unwrap(), []);
     });
 }
@@ -35,9 +37,10 @@ fn a_commit_moves_state_and_ledger_together() {
         let head = store.head().unwrap();
         assert_eq!((head.last, state(store)), (sealed.pin(), Some(after)));
         assert_eq!(text(&*store.objects(), &after, "a/b/c").as_deref(), Some("deep"));
-        assert_eq!(store.entry(EntryKey::Sequence(1)).unwrap().as_ref(), Some(&sealed));
-        assert_eq!(store.entry(EntryKey::Hash(sealed.hash)).unwrap().as_ref(), Some(&sealed));
+        assert_eq!(store.entry(1).unwrap().as_ref(), Some(&sealed));
+        assert_eq!(store.find(&EntryKey::Hash(sealed.hash)).unwrap(), std::slice::from_ref(&sealed));
         assert_eq!(sealed.open().unwrap().record, change(None, after));
+        assert_eq!(sealed.leads_to(&head.standing()), Ok(()));
         let out = store.stream(&Digest::of(Kind::Stream, b"out")).unwrap();
         assert_eq!(out.as_deref(), Some(&b"out"[..]));
         assert_eq!(store.stream(&Digest::of(Kind::Stream, b"other")).unwrap(), None);
@@ -67,7 +70,7 @@ impl Objects for Failing<'_> {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
         match self.1.fetch_add(1, Ordering::Relaxed) < self.2 {
             true => self.0.get(kind, digest),
-            false => Err(ObjectError { digest: *digest, kind, reason: "made to fail".to_owned() }),
+            false => Err(ObjectError::missing(kind, *digest)),
         }
     }
 }
@@ -168,7 +171,7 @@ fn a_volume_that_was_only_seen_counts_too() {
         let mut objects = no_objects();
         let (a, b) = (volume(&mut objects, &[("a", "1")]), volume(&mut objects, &[("b", "1")]));
         let mut both = change(None, a);
-        both.volumes.insert("app/cache".to_owned(), VolumeRecord::new(None, b, Vec::new()));
+        both.volumes.insert("app/cache".to_owned(), VolumeRecord::new(None, b, Changes::default()));
         store.commit(&both, &objects, &[]).unwrap();
         let mut seen = change(Some(a), b);
         seen.volumes.insert("app/cache".to_owned(), VolumeRecord::unchanged(a));
@@ -232,7 +235,7 @@ fn with_stdout(mut record: hutch_model::ledger::Record, stdout: &[u8]) -> hutch_
 
 #[test]
 fn collect_keeps_what_it_promises_and_drops_the_rest() {
-    each_store(|store| {
+    each_keeper(|store| {
         let mut states = vec![put(store, &[("n", "0"), ("same", "same")])];
         for at in 1..10u64 {
             let mut objects = no_objects();
@@ -247,13 +250,17 @@ fn collect_keeps_what_it_promises_and_drops_the_rest() {
         store.commit(&old, &no_objects(), &[b"out 1"]).unwrap();
 
         let nothing_to_do = Retention { keep_last: 100, newer_than: None };
-        assert_eq!(store.collect(&nothing_to_do).unwrap().objects, 0);
+        let gc = || record(EntryKind::Collect, 1000);
+        assert_eq!(store.collectable(&nothing_to_do).unwrap().objects, 0);
         // Entries 1 to 11; entry n + 1 led to state n. Keep from entry 9 (at 80) on: states 7, 8, 9.
         let retention = Retention { keep_last: 1, newer_than: Some(Instant::from_unix_ns(75)) };
         let would = store.collectable(&retention).unwrap();
         assert_eq!(store.head().unwrap().retained_from, 1, "nothing is dropped yet");
-        let collected = store.collect(&retention).unwrap();
+        let (collected, sealed) = store.collect(&retention, &gc()).unwrap();
         assert_eq!(collected, would);
+        let written = sealed.open().unwrap().record.collected.unwrap();
+        assert_eq!((written.retained_from, written.objects, written.bytes), (9, collected.objects, collected.bytes));
+        assert_eq!(store.head().unwrap().last, sealed.pin());
         assert_eq!(collected.retained_from, 9);
         assert_eq!(store.head().unwrap().retained_from, 9);
         // Seven states of one folder and one chunk each; six streams: "out 1" is named by a later entry.
@@ -270,12 +277,12 @@ fn collect_keeps_what_it_promises_and_drops_the_rest() {
             let kept = store.stream(&StreamRecord::of(format!("out {at}").as_bytes()).digest).unwrap();
             assert_eq!(kept.is_some(), at == 1 || at >= 8, "out {at}");
         }
-        assert_eq!(store.entries(0, 100).unwrap().len(), 11, "entries stay");
+        assert_eq!(store.entries(0, 100).unwrap().len(), 12, "entries stay, and one says what was dropped");
         assert_eq!(store.check().unwrap(), []);
         // What was dropped can't be gone back to, and a wider rule does not claim otherwise.
         let undo = change(states.last().copied(), states[2]);
         assert_eq!(store.commit(&undo, &*store.objects(), &[]).unwrap_err().code(), ErrorCode::NotFound);
-        assert_eq!(store.collect(&nothing_to_do).unwrap().retained_from, 9);
+        assert_eq!(store.collect(&nothing_to_do, &gc()).unwrap().0.retained_from, 9);
         let undo = change(states.last().copied(), states[7]);
         store.commit(&undo, &*store.objects(), &[]).unwrap();
         assert_eq!(state(store), Some(states[7]));
@@ -284,7 +291,7 @@ fn collect_keeps_what_it_promises_and_drops_the_rest() {
 
 #[test]
 fn collect_keeps_state_and_plans_whatever_the_rule() {
-    each_store(|store| {
+    each_keeper(|store| {
         let s0 = put(store, &[("a", "0")]);
         let mut objects = no_objects();
         let planned = volume(&mut objects, &[("a", "planned")]);
@@ -295,11 +302,122 @@ fn collect_keeps_state_and_plans_whatever_the_rule() {
             store.commit(&record(EntryKind::Run, 9), &no_objects(), &[]).unwrap();
         }
         let all_but_one = Retention { keep_last: 0, newer_than: None };
-        let collected = store.collect(&all_but_one).unwrap();
+        let (collected, _) = store.collect(&all_but_one, &record(EntryKind::Collect, 9)).unwrap();
         assert_eq!((collected.retained_from, collected.objects), (7, 0));
         // The plan still starts from the state.
         store.commit(&change(Some(s0), planned), &objects, &[]).unwrap();
         assert_eq!(text(&*store.objects(), &planned, "a").as_deref(), Some("planned"));
         assert_eq!(store.check().unwrap(), []);
     });
+}
+
+#[test]
+fn every_earlier_state_is_found_again() {
+    each_store(|store| {
+        let mut states = vec![State::new()];
+        for at in 0..20u64 {
+            let mut objects = no_objects();
+            let head = store.head().unwrap();
+            let mut next = record(EntryKind::Run, at);
+            for name in ["a", "b/c"].into_iter().filter(|name| (at + name.len() as u64).is_multiple_of(3)) {
+                let after = volume(&mut objects, &[("n", &at.to_string())]);
+                let change = VolumeRecord::new(head.state.get(name).copied(), after, Changes::default());
+                next.volumes.insert(name.to_owned(), change);
+            }
+            next.kept = at % 5 != 4;
+            store.commit(&next, &objects, &[]).unwrap();
+            states.push(store.head().unwrap().state);
+        }
+        for (sequence, state) in states.iter().enumerate() {
+            assert_eq!(store.state_at(sequence as u64).unwrap(), *state, "{sequence}");
+            let changed = (1..=sequence).rev().find(|at| states[*at] != states[at - 1]);
+            assert_eq!(store.last_change(sequence as u64).unwrap(), changed.map(|at| at as u64), "{sequence}");
+        }
+        assert_eq!(store.state_at(21).unwrap_err().code(), ErrorCode::NotFound);
+        assert_eq!((states[1].len(), states[20].len()), (1, 2));
+    });
+}
+
+#[test]
+fn entries_are_found_by_the_beginning_of_their_hash() {
+    each_store(|store| {
+        let sealed: Vec<_> =
+            (0..40).map(|at| store.commit(&record(EntryKind::Run, at), &no_objects(), &[]).unwrap()).collect();
+        for entry in &sealed {
+            let hash = entry.hash.to_string();
+            for length in [6, 7, 63, 64] {
+                let found = store.find(&EntryKey::Prefix(hash[..length].to_owned())).unwrap();
+                assert_eq!(found, std::slice::from_ref(entry), "{}", &hash[..length]);
+            }
+        }
+        assert_eq!(store.find(&EntryKey::Prefix(String::new())).unwrap().len(), 2, "at most two are given");
+        for nothing in ["not hexadecimal", "0123456789abcdef0123456789"] {
+            assert_eq!(store.find(&EntryKey::Prefix(nothing.to_owned())).unwrap(), [], "{nothing}");
+        }
+    });
+}
+
+#[test]
+fn a_transaction_that_is_dropped_leaves_nothing_and_lets_others_go_on() {
+    each_store(|store| {
+        let before = put(store, &[("a", "1")]);
+        let (head, stats) = (store.head().unwrap(), store.stats().unwrap());
+        let mut objects = no_objects();
+        let after = volume(&mut objects, &[("a", "2")]);
+        let pending = store.begin(&change(Some(before), after), &objects, &[b"stream"]).unwrap();
+        assert_eq!(pending.entry().sequence, head.last.sequence + 1);
+        let announced = pending.entry().clone();
+        drop(pending);
+        let now = store.stats().unwrap();
+        assert_eq!(store.head().unwrap(), head);
+        assert_eq!((now.entries, now.objects, now.streams), (stats.entries, stats.objects, stats.streams));
+        let pending = store.begin(&change(Some(before), after), &objects, &[]).unwrap();
+        assert_eq!(pending.commit().unwrap().pin(), announced.pin());
+        assert_eq!(state(store), Some(after));
+    });
+}
+
+#[test]
+fn owners_and_intents_are_part_of_where_a_store_stands() {
+    each_store(|store| {
+        let owner = |origin: Origin, at: &[u8]| Owner { origin, package: Digest::of(Kind::Package, at) };
+        let own = |owner| Record { owner: Some(owner), ..record(EntryKind::Run, 1) };
+        store.commit(&own(owner(Origin::installed(), b"1")), &no_objects(), &[]).unwrap();
+        store.commit(&own(owner(Origin::path("/p"), b"2")), &no_objects(), &[]).unwrap();
+        store.commit(&own(owner(Origin::installed(), b"3")), &no_objects(), &[]).unwrap();
+        let intent = store.commit(&record(EntryKind::Intent, 1), &no_objects(), &[]).unwrap();
+        let head = store.head().unwrap();
+        assert_eq!(head.owners.len(), 2);
+        assert_eq!(head.owners[&Origin::installed()], Digest::of(Kind::Package, b"3"));
+        assert_eq!(head.open.iter().copied().collect::<Vec<_>>(), [intent.sequence]);
+        let end = Record { closes: Some(intent.sequence), ..record(EntryKind::Run, 1) };
+        store.commit(&end, &no_objects(), &[]).unwrap();
+        assert!(store.head().unwrap().open.is_empty());
+        let error = store.commit(&end, &no_objects(), &[]).unwrap_err();
+        assert!(matches!(error, StoreError::Record(_)), "{error}");
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+/// What a store in memory shows over another one is what that one would be.
+#[test]
+fn a_preview_is_what_would_be() {
+    let home = tempfile::tempdir().unwrap();
+    let below = Arc::new(sqlite(&home));
+    let first = put(&*below, &[("a", "1"), ("d/b", "2")]);
+    let preview = hutch_store::MemoryStore::over(below.clone());
+    let second = put(&preview, &[("a", "2"), ("d/b", "2")]);
+    assert_eq!((state(&preview), state(&*below)), (Some(second), Some(first)));
+    assert_eq!(text(&*preview.objects(), &second, "d/b").as_deref(), Some("2"));
+    assert_eq!(preview.entries(0, 10).unwrap().len(), 2);
+    assert_eq!((preview.state_at(1).unwrap()["state"], preview.state_at(2).unwrap()["state"]), (first, second));
+    assert_eq!(preview.check().unwrap(), []);
+    // What others do below meanwhile is not part of it, and nothing of it is part of what is below.
+    let other = put(&*below, &[("a", "3")]);
+    assert_eq!((state(&preview), state(&*below)), (Some(second), Some(other)));
+    assert_eq!(preview.entries(0, 10).unwrap().len(), 2);
+    let undo = change(Some(second), first);
+    preview.commit(&undo, &*preview.objects(), &[]).unwrap();
+    assert_eq!(state(&preview), Some(first));
+    assert_eq!(below.stats().unwrap().entries, 2);
 }

@@ -9,9 +9,11 @@ use common::*;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::snapshot::Objects;
 use hutch_store::plain::Plain;
-use hutch_store::{IfMissing, SqliteStore, Store};
+use hutch_store::{InstanceDir, Opening, SqliteStore, Store};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
 
 const WRITERS: usize = 8;
 const COMMITS: usize = 25;
@@ -31,11 +33,15 @@ fn add_line(store: &SqliteStore, line: &str) {
     }
 }
 
+fn plain(store: &SqliteStore) -> Plain {
+    Plain::open(store.dir(), Arc::new(store.clone()), Duration::from_secs(10)).unwrap()
+}
+
 fn write(home: &Path, writer: usize, commits: usize) {
     // Each opens the store itself; the first ones make it together.
-    let place = hutch_store::Place::new(home, &"todo".parse().unwrap(), &"default".parse().unwrap());
-    let store = SqliteStore::open(&place, IfMissing::Create).unwrap();
-    let plain = Plain::open(&store).unwrap();
+    let place = InstanceDir::new(home, &"todo".parse().unwrap(), &"default".parse().unwrap());
+    let store = SqliteStore::open(&place, &Opening::default()).unwrap();
+    let plain = plain(&store);
     if state(&store).is_none()
         && let Err(error) = store.commit(&change(None, nothing()), &no_objects(), &[])
     {
@@ -59,9 +65,9 @@ fn inspect(home: &tempfile::TempDir, lines_expected: usize) {
     assert_eq!(distinct.len(), lines_expected, "a line was written twice");
     assert_eq!(store.head().unwrap().last.sequence as usize, lines_expected + 1);
     assert_eq!(store.check().unwrap(), []);
-    let updated = Plain::open(&store).unwrap().update().unwrap();
+    let updated = plain(&store).update().unwrap();
     assert!(updated.left.is_empty(), "{updated:?}");
-    let shown = std::fs::read_to_string(place(home).folder().join("state/lines")).unwrap();
+    let shown = std::fs::read_to_string(place(home).path().join("state/lines")).unwrap();
     assert_eq!(shown, lines);
 }
 
@@ -133,18 +139,19 @@ fn killed_processes_leave_whole_commits() {
         }
         assert!(kept.len() <= acknowledged.len() + round + 1, "more than one unacknowledged commit for each kill");
         assert_eq!(store.check().unwrap(), []);
-        let updated = Plain::open(&store).unwrap().update().unwrap();
+        let updated = plain(&store).update().unwrap();
         assert!(updated.left.is_empty(), "{updated:?}");
         let bounds = hutch_store::plain::Bounds { files: 100, bytes: 1 << 20, depth: 9 };
-        assert_eq!(Plain::open(&store).unwrap().status(&"state".parse().unwrap(), &bounds).unwrap(), []);
+        let (changes, skipped) = plain(&store).status(&"state".parse().unwrap(), &bounds).unwrap();
+        assert!(changes.is_empty() && skipped == Default::default(), "{changes:?} {skipped:?}");
     }
     assert!(acknowledged.len() >= 30);
 }
 
 fn write_forever(home: &Path, writer: usize) {
-    let place = hutch_store::Place::new(home, &"todo".parse().unwrap(), &"default".parse().unwrap());
-    let store = SqliteStore::open(&place, IfMissing::Create).unwrap();
-    let plain = Plain::open(&store).unwrap();
+    let place = InstanceDir::new(home, &"todo".parse().unwrap(), &"default".parse().unwrap());
+    let store = SqliteStore::open(&place, &Opening::default()).unwrap();
+    let plain = plain(&store);
     if state(&store).is_none() {
         store.commit(&change(None, nothing()), &no_objects(), &[]).unwrap();
     }
@@ -156,13 +163,92 @@ fn write_forever(home: &Path, writer: usize) {
     }
 }
 
+/// Reading and writing calls of this process so far.
+fn calls() -> u64 {
+    let io = std::fs::read_to_string("/proc/self/io").unwrap();
+    let value = |name: &str| io.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok()).unwrap();
+    value("syscr:") + value("syscw:")
+}
+
+/// The log never grows beyond a bound, and a call costs what the first one did, however many there were, each through a store of
+/// its own.
+fn the_log_is_bounded_and_so_is_the_cost_of_a_call() {
+    let home = tempfile::tempdir().unwrap();
+    let before = put(&sqlite(&home), &[("a", "0")]);
+    let log = place(&home).path().join("hutch.db-wal");
+    let mut costs = Vec::new();
+    let mut longest = 0;
+    for at in 0..2000u64 {
+        let start = calls();
+        let store = sqlite(&home);
+        match at % 4 {
+            0 => drop(put(&store, &[("a", &at.to_string())])),
+            _ => {
+                let now = state(&store).unwrap();
+                store.commit(&change(Some(now), now), &no_objects(), &[b"{\"ok\":true}"]).unwrap();
+            }
+        }
+        drop(store);
+        costs.push(calls() - start);
+        longest = longest.max(std::fs::metadata(&log).map_or(0, |log| log.len()));
+    }
+    assert!(longest < 1_300_000, "the log was {longest} bytes long");
+    let mean = |costs: &[u64]| costs.iter().sum::<u64>() / costs.len() as u64;
+    let (first, last) = (mean(&costs[..500]), mean(&costs[1500..]));
+    assert!(last * 10 < first * 12, "{first} calls each at first, {last} at last");
+    assert_ne!(state(&sqlite(&home)), Some(before));
+}
+
+/// An entry that no disk can take is not there, and nothing of it is: not for this process, nor for the next one.
+fn a_full_disk_leaves_nothing_for_the_next_process() {
+    let home = tempfile::tempdir().unwrap();
+    let before = put(&sqlite(&home), &[("a", "0")]);
+    let program = std::env::current_exe().unwrap();
+    // Files that may not grow stand for a full disk; the signal that comes with it is ignored.
+    for bytes in (100_000..1_100_000).step_by(50_000) {
+        let limited = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" limited \"$1\"", bytes / 512);
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(limited).arg(&program).arg(home.path());
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let store = sqlite(&home);
+        let kept = state(&store) != Some(before);
+        assert_eq!(kept, text.contains("kept"), "{bytes}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(store.check().unwrap(), []);
+        if kept {
+            assert!(bytes > 200_000, "{bytes}");
+            return;
+        }
+        assert!(text.contains("refused"), "{bytes}: {text}");
+    }
+    panic!("nothing was ever kept");
+}
+
+/// Commits 600 KB of noise; says what came of it.
+fn write_limited(home: &Path) {
+    let dir = InstanceDir::new(home, &"todo".parse().unwrap(), &"default".parse().unwrap());
+    let noise: String =
+        (0..600_000u64).map(|at| char::from(b'a' + (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u8)).collect();
+    let mut objects = no_objects();
+    let after = volume(&mut objects, &[("noise", &noise)]);
+    let committed = SqliteStore::open(&dir, &Opening::default())
+        .and_then(|store| store.commit(&change(state(&store), after), &objects, &[]));
+    match committed {
+        Ok(_) => println!("kept"),
+        Err(error) => println!("refused: {error}"),
+    }
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[1..] {
         ["write", home, writer] => write(Path::new(home), writer.parse().unwrap(), COMMITS),
+        ["limited", home] => write_limited(Path::new(home)),
         ["forever", home, writer] => write_forever(Path::new(home), writer.parse().unwrap()),
         _ => {
-            let tests: [(&str, fn()); 4] = [
+            let tests: [(&str, fn()); 6] = [
+                ("the_log_is_bounded_and_so_is_the_cost_of_a_call", the_log_is_bounded_and_so_is_the_cost_of_a_call),
+                ("a_full_disk_leaves_nothing_for_the_next_process", a_full_disk_leaves_nothing_for_the_next_process),
                 ("threads_share_one_home", threads_share_one_home),
                 ("threads_share_one_store", threads_share_one_store),
                 ("processes_share_one_home", processes_share_one_home),

@@ -52,10 +52,14 @@ pub enum Stop {
     Exit(u8),
     /// A limit that a guest can't handle itself.
     Limit(Limit),
+    /// The deadline is over.
+    Late,
     /// The call breaks a rule of its interface; the short name of the rule.
     Trap(&'static str),
-    /// The host can't go on: a part of a volume can't be read.
+    /// The host can't go on.
     Fault(String),
+    /// A part of a volume can't be had, or is not what it should be.
+    State(ObjectError),
 }
 
 /// Either.
@@ -81,7 +85,7 @@ impl From<Stop> for Failure {
 
 impl From<ObjectError> for Stop {
     fn from(error: ObjectError) -> Stop {
-        Stop::Fault(alloc::format!("{error}"))
+        Stop::State(error)
     }
 }
 
@@ -96,8 +100,10 @@ impl core::fmt::Display for Stop {
         match self {
             Stop::Exit(status) => write!(f, "exit with {status}"),
             Stop::Limit(limit) => write!(f, "limit {}", limit.name()),
+            Stop::Late => write!(f, "the deadline is over"),
             Stop::Trap(rule) => write!(f, "trap: {rule}"),
             Stop::Fault(reason) => write!(f, "host fault: {reason}"),
+            Stop::State(error) => write!(f, "host fault: {error}"),
         }
     }
 }

@@ -35,6 +35,22 @@ use hutch_model::digest::Digest;
 use hutch_model::invocation::Invocation;
 use hutch_model::snapshot::{ObjectError, Objects};
 
+/// Whatever of this world's arithmetic a guest or an outcome can show, beside [`price::ALL`]: what is counted for what, and how far
+/// things go. Outcomes are comparable only where all of it is equal.
+pub const RULES: &[(&str, u64)] = &[
+    ("tick_ns", TICK_NS),
+    ("stream_bytes", STREAM_BYTES),
+    ("node_bytes", files::NODE_BYTES),
+    ("slot_bytes", files::SLOT_BYTES),
+    ("missed_names", files::MISSED_NAMES as u64),
+    ("cached_objects", files::CACHED_OBJECTS as u64),
+    ("buffer_bytes_min", files::BUFFER_BYTES_MIN as u64),
+    ("path_bytes_max", files::PATH_BYTES_MAX as u64),
+    ("hops_max", files::HOPS_MAX as u64),
+    ("object_bytes", files::OBJECT_BYTES),
+    ("entry_bytes_max", files::ENTRY_BYTES_MAX as u64),
+];
+
 /// Everything outside a guest's own memory.
 pub struct World {
     /// What is used, and what may be.
@@ -44,7 +60,8 @@ pub struct World {
     /// All randomness.
     pub random: Random,
     files: FileSystem,
-    stdin: Vec<u8>,
+    /// For standard input.
+    invocation: Invocation,
     stdin_at: usize,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -65,7 +82,7 @@ impl World {
             clock: Clock::new(invocation.clock_start()),
             random: Random::new(invocation.seed()),
             files: FileSystem::new(invocation, state, objects)?,
-            stdin: invocation.stdin().to_vec(),
+            invocation: invocation.clone(),
             stdin_at: 0,
             stdout: Vec::new(),
             stderr: Vec::new(),

@@ -84,7 +84,7 @@ impl World {
         self.meter.spend(length * price::BYTE)?;
         match input {
             Input::Stdin => {
-                let rest = &self.stdin[self.stdin_at..];
+                let rest = &self.invocation.stdin()[self.stdin_at..];
                 let bytes = &rest[..rest.len().min(length as usize)];
                 if bytes.is_empty() && length > 0 {
                     return Err(StreamFailure::Closed);

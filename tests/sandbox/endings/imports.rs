@@ -189,6 +189,102 @@ fn every_shape_of_answer_can_be_denied() {
 }
 
 #[test]
+fn answers_that_are_denied_are_bounded_by_their_types() {
+    let interface = |types: &str, ty: &str| {
+        let mut guest = WatGuest::body("i32.const 0");
+        guest.imports = format!("(import \"wasi:sockets/x@0.2.0\" (instance {types} (export \"f\" (func {ty}))))");
+        guest.bytes()
+    };
+    let name = |letters: usize| "a".repeat(letters);
+    let wide = |of: &str, count: usize| format!("(tuple {})", format!("{of} ").repeat(count));
+    let many = "(result (tuple u8 u8 u8 u8 u8 u8 u8 u8))";
+    let too_large = [
+        // What one call would make: 100,000 names of 30,000 letters; 900,000 numbers; one name of 80,000 letters.
+        interface(
+            &format!(
+                "(type $e0 (enum \"{}\")) (export \"e\" (type $e (eq $e0))) (type $t0 {}) (export \"t\" (type $t (eq $t0)))",
+                name(30_000),
+                wide("$e", 1_000)
+            ),
+            &format!("(result {})", wide("$t", 100)),
+        ),
+        interface(&format!("(type $t {})", wide("u8", 1_000)), &format!("(result {})", wide("$t", 900))),
+        interface(
+            &format!("(type $e0 (enum \"{}\")) (export \"e\" (type $e (eq $e0)))", name(80_000)),
+            "(param \"p\" $e)",
+        ),
+        {
+            // Each small enough, and too much together.
+            let mut guest = WatGuest::body("i32.const 0");
+            let functions: String = (0..80).map(|at| format!("(export \"f{at}\" (func (result $e)))")).collect();
+            guest.imports = format!(
+                "(import \"wasi:http/x@0.2.0\" (instance (type $e0 (enum \"{}\")) (export \"e\" (type $e (eq $e0))) {functions}))",
+                name(60_000)
+            );
+            guest.bytes()
+        },
+    ];
+    for bytes in too_large {
+        let (code, message) = refused(&bytes);
+        assert!(
+            code == ErrorCode::ComponentInvalid && message.contains("too large to be answered"),
+            "{code:?} {message}"
+        );
+    }
+    assert!(sandbox().load(&interface("", many), &Limits::default()).is_ok());
+    // Each value and each name that is looked through is paid for.
+    let fuel = |ty: &str| {
+        let call = http("a", "", &format!("(result {ty})"), "(param i32)", "(call $f (i32.const 16)) (i32.const 0)");
+        let program = sandbox().load(&call.bytes(), &Limits::default()).expect("a program");
+        run_parts(&program, parts(&[], Limits::default())).expect("an outcome").outcome.fuel
+    };
+    let (few, more) = (fuel(&wide("u8", 20)), fuel(&wide("u8", 920)));
+    assert!(more - few >= 900 * hutch_world::price::ITEM, "{few} for 20 values, {more} for 920");
+}
+
+#[test]
+fn a_resource_that_no_denied_call_can_make_is_not_made_up() {
+    let guest = WatGuest {
+        imports: "(import \"wasi:io/poll@0.2.0\" (instance $poll (export \"pollable\" (type $p (sub resource)))))
+            (alias export $poll \"pollable\" (type $t))
+            (import \"wasi:sockets/tcp@0.2.0\" (instance $tcp
+              (alias outer 1 $t (type $u)) (export \"pollable\" (type $n (eq $u)))
+              (export \"subscribe\" (func (result (own $n))))))"
+            .to_owned(),
+        lowered: vec![("subscribe", "$tcp \"subscribe\"")],
+        core: "(import \"host\" \"subscribe\" (func $subscribe (result i32)))
+               (func (export \"run\") (result i32) (drop (call $subscribe)) (i32.const 0))"
+            .to_owned(),
+        ..WatGuest::default()
+    };
+    check(&[Case::wat("a pollable of nothing", &guest, trapped("denied_call_has_no_answer"))]);
+}
+
+#[test]
+fn components_in_components_count_as_instances() {
+    let whole = |inner: &str, count: usize| {
+        wat(&format!(
+            "(component (component $c {inner}) {}
+               (core module $m (func (export \"run\") (result i32) (i32.const 0))) (core instance $main (instantiate $m))
+               (func $run (result (result)) (canon lift (core func $main \"run\")))
+               (instance $exported (export \"run\" (func $run))) (export \"wasi:cli/run@0.2.0\" (instance $exported)))",
+            "(instance (instantiate $c))".repeat(count)
+        ))
+    };
+    let resource = "(type (resource (rep i32))) (type (resource (rep i32)))";
+    // From the compiler, and from the cache.
+    for _ in 0..2 {
+        check(&[
+            Case::bytes("as many as there may be", whole("", 99), exited(0)),
+            Case::bytes("one more", whole("", 100), limited(Limit::Instances)),
+            Case::bytes("more, granted", whole("", 100), exited(0)).under(Limit::Instances, 101),
+            Case::bytes("resources", whole(resource, 50), exited(0)),
+            Case::bytes("more resources", whole(resource, 51), limited(Limit::Instances)),
+        ]);
+    }
+}
+
+#[test]
 fn resources_of_denied_interfaces_come_and_go() {
     let imports =
         "(import \"wasi:sockets/network@0.2.0\" (instance $network (export \"network\" (type (sub resource)))))
@@ -240,15 +336,15 @@ fn resources_of_denied_interfaces_come_and_go() {
         Case::wat(
             "dropped twice",
             &guest("(local.set $n (call $make)) (call $drop (local.get $n)) (call $drop (local.get $n)) i32.const 0"),
-            trapped("interface_rule_broken"),
+            trapped("unknown_handle"),
         ),
         Case::wat(
             "given, then used",
             &guest(
                 "(local.set $n (call $make)) (drop (call $give (i32.const 1) (local.get $n))) (call $lend (local.get $n))",
             ),
-            trapped("interface_rule_broken"),
+            trapped("unknown_handle"),
         ),
-        Case::wat("forged", &guest("(call $lend (i32.const 77))"), trapped("interface_rule_broken")),
+        Case::wat("forged", &guest("(call $lend (i32.const 77))"), trapped("unknown_handle")),
     ]);
 }

@@ -11,7 +11,7 @@ fn results_of_run() {
     check(&[
         Case::body("ok", "i32.const 0", exited(0)),
         Case::body("err", "i32.const 1", exited(1)),
-        Case::body("neither", "i32.const 2", trapped("interface_rule_broken")),
+        Case::body("neither", "i32.const 2", trapped("invalid_discriminant")),
     ]);
 }
 
@@ -90,11 +90,9 @@ fn endless() -> Vec<(&'static str, WatGuest)> {
 
 #[test]
 fn endless_loops_end_by_fuel() {
-    let cases = endless().into_iter().map(|(name, guest)| {
-        let case = Case::wat(name, &guest, limited(Limit::Fuel)).under(Limit::Fuel, 200_000_000);
-        // What a component does before `run` is called is not counted exactly.
-        if name == "a start function" { case.inexact() } else { case }
-    });
+    let cases = endless()
+        .into_iter()
+        .map(|(name, guest)| Case::wat(name, &guest, limited(Limit::Fuel)).under(Limit::Fuel, 200_000_000));
     check(&cases.collect::<Vec<_>>());
 }
 
@@ -145,7 +143,7 @@ fn growth() {
             .under(Limit::Memory, limit(10))
             .refused(&[Limit::Memory]),
         Case::wat("beyond what it declares", &declared, exited(0)),
-        Case::wat("4 GiB at the start", &huge, limited(Limit::Memory)).refused(&[Limit::Memory]).inexact(),
+        Case::wat("4 GiB at the start", &huge, limited(Limit::Memory)).refused(&[Limit::Memory]),
         Case::wat("table to the element", &table(9, or_trap), exited(0)).under(Limit::Tables, 10),
         Case::wat("table beyond", &table(10, or_trap), limited(Limit::Tables))
             .under(Limit::Tables, 10)
@@ -171,10 +169,9 @@ fn growth() {
         Case::text("ten memories fit", &many_memories, exited(0)).under(Limit::Memory, limit(1000)),
         Case::text("ten memories do not", &many_memories, limited(Limit::Memory))
             .under(Limit::Memory, limit(999))
-            .refused(&[Limit::Memory])
-            .inexact(),
+            .refused(&[Limit::Memory]),
         Case::text("instances fit", &many_memories, exited(0)).under(Limit::Instances, 11),
-        Case::text("instances do not", &many_memories, limited(Limit::Instances)).under(Limit::Instances, 10).inexact(),
+        Case::text("instances do not", &many_memories, limited(Limit::Instances)).under(Limit::Instances, 10),
     ]);
 }
 

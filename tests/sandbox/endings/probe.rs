@@ -1,8 +1,14 @@
 //! The probe: real Rust code behind the standard library, one behaviour a row.
 
 use crate::support::case::{Case, check, exited, limited, trapped};
-use crate::support::{parts, probe, run_parts};
+use crate::support::{limits, parts, probe, probe_bytes, run_parts, sandbox};
+use hutch_model::invocation::Invocation;
 use hutch_model::limits::{Limit, Limits};
+use hutch_model::outcome::Unreproducible;
+use hutch_model::snapshot::MemoryObjects;
+use hutch_sandbox::RunError;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const MIB: u64 = 1 << 20;
 const UNREACHABLE: &str = "unreachable_code_reached";
@@ -96,9 +102,9 @@ fn memory_tables_and_stack() {
             .refused(&[Limit::Memory])
             .inexact(),
         // Not even what the component starts with.
-        Case::probe("empty", limited(Limit::Memory)).under(Limit::Memory, MIB / 2).refused(&[Limit::Memory]).inexact(),
-        Case::probe("empty", limited(Limit::Tables)).under(Limit::Tables, 1).refused(&[Limit::Tables]).inexact(),
-        Case::probe("empty", limited(Limit::Instances)).under(Limit::Instances, 1).inexact(),
+        Case::probe("empty", limited(Limit::Memory)).under(Limit::Memory, MIB / 2).refused(&[Limit::Memory]),
+        Case::probe("empty", limited(Limit::Tables)).under(Limit::Tables, 1).refused(&[Limit::Tables]),
+        Case::probe("empty", limited(Limit::Instances)).under(Limit::Instances, 1),
     ]);
 }
 
@@ -150,4 +156,63 @@ fn state() {
         Case::probe("big-host-calls random --bytes 67108864 --count 1", limited(Limit::HostCall)),
         Case::probe("big-host-calls random --bytes 1000 --count 1", exited(0)).under(Limit::HostCall, 1000),
     ]);
+}
+
+/// Whatever an operator says: the run has an end, or the call is refused with a reason.
+#[test]
+fn every_limit_can_have_every_value() {
+    let guests =
+        ["return-ok", "random 64", "write-chunked state/f 200000 70000", "recurse --stack calls", "open-handles 10"];
+    for limit in Limit::ALL {
+        let most = limit.info().most;
+        for value in [0, 1, most / 2, most, u64::MAX] {
+            // A guest that nothing stops is not what this is about.
+            let mut limits = limits(&[(Limit::Fuel, 200_000_000), (Limit::WallTime, 20_000)]);
+            limits.set(*limit, value);
+            assert_eq!(limits.get(*limit), value.min(most));
+            let program = match sandbox().load(&probe_bytes(), &limits) {
+                Ok(program) => program,
+                Err(error) => {
+                    assert!(*limit == Limit::Component && value <= 1, "{} = {value}: {error}", limit.name());
+                    continue;
+                }
+            };
+            for words in guests {
+                let parts = parts(&words.split(' ').collect::<Vec<_>>(), limits.clone());
+                let Ok(invocation) = Invocation::new(parts) else {
+                    assert!(*limit == Limit::Arguments && value <= 1, "{} = {value} refuses {words}", limit.name());
+                    continue;
+                };
+                let run =
+                    hutch_sandbox::run(&program, &invocation, &BTreeMap::new(), Arc::new(MemoryObjects::default()));
+                let run = run.unwrap_or_else(|error| panic!("{} = {value}: {words}: {error}", limit.name()));
+                let changed: Vec<_> = Limit::ALL.iter().map(|limit| (*limit, limits.get(*limit))).collect();
+                assert_eq!(crate::support::case::laws(&run, &changed), Vec::<String>::new(), "{words}");
+            }
+        }
+    }
+}
+
+/// Sizes of stacks are few, and a run has the stack that its limit says wherever it is loaded.
+#[test]
+fn equal_stack_limits_are_equal_stacks() {
+    let depth = |stack_bytes: u64| {
+        let limits = limits(&[(Limit::Stack, stack_bytes)]);
+        let program = sandbox().load(&probe_bytes(), &limits).expect("a program");
+        let outcome = run_parts(&program, parts(&["recurse", "--stack", "calls"], limits)).expect("an outcome").outcome;
+        assert_eq!(
+            (&outcome.ending, &outcome.unreproducible[..]),
+            (&limited(Limit::Stack), &[Unreproducible::Stack][..])
+        );
+        outcome.fuel
+    };
+    let kib = |kib: u64| depth(kib * 1024);
+    assert_eq!(kib(512), kib(300));
+    assert_eq!(kib(64), depth(1));
+    assert!(kib(64) < kib(128) && kib(512) < kib(513));
+    // A program of one size of stacks takes every limit of that size, and no other.
+    let program = sandbox().load(&probe_bytes(), &limits(&[(Limit::Stack, 300 * 1024)])).expect("a program");
+    let with = |kib: u64| run_parts(&program, parts(&["return-ok"], limits(&[(Limit::Stack, kib * 1024)])));
+    assert!(with(512).is_ok() && with(257).is_ok());
+    assert!(matches!(with(513), Err(RunError::StackDiffers { loaded: 0x8_0000, asked: 0x10_0000 })));
 }

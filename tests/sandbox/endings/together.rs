@@ -2,7 +2,7 @@
 
 use crate::support::case::{exited, limited};
 use crate::support::wat_guest::WatGuest;
-use crate::support::{limits, parts, probe, probe_bytes, run_parts, sandbox};
+use crate::support::{KEY, limits, parts, probe, probe_bytes, run_parts, sandbox};
 use hutch_model::limits::{Limit, Limits};
 use hutch_sandbox::{ArtifactCache, Compile, Sandbox, Work};
 use std::sync::{Arc, mpsc};
@@ -59,6 +59,25 @@ fn many_deadlines_at_once_are_all_kept() {
 }
 
 #[test]
+fn a_deadline_in_the_middle_of_naming_is_the_guests_end() {
+    let mut ended = [0, 0];
+    for wall_time_ms in (1..40).chain([20_000]) {
+        for command in ["write-chunked state/f 30000000 65536", "write-files 4000"] {
+            let words: Vec<&str> = command.split(' ').collect();
+            let run = run_parts(probe(), parts(&words, limits(&[(Limit::WallTime, wall_time_ms)])));
+            let run = run.expect("whatever takes the guest's time is no failure of the host");
+            let late = run.outcome.ending == limited(Limit::WallTime);
+            assert!(late || run.outcome.ending == exited(0), "{command}: {:?}", run.outcome.ending);
+            assert_eq!(run.after.volumes.is_empty(), late);
+            // A deadline is noticed within one object of 64 KiB; the rest is for a busy machine.
+            assert!(run.measured.wall_time_us < (wall_time_ms + 2_000) * 1_000, "{} us", run.measured.wall_time_us);
+            ended[usize::from(late)] += 1;
+        }
+    }
+    assert!(ended.iter().all(|times| *times > 0), "{ended:?}");
+}
+
+#[test]
 fn threads_share_a_sandbox() {
     let shared = Sandbox::new(Compile::Here, None);
     let bytes = probe_bytes();
@@ -90,10 +109,11 @@ fn work_is_told_of_for_as_long_as_it_goes_on() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (sender, told) = mpsc::channel();
-    let watched = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path())).watched(Arc::new(move |work| {
-        let _ = sender.send((work, true));
-        Box::new(Ends(work, sender.clone()))
-    }));
+    let watched =
+        Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), || Some(KEY))).watched(Arc::new(move |work| {
+            let _ = sender.send((work, true));
+            Box::new(Ends(work, sender.clone()))
+        }));
     let load = || watched.load(&probe_bytes(), &Limits::default()).expect("a program");
     load();
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [(Work::Compile, true), (Work::Compile, false)]);

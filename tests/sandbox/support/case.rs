@@ -54,7 +54,7 @@ impl Case {
 
     /// A component of one core module.
     pub(crate) fn wat(name: &str, guest: &WatGuest, ending: Ending) -> Case {
-        Case::new(name, Guest::Bytes(guest.bytes()), ending)
+        Case::bytes(name, guest.bytes(), ending)
     }
 
     /// A component whose `run` has this body.
@@ -62,9 +62,14 @@ impl Case {
         Case::wat(name, &WatGuest::body(body), ending)
     }
 
+    /// A whole component or module.
+    pub(crate) fn bytes(name: &str, bytes: Vec<u8>, ending: Ending) -> Case {
+        Case::new(name, Guest::Bytes(bytes), ending)
+    }
+
     /// Any text: a whole component or module.
     pub(crate) fn text(name: &str, text: &str, ending: Ending) -> Case {
-        Case::new(name, Guest::Bytes(wat(text)), ending)
+        Case::bytes(name, wat(text), ending)
     }
 
     /// Under this limit.
@@ -141,8 +146,12 @@ pub(crate) fn laws(run: &Run, changed: &[(Limit, u64)]) -> Vec<String> {
     if *ending != exited(0) && (!run.after.volumes.is_empty() || !run.after.objects.is_empty()) {
         broken.push(format!("a bad end left state: {:?}", run.after.volumes));
     }
-    let by_clock = *ending == limited(Limit::WallTime);
-    if *unreproducible != if by_clock { vec![Unreproducible::WallTime] } else { vec![] } {
+    let why = match ending {
+        Ending::Limited { limit: Limit::WallTime } => vec![Unreproducible::WallTime],
+        Ending::Limited { limit: Limit::Stack } => vec![Unreproducible::Stack],
+        _ => vec![],
+    };
+    if *unreproducible != why {
         broken.push(format!("unreproducible is {unreproducible:?}"));
     }
     for (what, used, limit) in [

@@ -8,10 +8,13 @@ pub(crate) mod wat_guest;
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::snapshot::MemoryObjects;
-use hutch_sandbox::{ArtifactCache, Compile, Program, Run, RunError, Sandbox};
+use hutch_sandbox::{ArtifactCache, Compile, Program, Run, RunError, Sandbox, SealKey};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+
+/// What the tests' caches and compiling children are sealed with.
+pub(crate) const KEY: SealKey = SealKey::new([9; SealKey::BYTES]);
 
 /// The one volume that guests of these tests have.
 pub(crate) const VOLUME: &str = "state";
@@ -41,7 +44,7 @@ pub(crate) fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<(Sandbox, tempfile::TempDir)> = OnceLock::new();
     let (sandbox, _) = SANDBOX.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let cache = ArtifactCache::open(folder.path()).expect("a cache in it");
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).expect("a cache in it");
         (Sandbox::new(Compile::Here, Some(cache)), folder)
     });
     sandbox

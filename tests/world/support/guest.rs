@@ -2,7 +2,7 @@
 
 use super::operation::{OpenFlags, Operation, SLOTS, STREAMS, Time, content};
 use super::seen::{Attributes, Kind, NOW_NS, Seen, Tree, TreeNode, sampled};
-use super::{VOLUME, try_world};
+use super::{VOLUME, real_world, try_world};
 use hutch_model::digest::Digest;
 use hutch_model::invocation::Access;
 use hutch_model::limits::Limits;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(crate) struct Guest {
     pub(crate) world: World,
     limits: Limits,
+    /// Whether the volume is a real folder.
+    real: bool,
     pub(crate) objects: Arc<dyn Objects>,
     /// The volume at the start of this run.
     pub(crate) top: Digest,
@@ -29,9 +31,15 @@ impl Guest {
         Guest::resume(limits, Access::ReadWrite, empty_tree(), Arc::new(MemoryObjects::default()))
     }
 
+    /// A guest in a real folder that holds nothing yet; the next runs find there what this one leaves.
+    pub(crate) fn in_real_folder(limits: Limits) -> Guest {
+        let objects = Arc::new(MemoryObjects::default());
+        Guest::try_resume(limits, Access::ReadWrite, empty_tree(), objects, true).expect("a folder that can be read")
+    }
+
     /// A guest in a volume as it was stored.
     pub(crate) fn resume(limits: Limits, access: Access, top: Digest, objects: Arc<dyn Objects>) -> Guest {
-        Guest::try_resume(limits, access, top, objects).expect("a volume that can be read")
+        Guest::try_resume(limits, access, top, objects, false).expect("a volume that can be read")
     }
 
     fn try_resume(
@@ -39,13 +47,17 @@ impl Guest {
         access: Access,
         top: Digest,
         objects: Arc<dyn Objects>,
+        real: bool,
     ) -> Result<Guest, ObjectError> {
-        let mut world = try_world(limits.clone(), access, top, objects.clone(), &[])?;
+        let mut world = match real {
+            true => real_world(limits.clone(), top, objects.clone())?,
+            false => try_world(limits.clone(), access, top, objects.clone(), &[])?,
+        };
         let (preopen, _) = world.open_preopens().pop().expect("a world with a volume");
         let mut slots = [const { None }; SLOTS];
         slots[0] = Some(preopen);
         let (inputs, outputs) = ([const { None }; STREAMS], [const { None }; STREAMS]);
-        Ok(Guest { world, limits, objects, top, slots, inputs, outputs })
+        Ok(Guest { world, limits, real, objects, top, slots, inputs, outputs })
     }
 
     /// Ends the run, and starts the next one from what it left.
@@ -56,7 +68,7 @@ impl Guest {
         if let Some(volume) = after.volumes.get(VOLUME) {
             self.top = volume.after;
         }
-        *self = Guest::try_resume(self.limits.clone(), access, self.top, Arc::new(objects))?;
+        *self = Guest::try_resume(self.limits.clone(), access, self.top, Arc::new(objects), self.real)?;
         Ok(())
     }
 

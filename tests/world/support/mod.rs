@@ -47,14 +47,29 @@ pub(crate) fn try_world(
     objects: Arc<dyn Objects>,
     stdin: &[u8],
 ) -> Result<World, ObjectError> {
+    make_world(limits, access, top, objects, InvocationParts { stdin: stdin.to_vec(), ..InvocationParts::default() })
+}
+
+/// A world whose one volume is a real folder, if it can be read.
+pub(crate) fn real_world(limits: Limits, top: Digest, objects: Arc<dyn Objects>) -> Result<World, ObjectError> {
+    let parts = InvocationParts { mounts: [VOLUME.to_owned()].into(), ..InvocationParts::default() };
+    make_world(limits, Access::ReadWrite, top, objects, parts)
+}
+
+fn make_world(
+    limits: Limits,
+    access: Access,
+    top: Digest,
+    objects: Arc<dyn Objects>,
+    parts: InvocationParts,
+) -> Result<World, ObjectError> {
     let parts = InvocationParts {
         argv: vec!["test".to_owned()],
         clock_start: Instant::from_unix_ns(CLOCK_START_NS),
         seed: Seed([7; 32]),
         limits,
-        stdin: stdin.to_vec(),
         preopens: [(VOLUME.to_owned(), access)].into(),
-        ..InvocationParts::default()
+        ..parts
     };
     let invocation = Invocation::new(parts).expect("an invocation");
     World::new(&invocation, &[(VOLUME.to_owned(), top)].into(), objects)

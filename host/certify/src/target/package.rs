@@ -3,7 +3,8 @@
 
 use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, Target, TargetError};
 use hutch::package::Package;
-use hutch::{Failure, Host, folder_snapshot};
+use hutch::package::folder_snapshot;
+use hutch::{Failure, Host};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;

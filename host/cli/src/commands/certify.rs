@@ -13,6 +13,7 @@ use hutch_certify::rule::Level;
 use hutch_certify::target::{Contract, Files, PackageTarget, ProcessTarget, Target, TargetError, Tested};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_sandbox::SealKey;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -122,6 +123,8 @@ fn of_self() -> Result<Report, Fault> {
     let program = std::env::current_exe().map_err(|error| Fault::host(format!("this program: {error}")))?;
     let home = home()?;
     unpack(home.path()).map_err(|error| Fault::host(format!("{}: {error}", home.path().display())))?;
+    // Between calls the home is made again as it is now. Without a key of its own from the start, each would compile.
+    SealKey::kept(&home.path().join(".local/share/hutch"), Some(surroundings::random_seed()?.0));
     let files = PROJECT_FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     let codes = ErrorCode::ALL.iter().map(|code| (code.text().to_owned(), code.exit_status()));
     report(&mut ProcessTarget::new(Tested {

@@ -7,7 +7,6 @@ use crate::fault::Fault;
 use crate::output::Output;
 use crate::repair;
 use clap::Args;
-use hutch::Failure;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -28,7 +27,7 @@ pub(crate) struct GcArguments {
 }
 
 pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let session = own.instance.open(global)?.0;
+    let session = own.instance.open(global)?;
     let retention = Retention { keep_last: own.keep, newer_than: own.newer_than };
     if !global.yes && !global.dry_run {
         let message = format!("gc drops the states of all but the last {} entries for good", own.keep);
@@ -36,11 +35,7 @@ pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<
             .suggest("ask the user, then repeat the call with --yes");
         return Err(repair::again(report, &global.line, 0).into());
     }
-    let collected = match global.dry_run {
-        true => session.store().collectable(&retention),
-        false => session.store().collect(&retention),
-    };
-    let collected = collected.map_err(Failure::from)?;
+    let collected = session.collect(&retention)?;
     output.done(Done::changed(None));
     let value = json!({
         "objects": collected.objects,

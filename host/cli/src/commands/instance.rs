@@ -11,7 +11,6 @@ use clap::Args;
 use hutch::package::Package;
 use hutch::{Host, Session};
 use hutch_model::ledger::Pin;
-use hutch_model::limits::Limits;
 use hutch_model::names::Slug;
 use hutch_store::InstanceName;
 use std::path::{Path, PathBuf};
@@ -29,10 +28,10 @@ pub(crate) struct InstanceArguments {
 
 impl InstanceArguments {
     /// Opens the instance, which must be there, without needing the package itself.
-    pub(crate) fn open(&self, global: &Global) -> Result<(Session, Limits), Fault> {
+    pub(crate) fn open(&self, global: &Global) -> Result<Session, Fault> {
         let host = surroundings::host(global)?;
         let slug = slug(global, &self.package)?;
-        Ok((host.open_existing(&slug, &self.instance, surroundings::now())?, Limits::default()))
+        Ok(host.open_existing(&slug, &self.instance, surroundings::now())?)
     }
 
     /// The line that shows an entry of its ledger.

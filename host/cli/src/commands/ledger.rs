@@ -84,14 +84,14 @@ pub(super) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) ->
         LedgerCommand::Show(own) => show("ledger show", global, &own.instance, &own.entry, output)?,
         LedgerCommand::Last(own) => show("ledger last", global, own, &EntryName::Last, output)?,
         LedgerCommand::Head(own) => {
-            let head = own.open(global)?.0.head()?.last;
+            let head = own.open(global)?.head()?.last;
             let pin = format!("{}:{}", head.sequence, head.hash);
             let value = json!({ "sequence": head.sequence, "hash": head.hash, "head": pin });
             output.answer("ledger head", value, |_| pin)?;
         }
         LedgerCommand::Export(own) => export(global, own, output)?,
         LedgerCommand::Verify(own) => {
-            let session = own.instance.open(global)?.0;
+            let session = own.instance.open(global)?;
             let pins: Vec<Pin> = own.head.into_iter().collect();
             let head = session.check_chain(&pins)?;
             let value = json!({ "entries": head.sequence, "hash": head.hash });
@@ -102,7 +102,7 @@ pub(super) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) ->
 }
 
 fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fault> {
-    let session = own.instance.open(global)?.0;
+    let session = own.instance.open(global)?;
     let (total, page) = (session.head()?.last.sequence, &own.page);
     let end = total.saturating_sub(u64::from(page.offset));
     let first = end.saturating_sub(u64::from(page.limit)) + 1;
@@ -132,7 +132,7 @@ fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<(),
             "--ndjson prints the bytes that hashes are of: nothing is selected from them or taken out",
         ));
     }
-    let session = own.instance.open(global)?.0;
+    let session = own.instance.open(global)?;
     let first = u64::from(own.page.offset) + 1;
     let mut items = Vec::new();
     for sealed in session.entries(first) {
@@ -178,7 +178,7 @@ fn show(
     name: &EntryName,
     output: &Output,
 ) -> Result<(), Fault> {
-    let session = instance.open(global)?.0;
+    let session = instance.open(global)?;
     output.answer(command, entry_value(&session, &session.entry(name)?)?, human::fields)
 }
 

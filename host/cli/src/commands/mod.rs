@@ -76,9 +76,9 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Doctor => doctor::doctor(global, output),
         Command::Certify(own) => certify::certify(global, &own, output),
         Command::CompileComponent => {
-            let component = input::read(Source::Stdin, Limit::Component.info().ceiling, global.wait);
-            component.and_then(|component| {
-                let compiled = hutch_sandbox::compile_as_child(&component);
+            let bytes_max = Limit::Component.info().ceiling + hutch_sandbox::CHILD_HEADER_BYTES;
+            input::read(Source::Stdin, bytes_max, global.wait).and_then(|given| {
+                let compiled = hutch_sandbox::compile_as_child(&given);
                 compiled.map(|()| ExitCode::SUCCESS).map_err(|error| Fault::host(error.to_string()))
             })
         }

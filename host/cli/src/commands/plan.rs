@@ -8,7 +8,7 @@ use crate::done::{Done, show_entry};
 use crate::fault::Fault;
 use crate::invocation::InvocationArguments;
 use crate::output::Output;
-use crate::{repair, surroundings};
+use crate::repair;
 use clap::Args;
 use hutch_model::limits::Limit;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     let word = invocation.package.display().to_string();
     let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
     let package = open_package(global, &invocation.package, component_bytes_max)?;
-    let host = surroundings::host(global)?;
+    let host = invocation.host(global)?;
     let call = invocation.call(global, &host, &package, 0)?;
     // The guest of a plan starts without it; who applies the plan must know.
     let confirmation = host.validate(&package, &call).ok().and_then(|validated| validated.confirmation);

@@ -2,6 +2,7 @@
 
 use super::open_package;
 use super::plan::preview;
+use super::undo::{add_omitted, add_skipped};
 use crate::arguments::Global;
 use crate::done::{Done, show_entry};
 use crate::fault::Fault;
@@ -56,7 +57,7 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     }
     let component_bytes_max = own.invocation.operator_limits().get(&Limit::Component).copied();
     let package = open_package(global, &own.invocation.package, component_bytes_max)?;
-    let host = surroundings::host(global)?;
+    let host = own.invocation.host(global)?;
     if own.json_input {
         return batch(global, &host, &package, own, output);
     }
@@ -259,10 +260,13 @@ pub(super) fn run_value(answer: &Answer) -> Value {
         .volumes
         .iter()
         .map(|(name, volume)| {
-            (name, json!({ "before": volume.before, "after": volume.after, "changes": volume.changes }))
+            let (changes, omitted) = (&volume.changes.listed, volume.changes.omitted);
+            let mut value = json!({ "before": volume.before, "after": volume.after, "changes": changes });
+            add_omitted(&mut value, omitted);
+            (name, value)
         })
         .collect();
-    json!({
+    let mut value = json!({
         "ending": ending,
         "ending_detail": detail,
         "exit_status": exit_status,
@@ -280,8 +284,13 @@ pub(super) fn run_value(answer: &Answer) -> Value {
         "compiled": answer.measured.compiled,
         "kept": answer.kept,
         "volumes": volumes,
-        "mounts": answer.mounted.iter().map(|(name, mount)| (name, &mount.changes)).collect::<BTreeMap<_, _>>(),
+        "mounts": answer.mounted.iter().map(|(name, mount)| (name, &mount.changes.listed)).collect::<BTreeMap<_, _>>(),
         "entry": { "sequence": answer.entry.sequence, "hash": answer.entry.hash },
         "error": bad_end(answer),
-    })
+    });
+    if !answer.withheld.is_empty() {
+        value["withheld"] = json!(answer.withheld);
+    }
+    add_skipped(&mut value, &answer.skipped);
+    value
 }

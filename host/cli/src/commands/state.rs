@@ -1,7 +1,7 @@
 //! `hutch state`: looking inside volumes, and carrying them in and out.
 
 use super::instance::InstanceArguments;
-use super::undo::{changed, entry_value, say_moved};
+use super::undo::{add_omitted, add_skipped, changed, changes_value, entry_value, omitted, one_skipped, say_moved};
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
@@ -16,8 +16,9 @@ use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Record;
-use hutch_model::snapshot::{Node, PathChange};
+use hutch_model::snapshot::{Changes, Node};
 use hutch_store::VolumeName;
+use hutch_store::plain::Skipped;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -130,60 +131,81 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
         StateCommand::Ls(own) => ls(global, own, output)?,
         StateCommand::Cat(own) => cat(global, own, output)?,
         StateCommand::Diff(own) => {
-            let session = own.instance.open(global)?.0;
+            let session = own.instance.open(global)?;
             let (before, after) = (session.state_at(Some(&own.before))?, session.state_at(Some(&own.after))?);
             say_changes("state diff", &session.changes(&before, &after)?, output)?;
         }
         StateCommand::Export(own) => {
-            let (session, limits) = own.instance.open(global)?;
+            let session = own.instance.open(global)?;
             let state = session.state_at(None)?;
             let volume = own.volume(&state)?;
             let folder = target(&own.folder, global.dry_run)?;
-            let totals = session.export(&state, &volume, (folder.as_ref(), &own.folder), &limits)?;
+            let exported = session.export(&state, &volume, (folder.as_ref(), &own.folder))?;
             output.done(Done::changed(None));
-            let value = json!({
+            let totals = exported.totals;
+            let mut value = json!({
                 "volume": volume.as_str(), "folder": own.folder, "files": totals.files, "bytes": totals.bytes,
             });
+            add_skipped(&mut value, &BTreeMap::from([(volume.to_string(), exported.skipped)]));
             output.answer("state export", value, human::fields)?;
         }
         StateCommand::Import(own) => {
-            let (session, limits) = own.instance.open(global)?;
+            let session = own.instance.open(global)?;
             let volume = own.volume(&session.state_at(None)?)?;
-            let (entry, changes, behind) = session.import(&volume, (&folder(&own.folder)?, &own.folder), &limits)?;
-            output.done(Done::entry(entry.pin(), own.instance.show(global, &entry.pin())));
-            output.behind(behind.as_deref());
-            let entry = entry_value(&session, &entry);
-            output.answer(
-                "state import",
-                json!({ "volume": volume.as_str(), "changes": changes, "entry": entry }),
-                human::fields,
-            )?;
+            let taken = session.import(&volume, (&folder(&own.folder)?, &own.folder))?;
+            output.done(Done::entry(taken.entry.pin(), own.instance.show(global, &taken.entry.pin())));
+            output.behind(taken.behind.as_deref());
+            let mut value = json!({
+                "volume": volume.as_str(),
+                "changes": taken.changes.listed,
+                "entry": entry_value(&session, &taken.entry),
+            });
+            add_omitted(&mut value, taken.changes.omitted);
+            add_skipped(&mut value, &BTreeMap::from([(volume.to_string(), taken.skipped)]));
+            output.answer("state import", value, human::fields)?;
         }
         StateCommand::Restore(own) => {
-            let (session, limits) = own.instance.open(global)?;
-            let moved = session.restore(&own.entry, &limits)?;
+            let session = own.instance.open(global)?;
+            let moved = session.restore(&own.entry)?;
             output.done(Done::entry(moved.entry.pin(), own.instance.show(global, &moved.entry.pin())));
             say_moved("state restore", &session, &moved, output)?;
         }
         StateCommand::Status(own) => {
-            let (session, limits) = own.open(global)?;
-            let edits = session.edits(&limits)?;
-            let volumes: BTreeMap<String, Value> = session
-                .state_at(None)?
-                .into_iter()
-                .map(|(name, digest)| (name.clone(), json!({ "digest": digest, "edited_outside": edits.get(&name) })))
-                .collect();
-            output.answer("state status", json!({ "volumes": volumes }), human::fields)?;
+            let session = own.open(global)?;
+            let edits = session.edits()?;
+            let volume = |(name, digest): (String, Digest)| {
+                let (changes, skipped) = edits.get(&name).cloned().unwrap_or_default();
+                let mut value = json!({ "digest": digest, "edited_outside": changes.listed });
+                add_omitted(&mut value, changes.omitted);
+                if skipped != Skipped::default() {
+                    value["skipped"] = one_skipped(&skipped);
+                }
+                (name, value)
+            };
+            let volumes: BTreeMap<String, Value> = session.state_at(None)?.into_iter().map(volume).collect();
+            let mut value = json!({ "volumes": volumes });
+            let unsettled = session.unsettled()?;
+            if !unsettled.is_empty() {
+                value["unsettled"] = json!(unsettled);
+            }
+            output.answer("state status", value, human::fields)?;
         }
         StateCommand::Absorb(own) => {
-            let (session, limits) = own.open(global)?;
-            let edits = session.edits(&limits)?;
-            let entry = session.absorb_edits(&limits)?;
-            if let Some(entry) = &entry {
+            let session = own.open(global)?;
+            let edits = session.edits()?;
+            let changes: BTreeMap<String, Changes> =
+                edits.iter().map(|(volume, (changes, _))| (volume.clone(), changes.clone())).collect();
+            let absorbed = session.absorb_edits()?;
+            if let Some(entry) = absorbed.entries.last() {
                 output.done(Done::entry(entry.pin(), own.show(global, &entry.pin())));
             }
-            let entry = entry.map(|entry| entry_value(&session, &entry));
-            output.answer("state absorb", json!({ "entry": entry, "changes": edits }), human::fields)?;
+            let mut value = json!({
+                "entry": absorbed.entries.last().map(|entry| entry_value(&session, entry)),
+                "changes": changes_value(&changes),
+            });
+            add_omitted(&mut value, omitted(&changes));
+            add_skipped(&mut value, &absorbed.skipped);
+            output.answer("state absorb", value, human::fields)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -224,7 +246,7 @@ fn target(path: &Path, preview: bool) -> Result<Option<cap_std::fs::Dir>, Fault>
 }
 
 fn log(global: &Global, own: &LogArguments, output: &Output) -> Result<(), Fault> {
-    let session = own.instance.open(global)?.0;
+    let session = own.instance.open(global)?;
     let mut changes = Vec::new();
     for sealed in session.entries(1) {
         let sealed = sealed.map_err(Failure::from)?;
@@ -245,7 +267,7 @@ fn log(global: &Global, own: &LogArguments, output: &Output) -> Result<(), Fault
 }
 
 fn ls(global: &Global, own: &LsArguments, output: &Output) -> Result<(), Fault> {
-    let session = own.path.instance.open(global)?.0;
+    let session = own.path.instance.open(global)?;
     let state = session.state_at(own.path.at.as_ref())?;
     let items = match &own.path.path {
         Some(path) => session.list(&state, &session.state_path(&state, path)?)?,
@@ -273,7 +295,7 @@ fn item_value(item: &Item) -> Value {
 
 fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault> {
     let own_path = &own.path;
-    let session = own_path.instance.open(global)?.0;
+    let session = own_path.instance.open(global)?;
     let state = session.state_at(own_path.at.as_ref())?;
     let text = own_path.path.as_deref().ok_or_else(|| Fault::usage("name a file, the volume first"))?;
     let path = session.state_path(&state, text)?;
@@ -325,10 +347,13 @@ fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath, ou
     }
 }
 
-fn say_changes(command: &str, changes: &BTreeMap<String, Vec<PathChange>>, output: &Output) -> Result<(), Fault> {
-    output.answer(command, json!({ "changes": changes }), |_| {
-        let lines =
-            changes.iter().flat_map(|(volume, changes)| changes.iter().map(move |change| changed(volume, change)));
+fn say_changes(command: &str, changes: &BTreeMap<String, Changes>, output: &Output) -> Result<(), Fault> {
+    let mut value = json!({ "changes": changes_value(changes) });
+    add_omitted(&mut value, omitted(changes));
+    output.answer(command, value, |_| {
+        let lines = changes
+            .iter()
+            .flat_map(|(volume, changes)| changes.listed.iter().map(move |change| changed(volume, change)));
         lines.collect::<Vec<_>>().join("\n")
     })
 }

@@ -9,8 +9,10 @@ use crate::told::one_line;
 use clap::Args;
 use hutch::{EntryName, Moved, Session};
 use hutch_model::ledger::Sealed;
-use hutch_model::snapshot::PathChange;
+use hutch_model::snapshot::{Changes, PathChange};
+use hutch_store::plain::Skipped;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -44,10 +46,10 @@ impl std::str::FromStr for What {
 }
 
 pub(super) fn undo(global: &Global, own: &UndoArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let (session, limits) = own.instance.open(global)?;
+    let session = own.instance.open(global)?;
     let moved = match &own.what {
-        What::Count(count) => session.undo_last(*count, &limits)?,
-        What::Entry(name) => session.undo(name, &limits)?,
+        What::Count(count) => session.undo_last(*count)?,
+        What::Entry(name) => session.undo(name)?,
     };
     output.done(Done::entry(moved.entry.pin(), own.instance.show(global, &moved.entry.pin())));
     say_moved("undo", &session, &moved, output)?;
@@ -67,21 +69,55 @@ pub(super) fn changed(volume: &str, change: &PathChange) -> String {
     format!("{} {volume}/{}", format!("{:?}", change.change).to_lowercase(), one_line(&change.path))
 }
 
+/// The paths that are listed of each volume.
+pub(super) fn changes_value(changes: &BTreeMap<String, Changes>) -> Value {
+    changes.iter().map(|(volume, changes)| (volume.clone(), json!(changes.listed))).collect()
+}
+
+/// Adds to an answer how many more paths differ, if any do.
+pub(super) fn add_omitted(value: &mut Value, omitted: u64) {
+    if omitted > 0 {
+        value["changes_omitted"] = omitted.into();
+    }
+}
+
+/// How many more paths differ than are listed.
+pub(super) fn omitted(changes: &BTreeMap<String, Changes>) -> u64 {
+    changes.values().map(|changes| changes.omitted).sum()
+}
+
+/// Adds to an answer what stands in plain directories and can be in no state, by volume, if anything does.
+pub(super) fn add_skipped(value: &mut Value, skipped: &BTreeMap<String, Skipped>) {
+    let some = skipped.iter().filter(|(_, skipped)| **skipped != Skipped::default());
+    let some: serde_json::Map<_, _> = some.map(|(volume, skipped)| (volume.clone(), one_skipped(skipped))).collect();
+    if !some.is_empty() {
+        value["skipped"] = some.into();
+    }
+}
+
+/// The same, of one folder.
+pub(super) fn one_skipped(skipped: &Skipped) -> Value {
+    let listed = skipped.listed.iter().map(|(path, reason)| json!({ "path": path, "reason": reason }));
+    json!({ "paths": listed.collect::<Vec<_>>(), "omitted": skipped.omitted })
+}
+
 /// Answers with a move to another state.
 pub(super) fn say_moved(command: &str, session: &Session, moved: &Moved, output: &Output) -> Result<(), Fault> {
     output.behind(moved.behind.as_deref());
-    let value = json!({
+    let mut value = json!({
         "entry": entry_value(session, &moved.entry),
         "follows": { "sequence": moved.follows.sequence, "hash": moved.follows.hash },
-        "changes": moved.changes,
+        "changes": changes_value(&moved.changes),
     });
+    add_omitted(&mut value, omitted(&moved.changes));
+    add_skipped(&mut value, &moved.skipped);
     output.answer(command, value, |_| {
         let mut text = match session.keeps() {
             true => format!("entry {} follows entry {}", moved.entry.sequence, moved.follows.sequence),
             false => format!("nothing is done yet; it would follow entry {}", moved.follows.sequence),
         };
         for (volume, changes) in &moved.changes {
-            for change in changes {
+            for change in &changes.listed {
                 text.push_str(&format!("\n  {}", changed(volume, change)));
             }
         }

@@ -1,39 +1,45 @@
 //! A package, opened: its manifest, component, contract and skills. Reads through a [`Source`], a folder or a packed file; paths
 //! become authority in [`open_folder`] and [`Source::open`] alone. Runs nothing and knows no engine.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 mod check;
 mod files;
+mod folder;
 mod outline;
 mod packed;
+mod resources;
 mod source;
 
 pub use files::{PackageBounds, PackageEntry};
+pub use folder::snapshot as folder_snapshot;
 pub use outline::Outline;
 pub use packed::PackError;
+pub(crate) use resources::Resources;
 pub use source::{Source, SourceError};
 
 use cap_std::fs::Dir;
 use files::{Found, problem};
 use hutch_model::contract::{self, CONTRACT_BYTES_MAX, CONTRACT_FILE, ContractFile};
 use hutch_model::diagnostic::{Code, Diagnostic, Position, sort};
-use hutch_model::digest::Digest;
+use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::front_matter::{DOCUMENT_BYTES_MAX, decode};
+use hutch_model::ledger::Origin;
 use hutch_model::manifest::{self, MANIFEST_FILE, Manifest};
 use hutch_model::names::PackagePath;
 use hutch_model::payload::Payload;
 use hutch_model::skill::Skill;
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// The folder at `path`, as the authority to read what is inside and nothing else.
 ///
 /// # Errors
 /// The system's refusal.
 pub fn open_folder(path: &Path) -> io::Result<Dir> {
-    Dir::open_ambient_dir(path, cap_std::ambient_authority())
+    #[expect(clippy::disallowed_methods, reason = "the one place where the path of a folder becomes authority")]
+    let opened = Dir::open_ambient_dir(path, cap_std::ambient_authority());
+    opened
 }
 
 /// A package that can be run.
@@ -44,7 +50,12 @@ pub struct Package {
     manifest: Manifest,
     contract: Option<ContractFile>,
     component: Vec<u8>,
+    component_digest: Digest,
+    /// Manifest and contract, as they were read.
+    texts: Digest,
     payload: Payload,
+    origin: Option<Origin>,
+    resources: OnceLock<Resources>,
 }
 
 /// Why a folder or a packed file is no package that can be run.
@@ -110,6 +121,46 @@ impl Package {
     /// The component's bytes.
     pub fn component(&self) -> &[u8] {
         &self.component
+    }
+
+    /// The name of the component's bytes.
+    pub fn component_digest(&self) -> Digest {
+        self.component_digest
+    }
+
+    /// The same package, known to come from there: state belongs to where a package comes from, not to what it calls itself.
+    #[must_use]
+    pub fn from_origin(self, origin: Origin) -> Package {
+        Package { origin: Some(origin), ..self }
+    }
+
+    /// Where it comes from, if anybody said.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    /// The folders that the guest may read. They are read once.
+    pub(crate) fn resources(&self) -> Result<&Resources, PackageError> {
+        if let Some(resources) = self.resources.get() {
+            return Ok(resources);
+        }
+        let resources = Resources::of(self)?;
+        Ok(self.resources.get_or_init(|| resources))
+    }
+
+    /// The name of all that a run depends on: manifest, contract, component and resources. Skills and other files are not part of it.
+    ///
+    /// # Errors
+    /// A resource can't be read.
+    pub fn run_digest(&self) -> Result<Digest, PackageError> {
+        let mut hasher = Hasher::new(Kind::Package);
+        hasher.update(self.texts.as_bytes());
+        hasher.update(self.component_digest.as_bytes());
+        for (name, tree) in &self.resources()?.trees {
+            hasher.update_part(name.as_bytes());
+            hasher.update(tree.as_bytes());
+        }
+        Ok(hasher.finish())
     }
 
     /// What the component's bytes are.
@@ -203,23 +254,36 @@ fn open_parts(
     found: &mut Vec<Diagnostic>,
 ) -> (Option<Package>, Option<Manifest>) {
     let errors_before = found.iter().filter(|problem| problem.is_error()).count();
-    let manifest = read_manifest(source, found);
-    let contract = read_contract(source, found);
+    let mut texts = Hasher::new(Kind::Package);
+    let manifest = read_manifest(source, &mut texts, found);
+    let contract = read_contract(source, &mut texts, found);
     let Some(manifest) = manifest else { return (None, None) };
     let component = read_component(source, &manifest, bounds, found);
     let complete = found.iter().filter(|problem| problem.is_error()).count() == errors_before;
     match component {
         Some((component, payload)) if complete => {
-            let source = source.clone();
-            (Some(Package { source, bounds, manifest, contract, component, payload }), None)
+            let package = Package {
+                source: source.clone(),
+                bounds,
+                manifest,
+                contract,
+                component_digest: Digest::of(Kind::Component, &component),
+                component,
+                texts: texts.finish(),
+                payload,
+                origin: None,
+                resources: OnceLock::new(),
+            };
+            (Some(package), None)
         }
         _ => (None, Some(manifest)),
     }
 }
 
-fn read_manifest(source: &Source, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
+fn read_manifest(source: &Source, texts: &mut Hasher, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
     match fixed(MANIFEST_FILE).and_then(|path| read_text(source, &path, DOCUMENT_BYTES_MAX)) {
         Ok(Some(text)) => {
+            texts.update_part(text.as_bytes());
             let (manifest, problems) = manifest::parse(&text, MANIFEST_FILE);
             found.extend(problems);
             manifest
@@ -235,10 +299,12 @@ fn read_manifest(source: &Source, found: &mut Vec<Diagnostic>) -> Option<Manifes
     }
 }
 
-fn read_contract(source: &Source, found: &mut Vec<Diagnostic>) -> Option<ContractFile> {
+fn read_contract(source: &Source, texts: &mut Hasher, found: &mut Vec<Diagnostic>) -> Option<ContractFile> {
     match fixed(CONTRACT_FILE).and_then(|path| read_text(source, &path, CONTRACT_BYTES_MAX)) {
         Ok(text) => {
-            let (contract, problems) = contract::parse(&text?, CONTRACT_FILE);
+            let text = text?;
+            texts.update_part(text.as_bytes());
+            let (contract, problems) = contract::parse(&text, CONTRACT_FILE);
             found.extend(problems);
             contract
         }

@@ -4,6 +4,7 @@ use super::files::problem;
 use super::{Package, PackageEntry, PackageError, Source, fixed, read_contract, read_manifest, read_text};
 use hutch_model::contract::ContractFile;
 use hutch_model::diagnostic::{Code, Diagnostic, sort};
+use hutch_model::digest::{Hasher, Kind};
 use hutch_model::front_matter::DOCUMENT_BYTES_MAX;
 use hutch_model::manifest::{MANIFEST_FILE, Manifest};
 use hutch_model::names::SkillName;
@@ -23,7 +24,7 @@ impl Outline {
     /// All problems of the manifest.
     pub fn open(source: Source) -> Result<Outline, PackageError> {
         let mut found = Vec::new();
-        match read_manifest(&source, &mut found) {
+        match read_manifest(&source, &mut Hasher::new(Kind::Package), &mut found) {
             Some(manifest) => Ok(Outline { source, manifest }),
             None => Err(refused(found)),
         }
@@ -40,7 +41,7 @@ impl Outline {
     /// All problems of the description.
     pub fn contract(&self) -> Result<Option<ContractFile>, PackageError> {
         let mut found = Vec::new();
-        let contract = read_contract(&self.source, &mut found);
+        let contract = read_contract(&self.source, &mut Hasher::new(Kind::Package), &mut found);
         let broken = found.iter().any(Diagnostic::is_error);
         if broken { Err(refused(found)) } else { Ok(contract) }
     }

@@ -1,8 +1,6 @@
 //! Where the files of a package are: in a folder, or packed into one file. Everything else about packages reads through this and
 //! does not know which of the two it is.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use super::files::{self, Found, PackageBounds, Walk, problem};
 use super::packed::Packed;
 use super::{PackageError, open_folder};
@@ -43,10 +41,16 @@ impl Source {
     /// The system's refusal, or what is wrong with the packed file.
     pub fn open(path: &Path, bounds: &PackageBounds) -> Result<Source, SourceError> {
         // Looked at before it is opened: opening a pipe would wait for its other end.
+        #[expect(clippy::disallowed_methods, reason = "a package is named by its path")]
         if !std::fs::metadata(path)?.is_file() {
             return Ok(Source::folder(open_folder(path)?));
         }
-        Ok(Source::packed(File::open(path)?, bounds)?)
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one place where the path of a packed file becomes authority"
+        )]
+        let file = File::open(path)?;
+        Ok(Source::packed(file, bounds)?)
     }
 
     /// The files of a folder.
@@ -63,7 +67,7 @@ impl Source {
     }
 
     /// The name of everything here, whether it is a package or not: of every path and every file's content, in the order of the
-    /// paths. No file is understood.
+    /// paths; of folders too, because a guest sees them. No file is understood.
     ///
     /// # Errors
     /// What makes a file unfit to be read, or a bound that is passed.
@@ -74,10 +78,16 @@ impl Source {
             return Err(PackageError { diagnostics: walk.problems });
         }
         let mut hasher = Hasher::new(Kind::Package);
-        for entry in walk.entries.iter().filter(|entry| entry.file_bytes.is_some()) {
-            let content = self.read_whole(&entry.path, bounds).map_err(PackageError::one)?;
+        for entry in &walk.entries {
             hasher.update_part(entry.path.as_str().as_bytes());
-            hasher.update_part(&content);
+            // A folder's path ends with what no path of a file has.
+            match entry.file_bytes {
+                None => hasher.update_part(b"/"),
+                Some(_) => {
+                    hasher.update_part(b"");
+                    hasher.update_part(&self.read_whole(&entry.path, bounds).map_err(PackageError::one)?);
+                }
+            }
         }
         Ok(hasher.finish())
     }

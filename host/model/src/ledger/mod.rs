@@ -7,18 +7,23 @@
 //! stay where they are.
 //!
 //! State follows from the ledger alone: it is the `after` of each volume in the last entry that names it among those that
-//! [change the state](Record::changes_state).
+//! [change the state](Record::changes_state). [`Standing`] says what each record leads to, and every entry holds the digest of
+//! that: who knows the last entry knows the state.
+//!
+//! An entry has at most [`ENTRY_BYTES_MAX`] bytes, whatever a guest does.
 
 mod canonical;
 mod chain;
 mod record;
+mod standing;
 
 pub use canonical::{NotCanonical, canonical};
 pub use chain::{Chain, ChainError, Pin, verify_chain};
 pub use record::{
-    CHANGES_MAX, EntryKind, EnvironmentRecord, InvocationRecord, MountRecord, OutcomeRecord, PackageRecord, Record,
-    SecretKey, StreamRecord, VolumeRecord,
+    CollectRecord, EntryKind, EnvironmentRecord, FolderRecord, INPUTS_BYTES_MAX, Inputs, InvocationRecord, MountRecord,
+    OutcomeRecord, PackageRecord, Record, SecretKey, StreamRecord, VolumeRecord,
 };
+pub use standing::{Contradiction, Origin, Owner, Standing};
 
 use crate::digest::{Digest, Kind};
 use serde::{Deserialize, Serialize};
@@ -29,6 +34,9 @@ pub fn origin() -> Digest {
     Digest::of(Kind::Entry, b"")
 }
 
+/// The most bytes that an entry has. What goes into one is bounded part by part; this is where that is held.
+pub const ENTRY_BYTES_MAX: usize = 256 << 10;
+
 /// A record in its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
@@ -36,6 +44,10 @@ pub struct Entry {
     pub sequence: u64,
     /// The hash of the entry before; [`origin`] for the first.
     pub previous: Digest,
+    /// [`Standing::state`] from this entry on.
+    pub state: Digest,
+    /// [`Standing::standing`] from this entry on.
+    pub standing: Digest,
     /// What happened.
     pub record: Record,
 }
@@ -45,19 +57,38 @@ pub struct Entry {
 struct Place {
     sequence: u64,
     previous: Digest,
+    state: Digest,
+    standing: Digest,
 }
 
 impl Entry {
+    /// The entry that comes after `last`, and what it leads to.
+    ///
+    /// # Errors
+    /// The record does not follow from `standing`.
+    pub fn after(last: Pin, standing: &Standing, record: Record) -> Result<(Entry, Standing), Contradiction> {
+        let sequence = last.sequence + 1;
+        let mut leads_to = standing.clone();
+        leads_to.take(sequence, &record)?;
+        let (state, named) = (leads_to.state(), leads_to.standing());
+        Ok((Entry { sequence, previous: last.hash, state, standing: named, record }, leads_to))
+    }
+
     /// Writes the entry down.
     ///
     /// # Errors
-    /// The record holds what canonical JSON can't hold; none that this module makes does.
+    /// The record holds what canonical JSON can't hold, or more than [`ENTRY_BYTES_MAX`]; none that the host makes does.
     pub fn seal(&self) -> Result<Sealed, NotCanonical> {
         let mut value = serde_json::to_value(&self.record).map_err(|error| NotCanonical(error.to_string()))?;
         let fields = value.as_object_mut().ok_or_else(|| NotCanonical("is no object".to_owned()))?;
         fields.insert("sequence".to_owned(), self.sequence.into());
-        fields.insert("previous".to_owned(), self.previous.to_string().into());
+        for (name, digest) in [("previous", self.previous), ("state", self.state), ("standing", self.standing)] {
+            fields.insert(name.to_owned(), digest.to_string().into());
+        }
         let bytes: Arc<[u8]> = canonical(&value)?.into();
+        if bytes.len() > ENTRY_BYTES_MAX {
+            return Err(NotCanonical(format!("has {} bytes, {ENTRY_BYTES_MAX} allowed", bytes.len())));
+        }
         Ok(Sealed { sequence: self.sequence, hash: Digest::of(Kind::Entry, &bytes), bytes })
     }
 }
@@ -111,14 +142,31 @@ impl Sealed {
     /// # Errors
     /// It is damaged, or a newer version wrote it.
     pub fn open(&self) -> Result<Entry, EntryError> {
-        let Place { sequence, previous } = self.place()?;
+        let Place { sequence, previous, state, standing } = self.place()?;
         if sequence != self.sequence {
             let reason = format!("says that it is entry {sequence}");
             return Err(EntryError::Malformed { sequence: self.sequence, reason });
         }
         let record = serde_json::from_slice(&self.bytes)
             .map_err(|error| EntryError::Unknown { sequence, reason: error.to_string() })?;
-        Ok(Entry { sequence, previous, record })
+        Ok(Entry { sequence, previous, state, standing, record })
+    }
+
+    /// Checks the hash and that it leads to `standing`.
+    ///
+    /// # Errors
+    /// It is damaged, or leads elsewhere: then the reason says to what kind of thing.
+    pub fn leads_to(&self, leads_to: &Standing) -> Result<(), EntryError> {
+        let place = self.place()?;
+        let wrong = |what: &str| EntryError::Malformed {
+            sequence: self.sequence,
+            reason: format!("does not lead to the {what} that the store holds"),
+        };
+        match () {
+            () if place.state != leads_to.state() => Err(wrong("state")),
+            () if place.standing != leads_to.standing() => Err(wrong("owners and intents")),
+            () => Ok(()),
+        }
     }
 
     /// Checks the hash and reads only what places the entry in its chain.

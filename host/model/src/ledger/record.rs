@@ -1,17 +1,19 @@
 //! What one entry says. Times, sizes and digests as facts; no output and no input of the guest itself, and no secret.
 
+use super::canonical::canonical;
+use super::standing::Owner;
 use crate::digest::{Digest, Kind};
 use crate::error_code::ErrorCode;
 use crate::instant::Instant;
 use crate::invocation::{Access, Invocation, Seed};
 use crate::limits::{Limit, Limits};
 use crate::outcome::{Contract, Ending, Measured, Outcome, Unreproducible};
-use crate::snapshot::PathChange;
+use crate::snapshot::{Changes, PathChange};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most changed paths that one entry lists for a volume; all of them follow from the two digests.
-pub const CHANGES_MAX: usize = 1000;
+/// The most bytes that arguments and environment take in an entry; longer ones are kept as a stream that the entry names.
+pub const INPUTS_BYTES_MAX: usize = 32 << 10;
 
 /// What was asked for. A request that was refused has the kind of what it asked for, an [error](Record::error) and no
 /// [outcome](Record::outcome).
@@ -36,8 +38,12 @@ pub enum EntryKind {
     Import,
     /// Changes that were made in the plain directory, outside of any run.
     Edit,
-    /// States and streams that entries before some place name were dropped to reclaim space.
+    /// States and streams that only entries before some place name were dropped to reclaim space.
     Collect,
+    /// A run ended well and is about to change granted folders. The entry that [closes](Record::closes) it says what came of that.
+    Intent,
+    /// The end of an intent whose process did not live to write it: the folders are as they were before it.
+    Recover,
 }
 
 /// One thing that happened.
@@ -69,6 +75,18 @@ pub struct Record {
     /// Whether `after` became the state of each of `volumes`.
     #[serde(default)]
     pub kept: bool,
+    /// The granted folders that were changed, or are about to be, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub folders: BTreeMap<String, FolderRecord>,
+    /// The place of the intent that this entry ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closes: Option<u64>,
+    /// The package that may use the instance from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+    /// What was dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collected: Option<CollectRecord>,
 }
 
 impl Record {
@@ -85,7 +103,19 @@ impl Record {
             error: None,
             volumes: BTreeMap::new(),
             kept: false,
+            folders: BTreeMap::new(),
+            closes: None,
+            owner: None,
+            collected: None,
         }
+    }
+
+    /// Whether it leaves everything as it was: what such an entry says may be lost with the power, and nothing else with it.
+    pub fn is_reading(&self) -> bool {
+        !self.changes_state()
+            && self.owner.is_none()
+            && self.closes.is_none()
+            && !matches!(self.kind, EntryKind::Intent | EntryKind::Collect)
     }
 
     /// Whether keeping it makes a volume's state another one.
@@ -95,9 +125,9 @@ impl Record {
 
     /// The digests of the streams that it names.
     pub fn streams(&self) -> impl Iterator<Item = Digest> {
-        let stdin = self.invocation.as_ref().map(|invocation| invocation.stdin);
-        let written = self.outcome.as_ref().map(|outcome| [outcome.stdout, outcome.stderr]);
-        stdin.into_iter().chain(written.into_iter().flatten()).map(|stream| stream.digest)
+        let read = self.invocation.as_ref().map(|invocation| [Some(invocation.stdin), invocation.inputs]);
+        let written = self.outcome.as_ref().map(|outcome| [Some(outcome.stdout), Some(outcome.stderr)]);
+        read.into_iter().chain(written).flatten().flatten().map(|stream| stream.digest)
     }
 }
 
@@ -109,12 +139,42 @@ pub struct PackageRecord {
     /// Its version, if it says one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// All its files.
+    /// All that a run depends on: manifest, contract, component and resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
     /// Its component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<Digest>,
+    /// The snapshot of each folder that the guest may read, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, Digest>,
+}
+
+/// What was done to one granted folder.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct FolderRecord {
+    /// Where it is on the host.
+    pub path: String,
+    /// What differs, the first paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<PathChange>,
+    /// How many more paths differ.
+    #[serde(default)]
+    pub changes_omitted: u64,
+    /// The folder below it that holds what is on its way in and what was moved out of the way.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub staging: String,
+}
+
+/// What was dropped to reclaim space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CollectRecord {
+    /// The first entry of which states and streams are still kept.
+    pub retained_from: u64,
+    /// Objects that were removed.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// Bytes read or written by a guest. They may be kept as an object of their own.
@@ -183,11 +243,14 @@ pub struct MountRecord {
 /// All that went into a guest besides its state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct InvocationRecord {
-    /// The program's name, then its arguments.
+    /// The program's name, then its arguments; empty if they are in `inputs`.
     pub argv: Vec<String>,
+    /// Arguments and environment, if they are longer than [`INPUTS_BYTES_MAX`]: an [`Inputs`] as canonical JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<StreamRecord>,
     /// What it could read on standard input.
     pub stdin: StreamRecord,
-    /// Its environment, by name.
+    /// Its environment, by name; empty if it is in `inputs`.
     pub environment: BTreeMap<String, EnvironmentRecord>,
     /// The wall clock at its start.
     pub clock_start: Instant,
@@ -208,10 +271,34 @@ pub struct InvocationRecord {
     pub contract: Contract,
 }
 
+/// Arguments and environment of an invocation.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inputs {
+    /// The program's name, then its arguments.
+    pub argv: Vec<String>,
+    /// Its environment, by name.
+    pub environment: BTreeMap<String, EnvironmentRecord>,
+}
+
+impl Inputs {
+    /// Reads what an entry's `inputs` names.
+    ///
+    /// # Errors
+    /// The bytes are not what [`InvocationRecord::of`] writes.
+    pub fn read(bytes: &[u8]) -> Result<Inputs, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+}
+
 impl InvocationRecord {
     /// Records `invocation`; the environment variables named in `secrets` by their hash under `key`. Mounts, confirmation
-    /// and contract are the caller's to add.
-    pub fn of(invocation: &Invocation, secrets: &BTreeSet<String>, key: &SecretKey) -> InvocationRecord {
+    /// and contract are the caller's to add. Beside it come the bytes that `inputs` names, to be kept as a stream, if it names any.
+    pub fn of(
+        invocation: &Invocation,
+        secrets: &BTreeSet<String>,
+        key: &SecretKey,
+    ) -> (InvocationRecord, Option<Vec<u8>>) {
         let environment = |(name, value): (&String, &String)| {
             let record = match secrets.contains(name) {
                 true => EnvironmentRecord::Secret(key.hash(name, value)),
@@ -219,10 +306,21 @@ impl InvocationRecord {
             };
             (name.clone(), record)
         };
-        InvocationRecord {
+        let inputs = Inputs {
             argv: invocation.argv().to_vec(),
-            stdin: StreamRecord::of(invocation.stdin()),
             environment: invocation.environment().iter().map(environment).collect(),
+        };
+        let written = serde_json::to_value(&inputs).ok().and_then(|value| canonical(&value).ok());
+        let apart = written.filter(|bytes| bytes.len() > INPUTS_BYTES_MAX);
+        let (inputs, named) = match &apart {
+            Some(bytes) => (Inputs { argv: Vec::new(), environment: BTreeMap::new() }, Some(StreamRecord::of(bytes))),
+            None => (inputs, None),
+        };
+        let record = InvocationRecord {
+            argv: inputs.argv,
+            inputs: named,
+            stdin: StreamRecord::of(invocation.stdin()),
+            environment: inputs.environment,
             clock_start: invocation.clock_start(),
             seed: invocation.seed(),
             limits: invocation.limits().clone(),
@@ -230,7 +328,8 @@ impl InvocationRecord {
             mounts: BTreeMap::new(),
             confirmed: false,
             contract: Contract::default(),
-        }
+        };
+        (record, apart)
     }
 }
 
@@ -287,7 +386,7 @@ pub struct VolumeRecord {
     pub before: Option<Digest>,
     /// The state that came of it.
     pub after: Digest,
-    /// What differs, up to [`CHANGES_MAX`] paths.
+    /// What differs, the first paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<PathChange>,
     /// How many more paths differ.
@@ -297,15 +396,13 @@ pub struct VolumeRecord {
 
 impl VolumeRecord {
     /// A volume that went from `before` to `after`, with the paths that differ.
-    pub fn new(before: Option<Digest>, after: Digest, mut changes: Vec<PathChange>) -> VolumeRecord {
-        let changes_omitted = changes.len().saturating_sub(CHANGES_MAX) as u64;
-        changes.truncate(CHANGES_MAX);
-        VolumeRecord { before, after, changes, changes_omitted }
+    pub fn new(before: Option<Digest>, after: Digest, changes: Changes) -> VolumeRecord {
+        VolumeRecord { before, after, changes: changes.listed, changes_omitted: changes.omitted }
     }
 
     /// A volume that stayed as it was.
-    pub const fn unchanged(state: Digest) -> VolumeRecord {
-        VolumeRecord { before: Some(state), after: state, changes: Vec::new(), changes_omitted: 0 }
+    pub fn unchanged(state: Digest) -> VolumeRecord {
+        VolumeRecord::new(Some(state), state, Changes::default())
     }
 }
 

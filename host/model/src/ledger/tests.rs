@@ -5,7 +5,7 @@ use crate::error_code::ErrorCode;
 use crate::instant::Instant;
 use crate::invocation::{Access, Invocation, InvocationParts};
 use crate::outcome::{Ending, Measured, Outcome};
-use crate::snapshot::{Change, PathChange, empty_tree};
+use crate::snapshot::{Change, Changes, PathChange, empty_tree};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,20 +29,26 @@ fn record(note: &str) -> Record {
     let secrets = BTreeSet::from(["TOKEN".to_owned()]);
     let package = PackageRecord { slug: "todo".to_owned(), ..PackageRecord::default() };
     let mut record = Record::new(EntryKind::Run, Instant::from_unix_ns(1_000_000_007), "default", package);
-    record.invocation = Some(InvocationRecord::of(&invocation, &secrets, &SecretKey::new([7; 32])));
+    record.invocation = Some(InvocationRecord::of(&invocation, &secrets, &SecretKey::new([7; 32])).0);
     record.outcome = Some(OutcomeRecord::of(&outcome, &Measured { wall_time_us: 600, ..Measured::default() }));
     let change = PathChange { path: "todos.json".to_owned(), change: Change::Added };
     let after = Digest::of(Kind::Tree, note.as_bytes());
-    record.volumes = BTreeMap::from([("state".to_owned(), VolumeRecord::new(Some(empty_tree()), after, vec![change]))]);
+    let changes = Changes { listed: vec![change], omitted: 0 };
+    record.volumes = BTreeMap::from([("state".to_owned(), VolumeRecord::new(Some(empty_tree()), after, changes))]);
     record.kept = true;
     record
+}
+
+/// An entry of which only the place in the chain matters.
+fn entry(sequence: u64, previous: Digest, record: Record) -> Entry {
+    let standing = Standing::default();
+    Entry { sequence, previous, state: standing.state(), standing: standing.standing(), record }
 }
 
 fn chain(length: u64) -> Vec<Sealed> {
     let mut previous = origin();
     let seal = |sequence| {
-        let entry = Entry { sequence, previous, record: record(&sequence.to_string()) };
-        let sealed = entry.seal().unwrap();
+        let sealed = entry(sequence, previous, record(&sequence.to_string())).seal().unwrap();
         previous = sealed.hash;
         sealed
     };
@@ -55,7 +61,7 @@ fn check(entries: &[Sealed], pins: &[Pin]) -> Result<Pin, ChainError> {
 
 #[test]
 fn the_written_form_is_golden() {
-    let entry = Entry { sequence: 1, previous: origin(), record: record("add") };
+    let entry = entry(1, origin(), record("add"));
     let expect = concat!(
         r#"{"at":"1970-01-01T00:00:01.000000007Z","instance":"default","#,
         r#""invocation":{"argv":["todo","add"],"clock_start":"1970-01-01T00:00:00Z","confirmed":false,"contract":"json","#,
@@ -66,7 +72,7 @@ fn the_written_form_is_golden() {
         r#""outcome":{"ending":"exited","fuel":18446744073709551615,"fuel_exact":true,"memory_peak_bytes":65536,"#,
         r#""profile":"wasmtime 48.0.8","status":0,"stderr":{"digest":"$EMPTY","size":0},"#,
         r#""stdout":{"digest":"$STDOUT","size":2},"wall_time_us":600},"package":{"slug":"todo"},"previous":"$ORIGIN","#,
-        r#""sequence":1,"volumes":{"state":{"after":"$AFTER","before":"$BEFORE","#,
+        r#""sequence":1,"standing":"$STANDING","state":"$STATE","volumes":{"state":{"after":"$AFTER","before":"$BEFORE","#,
         r#""changes":[{"change":"added","path":"todos.json"}],"changes_omitted":0}}}"#,
     );
     let limits =
@@ -77,6 +83,8 @@ fn the_written_form_is_golden() {
         .replace("$EMPTY", &Digest::of(Kind::Stream, b"").to_string())
         .replace("$STDOUT", &Digest::of(Kind::Stream, b"{}").to_string())
         .replace("$ORIGIN", &origin().to_string())
+        .replace("$STANDING", &Standing::default().standing().to_string())
+        .replace("$STATE", &Standing::default().state().to_string())
         .replace("$AFTER", &Digest::of(Kind::Tree, b"add").to_string())
         .replace("$BEFORE", &empty_tree().to_string());
     let sealed = entry.seal().unwrap();
@@ -86,7 +94,7 @@ fn the_written_form_is_golden() {
 
 #[test]
 fn no_secret_is_written() {
-    let sealed = Entry { sequence: 1, previous: origin(), record: record("add") }.seal().unwrap();
+    let sealed = entry(1, origin(), record("add")).seal().unwrap();
     assert!(!String::from_utf8_lossy(&sealed.bytes).contains("hunter2"));
     let key = SecretKey::new([7; 32]);
     assert_eq!(key.hash("TOKEN", "hunter2"), key.hash("TOKEN", "hunter2"));
@@ -105,16 +113,96 @@ fn every_form_of_a_record_reads_back() {
     outcome.unreproducible.push(crate::outcome::Unreproducible::Mount);
     trapped.follows = Some(origin());
     for record in [bare, refused, trapped] {
-        let entry = Entry { sequence: 9, previous: origin(), record };
+        let entry = entry(9, origin(), record);
         assert_eq!(entry.seal().unwrap().open(), Ok(entry));
     }
 }
 
+/// Everything that a guest, a package or a caller can make long, as long as it gets.
 #[test]
-fn a_list_of_changes_is_bounded_and_says_so() {
-    let change = |at| PathChange { path: format!("{at}"), change: Change::Removed };
-    let volume = VolumeRecord::new(None, empty_tree(), (0..CHANGES_MAX + 3).map(change).collect());
-    assert_eq!((volume.changes.len(), volume.changes_omitted), (CHANGES_MAX, 3));
+fn an_entry_is_bounded_whatever_goes_into_it() {
+    let mut parts = InvocationParts { argv: vec!["\u{1}".repeat(200_000)], ..Default::default() };
+    parts.environment.insert("A".to_owned(), "\u{1}".repeat(20_000));
+    parts.limits.set(crate::limits::Limit::Arguments, u64::MAX);
+    let invocation = Invocation::new(parts).unwrap();
+    let (written, apart) = InvocationRecord::of(&invocation, &BTreeSet::new(), &SecretKey::new([7; 32]));
+    let apart = apart.expect("long inputs are kept apart");
+    assert_eq!(written.inputs, Some(StreamRecord::of(&apart)));
+    let inputs = Inputs::read(&apart).unwrap();
+    assert_eq!((inputs.argv.as_slice(), inputs.environment.len()), (invocation.argv(), 1));
+    assert!(written.argv.is_empty() && written.environment.is_empty());
+
+    let mut long = record("x");
+    assert!(long.streams().all(|digest| digest != StreamRecord::of(&apart).digest));
+    long.invocation = Some(written);
+    assert!(long.streams().any(|digest| digest == StreamRecord::of(&apart).digest));
+    let mut objects = crate::snapshot::MemoryObjects::default();
+    let file = |at| crate::snapshot::Entry {
+        name: crate::snapshot::Name::new(&format!("{}{at}", "\u{1}".repeat(249))).unwrap(),
+        modified_ns: 0,
+        node: crate::snapshot::Node::Link { target: "x".into() },
+    };
+    let tree = crate::snapshot::Tree::new((0..99_999).map(file).collect()).unwrap();
+    let crate::snapshot::Node::Folder { tree, .. } = objects.insert_tree(&tree) else { unreachable!() };
+    let changes = crate::snapshot::diff(&objects, &empty_tree(), &tree).unwrap();
+    assert_eq!(changes.count(), 99_999);
+    long.volumes.insert("state".to_owned(), VolumeRecord::new(Some(empty_tree()), tree, changes));
+    let bytes = entry(u64::MAX, origin(), long).seal().unwrap().bytes.len();
+    assert!(bytes < ENTRY_BYTES_MAX / 2, "{bytes}");
+}
+
+#[test]
+fn an_entry_that_would_be_too_long_is_not_written() {
+    let mut long = record("x");
+    long.instance = "x".repeat(ENTRY_BYTES_MAX);
+    assert!(entry(1, origin(), long).seal().is_err());
+}
+
+#[test]
+fn a_ledger_leads_to_its_standing_and_nothing_follows_from_another_state() {
+    let tree = |name: &str| Digest::of(Kind::Tree, name.as_bytes());
+    let package = |origin: Origin| Some(Owner { origin, package: tree("package") });
+    let change = |before: Option<Digest>, after: Digest| {
+        let mut record = Record::new(EntryKind::Run, Instant::default(), "default", PackageRecord::default());
+        record.volumes.insert("state".to_owned(), VolumeRecord::new(before, after, Changes::default()));
+        record.kept = true;
+        record
+    };
+    let mut standing = Standing::default();
+    let empty = (standing.state(), standing.standing());
+    let create = Record { owner: package(Origin::installed()), ..change(None, tree("0")) };
+    standing.take(1, &create).unwrap();
+    assert_eq!(standing.volumes["state"], tree("0"));
+    assert_ne!((standing.state(), standing.standing()), empty);
+    let named = (standing.state(), standing.standing());
+
+    let readings = [Record { kept: false, ..change(Some(tree("9")), tree("8")) }, change(Some(tree("7")), tree("7"))];
+    for (at, reading) in readings.iter().enumerate() {
+        assert!(reading.is_reading());
+        standing.take(2 + at as u64, reading).unwrap();
+    }
+    assert_eq!((standing.state(), standing.standing()), named);
+    let wrong = standing.take(4, &change(Some(tree("9")), tree("1")));
+    let (volume, expected, found) = ("state".to_owned(), Some(tree("9")), Some(tree("0")));
+    assert_eq!(wrong, Err(Contradiction::Volume { volume, expected, found }));
+    assert_eq!((standing.state(), standing.standing()), named);
+
+    let intent =
+        Record { kind: EntryKind::Intent, ..Record::new(EntryKind::Run, Instant::default(), "", Default::default()) };
+    standing.take(4, &intent).unwrap();
+    assert_eq!((standing.state() == named.0, standing.standing() == named.1), (true, false));
+    let close = Record { closes: Some(4), ..change(Some(tree("0")), tree("1")) };
+    standing.take(5, &close).unwrap();
+    assert_eq!((standing.state() == named.0, standing.standing() == named.1), (false, true));
+    assert_eq!(
+        standing.take(6, &Record { closes: Some(4), ..change(Some(tree("1")), tree("2")) }),
+        Err(Contradiction::Intent { sequence: 4 })
+    );
+    assert_eq!(standing.volumes["state"], tree("1"));
+    let adopted = Record { owner: package(Origin::path("/p")), ..change(Some(tree("1")), tree("1")) };
+    assert!(!adopted.is_reading());
+    standing.take(6, &adopted).unwrap();
+    assert_eq!((standing.owners.len(), standing.standing() == named.1), (2, false));
 }
 
 #[test]
@@ -163,7 +251,7 @@ fn what_is_removed_moved_cut_or_replaced_is_named() {
         // A replaced entry with a matching hash shows in the next one, and the last one in the pin.
         let mut replaced = whole.clone();
         let previous = if at == 0 { origin() } else { whole[at - 1].hash };
-        replaced[at] = Entry { sequence, previous, record: record("forged") }.seal().unwrap();
+        replaced[at] = entry(sequence, previous, record("forged")).seal().unwrap();
         assert_eq!(check(&replaced, &[head]), Err(ChainError::Replaced { sequence }));
     }
     for a in 0..6 {

@@ -1,6 +1,6 @@
 //! What changed between two snapshots. Folders with equal digests are not read.
 
-use super::{DEPTH_MAX, Node, ObjectError, Objects, Tree, read_tree};
+use super::{DEPTH_MAX, Entry, Node, ObjectError, Objects, Tree, read_tree};
 use crate::digest::Digest;
 use serde::{Deserialize, Serialize};
 
@@ -27,68 +27,135 @@ pub struct PathChange {
     pub change: Change,
 }
 
-/// The paths that differ, parents before what they hold. A folder is listed when it comes, goes or is touched, not when only
-/// something in it changes.
+/// The most paths that are listed of one comparison.
+pub const CHANGES_MAX: usize = 1000;
+
+/// The most bytes that the listed paths take together, written as JSON.
+pub const CHANGES_BYTES_MAX: usize = 64 << 10;
+
+/// What differs between two snapshots: the first paths, and how many more there are. All of them follow from the two digests.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Changes {
+    /// Parents before what they hold; at most [`CHANGES_MAX`], with at most [`CHANGES_BYTES_MAX`] bytes.
+    pub listed: Vec<PathChange>,
+    /// How many more paths differ.
+    pub omitted: u64,
+}
+
+impl Changes {
+    /// How many paths differ.
+    pub fn count(&self) -> u64 {
+        self.listed.len() as u64 + self.omitted
+    }
+
+    /// Whether none does.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+}
+
+/// One place that differs between two snapshots.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference<'a> {
+    /// The path from the volume's root, parts separated by `/`.
+    pub path: &'a str,
+    /// What stood there.
+    pub was: Option<&'a Entry>,
+    /// What stands there now.
+    pub is: Option<&'a Entry>,
+}
+
+impl Difference<'_> {
+    /// How the path itself changed; `None` for a folder in which something changed, and nothing about itself.
+    pub fn change(&self) -> Option<Change> {
+        match (self.was, self.is) {
+            (Some(was), Some(is)) if was.node == is.node => Some(Change::Touched),
+            (Some(Entry { node: Node::Folder { .. }, .. }), Some(Entry { node: Node::Folder { .. }, .. })) => None,
+            (Some(_), Some(_)) => Some(Change::Modified),
+            (Some(_), None) => Some(Change::Removed),
+            (None, _) => Some(Change::Added),
+        }
+    }
+}
+
+/// Lists the paths that differ. A folder is listed when it comes, goes or is touched, not when only something in it changes.
 ///
 /// # Errors
-/// An object is missing or damaged, or folders differ more than [`DEPTH_MAX`] deep.
-pub fn diff(objects: &dyn Objects, before: &Digest, after: &Digest) -> Result<Vec<PathChange>, ObjectError> {
-    let mut changes = Vec::new();
-    if before != after {
-        let (before, after) = (read_tree(objects, before)?, read_tree(objects, after)?);
-        diff_trees(objects, ("", 0), &before, &after, &mut changes)?;
-    }
+/// As for [`compare`].
+pub fn diff(objects: &dyn Objects, before: &Digest, after: &Digest) -> Result<Changes, ObjectError> {
+    let mut changes = Changes::default();
+    let mut bytes = 0;
+    compare(objects, before, after, &mut |difference| {
+        let Some(change) = difference.change() else { return };
+        bytes += written_bytes(difference.path);
+        if changes.listed.len() < CHANGES_MAX && bytes <= CHANGES_BYTES_MAX && changes.omitted == 0 {
+            changes.listed.push(PathChange { path: difference.path.to_owned(), change });
+        } else {
+            changes.omitted += 1;
+        }
+    })?;
     Ok(changes)
 }
 
-fn diff_trees(
+/// Calls `each` with every place that differs, parents before what they hold. Folders with equal digests are not read, and each
+/// other folder is read once.
+///
+/// # Errors
+/// An object is missing or damaged, or folders differ more than [`DEPTH_MAX`] deep.
+pub fn compare(
     objects: &dyn Objects,
-    (prefix, level): (&str, usize),
+    before: &Digest,
+    after: &Digest,
+    each: &mut dyn FnMut(Difference<'_>),
+) -> Result<(), ObjectError> {
+    if before == after {
+        return Ok(());
+    }
+    let (before, after) = (read_tree(objects, before)?, read_tree(objects, after)?);
+    compare_trees(objects, (&mut String::new(), 0), &before, &after, each)
+}
+
+fn compare_trees(
+    objects: &dyn Objects,
+    (path, level): (&mut String, usize),
     before: &Tree,
     after: &Tree,
-    changes: &mut Vec<PathChange>,
+    each: &mut dyn FnMut(Difference<'_>),
 ) -> Result<(), ObjectError> {
+    let above = path.len();
     for (was, is) in before.beside(after) {
-        let Some(entry) = is.or(was) else { continue };
-        let path = format!("{prefix}{}", entry.name);
-        let below = format!("{path}/");
-        let mut say = |change| changes.push(PathChange { path: path.clone(), change });
-        let (old_tree, new_tree) = match (was.map(|e| &e.node), is.map(|e| &e.node)) {
-            (Some(Node::Folder { tree: a, .. }), Some(Node::Folder { tree: b, .. })) => {
-                if a == b {
-                    if was.map(|e| e.modified_ns) != is.map(|e| e.modified_ns) {
-                        say(Change::Touched);
-                    }
-                    continue;
-                }
-                (Some(a), Some(b))
-            }
-            (Some(a), Some(b)) => {
-                if a != b {
-                    say(Change::Modified);
-                } else if was.map(|e| e.modified_ns) != is.map(|e| e.modified_ns) {
-                    say(Change::Touched);
-                }
-                (folder(Some(a)), folder(Some(b)))
-            }
-            (a, b) => {
-                say(if a.is_some() { Change::Removed } else { Change::Added });
-                (folder(a), folder(b))
-            }
-        };
-        if let Some(tree) = old_tree.or(new_tree) {
+        let Some(entry) = is.or(was).filter(|_| was != is) else { continue };
+        path.truncate(above);
+        if above > 0 {
+            path.push('/');
+        }
+        path.push_str(entry.name.as_str());
+        each(Difference { path, was, is });
+        let (old_tree, new_tree) = (folder(was), folder(is));
+        if let Some(tree) = old_tree.or(new_tree).filter(|_| old_tree != new_tree) {
             if level == DEPTH_MAX {
                 return Err(ObjectError::too_deep(*tree));
             }
             let read = |tree: Option<&Digest>| tree.map_or(Ok(Tree::default()), |tree| read_tree(objects, tree));
-            diff_trees(objects, (&below, level + 1), &read(old_tree)?, &read(new_tree)?, changes)?;
+            compare_trees(objects, (path, level + 1), &read(old_tree)?, &read(new_tree)?, each)?;
         }
     }
+    path.truncate(above);
     Ok(())
 }
 
-fn folder(node: Option<&Node>) -> Option<&Digest> {
-    match node {
+/// The length of a text in JSON, where a control character takes six bytes.
+fn written_bytes(text: &str) -> usize {
+    let byte = |byte: u8| match byte {
+        0..0x20 => 6,
+        b'"' | b'\\' => 2,
+        _ => 1,
+    };
+    text.bytes().map(byte).sum()
+}
+
+fn folder(entry: Option<&Entry>) -> Option<&Digest> {
+    match entry.map(|entry| &entry.node) {
         Some(Node::Folder { tree, .. }) => Some(tree),
         _ => None,
     }
@@ -96,7 +163,7 @@ fn folder(node: Option<&Node>) -> Option<&Digest> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Entry, MemoryObjects, Name};
+    use super::super::{MemoryObjects, Name};
     use super::*;
 
     /// A volume from lines `path=content`, `path->target`, each with an optional `@time`.
@@ -147,7 +214,7 @@ mod tests {
             let mut objects = MemoryObjects::default();
             let (a, b) = (volume(&mut objects, before), volume(&mut objects, after));
             let found = diff(&objects, &a, &b).unwrap();
-            let found: Vec<_> = found.iter().map(|change| (change.path.as_str(), change.change)).collect();
+            let found: Vec<_> = found.listed.iter().map(|change| (change.path.as_str(), change.change)).collect();
             assert_eq!(found, *expect, "{before:?} -> {after:?}");
         }
     }
@@ -171,10 +238,39 @@ mod tests {
         let mut objects = MemoryObjects::default();
         let mut pair = |depth| (nested(&mut objects, depth, "1"), nested(&mut objects, depth, "2"));
         let (deep, too_deep, far_too_deep) = (pair(DEPTH_MAX), pair(DEPTH_MAX + 1), pair(100_000));
-        assert_eq!(diff(&objects, &deep.0, &deep.1).unwrap().len(), 1);
+        assert_eq!(diff(&objects, &deep.0, &deep.1).unwrap().count(), 1);
         for (before, after) in [too_deep, far_too_deep] {
             let error = diff(&objects, &before, &after).unwrap_err();
-            assert!(error.reason.contains("1024 folders deep"), "{error}");
+            assert!(error.to_string().contains("1024 folders deep"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_listed_is_bounded_in_number_and_in_bytes_and_the_rest_is_counted() {
+        for (count, name_bytes, depth, listed) in
+            [(1_000, 4, 0, 1_000), (1_001, 4, 0, 1_000), (3_000, 200, 0, 327), (300, 100, 100, 67)]
+        {
+            let mut objects = MemoryObjects::default();
+            let lines: Vec<String> = (0..count).map(|at| format!("{at:0name_bytes$}=1")).collect();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let mut tree = volume(&mut objects, &lines);
+            for _ in 0..depth {
+                let node = objects.insert_tree(&read_tree(&objects, &tree).unwrap());
+                let entry = Entry { name: Name::new("folder").unwrap(), modified_ns: 0, node };
+                let Node::Folder { tree: outer, .. } = objects.insert_tree(&Tree::new(vec![entry]).unwrap()) else {
+                    unreachable!()
+                };
+                tree = outer;
+            }
+            let changes = diff(&objects, &super::super::empty_tree(), &tree).unwrap();
+            let bytes: usize = changes.listed.iter().map(|change| change.path.len()).sum();
+            assert!(bytes <= CHANGES_BYTES_MAX, "{bytes}");
+            assert_eq!(changes.count(), count + depth, "{name_bytes} {depth}");
+            assert!(
+                changes.listed.len().abs_diff(listed) <= depth as usize + 40,
+                "{} of {listed}",
+                changes.listed.len()
+            );
         }
     }
 }

@@ -8,9 +8,11 @@
 //! Knows no storage: bytes come through [`Objects`].
 
 mod diff;
+mod touched;
 mod tree;
 
-pub use diff::{Change, PathChange, diff};
+pub use diff::{CHANGES_BYTES_MAX, CHANGES_MAX, Change, Changes, Difference, PathChange, compare, diff};
+pub use touched::{Touched, TouchedName};
 pub use tree::{Entry, Name, NameError, Node, Totals, Tree, TreeError};
 
 use crate::digest::{Digest, Kind};
@@ -36,20 +38,52 @@ pub trait Objects: Send + Sync {
 
 /// An object could not be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind:?} {digest}: {reason}")]
+#[error("{kind:?} {digest} {lack}")]
 pub struct ObjectError {
     /// What was asked for.
     pub digest: Digest,
     /// As what.
     pub kind: Kind,
     /// Why it could not be had.
-    pub reason: String,
+    pub lack: Lack,
+}
+
+/// Why an object could not be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Lack {
+    /// It is not here.
+    #[error("is missing")]
+    Missing,
+    /// It is here, and is not what was written: how that shows.
+    #[error("{0}")]
+    Damaged(String),
+    /// It was read from a real folder, and is not any more what it was when it was first looked at: the path.
+    #[error("was changed by another program while it was in use: {0}")]
+    Changed(String),
+    /// The system could not read it: what it said.
+    #[error("can't be read: {0}")]
+    Unreadable(String),
 }
 
 impl ObjectError {
+    /// It is not here.
+    pub const fn missing(kind: Kind, digest: Digest) -> ObjectError {
+        ObjectError { digest, kind, lack: Lack::Missing }
+    }
+
+    /// It is not what was written.
+    pub fn damaged(kind: Kind, digest: Digest, reason: impl Into<String>) -> ObjectError {
+        ObjectError { digest, kind, lack: Lack::Damaged(reason.into()) }
+    }
+
+    /// The system could not read it.
+    pub fn unreadable(kind: Kind, digest: Digest, reason: impl ToString) -> ObjectError {
+        ObjectError { digest, kind, lack: Lack::Unreadable(reason.to_string()) }
+    }
+
     /// A folder that lies deeper than [`DEPTH_MAX`].
     pub fn too_deep(digest: Digest) -> ObjectError {
-        ObjectError { digest, kind: Kind::Tree, reason: format!("is more than {DEPTH_MAX} folders deep") }
+        ObjectError::damaged(Kind::Tree, digest, format!("is more than {DEPTH_MAX} folders deep"))
     }
 }
 
@@ -107,21 +141,23 @@ impl MemoryObjects {
 
 impl Objects for MemoryObjects {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
-        self.find(digest).cloned().ok_or_else(|| ObjectError { digest: *digest, kind, reason: "is missing".to_owned() })
+        self.find(digest).cloned().ok_or(ObjectError::missing(kind, *digest))
     }
 }
 
-/// Objects from several places: the first that has one gives it.
+/// Objects from several places: the first that has one gives it. An object that is damaged in one place and missing in the others
+/// is damaged.
 #[derive(Clone)]
 pub struct Layered(pub Vec<Arc<dyn Objects>>);
 
 impl Objects for Layered {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
-        let mut refused = ObjectError { digest: *digest, kind, reason: "is missing".to_owned() };
+        let mut refused = ObjectError::missing(kind, *digest);
         for layer in &self.0 {
             match layer.get(kind, digest) {
                 Ok(bytes) => return Ok(bytes),
-                Err(error) => refused = error,
+                Err(error) if refused.lack == Lack::Missing => refused = error,
+                Err(_) => {}
             }
         }
         Err(refused)
@@ -165,8 +201,31 @@ pub fn read_tree(objects: &dyn Objects, digest: &Digest) -> Result<Tree, ObjectE
         return Ok(Tree::default());
     }
     let bytes = objects.get(Kind::Tree, digest)?;
-    let damaged = |reason: String| ObjectError { digest: *digest, kind: Kind::Tree, reason };
-    Tree::decode(&bytes).map_err(|error| damaged(error.to_string()))
+    Tree::decode(&bytes).map_err(|error| ObjectError::damaged(Kind::Tree, *digest, error.to_string()))
+}
+
+/// What a snapshot has at a path, names from the top down; `None` if nothing is there, or the path is empty.
+///
+/// # Errors
+/// An object is missing or damaged.
+pub fn find<'n>(
+    objects: &dyn Objects,
+    top: &Digest,
+    path: impl IntoIterator<Item = &'n str>,
+) -> Result<Option<Entry>, ObjectError> {
+    let mut found: Option<Entry> = None;
+    for name in path {
+        let folder = match found.as_ref().map(|entry| &entry.node) {
+            None => *top,
+            Some(Node::Folder { tree, .. }) => *tree,
+            Some(_) => return Ok(None),
+        };
+        found = read_tree(objects, &folder)?.get(name).cloned();
+        if found.is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(found)
 }
 
 /// Reads a list.
@@ -175,11 +234,7 @@ pub fn read_tree(objects: &dyn Objects, digest: &Digest) -> Result<Tree, ObjectE
 /// The object is missing, or its bytes are no list.
 pub fn read_list(objects: &dyn Objects, digest: &Digest) -> Result<Vec<Digest>, ObjectError> {
     let bytes = objects.get(Kind::List, digest)?;
-    decode_list(&bytes).ok_or_else(|| ObjectError {
-        digest: *digest,
-        kind: Kind::List,
-        reason: "is no list of digests".to_owned(),
-    })
+    decode_list(&bytes).ok_or_else(|| ObjectError::damaged(Kind::List, *digest, "is no list of digests"))
 }
 
 /// Calls `each` with every chunk of a file, in order.
@@ -199,7 +254,7 @@ pub fn read_file<E: From<ObjectError>>(
     read_parts(objects, content, list_levels(size), size, &mut seen, each)?;
     if seen != size {
         let reason = format!("holds {seen} bytes instead of {size}");
-        return Err(ObjectError { digest: *content, kind: Kind::List, reason }.into());
+        return Err(ObjectError::damaged(Kind::List, *content, reason).into());
     }
     Ok(())
 }
@@ -216,7 +271,7 @@ fn read_parts<E: From<ObjectError>>(
         let chunk = objects.get(Kind::Chunk, content)?;
         if chunk.len() as u64 != CHUNK_BYTES.min(size.saturating_sub(*seen)) {
             let reason = format!("a chunk of {} bytes is not of its place's length", chunk.len());
-            return Err(ObjectError { digest: *content, kind: Kind::Chunk, reason }.into());
+            return Err(ObjectError::damaged(Kind::Chunk, *content, reason).into());
         }
         *seen += chunk.len() as u64;
         return each(&chunk);
@@ -238,6 +293,23 @@ mod tests {
         for (size, levels) in cases {
             assert_eq!(list_levels(size), levels, "{size}");
         }
+    }
+
+    #[test]
+    fn what_is_damaged_in_one_place_and_missing_in_others_is_damaged() {
+        struct Damaged;
+        impl Objects for Damaged {
+            fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+                Err(ObjectError::damaged(kind, *digest, "does not match its digest"))
+            }
+        }
+        let nothing = || Arc::new(MemoryObjects::default()) as Arc<dyn Objects>;
+        let digest = Digest::of(Kind::Chunk, b"1");
+        for layers in [vec![nothing(), Arc::new(Damaged), nothing()], vec![Arc::new(Damaged), nothing()]] {
+            let error = Layered(layers).get(Kind::Chunk, &digest).unwrap_err();
+            assert_eq!(error.lack, Lack::Damaged("does not match its digest".to_owned()));
+        }
+        assert_eq!(Layered(vec![nothing()]).get(Kind::Chunk, &digest).unwrap_err().lack, Lack::Missing);
     }
 
     #[test]

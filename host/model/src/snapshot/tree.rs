@@ -66,6 +66,8 @@ pub struct Totals {
     pub files: u64,
     /// Folders within folders: 0 for a folder that holds none.
     pub depth: u32,
+    /// Bytes of the longest path to something in it, slashes between names included: 0 for a folder that holds nothing.
+    pub path_bytes: u32,
 }
 
 impl Totals {
@@ -75,6 +77,7 @@ impl Totals {
             bytes: self.bytes.saturating_add(other.bytes),
             files: self.files.saturating_add(other.files),
             depth: if self.depth > other.depth { self.depth } else { other.depth },
+            path_bytes: if self.path_bytes > other.path_bytes { self.path_bytes } else { other.path_bytes },
         }
     }
 }
@@ -104,14 +107,13 @@ pub enum Node {
 }
 
 impl Node {
-    /// What this node adds to its folder's totals.
+    /// What this node adds to its folder's totals, its name not included.
     pub const fn totals(&self) -> Totals {
+        const ONE: Totals = Totals { bytes: 0, files: 1, depth: 0, path_bytes: 0 };
         match self {
-            Node::File { size, .. } => Totals { bytes: *size, files: 1, depth: 0 },
-            Node::Folder { totals, .. } => {
-                totals.plus(Totals { bytes: 0, files: 1, depth: totals.depth.saturating_add(1) })
-            }
-            Node::Link { .. } => Totals { bytes: 0, files: 1, depth: 0 },
+            Node::File { size, .. } => Totals { bytes: *size, ..ONE },
+            Node::Folder { totals, .. } => totals.plus(Totals { depth: totals.depth.saturating_add(1), ..ONE }),
+            Node::Link { .. } => ONE,
         }
     }
 }
@@ -125,6 +127,56 @@ pub struct Entry {
     pub modified_ns: u64,
     /// What it is.
     pub node: Node,
+}
+
+impl Entry {
+    /// What it adds to its folder's totals.
+    pub fn totals(&self) -> Totals {
+        let name = self.name.as_str().len() as u32;
+        let totals = self.node.totals();
+        let path_bytes = if totals.path_bytes == 0 { name } else { totals.path_bytes.saturating_add(name + 1) };
+        Totals { path_bytes, ..totals }
+    }
+
+    /// How many bytes [`encode`](Entry::encode) adds.
+    pub fn encoded_bytes(&self) -> usize {
+        let own = match &self.node {
+            Node::File { .. } => 8 + 32,
+            Node::Folder { .. } => 8 + 8 + 4 + 4 + 32,
+            Node::Link { target } => 2 + target.len(),
+        };
+        2 + self.name.as_str().len() + 8 + own
+    }
+
+    /// Adds the entry's bytes: its kind, name, modification time and what the kind needs; all numbers are little endian.
+    pub fn encode(&self, bytes: &mut Vec<u8>) {
+        let name = self.name.as_str().as_bytes();
+        bytes.push(match self.node {
+            Node::File { .. } => FILE,
+            Node::Folder { .. } => FOLDER,
+            Node::Link { .. } => LINK,
+        });
+        bytes.push(name.len() as u8);
+        bytes.extend_from_slice(name);
+        bytes.extend_from_slice(&self.modified_ns.to_le_bytes());
+        match &self.node {
+            Node::File { size, content } => {
+                bytes.extend_from_slice(&size.to_le_bytes());
+                bytes.extend_from_slice(content.as_bytes());
+            }
+            Node::Folder { tree, totals } => {
+                bytes.extend_from_slice(&totals.bytes.to_le_bytes());
+                bytes.extend_from_slice(&totals.files.to_le_bytes());
+                bytes.extend_from_slice(&totals.depth.to_le_bytes());
+                bytes.extend_from_slice(&totals.path_bytes.to_le_bytes());
+                bytes.extend_from_slice(tree.as_bytes());
+            }
+            Node::Link { target } => {
+                bytes.extend_from_slice(&(target.len() as u16).to_le_bytes());
+                bytes.extend_from_slice(target.as_bytes());
+            }
+        }
+    }
 }
 
 /// A folder: its entries, sorted by the bytes of their names, no name twice.
@@ -190,40 +242,13 @@ impl Tree {
 
     /// What the folder amounts to.
     pub fn totals(&self) -> Totals {
-        self.0.iter().fold(Totals::default(), |sum, entry| sum.plus(entry.node.totals()))
+        self.0.iter().fold(Totals::default(), |sum, entry| sum.plus(entry.totals()))
     }
 
-    /// The folder's bytes: for each entry its kind, name, modification time and what the kind needs; all numbers are
-    /// little endian.
+    /// The folder's bytes: those of its [entries](Entry::encode), one after the other.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for entry in &self.0 {
-            let name = entry.name.as_str().as_bytes();
-            bytes.push(match entry.node {
-                Node::File { .. } => FILE,
-                Node::Folder { .. } => FOLDER,
-                Node::Link { .. } => LINK,
-            });
-            bytes.push(name.len() as u8);
-            bytes.extend_from_slice(name);
-            bytes.extend_from_slice(&entry.modified_ns.to_le_bytes());
-            match &entry.node {
-                Node::File { size, content } => {
-                    bytes.extend_from_slice(&size.to_le_bytes());
-                    bytes.extend_from_slice(content.as_bytes());
-                }
-                Node::Folder { tree, totals } => {
-                    bytes.extend_from_slice(&totals.bytes.to_le_bytes());
-                    bytes.extend_from_slice(&totals.files.to_le_bytes());
-                    bytes.extend_from_slice(&totals.depth.to_le_bytes());
-                    bytes.extend_from_slice(tree.as_bytes());
-                }
-                Node::Link { target } => {
-                    bytes.extend_from_slice(&(target.len() as u16).to_le_bytes());
-                    bytes.extend_from_slice(target.as_bytes());
-                }
-            }
-        }
+        let mut bytes = Vec::with_capacity(self.0.iter().map(Entry::encoded_bytes).sum());
+        self.0.iter().for_each(|entry| entry.encode(&mut bytes));
         bytes
     }
 
@@ -246,7 +271,8 @@ impl Tree {
                 FILE => Node::File { size: rest.number()?, content: Digest::from_bytes(rest.array()?) },
                 FOLDER => {
                     let (bytes, files) = (rest.number()?, rest.number()?);
-                    let totals = Totals { bytes, files, depth: u32::from_le_bytes(rest.array()?) };
+                    let (depth, path_bytes) = (u32::from_le_bytes(rest.array()?), u32::from_le_bytes(rest.array()?));
+                    let totals = Totals { bytes, files, depth, path_bytes };
                     Node::Folder { totals, tree: Digest::from_bytes(rest.array()?) }
                 }
                 LINK => {
@@ -294,8 +320,9 @@ mod tests {
         let digest = any::<[u8; 32]>().prop_map(Digest::from_bytes);
         prop_oneof![
             (any::<u64>(), digest.clone()).prop_map(|(size, content)| Node::File { size, content }),
-            (any::<u64>(), any::<u64>(), any::<u32>(), digest)
-                .prop_map(|(bytes, files, depth, tree)| Node::Folder { tree, totals: Totals { bytes, files, depth } }),
+            (any::<(u64, u64, u32, u32)>(), digest).prop_map(|((bytes, files, depth, path_bytes), tree)| {
+                Node::Folder { tree, totals: Totals { bytes, files, depth, path_bytes } }
+            }),
             "[a-z./]{1,20}".prop_map(|target| Node::Link { target: target.into() }),
         ]
     }
@@ -329,6 +356,21 @@ mod tests {
                 prop_assert_ne!(Tree::decode(short), Ok(tree.clone()));
             }
         }
+    }
+
+    #[test]
+    fn the_longest_path_is_that_of_the_names_and_the_slashes_between_them() {
+        let entry = |name: &str, node: Node| Entry { name: Name::new(name).unwrap(), modified_ns: 0, node };
+        let folder = |entries: Vec<Entry>| {
+            let tree = Tree::new(entries).unwrap();
+            Node::Folder { totals: tree.totals(), tree: Digest::from_bytes([0; 32]) }
+        };
+        let file = || Node::File { size: 3, content: Digest::from_bytes([1; 32]) };
+        let inner = folder(vec![entry("file", file()), entry("a", folder(vec![]))]);
+        let top = Tree::new(vec![entry("b", inner), entry("long-name", file())]).unwrap();
+        assert_eq!(top.totals(), Totals { bytes: 6, files: 4, depth: 2, path_bytes: "long-name".len() as u32 });
+        let nested = Tree::new(vec![entry("longer", folder(vec![entry("file", file())]))]).unwrap();
+        assert_eq!(nested.totals().path_bytes, "longer/file".len() as u32);
     }
 
     #[test]

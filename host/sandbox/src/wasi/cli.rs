@@ -64,7 +64,7 @@ impl stderr::Host for Guest {
 
 impl terminal_input::HostTerminalInput for Guest {
     fn drop(&mut self, terminal: Resource<Terminal>) -> wasmtime::Result<()> {
-        match self.table.delete(terminal)? {}
+        match self.take_back(terminal)? {}
     }
 }
 
@@ -72,7 +72,7 @@ impl terminal_input::Host for Guest {}
 
 impl terminal_output::HostTerminalOutput for Guest {
     fn drop(&mut self, terminal: Resource<Terminal>) -> wasmtime::Result<()> {
-        match self.table.delete(terminal)? {}
+        match self.take_back(terminal)? {}
     }
 }
 

@@ -317,7 +317,7 @@ impl types::HostDescriptor for Guest {
     }
 
     fn drop(&mut self, file: Resource<Descriptor>) -> wasmtime::Result<()> {
-        let descriptor = self.table.delete(file)?;
+        let descriptor = self.take_back(file)?;
         self.enter()?.close(descriptor);
         Ok(())
     }
@@ -331,7 +331,7 @@ impl types::HostDirectoryEntryStream for Guest {
     }
 
     fn drop(&mut self, stream: Resource<FolderStream>) -> wasmtime::Result<()> {
-        let stream = self.table.delete(stream)?;
+        let stream = self.take_back(stream)?;
         self.enter()?.close_folder_stream(stream);
         Ok(())
     }

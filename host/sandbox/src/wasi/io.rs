@@ -67,7 +67,7 @@ impl streams::HostInputStream for Guest {
     }
 
     fn drop(&mut self, input: Resource<Input>) -> wasmtime::Result<()> {
-        let mut input = self.table.delete(input)?;
+        let mut input = self.take_back(input)?;
         self.enter()?.close_input(&mut input);
         Ok(())
     }
@@ -127,7 +127,7 @@ impl streams::HostOutputStream for Guest {
     }
 
     fn drop(&mut self, output: Resource<Output>) -> wasmtime::Result<()> {
-        let mut output = self.table.delete(output)?;
+        let mut output = self.take_back(output)?;
         self.enter()?.close_output(&mut output);
         Ok(())
     }
@@ -143,7 +143,7 @@ impl error::HostError for Guest {
 
     fn drop(&mut self, error: Resource<Failed>) -> wasmtime::Result<()> {
         self.enter()?;
-        self.table.delete(error)?;
+        self.take_back(error)?;
         Ok(())
     }
 }
@@ -171,7 +171,7 @@ impl poll::HostPollable for Guest {
 
     fn drop(&mut self, pollable: Resource<Pollable>) -> wasmtime::Result<()> {
         self.enter()?;
-        self.table.delete(pollable)?;
+        self.take_back(pollable)?;
         Ok(())
     }
 }

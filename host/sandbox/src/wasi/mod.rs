@@ -39,6 +39,20 @@ pub(crate) fn link(engine: &Engine, component: &ComponentType) -> wasmtime::Resu
     Ok(linker)
 }
 
+/// Whether everything that `component` imports to be denied is of a size that can be answered. [`link`] relies on it.
+///
+/// # Errors
+/// It is not: the message names what is too large.
+pub(crate) fn check_denied(engine: &Engine, component: &ComponentType) -> Result<(), String> {
+    let mut size = 0;
+    for (import, kind) in component.imports(engine) {
+        if denied::is_denied(import) {
+            denied::check(engine, import, &kind.ty, &mut size)?;
+        }
+    }
+    Ok(())
+}
+
 fn link_interface(linker: &mut Linker<Guest>, interface: &str) -> wasmtime::Result<bool> {
     macro_rules! add {
         ($($interface:ident)::+) => { wasi::$($interface)::+::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)? };

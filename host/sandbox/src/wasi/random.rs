@@ -12,7 +12,7 @@ impl Guest {
         if length > meter.limit(Limit::HostCall) {
             return Err(Stop::Limit(Limit::HostCall).into());
         }
-        meter.spend(length * price::RANDOM_BYTE)?;
+        meter.spend(length.saturating_mul(price::RANDOM_BYTE))?;
         let mut bytes = vec![0; length as usize];
         fill(&mut self.world.random, &mut bytes);
         Ok(bytes)

@@ -1,9 +1,10 @@
 //! Real files as content: naming what a file holds, and whether something on disk is what a snapshot says.
 
-use super::disk::{self, Disk, Form, Stamp};
-use cap_std::fs::{Dir, File};
+use cap_std::fs::Dir;
+use hutch_folder::{Form, Hands, Stamp};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::snapshot::{self, CHUNK_BYTES, LIST_PARTS, MemoryObjects, Node, ObjectError, Objects, encode_list};
+use std::fs::File;
 use std::io::{self, Read};
 
 /// Why content could not be written.
@@ -20,12 +21,12 @@ impl From<ObjectError> for WriteError {
 
 /// Writes content of `size` bytes into a new file.
 pub(super) fn write_content(
-    disk: &Disk,
+    hands: &Hands,
     file: &File,
     objects: &dyn Objects,
     (size, content): (u64, &Digest),
 ) -> Result<(), WriteError> {
-    snapshot::read_file(objects, content, size, &mut |chunk| disk.write(file, chunk).map_err(WriteError::Io))
+    snapshot::read_file(objects, content, size, &mut |chunk| hands.write(file, chunk).map_err(WriteError::Io))
 }
 
 /// Reads up to `limit` bytes from `file` and names them; `None` if there are more. Each chunk is shown to `chunk` with the
@@ -66,10 +67,10 @@ pub(super) fn holds(folder: &Dir, name: &str, stamp: &Stamp, node: &Node) -> io:
     match (stamp.form, node) {
         (Form::Folder, Node::Folder { .. }) => Ok(true),
         (Form::Link, Node::Link { target }) => {
-            Ok(disk::link_target(folder, name).is_ok_and(|found| *found == **target))
+            Ok(hutch_folder::link_target(folder, name).ok().flatten().is_some_and(|found| *found == **target))
         }
         (Form::File, Node::File { size, .. }) if stamp.size == *size => {
-            let mut file = match disk::read(folder, name) {
+            let mut file = match hutch_folder::open_file(folder, name) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
                 Err(error) => return Err(error),

@@ -1,23 +1,31 @@
 //! A state as a folder of real files, anywhere.
 
 use super::content::{WriteError, write_content};
-use super::disk::{self, Disk};
-use super::links::stays_inside;
-use super::scan::Bounds;
-use crate::error::StoreError;
+use super::scan::{Bounds, Skipped};
+use crate::error::{StoreError, at};
 use cap_std::fs::Dir;
+use hutch_folder::{Handles, Hands, list, stays_inside};
 use hutch_model::digest::Digest;
 use hutch_model::limits::Limit;
 use hutch_model::snapshot::{DEPTH_MAX, Node, Objects, Totals, read_tree};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// What was written.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Exported {
+    /// What it amounts to.
+    pub totals: Totals,
+    /// Links that could leave the folder, and so are not in it.
+    pub skipped: Skipped,
+}
 
 /// Writes the state `tree` into the empty folder `root`. `path` is where that is, for messages. Reading the folder back
-/// gives the same state, so names are written as they are, never changed: one that this file system can't hold, or takes
-/// for another one's (upper and lower case), ends the export with its path.
+/// gives the same state without what is said to be skipped, so names are written as they are, never changed: one that this file
+/// system can't hold, or takes for another one's (upper and lower case), ends the export with its path.
 ///
 /// # Errors
-/// The folder is not empty; the state is larger than `bounds`, or has a link that could leave the folder; an object is
+/// The folder is not empty ([`StoreError::Refused`]); the state is larger than `bounds`; an object is
 /// missing or damaged; the folder can't be written. What was written until then stays.
 pub fn export_folder(
     objects: &dyn Objects,
@@ -25,12 +33,15 @@ pub fn export_folder(
     root: &Dir,
     path: &Path,
     bounds: &Bounds,
-) -> Result<Totals, StoreError> {
+) -> Result<Exported, StoreError> {
     let bounds = Bounds { depth: bounds.depth.min(DEPTH_MAX), ..*bounds };
-    let mut export = Export { objects, root: path, bounds, disk: Disk::default(), totals: Totals::default() };
-    export.expect_empty(root)?;
-    export.folder(root, &mut Vec::new(), tree)?;
-    Ok(export.totals)
+    let own = root.try_clone().map_err(|error| StoreError::io(path, "open the folder", error))?;
+    let (hands, handles) = (Hands::default(), Handles::new(own));
+    let mut export =
+        Export { objects, root: path, bounds, hands, handles, path: Vec::new(), done: Exported::default() };
+    expect_empty(root, path)?;
+    export.folder(tree)?;
+    Ok(export.done)
 }
 
 /// What [`export_folder`] would write into the empty folder `root`, or into one that is still to be made. Writes nothing.
@@ -44,112 +55,129 @@ pub fn export_totals(
     path: &Path,
     bounds: &Bounds,
 ) -> Result<Totals, StoreError> {
-    let tree = read_tree(objects, tree).map_err(|error| StoreError::object(path, &error))?;
-    let export = Export { objects, root: path, bounds: *bounds, disk: Disk::default(), totals: tree.totals() };
-    root.map_or(Ok(()), |root| export.expect_empty(root))?;
-    export.expect_within_bounds()?;
-    Ok(export.totals)
+    let tree = read_tree(objects, tree).map_err(|error| StoreError::object(at(path), &error))?;
+    if let Some(root) = root {
+        expect_empty(root, path)?;
+    }
+    expect_within(bounds, tree.totals(), path)?;
+    Ok(tree.totals())
+}
+
+fn expect_empty(root: &Dir, path: &Path) -> Result<(), StoreError> {
+    let listing = list(root).map_err(|error| StoreError::io(path, "list the folder", error))?;
+    match listing.names.is_empty() && listing.not_text.is_empty() {
+        true => Ok(()),
+        false => Err(StoreError::Occupied { at: at(path) }),
+    }
+}
+
+fn expect_within(bounds: &Bounds, totals: Totals, path: &Path) -> Result<(), StoreError> {
+    let limited = |limit, allowed| Err(StoreError::Limited { at: at(path), limit, allowed });
+    match totals {
+        Totals { files, .. } if files > bounds.files => limited(Limit::StateFiles, bounds.files),
+        Totals { bytes, .. } if bytes > bounds.bytes => limited(Limit::StateBytes, bounds.bytes),
+        _ => Ok(()),
+    }
 }
 
 struct Export<'a> {
     objects: &'a dyn Objects,
     root: &'a Path,
     bounds: Bounds,
-    disk: Disk,
-    totals: Totals,
+    hands: Hands,
+    handles: Handles,
+    /// Where the export is, from the root down.
+    path: Vec<String>,
+    done: Exported,
 }
 
 impl Export<'_> {
-    fn io(&self, path: &[String], error: io::Error) -> StoreError {
+    fn full_path(&self, name: &str) -> PathBuf {
         let mut full = self.root.to_owned();
-        full.extend(path);
-        match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                let reason = "this file system takes two names of the state for one".to_owned();
-                StoreError::Refused { path: full, reason }
-            }
+        full.extend(&self.path);
+        full.push(name);
+        full
+    }
+
+    fn io(&self, name: &str, error: io::Error) -> StoreError {
+        let path = self.full_path(name);
+        let reason = match error.kind() {
+            io::ErrorKind::AlreadyExists => "this file system takes two names of the state for one".to_owned(),
             io::ErrorKind::InvalidFilename | io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => {
-                let reason = format!("this file system can't hold it: {error}");
-                StoreError::Refused { path: full, reason }
+                format!("this file system can't hold it: {error}")
             }
-            _ => StoreError::io(full, "write", error),
+            _ => return StoreError::io(path, "write", error),
+        };
+        StoreError::Refused { at: at(&path), reason }
+    }
+
+    fn here(&mut self) -> Result<Dir, StoreError> {
+        let folder = self.handles.at(&self.path).and_then(|folder| folder.map(Dir::try_clone).transpose());
+        let folder = folder.and_then(|folder| folder.ok_or(io::ErrorKind::NotFound.into()));
+        folder.map_err(|error| self.io("", error))
+    }
+
+    fn folder(&mut self, tree: &Digest) -> Result<(), StoreError> {
+        let tree = read_tree(self.objects, tree).map_err(|error| StoreError::object(at(self.root), &error))?;
+        if self.path.len() >= self.bounds.depth && !tree.entries().is_empty() {
+            let (limit, allowed) = (Limit::FolderDepth, self.bounds.depth as u64);
+            return Err(StoreError::Limited { at: at(&self.full_path("")), limit, allowed });
         }
-    }
-
-    fn refuse<T>(&self, path: &[String], reason: String) -> Result<T, StoreError> {
-        let mut full = self.root.to_owned();
-        full.extend(path);
-        Err(StoreError::Refused { path: full, reason })
-    }
-
-    fn folder(&mut self, folder: &Dir, path: &mut Vec<String>, tree: &Digest) -> Result<(), StoreError> {
-        let tree = read_tree(self.objects, tree).map_err(|error| StoreError::object(self.root, &error))?;
+        let folder = self.here()?;
         for entry in tree.entries() {
             let name = entry.name.as_str();
-            path.push(name.to_owned());
-            if path.len() > self.bounds.depth {
-                return self.refuse(path, format!("is more than {} folders deep", self.bounds.depth));
-            }
-            self.count(&entry.node)?;
             match &entry.node {
-                Node::Folder { tree, .. } => {
-                    let made = self.disk.create_folder(folder, name).and_then(|()| disk::folder(folder, name));
-                    let inside = made.and_then(|made| made.ok_or(io::ErrorKind::NotFound.into()));
-                    let inside = inside.map_err(|error| self.io(path, error))?;
-                    self.folder(&inside, path, tree)?;
-                    let set = self.disk.set_modified(folder, name, entry.modified_ns);
-                    set.map_err(|error| self.io(path, error))?;
+                Node::Folder { .. } => {
+                    self.count(Totals { files: 1, ..Totals::default() })?;
+                    self.hands.create_folder(&folder, name).map_err(|error| self.io(name, error))?;
                 }
-                Node::File { size, content } => self.file(folder, path, name, (*size, content), entry.modified_ns)?,
+                Node::File { size, content } => {
+                    self.count(entry.node.totals())?;
+                    self.file(&folder, name, (*size, content), entry.modified_ns)?;
+                }
+                Node::Link { target } if !stays_inside(self.path.len(), target) => {
+                    let path: Vec<&str> = self.path.iter().map(String::as_str).chain([name]).collect();
+                    self.done.skipped.add(path.join("/"), "the link could leave its folder");
+                }
                 Node::Link { target } => {
-                    if !stays_inside(path.len() - 1, target) {
-                        return self.refuse(path, format!("is a link that could leave its folder, to {target:?}"));
-                    }
-                    let made = self.disk.create_link(folder, name, target);
-                    let made = made.and_then(|()| self.disk.set_modified(folder, name, entry.modified_ns));
-                    made.map_err(|error| self.io(path, error))?;
+                    self.count(entry.node.totals())?;
+                    let made = self.hands.create_link(&folder, name, target);
+                    let made = made.and_then(|()| self.hands.set_modified(&folder, name, entry.modified_ns));
+                    made.map_err(|error| self.io(name, error))?;
                 }
             }
-            path.pop();
+        }
+        drop(folder);
+        for entry in tree.entries() {
+            let Node::Folder { tree, .. } = &entry.node else { continue };
+            let name = entry.name.as_str();
+            self.path.push(name.to_owned());
+            self.folder(tree)?;
+            self.path.pop();
+            let folder = self.here()?;
+            let set = self.hands.set_modified(&folder, name, entry.modified_ns);
+            set.map_err(|error| self.io(name, error))?;
         }
         Ok(())
     }
 
-    fn count(&mut self, node: &Node) -> Result<(), StoreError> {
-        let own = if let Node::Folder { .. } = node { Totals { files: 1, ..Totals::default() } } else { node.totals() };
-        self.totals = self.totals.plus(own);
-        self.expect_within_bounds()
-    }
-
-    fn expect_empty(&self, root: &Dir) -> Result<(), StoreError> {
-        match disk::list(root).map_err(|error| self.io(&[], error))?.is_empty() {
-            true => Ok(()),
-            false => self.refuse(&[], "the folder is not empty".to_owned()),
-        }
-    }
-
-    fn expect_within_bounds(&self) -> Result<(), StoreError> {
-        let limited = |limit, allowed| Err(StoreError::Limited { path: self.root.to_owned(), limit, allowed });
-        match self.totals {
-            Totals { files, .. } if files > self.bounds.files => limited(Limit::StateFiles, self.bounds.files),
-            Totals { bytes, .. } if bytes > self.bounds.bytes => limited(Limit::StateBytes, self.bounds.bytes),
-            _ => Ok(()),
-        }
+    fn count(&mut self, more: Totals) -> Result<(), StoreError> {
+        self.done.totals = self.done.totals.plus(more);
+        expect_within(&self.bounds, self.done.totals, self.root)
     }
 
     fn file(
         &self,
         folder: &Dir,
-        path: &[String],
         name: &str,
         (size, content): (u64, &Digest),
         modified_ns: u64,
     ) -> Result<(), StoreError> {
-        let file = self.disk.create_file(folder, name).map_err(|error| self.io(path, error))?;
-        write_content(&self.disk, &file, self.objects, (size, content)).map_err(|error| match error {
-            WriteError::Io(error) => self.io(path, error),
-            WriteError::Object(error) => StoreError::object(self.root, &error),
+        let file = self.hands.create_file(folder, name).map_err(|error| self.io(name, error))?;
+        write_content(&self.hands, &file, self.objects, (size, content)).map_err(|error| match error {
+            WriteError::Io(error) => self.io(name, error),
+            WriteError::Object(error) => StoreError::object(at(self.root), &error),
         })?;
-        self.disk.finish(file, modified_ns, false).map_err(|error| self.io(path, error))
+        self.hands.set_file_modified(&file, modified_ns).map_err(|error| self.io(name, error))
     }
 }

@@ -1,4 +1,4 @@
-//! The volumes as plain directories, for people. The database is the truth; a directory shows it, and what somebody changes
+//! The volumes as plain directories, for people. The store is the truth; a directory shows it, and what somebody changes
 //! there is noticed and can be made part of the truth, never silently overwritten. Knows no guest.
 //!
 //! - [`Plain::update`] brings all directories to the state, in steps that can be cut off anywhere: the next update finishes
@@ -7,93 +7,94 @@
 //!   makes a state of it, to be committed as its own entry.
 //! - [`import_folder`] and [`export_folder`] read and write folders anywhere else.
 //!
-//! A file is *ours* if it looks as it did when it was last known to hold what the shown snapshot says, or if it holds what
-//! that snapshot has there, or the one that an update is bringing the directory to. Looks are remembered as stamps; a stamp
+//! A file is *ours* if it looks as it did when it was last known to hold what a snapshot says, or if it holds what the shown
+//! snapshot has there, or the one that an update is bringing the directory to. Looks are remembered as stamps; a stamp
 //! that does not fit costs reading the file, nothing more. There is no journal of steps: after a crash, what an unfinished
 //! update wrote is recognised by its content, and the same update runs again before any other.
 //!
-//! A file is made durable before it replaces another one. Its folder is not: after a loss of power, on a file system that
-//! orders renames freely, an older version of a file can come back and then shows as an edit, in the ledger and undoable.
-//! A volume's directory that is missing altogether is no edit: it is written anew.
+//! What no state can hold (a pipe, a link that leaves the directory, a name that is not UTF-8) is left where it is, and said.
+//!
+//! Nothing here is made durable, because all of it follows from the store. After another start of the machine, or without stamps,
+//! a directory may show what it showed earlier, or files without their content: each file that holds what an earlier snapshot has
+//! there, or whose time is the snapshot's to the nanosecond, is then ours too, and is written anew. A volume's directory that is
+//! missing altogether is no edit either.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
+mod check;
 mod content;
-mod disk;
 mod export;
-#[cfg(test)]
-mod faults;
-mod handles;
-mod links;
-mod look;
 mod scan;
 mod stamps;
-mod steps;
 #[cfg(test)]
 mod tests;
 mod update;
 
-pub use export::{export_folder, export_totals};
-pub use look::Touch;
-pub use scan::{Bounds, Imported, Times, import_folder};
+pub use export::{Exported, export_folder, export_totals};
+pub use scan::{Bounds, Imported, Skipped, Times, import_folder};
 pub use update::Updated;
 
 use crate::error::StoreError;
+use crate::instance_dir::{InstanceDir, InstanceLock, lock, try_lock};
 use crate::names::VolumeName;
-use crate::sqlite::SqliteStore;
 use crate::store::Store;
-use cap_fs_ext::OpenOptionsSyncExt;
-use cap_std::fs::{Dir, OpenOptions};
-use disk::{Disk, Form, Stamp};
-use hutch_model::snapshot::{PathChange, empty_tree};
-use stamps::Shown;
+use cap_std::fs::Dir;
+use hutch_folder::{Form, Hands, Stamp, look, open_folder};
+use hutch_model::snapshot::{Changes, empty_tree};
+use stamps::{Shown, Stamps};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// At what distance a lock that another process holds is tried again by those who can't do without.
-const LOCK_PAUSE: Duration = Duration::from_millis(25);
-
-/// Files on their way into a directory.
+/// Files on their way into a directory, or out of it.
 const STAGING: &str = "hutch.tmp";
 
 /// The plain directories of one instance.
-#[derive(Debug)]
 pub struct Plain {
-    store: SqliteStore,
+    store: Arc<dyn Store>,
+    stamps: Stamps,
     folder: Dir,
-    disk: Disk,
+    path: PathBuf,
+    hands: Hands,
+    wait: Duration,
+    /// Which start of the machine this is, if the system says.
+    boot: Option<String>,
 }
 
-/// Held while directories are changed. The system lets go of it when the process ends, however it ends.
-struct Lock(#[allow(dead_code, reason = "held, not read")] std::fs::File);
+impl std::fmt::Debug for Plain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plain").field("path", &self.path).finish_non_exhaustive()
+    }
+}
 
 impl Plain {
-    /// The directories beside `store`.
+    /// The directories of `store` in the folder of its instance. `wait` is the longest wait for each lock.
     ///
     /// # Errors
     /// The instance's folder can't be opened.
-    pub fn open(store: &SqliteStore) -> Result<Plain, StoreError> {
-        Ok(Plain { store: store.clone(), folder: store.place().open()?, disk: Disk::default() })
+    pub fn open(dir: &InstanceDir, store: Arc<dyn Store>, wait: Duration) -> Result<Plain, StoreError> {
+        Ok(Plain {
+            store,
+            stamps: Stamps::open(dir.path(), wait)?,
+            folder: dir.open()?,
+            path: dir.path().to_owned(),
+            hands: Hands::default(),
+            wait,
+            boot: boot(),
+        })
     }
 
-    /// Looks through the whole directory of `volume` and answers with the state that it holds, if that is another one than
-    /// the volume's: to be committed as an entry of its own. Brings the directory up to date first, so what differs is
-    /// what others changed; where both changed, the directory's version is in the answer and the volume's in its history.
-    /// `None` if nothing differs. A file that only has another time does not differ.
+    /// Looks through the whole directory of `volume` and answers with the state that it holds. If that [is an edit](Imported::is_edit)
+    /// it is to be committed as an entry of its own that starts from [`Imported::base`]. Brings the directory up to date
+    /// first, so what differs is what others changed; where both changed, the directory's version is in the answer and the
+    /// volume's in its history. `None` if there is no directory. A file that only has another time does not differ.
     ///
     /// # Errors
-    /// The directory holds what no state can hold, or more than `bounds`; [`StoreError::Busy`] if another process keeps
-    /// changing it.
+    /// The directory holds more than `bounds`; [`StoreError::Busy`] if another process keeps changing it.
     pub fn import(&self, volume: &VolumeName, bounds: &Bounds) -> Result<Option<Imported>, StoreError> {
         let _lock = self.lock()?;
         self.update_locked(&mut Updated::default())?;
         let Some((shown, root)) = self.shown(volume)? else { return Ok(None) };
-        let (imported, notes) = scan::import_volume(self, volume, shown, root, bounds)?;
-        if !notes.is_empty() {
-            self.store.pool().sql(|connection| stamps::save(connection, volume, shown, &notes))?;
-        }
-        Ok((imported.tree() != shown.tree).then_some(imported))
+        scan::import_volume(self, (volume, shown, root), bounds, true).map(Some)
     }
 
     /// The same, but nothing is brought up to date and nothing is written down. Of a directory that is missing or not up to date
@@ -102,36 +103,37 @@ impl Plain {
     /// # Errors
     /// As for import.
     pub fn look(&self, volume: &VolumeName, bounds: &Bounds) -> Result<Option<Imported>, StoreError> {
-        let _lock = self.lock()?;
         let state = self.store.head()?.state.get(volume.as_str()).copied();
-        let shown = self.store.pool().sql(|connection| stamps::shown(connection, volume))?;
+        let shown = self.stamps.shown(volume)?;
         let Some(shown) = shown.filter(|shown| shown.target.is_none() && Some(shown.tree) == state) else {
             return Ok(None);
         };
         let Some(root) = self.root(volume, false)? else { return Ok(None) };
-        let (imported, _) = scan::import_volume(self, volume, shown, root, bounds)?;
-        Ok((imported.tree() != shown.tree).then_some(imported))
+        let imported = scan::import_volume(self, (volume, shown, root), bounds, false)?;
+        // An update in between would look like an edit.
+        let same = self.stamps.shown(volume)? == Some(shown);
+        Ok(same.then_some(imported))
     }
 
-    /// What [`look`](Plain::look) finds changed.
+    /// What [`look`](Plain::look) finds changed, and what no state can hold.
     ///
     /// # Errors
     /// As for import.
-    pub fn status(&self, volume: &VolumeName, bounds: &Bounds) -> Result<Vec<PathChange>, StoreError> {
+    pub fn status(&self, volume: &VolumeName, bounds: &Bounds) -> Result<(Changes, Skipped), StoreError> {
         let before = self.store.head()?.state.get(volume.as_str()).copied().unwrap_or_else(empty_tree);
-        let Some(imported) = self.look(volume, bounds)? else { return Ok(Vec::new()) };
+        let Some(imported) = self.look(volume, bounds)? else { return Ok(Default::default()) };
         let changes = imported.changes_from(&*self.store.objects(), &before);
-        changes.map_err(|error| StoreError::object(&self.store.place().database(), &error))
+        let changes = changes.map_err(|error| StoreError::object(self.store.at(), &error))?;
+        Ok((changes, imported.skipped().clone()))
     }
 
     /// What the directory shows and the directory itself, if both are there; else there is nothing that can differ.
     fn shown(&self, volume: &VolumeName) -> Result<Option<(Shown, Dir)>, StoreError> {
-        let shown = self.store.pool().sql(|connection| stamps::shown(connection, volume))?;
-        let Some(shown) = shown else { return Ok(None) };
+        let Some(shown) = self.stamps.shown(volume)? else { return Ok(None) };
         match self.root(volume, false)? {
             Some(root) => Ok(Some((shown, root))),
             None => {
-                self.store.pool().sql(|connection| stamps::forget(connection, volume))?;
+                self.stamps.forget(volume)?;
                 Ok(None)
             }
         }
@@ -142,18 +144,18 @@ impl Plain {
         let mut at = self.folder.try_clone().map_err(|error| self.failed(volume, "open the folder", error))?;
         for name in volume.components() {
             let failed = |error| self.failed(volume, "open the folder", error);
-            let next = match disk::look(&at, name).map_err(failed)? {
+            let next = match look(&at, name).map_err(failed)? {
                 None if create => {
-                    self.disk
+                    self.hands
                         .create_folder(&at, name)
                         .map_err(|error| self.failed(volume, "create the folder", error))?;
-                    disk::folder(&at, name).map_err(failed)?
+                    open_folder(&at, name).map_err(failed)?
                 }
                 None => return Ok(None),
-                Some(Stamp { form: Form::Folder, .. }) => disk::folder(&at, name).map_err(failed)?,
+                Some(Stamp { form: Form::Folder, .. }) => open_folder(&at, name).map_err(failed)?,
                 Some(_) => {
                     let reason = "a volume's place is taken by something that is no folder".to_owned();
-                    return Err(StoreError::Refused { path: self.path(volume, &[]), reason });
+                    return Err(StoreError::Refused { at: self.at(volume, &[]), reason });
                 }
             };
             at = next.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
@@ -162,46 +164,34 @@ impl Plain {
     }
 
     /// The path of something in a volume, for messages.
-    fn path(&self, volume: &VolumeName, path: &[String]) -> PathBuf {
-        let mut full = self.store.place().folder().join(volume.as_str());
+    fn full_path(&self, volume: &VolumeName, path: &[String]) -> PathBuf {
+        let mut full = self.path.join(volume.as_str());
         full.extend(path);
         full
     }
 
+    fn at(&self, volume: &VolumeName, path: &[String]) -> String {
+        crate::error::at(&self.full_path(volume, path))
+    }
+
     fn failed(&self, volume: &VolumeName, action: &'static str, error: io::Error) -> StoreError {
-        StoreError::io(self.path(volume, &[]), action, error)
+        StoreError::io(self.full_path(volume, &[]), action, error)
     }
 
-    /// The lock, if nobody else holds it.
-    fn try_lock(&self) -> Result<Option<Lock>, StoreError> {
-        let path = || self.store.place().folder().join("hutch.lock");
-        let failed = |error| StoreError::io(path(), "lock the folder", error);
-        let mut options = OpenOptions::new();
-        // Without waiting: a pipe in its place has nobody at its other end.
-        options.write(true).create(true).nonblock(true);
-        cap_fs_ext::OpenOptionsFollowExt::follow(&mut options, cap_fs_ext::FollowSymlinks::No);
-        let file = self.folder.open_with("hutch.lock", &options).map_err(failed)?.into_std();
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Lock(file))),
-            Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-            Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
-        }
+    /// The lock on changing directories, if nobody else holds it.
+    fn try_lock(&self) -> Result<Option<InstanceLock>, StoreError> {
+        try_lock(&self.folder, &self.path, "hutch.lock")
     }
 
-    /// The lock, after waiting for it if need be.
-    fn lock(&self) -> Result<Lock, StoreError> {
-        let (wait, mut waited) = (self.store.pool().wait(), Duration::ZERO);
-        loop {
-            if let Some(lock) = self.try_lock()? {
-                return Ok(lock);
-            }
-            if waited >= wait {
-                break;
-            }
-            let pause = LOCK_PAUSE.min(wait - waited);
-            std::thread::sleep(pause);
-            waited += pause;
-        }
-        Err(StoreError::Busy { path: self.store.place().folder().join("hutch.lock") })
+    /// The same, after waiting for it if need be.
+    fn lock(&self) -> Result<InstanceLock, StoreError> {
+        lock(&self.folder, &self.path, "hutch.lock", self.wait)
     }
+}
+
+/// Which start of the machine this is: another word after each. `None` where the system does not say.
+fn boot() -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "the system's own word, at a path that is no file of anybody's")]
+    let read = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(read.trim().to_owned()).filter(|boot| !boot.is_empty())
 }

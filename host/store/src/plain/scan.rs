@@ -1,29 +1,34 @@
 //! Real folders as states: every file named, nothing followed, everything bounded.
 
 use super::Plain;
+use super::check::can_be_held;
 use super::content::read_file;
-use super::disk::{self, Form, Stamp};
-use super::handles::Handles;
-use super::links::stays_inside;
-use super::stamps::{self, Mark, Note, Shown};
-use crate::error::StoreError;
+use super::stamps::{FolderId, Mark, Shown, content};
+use crate::error::{StoreError, at};
 use crate::names::VolumeName;
-use crate::store::Store;
 use cap_std::fs::Dir;
+use hutch_folder::{Form, Handles, Stamp, link_target, list, look, open_file};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
 use hutch_model::limits::Limit;
 use hutch_model::snapshot::{
-    CHUNK_BYTES, DEPTH_MAX, Entry, MemoryObjects, Name, Node, ObjectError, Objects, PathChange, Totals, Tree, diff,
+    CHUNK_BYTES, Changes, DEPTH_MAX, Entry, MemoryObjects, Name, Node, ObjectError, Objects, Totals, Tree, diff,
     read_tree,
 };
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Content that is kept in memory until it is stored; what is beyond is read a second time.
 const MEMORY_BYTES: u64 = 16 << 20;
+
+/// A file that was changed as recently as this may be changed again and look the same: its look is not remembered.
+const RACY: Duration = Duration::from_millis(100);
+
+/// The most paths that are named of those that no state can hold.
+const SKIPPED_MAX: usize = 100;
 
 /// How much a folder may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +41,13 @@ pub struct Bounds {
     pub depth: usize,
 }
 
+impl Bounds {
+    /// The most that any state may hold.
+    pub fn widest() -> Bounds {
+        Bounds { files: Limit::StateFiles.info().ceiling, bytes: Limit::StateBytes.info().ceiling, depth: DEPTH_MAX }
+    }
+}
+
 /// Which modification times a state gets from a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Times {
@@ -45,12 +57,33 @@ pub enum Times {
     Fixed(Instant),
 }
 
+/// What no state can hold: it was left where it is.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Skipped {
+    /// The first paths, each with why.
+    pub listed: Vec<(String, &'static str)>,
+    /// How many more there are.
+    pub omitted: u64,
+}
+
+impl Skipped {
+    pub(super) fn add(&mut self, path: String, reason: &'static str) {
+        match self.listed.len() < SKIPPED_MAX {
+            true => self.listed.push((path, reason)),
+            false => self.omitted += 1,
+        }
+    }
+}
+
 /// A state that was read from a folder, and its objects until they are stored. What does not fit in memory is read again
 /// when it is asked for; if it changed meanwhile, that object can't be had.
 pub struct Imported {
     tree: Digest,
+    base: Option<Digest>,
     totals: Totals,
+    skipped: Skipped,
     memory: MemoryObjects,
+    path: PathBuf,
     files: Vec<Vec<String>>,
     pub(super) chunks: HashMap<Digest, (usize, u64)>,
     handles: Mutex<Handles>,
@@ -62,16 +95,32 @@ impl Imported {
         self.tree
     }
 
+    /// The state that the folder was to show when it was read, if it was a volume's: what differs is what others changed, and the
+    /// edit starts from here and from no other state.
+    pub const fn base(&self) -> Option<Digest> {
+        self.base
+    }
+
+    /// Whether it is another state than the one that the folder was to show.
+    pub fn is_edit(&self) -> bool {
+        self.base.is_some_and(|base| base != self.tree)
+    }
+
     /// What it amounts to.
     pub const fn totals(&self) -> Totals {
         self.totals
+    }
+
+    /// What is in the folder and not in the state.
+    pub const fn skipped(&self) -> &Skipped {
+        &self.skipped
     }
 
     /// What differs from the state `before`, which is among `stored`.
     ///
     /// # Errors
     /// An object is missing or damaged.
-    pub fn changes_from(&self, stored: &dyn Objects, before: &Digest) -> Result<Vec<PathChange>, ObjectError> {
+    pub fn changes_from(&self, stored: &dyn Objects, before: &Digest) -> Result<Changes, ObjectError> {
         diff(&Overlay(&self.memory, stored), before, &self.tree)
     }
 
@@ -80,7 +129,7 @@ impl Imported {
         let (name, above) = path.ok_or(io::ErrorKind::NotFound)?;
         let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = handles.at(above)?.ok_or(io::ErrorKind::NotFound)?;
-        let mut file = disk::read(folder, name)?;
+        let mut file = open_file(folder, name)?;
         file.seek(SeekFrom::Start(start))?;
         let mut bytes = Vec::with_capacity(CHUNK_BYTES as usize);
         file.take(CHUNK_BYTES).read_to_end(&mut bytes)?;
@@ -99,11 +148,19 @@ impl Objects for Imported {
         let Some((file, start)) = self.chunks.get(digest).filter(|_| kind == Kind::Chunk) else {
             return self.memory.get(kind, digest);
         };
-        let failed = |reason: String| ObjectError { digest: *digest, kind, reason };
-        let bytes = self.reread(*file, *start).map_err(|error| failed(format!("could not be read again: {error}")))?;
-        match Digest::of(kind, &bytes) == *digest {
-            true => Ok(bytes.into()),
-            false => Err(failed("changed while it was read".to_owned())),
+        let changed = || {
+            let mut path = self.path.clone();
+            path.extend(self.files.get(*file).into_iter().flatten());
+            let lack = hutch_model::snapshot::Lack::Changed(at(&path));
+            ObjectError { digest: *digest, kind, lack }
+        };
+        match self.reread(*file, *start) {
+            Ok(bytes) if Digest::of(kind, &bytes) == *digest => Ok(bytes.into()),
+            Ok(_) => Err(changed()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput) => {
+                Err(changed())
+            }
+            Err(error) => Err(ObjectError::unreadable(kind, *digest, error)),
         }
     }
 }
@@ -116,26 +173,31 @@ impl Objects for Overlay<'_> {
     }
 }
 
-/// Reads the folder `root` as a state. `path` is where it is, for messages.
+/// Reads the folder `root` as a state. `path` is where it is, for messages. What no state can hold (a device, a pipe, a link that
+/// leaves it, a name that is not UTF-8) is skipped, and said.
 ///
 /// # Errors
-/// It holds what no state can hold (a device, a pipe, a link that leaves it, a name that is not UTF-8), or more than
-/// `bounds`; or it can't be read.
+/// It holds more than `bounds`, or can't be read.
 pub fn import_folder(root: &Dir, path: &Path, bounds: &Bounds, times: Times) -> Result<Imported, StoreError> {
-    scan(None, root, path, bounds, times).map(|(imported, _)| imported)
+    scan(None, root, path, bounds, times)
 }
 
-/// Reads the directory of a volume, taking what looks as it did from what it shows. The notes say how it looks now.
+/// Reads the directory of a volume, taking what looks as it did from what it shows. If it is to learn, how it looks now is
+/// remembered.
 pub(super) fn import_volume(
     plain: &Plain,
-    volume: &VolumeName,
-    shown: Shown,
-    root: Dir,
+    (volume, shown, root): (&VolumeName, Shown, Dir),
     bounds: &Bounds,
-) -> Result<(Imported, Vec<Note>), StoreError> {
-    let expected = Expected { plain, volume, objects: plain.store.objects(), shown };
-    let path = plain.path(volume, &[]);
-    scan(Some(&expected), &root, &path, bounds, Times::Kept)
+    learn: bool,
+) -> Result<Imported, StoreError> {
+    let top = match learn {
+        true => Some(plain.stamps.make_top(volume)?),
+        false => plain.stamps.top(volume)?,
+    };
+    let expected = Expected { plain, objects: plain.store.objects(), shown, top, learn };
+    let _together = learn.then(|| plain.stamps.batch()).transpose()?;
+    let imported = scan(Some(&expected), &root, &plain.full_path(volume, &[]), bounds, Times::Kept)?;
+    Ok(Imported { base: Some(shown.tree), ..imported })
 }
 
 fn scan(
@@ -144,43 +206,54 @@ fn scan(
     path: &Path,
     bounds: &Bounds,
     times: Times,
-) -> Result<(Imported, Vec<Note>), StoreError> {
+) -> Result<Imported, StoreError> {
+    let own = || root.try_clone().map_err(|error| StoreError::io(path, "open the folder", error));
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "files that changed a moment ago are told by the clock they are stamped with"
+    )]
+    let now = SystemTime::now();
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut scanner = Scanner {
         expected,
         root: path,
         bounds: Bounds { depth: bounds.depth.min(DEPTH_MAX), ..*bounds },
         times,
+        settled_ns: u64::try_from(now.saturating_sub(RACY).as_nanos()).unwrap_or(u64::MAX),
+        handles: Handles::new(own()?),
+        path: Vec::new(),
         totals: Totals::default(),
         memory: MemoryObjects::default(),
         memory_bytes: 0,
         files: Vec::new(),
         chunks: HashMap::new(),
-        notes: Vec::new(),
+        skipped: Skipped::default(),
     };
-    let state = expected.map(|expected| expected.shown.tree);
-    let own = root.try_clone().map_err(|error| StoreError::io(path, "open the folder", error))?;
-    let tree = scanner.folders(own, state)?;
+    let known = expected.map(|expected| (expected.shown.tree, expected.top));
+    let tree = scanner.folders(known)?;
     let Node::Folder { tree, totals } = scanner.memory.insert_tree(&tree) else {
         return Err(StoreError::Record("a folder is no folder".to_owned()));
     };
-    let root = root.try_clone().map_err(|error| StoreError::io(path, "open the folder", error))?;
-    let Scanner { memory, files, chunks, notes, .. } = scanner;
-    Ok((Imported { tree, totals, memory, files, chunks, handles: Mutex::new(Handles::new(root)) }, notes))
+    let Scanner { memory, files, chunks, skipped, .. } = scanner;
+    let handles = Mutex::new(Handles::new(own()?));
+    let path = path.to_owned();
+    Ok(Imported { tree, base: None, totals, skipped, memory, path, files, chunks, handles })
 }
 
 /// What a volume's directory should hold.
 struct Expected<'a> {
     plain: &'a Plain,
-    volume: &'a VolumeName,
     objects: Arc<dyn Objects>,
     shown: Shown,
+    top: Option<FolderId>,
+    learn: bool,
 }
 
 /// A folder that is being read.
 struct Frame {
-    folder: Dir,
     /// Where it stands in the folder above.
     place: Option<Place>,
+    id: Option<FolderId>,
     old: Tree,
     marks: HashMap<String, Mark>,
     listed: HashSet<String>,
@@ -196,10 +269,10 @@ struct Place {
 }
 
 enum Found {
-    /// It went away meanwhile.
+    /// It went away meanwhile, or no state can hold it.
     Nothing,
     Entry(Entry),
-    Folder(Dir, Place),
+    Folder(Place),
 }
 
 struct Scanner<'a> {
@@ -207,34 +280,36 @@ struct Scanner<'a> {
     root: &'a Path,
     bounds: Bounds,
     times: Times,
+    /// What was changed later may change again and look the same.
+    settled_ns: u64,
+    handles: Handles,
+    path: Vec<String>,
     totals: Totals,
     memory: MemoryObjects,
     memory_bytes: u64,
     files: Vec<Vec<String>>,
     chunks: HashMap<Digest, (usize, u64)>,
-    notes: Vec<Note>,
+    skipped: Skipped,
 }
 
 impl Scanner<'_> {
-    fn at(&self, path: &[String]) -> PathBuf {
+    /// Where the scan is.
+    fn full_path(&self) -> PathBuf {
         let mut full = self.root.to_owned();
-        full.extend(path);
+        full.extend(&self.path);
         full
     }
 
-    fn refuse<T>(&self, path: &[String], reason: impl Into<String>) -> Result<T, StoreError> {
-        Err(StoreError::Refused { path: self.at(path), reason: reason.into() })
+    fn failed(&self, error: io::Error) -> StoreError {
+        StoreError::io(self.full_path(), "read", error)
     }
 
-    /// What nothing but a person can mend is refused; the rest is the system's failure.
-    fn failed(&self, path: &[String], error: io::Error) -> StoreError {
-        match error.kind() {
-            io::ErrorKind::InvalidData => StoreError::Refused { path: self.at(path), reason: error.to_string() },
-            _ => StoreError::io(self.at(path), "read", error),
-        }
+    fn skip(&mut self, name: &str, reason: &'static str) {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).chain([name]).collect();
+        self.skipped.add(path.join("/"), reason);
     }
 
-    fn count(&mut self, node: &Node, path: &[String]) -> Result<(), StoreError> {
+    fn count(&mut self, node: &Node) -> Result<(), StoreError> {
         // What is in a folder was counted one by one.
         let own = if let Node::Folder { .. } = node { Totals { files: 1, ..Totals::default() } } else { node.totals() };
         self.totals = self.totals.plus(own);
@@ -243,139 +318,168 @@ impl Scanner<'_> {
             (Limit::StateBytes, self.totals.bytes, self.bounds.bytes),
         ];
         match limits.into_iter().find(|(_, found, allowed)| found > allowed) {
-            Some((limit, _, allowed)) => Err(StoreError::Limited { path: self.at(path), limit, allowed }),
+            Some((limit, _, allowed)) => Err(StoreError::Limited { at: at(&self.full_path()), limit, allowed }),
             None => Ok(()),
         }
     }
 
-    /// Reads all folders from `root` down. `state` is what it should hold, if anything is known of it.
-    fn folders(&mut self, root: Dir, state: Option<Digest>) -> Result<Tree, StoreError> {
-        let mut path = Vec::new();
-        let mut open = vec![self.enter(root, &path, state, None)?];
+    /// Reads all folders from the root down. `known` is what it should hold and where that is remembered, if anything is known.
+    fn folders(&mut self, known: Option<(Digest, Option<FolderId>)>) -> Result<Tree, StoreError> {
+        let mut open = vec![self.enter(known, None)?];
         while let Some(frame) = open.last_mut() {
             if let Some(name) = frame.names.next() {
-                path.push(name.clone());
-                if path.len() > self.bounds.depth {
-                    return self.refuse(&path, format!("is more than {} folders deep", self.bounds.depth));
+                if self.path.len() >= self.bounds.depth {
+                    let (limit, allowed) = (Limit::FolderDepth, self.bounds.depth as u64);
+                    return Err(StoreError::Limited { at: at(&self.full_path()), limit, allowed });
                 }
-                match self.look(frame, &path, &name)? {
+                match self.look(frame, &name)? {
                     Found::Nothing => {}
                     Found::Entry(entry) => frame.entries.push(entry),
-                    Found::Folder(inside, place) => {
-                        let state = match place.old.as_ref().map(|entry| &entry.node) {
-                            Some(Node::Folder { tree, .. }) => Some(*tree),
+                    Found::Folder(place) => {
+                        let known = match place.old.as_ref().map(|entry| &entry.node) {
+                            Some(Node::Folder { tree, .. }) => Some((*tree, self.below(frame.id, &name)?)),
                             _ => None,
                         };
-                        let frame = self.enter(inside, &path, state, Some(place))?;
+                        self.path.push(name);
+                        let frame = self.enter(known, Some(place))?;
                         open.push(frame);
-                        continue;
                     }
                 }
-                path.pop();
             } else if let Some(frame) = open.pop() {
-                let (place, tree) = self.leave(frame, &path)?;
+                let (place, tree) = self.leave(frame)?;
                 let (Some(parent), Some(place)) = (open.last_mut(), place) else { return Ok(tree) };
+                self.path.pop();
                 let node = self.memory.insert_tree(&tree);
-                let entry = self.finish(place, &path, node)?;
-                parent.entries.push(entry);
-                path.pop();
+                let entry = self.finish(place, node)?;
+                parent.entries.extend(entry);
             }
         }
         Ok(Tree::default())
     }
 
-    fn enter(
-        &self,
-        folder: Dir,
-        path: &[String],
-        state: Option<Digest>,
-        place: Option<Place>,
-    ) -> Result<Frame, StoreError> {
-        let (mut old, mut marks) = (Tree::default(), HashMap::new());
-        if let (Some(expected), Some(state)) = (self.expected, state) {
-            let store = &expected.plain.store;
-            let damaged = |error| StoreError::object(&store.place().database(), &error);
-            old = read_tree(&*expected.objects, &state).map_err(damaged)?;
-            marks = store.pool().sql(|connection| stamps::all(connection, expected.volume, &path.join("/")))?;
+    fn below(&self, parent: Option<FolderId>, name: &str) -> Result<Option<FolderId>, StoreError> {
+        match (parent, self.expected) {
+            (Some(parent), Some(Expected { plain, learn: true, .. })) => {
+                plain.stamps.make_below(parent, name).map(Some)
+            }
+            (Some(parent), Some(Expected { plain, .. })) => plain.stamps.below(parent, name),
+            _ => Ok(None),
         }
-        let names = disk::list(&folder).map_err(|error| self.failed(path, error))?;
-        let entries = Vec::with_capacity(names.len());
+    }
+
+    fn enter(&mut self, known: Option<(Digest, Option<FolderId>)>, place: Option<Place>) -> Result<Frame, StoreError> {
+        let (mut old, mut marks) = (Tree::default(), HashMap::new());
+        let id = known.and_then(|(_, id)| id);
+        if let (Some(expected), Some((state, id))) = (self.expected, known) {
+            let damaged = |error| StoreError::object(expected.plain.store.at(), &error);
+            old = read_tree(&*expected.objects, &state).map_err(damaged)?;
+            if let Some(id) = id {
+                marks = expected.plain.stamps.all(id)?;
+            }
+        }
+        let folder = self.handles.at(&self.path);
+        // A folder that went away meanwhile holds nothing.
+        let listing = folder.and_then(|folder| folder.map(list).transpose());
+        let listing = listing.map_err(|error| self.failed(error))?.unwrap_or_default();
+        for name in &listing.not_text {
+            self.skip(name, "the name is not UTF-8");
+        }
+        let entries = Vec::with_capacity(listing.names.len());
         Ok(Frame {
-            folder,
             place,
+            id,
             old,
             marks,
-            listed: names.iter().cloned().collect(),
-            names: names.into_iter(),
+            listed: listing.names.iter().cloned().collect(),
+            names: listing.names.into_iter(),
             entries,
         })
     }
 
     /// Ends a folder: what it can't show is still in it.
-    fn leave(&mut self, frame: Frame, path: &[String]) -> Result<(Option<Place>, Tree), StoreError> {
+    fn leave(&mut self, frame: Frame) -> Result<(Option<Place>, Tree), StoreError> {
         let Frame { place, old, marks, listed, mut entries, .. } = frame;
         for entry in old.into_entries() {
             let name = entry.name.as_str();
-            if marks.get(name) == Some(&Mark::Withheld) && !listed.contains(name) {
-                self.count(&entry.node, path)?;
+            let withheld = matches!(marks.get(name), Some(Mark::Withheld(held)) if Some(*held) == content(&entry.node));
+            if withheld && !listed.contains(name) {
+                self.count(&entry.node)?;
                 entries.push(entry);
             }
         }
-        let tree = Tree::new(entries).map_or_else(|| self.refuse(path, "lists a name twice"), Ok)?;
-        Ok((place, tree))
+        let twice = || StoreError::Refused { at: at(&self.full_path()), reason: "lists a name twice".to_owned() };
+        Ok((place, Tree::new(entries).ok_or_else(twice)?))
     }
 
     /// Looks at one name of a folder.
-    fn look(&mut self, frame: &Frame, path: &[String], name: &str) -> Result<Found, StoreError> {
-        let Some(stamp) = disk::look(&frame.folder, name).map_err(|error| self.failed(path, error))? else {
-            return Ok(Found::Nothing);
-        };
+    fn look(&mut self, frame: &Frame, name: &str) -> Result<Found, StoreError> {
+        let folder = self.handles.at(&self.path).and_then(|folder| folder.map(Dir::try_clone).transpose());
+        let Some(folder) = folder.map_err(|error| self.failed(error))? else { return Ok(Found::Nothing) };
+        let Some(stamp) = look(&folder, name).map_err(|error| self.failed(error))? else { return Ok(Found::Nothing) };
         let old = frame.old.get(name).cloned();
-        let known = frame.marks.get(name) == Some(&Mark::Seen(stamp));
-        let node = match (stamp.form, old.as_ref().filter(|_| known)) {
-            (Form::File | Form::Link, Some(entry)) => entry.node.clone(),
-            (Form::File, None) => self.file(&frame.folder, path, name)?,
-            (Form::Link, None) => {
-                let target = disk::link_target(&frame.folder, name).map_err(|error| self.failed(path, error))?;
-                if !stays_inside(path.len() - 1, &target) {
-                    return self.refuse(path, format!("is a link that could leave its folder, to {target:?}"));
-                }
-                Node::Link { target: target.into() }
-            }
-            (Form::Folder, _) => {
-                let inside = disk::folder(&frame.folder, name);
-                let inside = inside.and_then(|inside| inside.ok_or(io::ErrorKind::NotFound.into()));
-                let inside = inside.map_err(|error| self.failed(path, error))?;
-                return Ok(Found::Folder(inside, Place { name: name.to_owned(), stamp, old }));
-            }
-            (Form::Other, _) => return self.refuse(path, "is no regular file, folder or link"),
+        let held = old.as_ref().and_then(|old| content(&old.node));
+        let seen = match frame.marks.get(name) {
+            Some(Mark::Seen(seen, content)) => *seen == stamp && Some(*content) == held,
+            _ => false,
         };
-        if !known && old.as_ref().is_some_and(|old| old.node == node) {
-            let folder = path.split_last().map(|(_, above)| above.join("/")).unwrap_or_default();
-            self.notes.push(Note { folder, name: name.to_owned(), mark: Some(Mark::Seen(stamp)) });
+        let node = match (stamp.form, old.as_ref().filter(|_| seen)) {
+            (Form::File | Form::Link, Some(entry)) => entry.node.clone(),
+            (Form::File, None) => match self.file(&folder, name)? {
+                Some(node) => node,
+                None => return Ok(Found::Nothing),
+            },
+            (Form::Link, None) => match link_target(&folder, name) {
+                Ok(Some(target)) if can_be_held(&folder, name, &stamp, self.path.len()) => {
+                    Node::Link { target: target.into() }
+                }
+                _ => {
+                    self.skip(name, "the link could leave its folder");
+                    return Ok(Found::Nothing);
+                }
+            },
+            (Form::Folder, _) => return Ok(Found::Folder(Place { name: name.to_owned(), stamp, old })),
+            (Form::Other, _) => {
+                self.skip(name, "it is no regular file, folder or link");
+                return Ok(Found::Nothing);
+            }
+        };
+        if let (Some(Expected { plain, learn: true, .. }), Some(id), Some(held)) = (self.expected, frame.id, held)
+            && !seen
+            && old.as_ref().is_some_and(|old| old.node == node)
+            && stamp.changed_ns < self.settled_ns
+        {
+            plain.stamps.set(id, name, Some(Mark::Seen(stamp, held)))?;
         }
-        self.finish(Place { name: name.to_owned(), stamp, old }, path, node).map(Found::Entry)
+        let entry = self.finish(Place { name: name.to_owned(), stamp, old }, node)?;
+        Ok(entry.map_or(Found::Nothing, Found::Entry))
     }
 
     /// The entry for what was found in a place: the old one if it says the same.
-    fn finish(&mut self, place: Place, path: &[String], node: Node) -> Result<Entry, StoreError> {
-        self.count(&node, path)?;
+    fn finish(&mut self, place: Place, node: Node) -> Result<Option<Entry>, StoreError> {
         let Place { name, stamp, old } = place;
+        let Ok(named) = Name::new(&name) else {
+            self.skip(&name, "no state has such names");
+            return Ok(None);
+        };
+        self.count(&node)?;
         if let Some(old) = old.filter(|old| old.node == node) {
-            return Ok(old);
+            return Ok(Some(old));
         }
         let modified_ns = match self.times {
             Times::Kept => stamp.modified_ns,
             Times::Fixed(instant) => instant.unix_ns(),
         };
-        let name = Name::new(&name).or_else(|error| self.refuse(path, format!("has a name that {error}")))?;
-        Ok(Entry { name, modified_ns, node })
+        Ok(Some(Entry { name: named, modified_ns, node }))
     }
 
-    fn file(&mut self, folder: &Dir, path: &[String], name: &str) -> Result<Node, StoreError> {
-        let mut file = disk::read(folder, name).map_err(|error| self.failed(path, error))?;
+    /// A file's content; `None` if it went away meanwhile.
+    fn file(&mut self, folder: &Dir, name: &str) -> Result<Option<Node>, StoreError> {
+        let mut file = match open_file(folder, name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|error| self.failed(error))?,
+        };
         let allowed = self.bounds.bytes.saturating_sub(self.totals.bytes);
-        let at = self.files.len();
+        let number = self.files.len();
         let (mut kept, mut again) = (Vec::new(), Vec::new());
         let memory_bytes = &mut self.memory_bytes;
         let read = read_file(&mut file, allowed, &mut self.memory, &mut |digest, start, bytes| {
@@ -383,18 +487,18 @@ impl Scanner<'_> {
                 *memory_bytes += bytes.len() as u64;
                 kept.push((digest, Arc::<[u8]>::from(bytes)));
             } else {
-                again.push((digest, (at, start)));
+                again.push((digest, (number, start)));
             }
         });
-        let node = read.map_err(|error| self.failed(path, error))?;
+        let node = read.map_err(|error| self.failed(error))?;
         for (digest, bytes) in kept {
             self.memory.insert_named(digest, bytes);
         }
         if !again.is_empty() {
-            self.files.push(path.to_vec());
+            self.files.push(self.path.iter().cloned().chain([name.to_owned()]).collect());
             self.chunks.extend(again);
         }
-        let limit = Limit::StateBytes;
-        node.ok_or_else(|| StoreError::Limited { path: self.at(path), limit, allowed: self.bounds.bytes })
+        let (limit, allowed) = (Limit::StateBytes, self.bounds.bytes);
+        node.map(Some).ok_or_else(|| StoreError::Limited { at: at(&self.full_path()), limit, allowed })
     }
 }

@@ -1,22 +1,38 @@
-//! What the database remembers of a plain directory: which snapshot it shows, and what each name looked like when it was last
-//! known to hold what that snapshot says. A stamp that is missing or does not fit costs a look at the content, nothing more.
-//!
-//! These rows are not synced: with the directory itself they follow from the state, and are found again after a crash.
+//! What is remembered of the plain directories, in a small database of its own beside them: which snapshot each shows, and what each
+//! name in it looked like when it was last known to hold something, with the name of that. A stamp that is missing or does not fit
+//! costs a look at the content, nothing more, so nothing here is made durable, and what is damaged is begun anew.
 
-use super::disk::{Form, Stamp};
+use crate::error::StoreError;
 use crate::names::VolumeName;
 use crate::sqlite::columns::{Named, signed, unsigned};
-use hutch_model::digest::Digest;
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior};
-use std::collections::HashMap;
+use crate::sqlite::failure::database;
+use crate::store::State;
+use hutch_folder::{Form, Stamp};
+use hutch_model::digest::{Digest, Kind};
+use hutch_model::snapshot::Node;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What is known of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
-    /// It held what the snapshot says when it looked like this.
-    Seen(Stamp),
-    /// This file system can't show what the snapshot says, or must not; nothing of ours stands there.
-    Withheld,
+    /// It held this content when it looked like this.
+    Seen(Stamp, Digest),
+    /// This file system can't show this content under this name, or must not; nothing of ours stands there.
+    Withheld(Digest),
+}
+
+/// The name of what a file holds or where a link points; none for a folder.
+pub(super) fn content(node: &Node) -> Option<Digest> {
+    match node {
+        Node::File { content, .. } => Some(*content),
+        Node::Link { target } => Some(Digest::of(Kind::Chunk, target.as_bytes())),
+        Node::Folder { .. } => None,
+    }
 }
 
 /// What a plain directory shows.
@@ -28,12 +44,25 @@ pub(super) struct Shown {
     pub(super) target: Option<Digest>,
 }
 
-/// New knowledge about one name: what it looks like, or that nothing is known.
-pub(super) struct Note {
-    pub(super) folder: String,
-    pub(super) name: String,
-    pub(super) mark: Option<Mark>,
-}
+/// A folder, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct FolderId(i64);
+
+const TABLES: &str = "
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE volumes (volume TEXT PRIMARY KEY, tree BLOB NOT NULL, target BLOB) STRICT, WITHOUT ROWID;
+    CREATE TABLE folders (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (parent, name)) STRICT;
+    CREATE TABLE stamps (
+        folder INTEGER NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, content BLOB NOT NULL,
+        size INTEGER NOT NULL, modified_ns INTEGER NOT NULL, changed_ns INTEGER NOT NULL,
+        inode INTEGER NOT NULL, device INTEGER NOT NULL,
+        PRIMARY KEY (folder, name)
+    ) STRICT, WITHOUT ROWID;
+    PRAGMA user_version = 1;
+";
+
+/// The parent of the volumes' own folders.
+const TOP: i64 = 0;
 
 const WITHHELD: i64 = 4;
 
@@ -46,121 +75,255 @@ const fn number(form: Form) -> i64 {
     }
 }
 
-fn mark(row: &Row<'_>) -> rusqlite::Result<Mark> {
-    let form = match row.get(0)? {
-        WITHHELD => return Ok(Mark::Withheld),
+const MARK: &str = "kind, content, size, modified_ns, changed_ns, inode, device";
+
+fn mark(row: &Row<'_>, first: usize) -> rusqlite::Result<Mark> {
+    let Named(content) = row.get(first + 1)?;
+    let form = match row.get(first)? {
+        WITHHELD => return Ok(Mark::Withheld(content)),
         1 => Form::File,
         2 => Form::Folder,
         3 => Form::Link,
         _ => Form::Other,
     };
-    let number = |column| row.get(column).map(unsigned);
-    let (size, modified_ns, changed_ns) = (number(1)?, number(2)?, number(3)?);
-    Ok(Mark::Seen(Stamp { form, size, modified_ns, changed_ns, inode: row.get::<_, i64>(4)?.cast_unsigned() }))
+    let number = |column| row.get(first + column).map(unsigned);
+    let bits = |column| row.get(first + column).map(i64::cast_unsigned);
+    let (size, modified_ns, changed_ns) = (number(2)?, number(3)?, number(4)?);
+    Ok(Mark::Seen(Stamp { form, size, modified_ns, changed_ns, inode: bits(5)?, device: bits(6)? }, content))
 }
 
-/// What the directory of `volume` shows; `None` if it was never brought anywhere.
-pub(super) fn shown(connection: &Connection, volume: &VolumeName) -> rusqlite::Result<Option<Shown>> {
-    connection
-        .prepare_cached("SELECT tree, target FROM plain WHERE volume = ?1")?
-        .query_row([volume.as_str()], |row| {
-            let Named(tree) = row.get(0)?;
-            Ok(Shown { tree, target: row.get::<_, Option<Named>>(1)?.map(|Named(target)| target) })
-        })
-        .optional()
+/// The database of stamps.
+#[derive(Debug)]
+pub(super) struct Stamps {
+    connection: Mutex<Connection>,
+    path: PathBuf,
 }
 
-/// Whether any directory shows something else than the state, or may.
-pub(super) fn behind(connection: &Connection) -> rusqlite::Result<bool> {
-    const BEHIND: &str = "SELECT 1 FROM heads LEFT JOIN plain USING (volume)
-        WHERE plain.tree IS NOT heads.tree OR plain.target NOTNULL LIMIT 1";
-    connection.prepare_cached(BEHIND)?.exists(())
-}
-
-/// What is known of one name.
-pub(super) fn one(
-    connection: &Connection,
-    volume: &VolumeName,
-    folder: &str,
-    name: &str,
-) -> rusqlite::Result<Option<Mark>> {
-    const ONE: &str =
-        "SELECT kind, size, modified_ns, changed_ns, inode FROM stamps WHERE volume = ?1 AND folder = ?2 AND name = ?3";
-    connection.prepare_cached(ONE)?.query_row((volume.as_str(), folder, name), mark).optional()
-}
-
-/// What is known of all names in a folder.
-pub(super) fn all(
-    connection: &Connection,
-    volume: &VolumeName,
-    folder: &str,
-) -> rusqlite::Result<HashMap<String, Mark>> {
-    const ALL: &str =
-        "SELECT kind, size, modified_ns, changed_ns, inode, name FROM stamps WHERE volume = ?1 AND folder = ?2";
-    connection.prepare_cached(ALL)?.query_map((volume.as_str(), folder), |row| Ok((row.get(5)?, mark(row)?)))?.collect()
-}
-
-/// Writes down what was learned, and what the directory shows now.
-pub(super) fn save(
-    connection: &mut Connection,
-    volume: &VolumeName,
-    shown: Shown,
-    notes: &[Note],
-) -> rusqlite::Result<()> {
-    unsynced(connection, |connection| {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for Note { folder, name, mark } in notes {
-            let at = (volume.as_str(), folder.as_str(), name.as_str());
-            let (kind, stamp) = match mark {
-                None => {
-                    transaction
-                        .prepare_cached("DELETE FROM stamps WHERE volume = ?1 AND folder = ?2 AND name = ?3")?
-                        .execute(at)?;
-                    continue;
+impl Stamps {
+    /// Opens it, or begins it anew where it is missing or damaged.
+    pub(super) fn open(folder: &Path, wait: Duration) -> Result<Stamps, StoreError> {
+        let path = folder.join("hutch.plain");
+        let connection = match connect(&path, wait) {
+            Ok(connection) => connection,
+            Err(error) if is_damage(&error) => {
+                for name in ["hutch.plain", "hutch.plain-journal"] {
+                    #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, and so they go")]
+                    let _ = std::fs::remove_file(folder.join(name));
                 }
-                Some(Mark::Withheld) => (WITHHELD, None),
-                Some(Mark::Seen(stamp)) => (number(stamp.form), Some(stamp)),
-            };
-            let field = |field: fn(&Stamp) -> u64| stamp.map_or(0, |stamp| signed(field(stamp)));
-            transaction
-                .prepare_cached("INSERT OR REPLACE INTO stamps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
-                .execute((
-                    at.0,
-                    at.1,
-                    at.2,
-                    kind,
-                    field(|stamp| stamp.size),
-                    field(|stamp| stamp.modified_ns),
-                    field(|stamp| stamp.changed_ns),
-                    stamp.map_or(0, |stamp| stamp.inode.cast_signed()),
-                ))?;
+                connect(&path, wait).map_err(|error| database(&path, error))?
+            }
+            Err(error) => return Err(database(&path, error)),
+        };
+        Ok(Stamps { connection: Mutex::new(connection), path })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sql<R>(&self, job: impl FnOnce(&Connection) -> rusqlite::Result<R>) -> Result<R, StoreError> {
+        job(&self.lock()).map_err(|error| database(&self.path, error))
+    }
+
+    /// What the directory of `volume` shows; `None` if it was never brought anywhere.
+    pub(super) fn shown(&self, volume: &VolumeName) -> Result<Option<Shown>, StoreError> {
+        self.sql(|connection| {
+            connection
+                .prepare_cached("SELECT tree, target FROM volumes WHERE volume = ?1")?
+                .query_row([volume.as_str()], |row| shown(row, 0))
+                .optional()
+        })
+    }
+
+    /// Whether any directory shows something else than `state`, or may.
+    pub(super) fn behind(&self, state: &State) -> Result<bool, StoreError> {
+        let all: BTreeMap<String, Shown> = self.sql(|connection| {
+            let mut query = connection.prepare_cached("SELECT volume, tree, target FROM volumes")?;
+            query.query_map((), |row| Ok((row.get(0)?, shown(row, 1)?)))?.collect()
+        })?;
+        let there = |(volume, tree): (&VolumeName, &Digest)| {
+            all.get(volume.as_str()) == Some(&Shown { tree: *tree, target: None })
+        };
+        Ok(!state.iter().all(there))
+    }
+
+    /// Remembers what a directory shows.
+    pub(super) fn set_shown(&self, volume: &VolumeName, shown: Shown) -> Result<(), StoreError> {
+        self.sql(|connection| {
+            let row = (volume.as_str(), Named(shown.tree), shown.target.map(Named));
+            connection.prepare_cached("INSERT OR REPLACE INTO volumes VALUES (?1, ?2, ?3)")?.execute(row).map(|_| ())
+        })
+    }
+
+    /// Forgets a directory that is gone.
+    pub(super) fn forget(&self, volume: &VolumeName) -> Result<(), StoreError> {
+        if let Some(top) = self.top(volume)? {
+            self.forget_folder(top)?;
         }
-        transaction.prepare_cached("INSERT OR REPLACE INTO plain VALUES (?1, ?2, ?3)")?.execute((
-            volume.as_str(),
-            Named(shown.tree),
-            shown.target.map(Named),
-        ))?;
-        transaction.commit()
-    })
+        self.sql(|connection| connection.execute("DELETE FROM volumes WHERE volume = ?1", [volume.as_str()]))?;
+        Ok(())
+    }
+
+    /// When the machine was started that the stamps are of.
+    pub(super) fn boot(&self) -> Result<Option<String>, StoreError> {
+        self.sql(|connection| {
+            let mut query = connection.prepare_cached("SELECT value FROM meta WHERE name = 'boot'")?;
+            query.query_row((), |row| row.get(0)).optional()
+        })
+    }
+
+    /// Remembers it.
+    pub(super) fn set_boot(&self, boot: &str) -> Result<(), StoreError> {
+        self.sql(|connection| connection.execute("INSERT OR REPLACE INTO meta VALUES ('boot', ?1)", [boot]))?;
+        Ok(())
+    }
+
+    /// The folder of a volume, if anything is known of it.
+    pub(super) fn top(&self, volume: &VolumeName) -> Result<Option<FolderId>, StoreError> {
+        self.below(FolderId(TOP), volume.as_str())
+    }
+
+    /// A folder in another one, if anything is known of it.
+    pub(super) fn below(&self, parent: FolderId, name: &str) -> Result<Option<FolderId>, StoreError> {
+        self.sql(|connection| {
+            let mut query = connection.prepare_cached("SELECT id FROM folders WHERE parent = ?1 AND name = ?2")?;
+            query.query_row((parent.0, name), |row| row.get(0).map(FolderId)).optional()
+        })
+    }
+
+    /// The folder of a volume, known from now on.
+    pub(super) fn make_top(&self, volume: &VolumeName) -> Result<FolderId, StoreError> {
+        self.make_below(FolderId(TOP), volume.as_str())
+    }
+
+    /// A folder in another one, known from now on.
+    pub(super) fn make_below(&self, parent: FolderId, name: &str) -> Result<FolderId, StoreError> {
+        if let Some(folder) = self.below(parent, name)? {
+            return Ok(folder);
+        }
+        self.sql(|connection| {
+            let mut insert = connection.prepare_cached("INSERT INTO folders (parent, name) VALUES (?1, ?2)")?;
+            insert.insert((parent.0, name)).map(FolderId)
+        })
+    }
+
+    /// Forgets a folder and all below it.
+    pub(super) fn forget_folder(&self, folder: FolderId) -> Result<(), StoreError> {
+        self.sql(|connection| {
+            const BELOW: &str = "WITH RECURSIVE gone (id) AS (
+                SELECT ?1 UNION ALL SELECT folders.id FROM folders JOIN gone ON folders.parent = gone.id)";
+            let stamps = format!("{BELOW} DELETE FROM stamps WHERE folder IN gone");
+            let folders = format!("{BELOW} DELETE FROM folders WHERE id IN gone");
+            connection.prepare_cached(&stamps)?.execute([folder.0])?;
+            connection.prepare_cached(&folders)?.execute([folder.0]).map(|_| ())
+        })
+    }
+
+    /// What is known of one name.
+    pub(super) fn one(&self, folder: FolderId, name: &str) -> Result<Option<Mark>, StoreError> {
+        self.sql(|connection| {
+            let sql = format!("SELECT {MARK} FROM stamps WHERE folder = ?1 AND name = ?2");
+            connection.prepare_cached(&sql)?.query_row((folder.0, name), |row| mark(row, 0)).optional()
+        })
+    }
+
+    /// What is known of all names in a folder.
+    pub(super) fn all(&self, folder: FolderId) -> Result<HashMap<String, Mark>, StoreError> {
+        self.sql(|connection| {
+            let sql = format!("SELECT name, {MARK} FROM stamps WHERE folder = ?1");
+            let mut query = connection.prepare_cached(&sql)?;
+            query.query_map([folder.0], |row| Ok((row.get(0)?, mark(row, 1)?)))?.collect()
+        })
+    }
+
+    /// Remembers what is known of a name now.
+    pub(super) fn set(&self, folder: FolderId, name: &str, mark: Option<Mark>) -> Result<(), StoreError> {
+        self.sql(|connection| {
+            let Some(mark) = mark else {
+                let mut delete = connection.prepare_cached("DELETE FROM stamps WHERE folder = ?1 AND name = ?2")?;
+                return delete.execute((folder.0, name)).map(|_| ());
+            };
+            let (kind, stamp, content) = match mark {
+                Mark::Seen(stamp, content) => (number(stamp.form), Some(stamp), content),
+                Mark::Withheld(content) => (WITHHELD, None, content),
+            };
+            let known = |of: fn(Stamp) -> i64| stamp.map_or(0, of);
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO stamps VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
+                .execute((
+                    folder.0,
+                    name,
+                    kind,
+                    Named(content),
+                    known(|stamp| signed(stamp.size)),
+                    known(|stamp| signed(stamp.modified_ns)),
+                    known(|stamp| signed(stamp.changed_ns)),
+                    known(|stamp| stamp.inode.cast_signed()),
+                    known(|stamp| stamp.device.cast_signed()),
+                ))
+                .map(|_| ())
+        })
+    }
+
+    /// Puts what is remembered from now on together, until the answer is dropped. One at a time; the directories' lock sees to it.
+    pub(super) fn batch(&self) -> Result<Batch<'_>, StoreError> {
+        self.sql(|connection| connection.execute_batch("BEGIN IMMEDIATE"))?;
+        Ok(Batch(self))
+    }
 }
 
-/// Forgets a directory that is gone.
-pub(super) fn forget(connection: &mut Connection, volume: &VolumeName) -> rusqlite::Result<()> {
-    unsynced(connection, |connection| {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute("DELETE FROM stamps WHERE volume = ?1", [volume.as_str()])?;
-        transaction.execute("DELETE FROM plain WHERE volume = ?1", [volume.as_str()])?;
-        transaction.commit()
-    })
+/// Many changes as one.
+pub(super) struct Batch<'a>(&'a Stamps);
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        // What is not remembered is found out again.
+        let connection = self.0.lock();
+        if connection.execute_batch("COMMIT").is_err() {
+            let _ = connection.execute_batch("ROLLBACK");
+        }
+    }
 }
 
-/// Runs `job` in a connection whose commits outlive this process, but not yet a loss of power.
-fn unsynced<R>(
-    connection: &mut Connection,
-    job: impl FnOnce(&mut Connection) -> rusqlite::Result<R>,
-) -> rusqlite::Result<R> {
-    connection.execute_batch("PRAGMA synchronous = NORMAL")?;
-    let result = job(connection);
-    connection.execute_batch("PRAGMA synchronous = FULL")?;
-    result
+fn shown(row: &Row<'_>, first: usize) -> rusqlite::Result<Shown> {
+    let Named(tree) = row.get(first)?;
+    Ok(Shown { tree, target: row.get::<_, Option<Named>>(first + 1)?.map(|Named(target)| target) })
+}
+
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode as Code;
+    let code = error.sqlite_error_code();
+    // An older one has other tables; a line of SQL that does not fit them is the same as damage.
+    matches!(code, Some(Code::DatabaseCorrupt | Code::NotADatabase | Code::Unknown))
+}
+
+fn connect(path: &Path, wait: Duration) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(wait)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON")?;
+    // A process that is killed leaves a journal, and the next one goes back by it: no row is half written.
+    connection.query_row("PRAGMA journal_mode = TRUNCATE", (), |_| Ok(()))?;
+    if version(&connection)? == 0 {
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        // Another process may have been first.
+        let made = match version(&connection)? {
+            0 => connection.execute_batch(TABLES),
+            _ => Ok(()),
+        };
+        connection.execute_batch(if made.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+        made?;
+    }
+    // Held against the tables now, so that what does not fit shows here.
+    connection.prepare_cached("SELECT volume, tree, target FROM volumes")?;
+    connection.prepare_cached(&format!("SELECT {MARK} FROM stamps WHERE folder = ?1 AND name = ?2"))?;
+    Ok(connection)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", (), |row| row.get(0))
 }

@@ -1,43 +1,43 @@
 //! Bringing plain directories to the state.
 //!
-//! What goes is removed first, children before their folders; then what comes is made, folders before what they hold. A file
-//! is written in the staging folder, made durable, and moved over the old one. Nothing is recorded before all is done: cut
-//! off anywhere, the same steps run again, and what is done already is recognised by its content.
+//! Folder by folder: what goes is removed, children before their folders; then what comes is made, and then the folders below. A
+//! file is written in the staging folder and changes places with the old one, and what came out is looked at: if it is not what was
+//! expected, somebody saved it meanwhile, and it is put back. Nothing is recorded before all is done: cut off anywhere, the same
+//! steps run again, and what is done already is recognised by its content.
 
 use super::content::{WriteError, holds, write_content};
-use super::disk::{self, Form, Stamp};
-use super::handles::Handles;
-use super::links::stays_inside;
-use super::look::{Known, other_case};
-use super::stamps::{self, Mark, Note, Shown};
-use super::steps::{Step, is_folder, steps};
+use super::stamps::{FolderId, Mark, Shown, content};
 use super::{Plain, STAGING};
 use crate::error::StoreError;
 use crate::names::VolumeName;
-use crate::store::Store;
 use cap_std::fs::Dir;
+use hutch_folder::{Form, Gone, Handles, Stamp, list, look, open_folder, stays_inside};
 use hutch_model::digest::Digest;
-use hutch_model::snapshot::{Node, empty_tree};
+use hutch_model::snapshot::{Entry, Lack, Node, ObjectError, Objects, Tree, empty_tree, read_tree};
+use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 
-/// Up to so many files are each made durable by themselves; for more, the file system is, in one go.
-const SYNC_EACH_MAX: usize = 8;
-/// Files and bytes that wait in the staging folder, at most.
-const BATCH_FILES: usize = 1024;
-const BATCH_BYTES: u64 = 64 << 20;
 /// How often a directory is brought to a state that changed meanwhile before somebody else's turn comes.
 const ROUNDS_MAX: u32 = 16;
+
+/// How many earlier states a directory is compared with after another start of the machine.
+const EARLIER_MAX: usize = 16;
+
+/// Paths that are said to be left as they are, at most.
+const LEFT_MAX: usize = 100;
 
 /// What an update left undone.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Updated {
     /// Another process is at it, and does this one's work too.
     pub elsewhere: bool,
-    /// Paths, each with its volume, where something stands that others put there: it was left as it is.
-    pub left: Vec<(VolumeName, String)>,
+    /// Paths, each with its volume, where something stands that others put there: it was left as it is. The first hundred.
+    pub left: BTreeSet<(VolumeName, String)>,
 }
 
 /// What stands where something shall change.
+#[derive(Clone, Copy)]
 enum Standing {
     Nothing,
     /// It may be replaced if it still looks like this.
@@ -49,16 +49,8 @@ enum Standing {
     OtherCase,
 }
 
-/// A file or link in the staging folder, on its way to its place.
-struct Staged {
-    name: String,
-    at: usize,
-    replaces: Option<Stamp>,
-    stamp: Stamp,
-}
-
 impl Plain {
-    /// Brings the directory of each volume to the volume's state. Costs one look at the database if there is nothing to
+    /// Brings the directory of each volume to the volume's state. Costs one look at store and stamps if there is nothing to
     /// do. Commits of other processes that come while this one is at work are included.
     ///
     /// # Errors
@@ -66,7 +58,7 @@ impl Plain {
     pub fn update(&self) -> Result<Updated, StoreError> {
         let mut updated = Updated::default();
         for _ in 0..ROUNDS_MAX {
-            if !self.store.pool().sql(|connection| stamps::behind(connection))? {
+            if !self.is_restarted()? && !self.stamps.behind(&self.store.head()?.state)? {
                 break;
             }
             // Whoever finds the lock taken may go: its holder looks again after letting go of it.
@@ -79,109 +71,302 @@ impl Plain {
         Ok(updated)
     }
 
+    /// Whether the stamps are of another start of the machine than this one, or of none.
+    fn is_restarted(&self) -> Result<bool, StoreError> {
+        Ok(self.stamps.boot()? != self.boot && self.boot.is_some())
+    }
+
     pub(super) fn update_locked(&self, updated: &mut Updated) -> Result<(), StoreError> {
+        let restarted = self.is_restarted()?;
+        let earlier = if restarted { self.earlier()? } else { Vec::new() };
         for (volume, tree) in &self.store.head()?.state {
+            let earlier = earlier.iter().map(|state| state.get(volume).copied().unwrap_or_else(empty_tree));
+            let earlier: Vec<Digest> = earlier.collect();
             let Some((mut shown, _)) = self.shown(volume)? else {
-                self.bring(volume, Shown { tree: empty_tree(), target: None }, *tree, updated)?;
+                let nothing = Shown { tree: empty_tree(), target: None };
+                self.bring(volume, nothing, *tree, (restarted, &earlier), updated)?;
                 continue;
             };
             // What was cut off is finished first: only then is everything on disk accounted for.
             if let Some(target) = shown.target {
-                self.bring(volume, shown, target, updated)?;
+                self.bring(volume, shown, target, (restarted, &earlier), updated)?;
                 shown = Shown { tree: target, target: None };
             }
-            if shown.tree != *tree {
-                self.bring(volume, shown, *tree, updated)?;
+            if shown.tree != *tree || restarted {
+                self.bring(volume, shown, *tree, (restarted, &earlier), updated)?;
             }
         }
-        Ok(())
+        match (restarted, &self.boot) {
+            (true, Some(boot)) => self.stamps.set_boot(boot),
+            _ => Ok(()),
+        }
     }
 
-    /// Brings one directory from what it shows to `target`.
+    /// Earlier states that a directory may show again after the power was lost, the latest first.
+    fn earlier(&self) -> Result<Vec<crate::store::State>, StoreError> {
+        let head = self.store.head()?;
+        let mut states: Vec<crate::store::State> = Vec::new();
+        let from = head.retained_from.saturating_sub(1);
+        for sequence in (from..=head.last.sequence).rev().take(EARLIER_MAX * EARLIER_MAX) {
+            let state = self.store.state_at(sequence)?;
+            if states.last() != Some(&state) {
+                states.push(state);
+            }
+            if states.len() > EARLIER_MAX {
+                break;
+            }
+        }
+        Ok(states)
+    }
+
+    /// Brings one directory from what it shows to `target`; all of it is looked at if the machine was started anew, else what
+    /// differs.
     fn bring(
         &self,
         volume: &VolumeName,
         shown: Shown,
         target: Digest,
+        (restarted, earlier): (bool, &[Digest]),
         updated: &mut Updated,
     ) -> Result<(), StoreError> {
-        let shown = Shown { target: Some(target), ..shown };
-        let save =
-            |shown, notes: &[Note]| self.store.pool().sql(|connection| stamps::save(connection, volume, shown, notes));
-        save(shown, &[])?;
+        self.stamps.set_shown(volume, Shown { target: Some(target), ..shown })?;
         let Some(root) = self.root(volume, true)? else { return Ok(()) };
-        let staging = self.staging()?;
-        let known = Known::new(self, volume, shown);
-        let steps = steps(known.objects(), &shown.tree, &target).map_err(|error| known.damaged(&error))?;
-        let (handles, blocked) = (Handles::new(root), vec![false; steps.len()]);
-        let mut update =
-            Update { plain: self, volume, known, steps: &steps, blocked, handles, staging, notes: Vec::new() };
-        update.remove()?;
-        update.make()?;
-        update.set_folder_times()?;
-        let Update { notes, blocked, .. } = update;
-        save(Shown { tree: target, target: None }, &notes)?;
-        let left = steps.iter().zip(blocked).filter(|(_, blocked)| *blocked);
-        updated.left.extend(left.map(|(step, _)| (volume.clone(), step.path.join("/"))));
-        Ok(())
+        let objects = self.store.objects();
+        let read =
+            |digest: &Digest| read_tree(&*objects, digest).map_err(|error| StoreError::object(self.store.at(), &error));
+        // What it shows may not be kept any more, or be another store's: then nothing is known of what stands there.
+        let was = |digest: &Digest| match read_tree(&*objects, digest) {
+            Err(error) if error.lack == Lack::Missing => Ok(Tree::default()),
+            read => read.map_err(|error| StoreError::object(self.store.at(), &error)),
+        };
+        // An earlier state may not be kept any more: then it can't be known again.
+        let earlier = earlier.iter().filter_map(|digest| read_tree(&*objects, digest).ok()).collect();
+        let folder = Level { was: was(&shown.tree)?, is: read(&target)?, earlier };
+        let mut update = Update {
+            plain: self,
+            volume,
+            objects: objects.clone(),
+            restarted,
+            handles: Handles::new(root),
+            path: Vec::new(),
+            staging: self.staging()?,
+            staged: 0,
+            left: &mut updated.left,
+        };
+        {
+            let _together = self.stamps.batch()?;
+            let top = self.stamps.make_top(volume)?;
+            update.folder(top, &folder)?;
+        }
+        self.stamps.set_shown(volume, Shown { tree: target, target: None })
     }
 
-    /// The staging folder, empty.
+    /// The staging folder, emptied of what was cut off.
     fn staging(&self) -> Result<Dir, StoreError> {
-        let open = || {
-            if disk::look(&self.folder, STAGING)?.is_none() {
-                self.disk.create_folder(&self.folder, STAGING)?;
+        let failed = |error| StoreError::io(self.path.join(STAGING), "prepare the staging folder", error);
+        if look(&self.folder, STAGING).map_err(failed)?.is_none() {
+            match self.hands.create_private_folder(&self.folder, STAGING) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+                _ => {}
             }
-            let staging = disk::folder(&self.folder, STAGING)?.ok_or(io::ErrorKind::NotADirectory)?;
-            for name in disk::list(&staging)? {
-                self.disk.remove_file(&staging, &name)?;
-            }
-            Ok(staging)
-        };
-        open().map_err(|error| StoreError::io(self.store.place().folder().join(STAGING), "prepare the folder", error))
+        }
+        let staging = open_folder(&self.folder, STAGING).map_err(failed)?;
+        let staging = staging.ok_or_else(|| failed(io::ErrorKind::NotADirectory.into()))?;
+        for name in list(&staging).map_err(failed)?.names {
+            self.hands.drop_file(&staging, &name).map_err(failed)?;
+        }
+        Ok(staging)
     }
+}
+
+/// One folder, as the snapshots have it.
+struct Level {
+    was: Tree,
+    is: Tree,
+    /// Earlier ones that may be on disk, if any may.
+    earlier: Vec<Tree>,
+}
+
+/// One name, as the snapshots have it.
+struct Place {
+    was: Option<Entry>,
+    is: Option<Entry>,
+    earlier: Vec<Node>,
+    /// Whether all snapshots have it, earlier ones too: then that nothing stands there is no older state, but somebody's doing.
+    always: bool,
+}
+
+impl Place {
+    fn name(&self) -> &str {
+        self.is.as_ref().or(self.was.as_ref()).map_or("", |entry| entry.name.as_str())
+    }
+}
+
+fn is_folder(entry: Option<&Entry>) -> bool {
+    entry.is_some_and(|entry| matches!(entry.node, Node::Folder { .. }))
 }
 
 struct Update<'a> {
     plain: &'a Plain,
     volume: &'a VolumeName,
-    known: Known<'a>,
-    steps: &'a [Step],
-    /// Steps that something foreign stands in the way of.
-    blocked: Vec<bool>,
+    objects: Arc<dyn Objects>,
+    restarted: bool,
     handles: Handles,
+    /// Where the update is, from the volume down.
+    path: Vec<String>,
     staging: Dir,
-    notes: Vec<Note>,
-}
-
-/// The folder and the name of a path, which is never empty.
-fn split(path: &[String]) -> (&[String], &str) {
-    path.split_last().map_or((&[], ""), |(name, above)| (above, name.as_str()))
+    staged: u64,
+    left: &'a mut BTreeSet<(VolumeName, String)>,
 }
 
 impl Update<'_> {
-    fn failed<'s>(&'s self, step: &'s Step, action: &'static str) -> impl Fn(io::Error) -> StoreError + 's {
-        move |error| StoreError::io(self.plain.path(self.volume, &step.path), action, error)
+    fn failed(&self, name: &str, action: &'static str) -> impl Fn(io::Error) -> StoreError + use<> {
+        let mut path = self.plain.full_path(self.volume, &self.path);
+        path.push(name);
+        move |error| StoreError::io(&path, action, error)
     }
 
-    /// The folder in which a step happens; `None` if it is not there.
-    fn folder(&mut self, step: &Step) -> Result<Option<Dir>, StoreError> {
-        let above = split(&step.path).0;
-        let folder = self.handles.at(above).and_then(|folder| folder.map(Dir::try_clone).transpose());
-        folder.map_err(|error| StoreError::io(self.plain.path(self.volume, above), "open the folder", error))
+    fn damaged(&self, error: &ObjectError) -> StoreError {
+        StoreError::object(self.plain.store.at(), error)
     }
 
-    fn note(&mut self, step: &Step, mark: Option<Mark>) {
-        let (above, name) = split(&step.path);
-        self.notes.push(Note { folder: above.join("/"), name: name.to_owned(), mark });
+    /// Something of others stands in the way of `name`, or of the folder itself.
+    fn leave(&mut self, name: &str) {
+        if self.left.len() < LEFT_MAX {
+            let path: Vec<&str> = self.path.iter().map(String::as_str).chain([name]).collect();
+            self.left.insert((self.volume.clone(), path.join("/").trim_end_matches('/').to_owned()));
+        }
     }
 
-    fn standing(&mut self, folder: &Dir, step: &Step) -> Result<Standing, StoreError> {
-        let (above, name) = split(&step.path);
-        let Some(stamp) = disk::look(folder, name).map_err(self.failed(step, "look at"))? else {
+    /// The folder in which the update is; `None` if there is none, or a link on the way.
+    fn here(&mut self) -> Result<Option<Dir>, StoreError> {
+        let folder = self.handles.at(&self.path).and_then(|folder| folder.map(Dir::try_clone).transpose());
+        folder.map_err(self.failed("", "open the folder"))
+    }
+
+    /// Brings the folder in which the update is from what it was to what it shall be.
+    fn folder(&mut self, id: FolderId, level: &Level) -> Result<(), StoreError> {
+        let places: Vec<Place> = (level.was.beside(&level.is))
+            .filter(|(was, is)| self.restarted || was != is)
+            .map(|(was, is)| {
+                let name = is.or(was).map_or("", |entry| entry.name.as_str());
+                let earlier = level.earlier.iter().filter_map(|tree| tree.get(name)).map(|entry| entry.node.clone());
+                let earlier: Vec<Node> = earlier.collect();
+                let always = was == is && earlier.len() == level.earlier.len();
+                Place { was: was.cloned(), is: is.cloned(), earlier, always }
+            })
+            .collect();
+        let mut blocked = BTreeSet::new();
+        for place in places.iter().rev() {
+            let goes = place.was.is_some()
+                && (place.is.is_none() || is_folder(place.was.as_ref()) != is_folder(place.is.as_ref()));
+            if goes && !self.remove(id, place)? {
+                blocked.insert(place.name());
+            }
+        }
+        let coming = || places.iter().filter(|place| place.is.is_some());
+        for place in coming() {
+            if blocked.contains(place.name()) || !self.make(id, place)? {
+                self.plain.stamps.set(id, place.name(), None)?;
+                blocked.insert(place.name());
+            }
+        }
+        for place in coming().filter(|place| !blocked.contains(place.name())) {
+            let Some(Entry { node: Node::Folder { tree, .. }, modified_ns, .. }) = &place.is else { continue };
+            let inside = self.level(place, tree)?;
+            let name = place.name().to_owned();
+            let below = self.plain.stamps.make_below(id, &name)?;
+            self.path.push(name.clone());
+            self.folder(below, &inside)?;
+            self.path.pop();
+            self.set_folder_time(&name, *modified_ns)?;
+        }
+        Ok(())
+    }
+
+    /// What the snapshots have in a folder that stays or comes.
+    fn level(&self, place: &Place, is: &Digest) -> Result<Level, StoreError> {
+        let read = |digest: &Digest| read_tree(&*self.objects, digest).map_err(|error| self.damaged(&error));
+        let was = match place.was.as_ref().map(|entry| &entry.node) {
+            Some(Node::Folder { tree, .. }) => read_tree(&*self.objects, tree).unwrap_or_default(),
+            _ => Tree::default(),
+        };
+        let earlier = place.earlier.iter().filter_map(|node| match node {
+            Node::Folder { tree, .. } => read_tree(&*self.objects, tree).ok(),
+            _ => None,
+        });
+        Ok(Level { was, is: read(is)?, earlier: earlier.collect() })
+    }
+
+    /// Removes what goes; whether its name is free now.
+    fn remove(&mut self, id: FolderId, place: &Place) -> Result<bool, StoreError> {
+        let name = place.name().to_owned();
+        let Some(folder) = self.here()? else { return Ok(true) };
+        if !is_folder(place.was.as_ref()) {
+            self.plain.stamps.set(id, &name, None)?;
+            return self.remove_file(&folder, id, place);
+        }
+        drop(folder);
+        let Some(Entry { node: Node::Folder { tree, .. }, .. }) = &place.was else { return Ok(true) };
+        let inside = read_tree(&*self.objects, tree).map_err(|error| self.damaged(&error))?;
+        let below = self.plain.stamps.make_below(id, &name)?;
+        self.path.push(name.clone());
+        let emptied = self.folder(below, &Level { was: inside, is: Tree::default(), earlier: Vec::new() });
+        self.path.pop();
+        emptied?;
+        self.plain.stamps.forget_folder(below)?;
+        let Some(folder) = self.here()? else { return Ok(true) };
+        match look(&folder, &name).map_err(self.failed(&name, "look at"))? {
+            None => return Ok(true),
+            Some(Stamp { form: Form::Folder, .. }) => {}
+            // It may be what comes in its place already; who makes that sees.
+            Some(_) if place.is.is_some() => return Ok(true),
+            Some(_) => {
+                self.leave(&name);
+                return Ok(false);
+            }
+        }
+        match self.plain.hands.remove_folder(&folder, &name) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                self.leave(&name);
+                Ok(false)
+            }
+            removed => removed.map_err(self.failed(&name, "remove the folder")).map(|()| true),
+        }
+    }
+
+    fn remove_file(&mut self, folder: &Dir, id: FolderId, place: &Place) -> Result<bool, StoreError> {
+        let name = place.name();
+        match self.standing(folder, id, place)? {
+            Standing::Nothing | Standing::Done(_) | Standing::OtherCase => Ok(true),
+            Standing::Foreign | Standing::Ours(Stamp { form: Form::Folder, .. }) => {
+                self.leave(name);
+                Ok(false)
+            }
+            Standing::Ours(stamp) => {
+                let aside = self.staged_name();
+                let failed = self.failed(name, "remove the file");
+                let gone = self.plain.hands.move_aside((folder, name), &stamp, (&self.staging, &aside));
+                match gone.map_err(&failed)? {
+                    Gone::Moved => {
+                        self.plain.hands.drop_file(&self.staging, &aside).map_err(&failed)?;
+                        Ok(true)
+                    }
+                    Gone::Changed => {
+                        self.leave(name);
+                        Ok(false)
+                    }
+                }
+            }
+        }
+    }
+
+    fn standing(&self, folder: &Dir, id: FolderId, place: &Place) -> Result<Standing, StoreError> {
+        let name = place.name();
+        let Some(stamp) = look(folder, name).map_err(self.failed(name, "look at"))? else {
             return Ok(Standing::Nothing);
         };
-        let both = [step.was.as_ref(), step.is.as_ref()];
+        let both = [place.was.as_ref(), place.is.as_ref()];
         if stamp.form == Form::Folder {
             return Ok(match both.map(is_folder) {
                 [_, true] => Standing::Done(stamp),
@@ -189,214 +374,185 @@ impl Update<'_> {
                 [false, false] => Standing::Foreign,
             });
         }
-        if step.was.is_some() {
-            let (volume, pool) = (self.volume, self.plain.store.pool());
-            let mark = pool.sql(|connection| stamps::one(connection, volume, &above.join("/"), name))?;
-            if mark == Some(Mark::Seen(stamp)) {
-                return Ok(Standing::Ours(stamp));
-            }
+        let wanted = place.is.as_ref().and_then(|is| content(&is.node));
+        if let Some(Mark::Seen(seen, held)) = self.plain.stamps.one(id, name)?
+            && seen == stamp
+        {
+            return Ok(if Some(held) == wanted { Standing::Done(stamp) } else { Standing::Ours(stamp) });
         }
-        let same_content = step.was.as_ref().map(|was| &was.node) == step.is.as_ref().map(|is| &is.node);
-        if let (false, Some(is)) = (same_content, &step.is)
-            && holds(folder, name, &stamp, &is.node).map_err(self.failed(step, "read the file"))?
+        let holds = |node: &Node| holds(folder, name, &stamp, node).map_err(self.failed(name, "read the file"));
+        if let Some(is) = &place.is
+            && holds(&is.node)?
         {
             return Ok(Standing::Done(stamp));
         }
-        if self.known.is_ours(folder, &step.path, Some(&stamp))? {
+        let mut ours = match &place.was {
+            Some(was) => holds(&was.node)?,
+            None => false,
+        };
+        for node in &place.earlier {
+            ours = ours || holds(node)?;
+        }
+        // A file that was on its way when the power went has its time, and perhaps not its bytes. No person sets that time.
+        let times = [&place.was, &place.is].map(|entry| entry.as_ref().map(|entry| entry.modified_ns));
+        ours |= self.restarted && stamp.form == Form::File && times.contains(&Some(stamp.modified_ns));
+        if ours {
             return Ok(Standing::Ours(stamp));
         }
-        Ok(match other_case(folder, name).map_err(self.failed(step, "list the folder of"))? {
+        Ok(match is_other_case(folder, name).map_err(self.failed(name, "list the folder of"))? {
             true => Standing::OtherCase,
             false => Standing::Foreign,
         })
     }
 
-    /// Removes what goes, and what can't be replaced by a move.
-    fn remove(&mut self) -> Result<(), StoreError> {
-        let steps = self.steps;
-        for (at, step) in steps.iter().enumerate().rev() {
-            let (was_folder, is_folder) = (is_folder(step.was.as_ref()), is_folder(step.is.as_ref()));
-            let goes = step.was.is_some() && (step.is.is_none() || was_folder != is_folder);
-            if !goes {
-                continue;
+    /// Makes what comes; whether it stands there now, or can't stand there at all.
+    fn make(&mut self, id: FolderId, place: &Place) -> Result<bool, StoreError> {
+        let (Some(is), name) = (&place.is, place.name()) else { return Ok(true) };
+        let Some(folder) = self.here()? else {
+            self.leave(name);
+            return Ok(false);
+        };
+        let standing = self.standing(&folder, id, place)?;
+        if let (true, Standing::Nothing) = (place.always, standing) {
+            return Ok(false);
+        }
+        let Some(held) = content(&is.node) else { return self.make_folder(&folder, name, standing) };
+        let note = |mark| self.plain.stamps.set(id, name, Some(mark)).map(|()| true);
+        let same_content = place.was.as_ref().is_some_and(|was| was.node == is.node);
+        match (&is.node, standing) {
+            (_, Standing::Foreign) => {
+                self.leave(name);
+                Ok(false)
             }
-            if !was_folder {
-                self.note(step, None);
-            }
-            let Some(folder) = self.folder(step)? else { continue };
-            let name = split(&step.path).1;
-            match self.standing(&folder, step)? {
-                Standing::Nothing | Standing::Done(_) | Standing::OtherCase => {}
-                Standing::Foreign => self.blocked[at] = true,
-                Standing::Ours(Stamp { form: Form::Folder, .. }) => {
-                    match self.plain.disk.remove_folder(&folder, name) {
-                        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => self.blocked[at] = true,
-                        result => result.map_err(self.failed(step, "remove the folder"))?,
-                    }
+            (_, Standing::OtherCase) => note(Mark::Withheld(held)),
+            (Node::Link { target }, standing) if !stays_inside(self.path.len(), target) => {
+                if !matches!(standing, Standing::Nothing) && !self.remove_file(&folder, id, place)? {
+                    return Ok(false);
                 }
-                Standing::Ours(_) => {
-                    let removed = self.plain.disk.remove_file(&folder, name);
-                    removed.map_err(self.failed(step, "remove the file"))?;
+                self.plain.stamps.set(id, name, Some(Mark::Withheld(held)))?;
+                Ok(true)
+            }
+            (_, Standing::Done(stamp)) if !same_content || stamp.modified_ns == is.modified_ns => {
+                note(Mark::Seen(stamp, held))
+            }
+            (_, Standing::Done(_)) => {
+                let set = self.plain.hands.set_modified(&folder, name, is.modified_ns);
+                set.map_err(self.failed(name, "set the time of"))?;
+                let stamp = look(&folder, name).map_err(self.failed(name, "look at"))?;
+                self.plain.stamps.set(id, name, stamp.map(|stamp| Mark::Seen(stamp, held)))?;
+                Ok(true)
+            }
+            (_, Standing::Ours(stamp)) if stamp.form == Form::Folder => {
+                self.leave(name);
+                Ok(false)
+            }
+            (_, standing) => {
+                let replaces = match standing {
+                    Standing::Ours(stamp) => Some(stamp),
+                    _ => None,
+                };
+                match self.place(&folder, is, replaces)? {
+                    Placed::There(stamp) => note(Mark::Seen(stamp, held)),
+                    Placed::Unnameable => note(Mark::Withheld(held)),
+                    Placed::Taken => {
+                        self.leave(name);
+                        Ok(false)
+                    }
                 }
             }
         }
-        Ok(())
     }
 
-    /// Makes what comes.
-    fn make(&mut self) -> Result<(), StoreError> {
-        let steps = self.steps;
-        let files = steps.iter().filter(|step| matches!(step.is.as_ref().map(|is| &is.node), Some(Node::File { .. })));
-        let together = cfg!(target_os = "linux") && files.count() > SYNC_EACH_MAX;
-        let (mut staged, mut bytes) = (Vec::new(), 0);
-        for (at, step) in steps.iter().enumerate() {
-            let Some(is) = &step.is else { continue };
-            if self.blocked[at] {
-                self.note(step, None);
-                continue;
-            }
-            let folder = self.folder(step)?;
-            let standing = match &folder {
-                Some(folder) => self.standing(folder, step)?,
-                None => Standing::Foreign,
-            };
-            let (Some(folder), false) = (folder, matches!(standing, Standing::Foreign)) else {
-                self.blocked[at] = true;
-                self.note(step, None);
-                continue;
-            };
-            let name = split(&step.path).1;
-            let replaces = match standing {
-                Standing::Ours(stamp) => Some(stamp),
-                _ => None,
-            };
-            match (&is.node, &standing) {
-                (_, Standing::OtherCase) => self.note(step, Some(Mark::Withheld)),
-                (Node::Folder { .. }, Standing::Done(_)) => {}
-                (Node::Folder { .. }, _) => {
-                    let made = self.plain.disk.create_folder(&folder, name);
-                    made.map_err(self.failed(step, "create the folder"))?;
+    fn make_folder(&mut self, folder: &Dir, name: &str, standing: Standing) -> Result<bool, StoreError> {
+        match standing {
+            Standing::Done(_) => Ok(true),
+            Standing::Nothing => match self.plain.hands.create_folder(folder, name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    self.leave(name);
+                    Ok(false)
                 }
-                (_, Standing::Done(stamp)) => self.note(step, Some(Mark::Seen(*stamp))),
-                (Node::Link { target }, _) if !stays_inside(step.path.len() - 1, target) => {
-                    if replaces.is_some() {
-                        let removed = self.plain.disk.remove_file(&folder, name);
-                        removed.map_err(self.failed(step, "remove the file"))?;
-                    }
-                    self.note(step, Some(Mark::Withheld));
-                }
-                (node, Standing::Ours(_)) if step.was.as_ref().map(|was| &was.node) == Some(node) => {
-                    let set = self.plain.disk.set_modified(&folder, name, is.modified_ns);
-                    set.map_err(self.failed(step, "set the time of"))?;
-                    let stamp = disk::look(&folder, name).map_err(self.failed(step, "look at"))?;
-                    self.note(step, stamp.map(Mark::Seen));
-                }
-                (node, _) => {
-                    bytes += node.totals().bytes;
-                    match self.stage(at, step, node, is.modified_ns, replaces, !together)? {
-                        Some(file) => staged.push(file),
-                        None => self.note(step, Some(Mark::Withheld)),
-                    }
-                }
-            }
-            if staged.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
-                self.place(std::mem::take(&mut staged), together)?;
-                bytes = 0;
+                made => made.map_err(self.failed(name, "create the folder")).map(|()| true),
+            },
+            _ => {
+                self.leave(name);
+                Ok(false)
             }
         }
-        self.place(staged, together)
     }
 
-    /// Writes a file or link to the staging folder; `None` if this file system can't have its name.
-    fn stage(
-        &self,
-        at: usize,
-        step: &Step,
-        node: &Node,
-        modified_ns: u64,
-        replaces: Option<Stamp>,
-        sync: bool,
-    ) -> Result<Option<Staged>, StoreError> {
-        let name = at.to_string();
-        let (disk, staging) = (&self.plain.disk, &self.staging);
-        let failed = |error| self.failed(step, "write the file")(error);
-        match node {
+    fn staged_name(&mut self) -> String {
+        self.staged += 1;
+        self.staged.to_string()
+    }
+
+    /// Writes a file or link aside and lets it change places with what it replaces.
+    fn place(&mut self, folder: &Dir, is: &Entry, replaces: Option<Stamp>) -> Result<Placed, StoreError> {
+        let (name, aside) = (is.name.as_str(), self.staged_name());
+        let failed = self.failed(name, "write the file");
+        let (hands, staging) = (&self.plain.hands, &self.staging);
+        match &is.node {
             Node::File { size, content } => {
-                let file = disk.create_file(staging, &name).map_err(failed)?;
-                let objects = self.plain.store.objects();
-                write_content(disk, &file, &*objects, (*size, content)).map_err(|error| match error {
+                let file = hands.create_file(staging, &aside).map_err(&failed)?;
+                write_content(hands, &file, &*self.objects, (*size, content)).map_err(|error| match error {
                     WriteError::Io(error) => failed(error),
-                    WriteError::Object(error) => self.known.damaged(&error),
+                    WriteError::Object(error) => self.damaged(&error),
                 })?;
-                disk.finish(file, modified_ns, sync).map_err(failed)?;
+                hands.set_file_modified(&file, is.modified_ns).map_err(&failed)?;
             }
             Node::Link { target } => {
-                match disk.create_link(staging, &name, target) {
-                    Err(error) if cannot_be_named(&error) => return Ok(None),
-                    result => result.map_err(failed)?,
+                match hands.create_link(staging, &aside, target) {
+                    Err(error) if cannot_be_named(&error) => return Ok(Placed::Unnameable),
+                    made => made.map_err(&failed)?,
                 }
-                disk.set_modified(staging, &name, modified_ns).map_err(failed)?;
+                hands.set_modified(staging, &aside, is.modified_ns).map_err(&failed)?;
             }
-            Node::Folder { .. } => return Ok(None),
+            Node::Folder { .. } => return Ok(Placed::Unnameable),
         }
-        let stamp = disk::look(staging, &name).map_err(failed)?;
-        let stamp = stamp.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-        Ok(Some(Staged { name, at, replaces, stamp }))
+        let made = look(staging, &aside).map_err(&failed)?;
+        let placed = match replaces {
+            Some(stamp) => hands.exchange((staging, &aside), (folder, name), &stamp),
+            None => hands.place((staging, &aside), (folder, name)).map(|()| Gone::Moved),
+        };
+        let gone = match placed {
+            Err(error) if cannot_be_named(&error) => return Ok(Placed::Unnameable),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Gone::Changed,
+            placed => placed.map_err(&failed)?,
+        };
+        // What was replaced, or what could not be placed.
+        if replaces.is_some() || gone == Gone::Changed {
+            hands.drop_file(staging, &aside).map_err(&failed)?;
+        }
+        let there = look(folder, name).map_err(&failed)?;
+        Ok(match (gone, there, made) {
+            (Gone::Moved, Some(there), Some(made)) if there.moved(&made) => Placed::There(there),
+            _ => Placed::Taken,
+        })
     }
 
-    /// Moves what is staged to its places, durable content first.
-    #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
-    fn place(&mut self, staged: Vec<Staged>, together: bool) -> Result<(), StoreError> {
-        #[cfg(target_os = "linux")]
-        if together && !staged.is_empty() {
-            let path = self.plain.store.place().folder().join(STAGING);
-            let any = staged.iter().find(|staged| staged.stamp.form == Form::File);
-            let synced = any.map_or(Ok(()), |any| self.plain.disk.sync_all(&self.staging, &any.name));
-            synced.map_err(|error| StoreError::io(path, "sync", error))?;
-        }
-        let steps = self.steps;
-        for Staged { name: staged, at, replaces, stamp } in staged {
-            let Some(step) = steps.get(at) else { continue };
-            let name = split(&step.path).1;
-            let folder = self.folder(step)?;
-            let now = match &folder {
-                Some(folder) => disk::look(folder, name).map_err(self.failed(step, "look at"))?,
-                None => None,
-            };
-            // Whoever came in between keeps what they made.
-            let (Some(folder), true) = (folder, now == replaces) else {
-                self.blocked[at] = true;
-                self.note(step, None);
-                continue;
-            };
-            match self.plain.disk.place((&self.staging, &staged), (&folder, name)) {
-                Err(error) if cannot_be_named(&error) => {
-                    self.note(step, Some(Mark::Withheld));
-                    continue;
-                }
-                result => result.map_err(self.failed(step, "write the file"))?,
-            }
-            let placed = disk::look(&folder, name).map_err(self.failed(step, "look at"))?;
-            self.note(step, placed.filter(|placed| placed.moved(&stamp)).map(Mark::Seen));
+    /// Gives a folder the time that the snapshot has for it: last, because every change in it sets it anew.
+    fn set_folder_time(&mut self, name: &str, modified_ns: u64) -> Result<(), StoreError> {
+        let Some(folder) = self.here()? else { return Ok(()) };
+        let there = look(&folder, name).map_err(self.failed(name, "look at"))?;
+        if there.is_some_and(|there| there.form == Form::Folder && there.modified_ns != modified_ns) {
+            let set = self.plain.hands.set_modified(&folder, name, modified_ns);
+            set.map_err(self.failed(name, "set the time of"))?;
         }
         Ok(())
     }
+}
 
-    /// Gives each changed folder the time that the snapshot has for it: last, because every change in it sets it anew.
-    fn set_folder_times(&mut self) -> Result<(), StoreError> {
-        let steps = self.steps;
-        for (at, step) in steps.iter().enumerate().rev() {
-            let Some(is) = step.is.as_ref().filter(|is| is_folder(Some(is)) && !self.blocked[at]) else { continue };
-            let name = split(&step.path).1;
-            let Some(folder) = self.folder(step)? else { continue };
-            let there = disk::look(&folder, name).map_err(self.failed(step, "look at"))?;
-            if there.is_some_and(|there| there.form == Form::Folder && there.modified_ns != is.modified_ns) {
-                let set = self.plain.disk.set_modified(&folder, name, is.modified_ns);
-                set.map_err(self.failed(step, "set the time of"))?;
-            }
-        }
-        Ok(())
-    }
+/// What became of something that was to be placed.
+enum Placed {
+    There(Stamp),
+    /// Somebody else's stands there.
+    Taken,
+    /// This file system can't hold it.
+    Unnameable,
+}
+
+/// Whether a file system that does not tell upper from lower case answered with another name's file.
+pub(super) fn is_other_case(folder: &Dir, name: &str) -> io::Result<bool> {
+    Ok(!list(folder)?.names.iter().any(|listed| listed == name))
 }
 
 /// Whether the file system has no such names, or links.

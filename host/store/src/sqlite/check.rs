@@ -2,16 +2,16 @@
 
 use super::collect::{Roots, roots};
 use super::columns::{Named, kind_number, kind_of, unsigned};
+use super::failure::database;
 use super::ledger;
 use super::objects::At;
 use crate::error::StoreError;
-use crate::fold::Fold;
 use crate::reach::reach;
 use crate::store::{DAMAGES_MAX, Damage, Stats};
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::ledger::Chain;
+use hutch_model::ledger::{Chain, Standing};
 use rusqlite::Connection;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 /// Counts.
@@ -49,7 +49,7 @@ impl Findings {
 
 /// Checks all, as of one moment.
 pub(super) fn check(connection: &mut Connection, path: &Path) -> Result<Vec<Damage>, StoreError> {
-    let database = |error| StoreError::database(path, error);
+    let database = |error| database(path, error);
     let transaction = connection.transaction().map_err(database)?;
     let mut findings = Findings::default();
     check_pages(&transaction, &mut findings).map_err(database)?;
@@ -103,7 +103,8 @@ fn check_objects(connection: &Connection, findings: &mut Findings) -> rusqlite::
 /// The chain is whole, ends at the head, and leads to the state.
 fn check_entries(connection: &Connection, head: &crate::Head, findings: &mut Findings) -> rusqlite::Result<()> {
     let mut chain = Chain::default();
-    let mut fold = Fold::default();
+    let mut standing = Standing::default();
+    let mut moves: BTreeMap<String, Vec<(u64, Digest)>> = BTreeMap::new();
     let mut next = 0;
     loop {
         let page = ledger::entries(connection, next, 256)?;
@@ -118,8 +119,17 @@ fn check_entries(connection: &Connection, head: &crate::Head, findings: &mut Fin
             }
             match sealed.open() {
                 Ok(entry) => {
-                    if let Err(reason) = fold.take(&entry.record) {
-                        findings.add(format!("entry {}", sealed.sequence), reason);
+                    if let Err(wrong) = standing.take(entry.sequence, &entry.record) {
+                        findings.add(format!("entry {}", sealed.sequence), wrong);
+                        standing.force(entry.sequence, &entry.record);
+                    }
+                    if let Err(wrong) = sealed.leads_to(&standing) {
+                        findings.add(format!("entry {}", sealed.sequence), wrong);
+                    }
+                    for (name, volume) in entry.record.volumes.iter().filter(|_| entry.record.changes_state()) {
+                        if volume.before != Some(volume.after) {
+                            moves.entry(name.clone()).or_default().push((entry.sequence, volume.after));
+                        }
                     }
                 }
                 Err(error) if linked.is_ok() => findings.add(format!("entry {}", sealed.sequence), error),
@@ -131,8 +141,17 @@ fn check_entries(connection: &Connection, head: &crate::Head, findings: &mut Fin
         let reason = format!("the entries end with {}, not with {}", chain.head().sequence, head.last.sequence);
         findings.add("the head", reason);
     }
-    if fold.differs_from(&head.state) {
+    if standing != head.standing() {
         findings.add("the state", "is not the one that the entries lead to");
+    }
+    let mut index: BTreeMap<String, Vec<(u64, Digest)>> = BTreeMap::new();
+    let mut rows = connection.prepare("SELECT volume, sequence, tree FROM moves ORDER BY volume, sequence")?;
+    let mut rows = rows.query(())?;
+    while let Some(row) = rows.next()? {
+        index.entry(row.get(0)?).or_default().push((unsigned(row.get(1)?), row.get::<_, Named>(2)?.0));
+    }
+    if index != moves {
+        findings.add("the index of states", "is not what the entries say");
     }
     Ok(())
 }

@@ -1,15 +1,22 @@
-//! Reclaiming what no retained entry needs, in one transaction. Writers wait for it; readers don't.
+//! Reclaiming what no retained entry needs. What goes is decided beside the writers, who may go on meanwhile; then, in one short
+//! transaction, what they appended is looked at and the rest removed.
 
+use super::SqliteStore;
 use super::columns::{Named, unsigned};
+use super::failure::database;
 use super::ledger::{self, set_meta};
 use super::objects::At;
-use crate::error::StoreError;
+use super::pool::empty_log;
+use super::transaction::Pending;
+use crate::error::{StoreError, at};
 use crate::reach::reach;
 use crate::retention::{retained_from, states};
 use crate::store::{Collected, Retention};
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
-use rusqlite::{Connection, TransactionBehavior};
+use hutch_model::ledger::{Record, Sealed};
+use hutch_model::snapshot::MemoryObjects;
+use rusqlite::Connection;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -28,30 +35,28 @@ pub(super) fn roots(
     from: u64,
     unreadable: impl Fn(StoreError) -> Result<(), StoreError>,
 ) -> Result<Roots, StoreError> {
-    let database = |error| StoreError::database(path, error);
+    let failed = |error| database(path, error);
     let mut roots = Roots { states: Vec::new(), streams: HashSet::new() };
-    const TREES: &str =
-        "SELECT tree FROM heads UNION SELECT tree FROM plain UNION SELECT target FROM plain WHERE target NOTNULL";
-    let mut trees = connection.prepare(TREES).map_err(database)?;
-    for tree in trees.query_map((), |row| row.get(0)).map_err(database)? {
-        let Named(tree) = tree.map_err(database)?;
+    let mut trees = connection.prepare("SELECT tree FROM heads").map_err(failed)?;
+    for tree in trees.query_map((), |row| row.get(0)).map_err(failed)? {
+        let Named(tree) = tree.map_err(failed)?;
         roots.states.push(tree);
     }
     let mut next = from;
     loop {
-        let page = ledger::entries(connection, next, 256).map_err(database)?;
+        let page = ledger::entries(connection, next, 256).map_err(failed)?;
         let Some(last) = page.last() else { return Ok(roots) };
         next = last.sequence + 1;
         for sealed in &page {
             let record = match sealed.open() {
                 Ok(entry) => entry.record,
                 Err(error) => {
-                    unreadable(StoreError::entry(path, &error))?;
+                    unreadable(StoreError::entry(&at(path), &error))?;
                     continue;
                 }
             };
             for (state, must) in states(&record) {
-                if must || At(connection).holds(&state).map_err(database)? {
+                if must || At(connection).holds(&state).map_err(failed)? {
                     roots.states.push(state);
                 }
             }
@@ -61,19 +66,43 @@ pub(super) fn roots(
 }
 
 pub(super) fn collect(
-    connection: &mut Connection,
-    path: &Path,
+    store: &SqliteStore,
     retention: &Retention,
-) -> Result<Collected, StoreError> {
-    let database = |error| StoreError::database(path, error);
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
-    let (dead, collected) = unneeded(&transaction, path, retention)?;
-    remove(&transaction, &dead).map_err(database)?;
-    set_meta(&transaction, "retained_from", &collected.retained_from.to_be_bytes()).map_err(database)?;
-    transaction.commit().map_err(database)?;
+    record: &Record,
+) -> Result<(Collected, Sealed), StoreError> {
+    let path = store.pool.path();
+    let failed = |error| database(path, error);
+    let mut found = store.pool.with(|connection| {
+        let moment = connection.transaction().map_err(failed)?;
+        Found::look(&moment, path, retention)
+    })?;
+    let mut pending = Pending::open(store, true)?;
+    let connection = pending.connection()?;
+    let last = found.last;
+    found.mark(connection, path, last + 1)?;
+    let mut collected = Collected { retained_from: found.from, ..Collected::default() };
+    for (row, digest, bytes) in &found.dead {
+        // What was of no use may be of use again: an entry that came meanwhile can name it.
+        if !found.live.contains(digest) {
+            let deleted = connection
+                .prepare_cached("DELETE FROM objects WHERE rowid = ?1 AND digest = ?2")
+                .and_then(|mut delete| delete.execute((row, Named(*digest))));
+            let deleted = deleted.map_err(failed)? as u64;
+            collected.objects += deleted;
+            collected.bytes += bytes * deleted;
+        }
+    }
+    set_meta(connection, "retained_from", &collected.retained_from.to_be_bytes()).map_err(failed)?;
+    let record = Record { collected: Some(collected.record()), ..record.clone() };
+    let sealed = pending.append((&record, &MemoryObjects::default(), &[]))?;
+    pending.end(sealed.sequence)?;
     // The space goes back to the system; if that fails, it is used again.
-    let _ = give_back(connection);
-    Ok(collected)
+    store.pool.with(|connection| {
+        let _ = shrink(connection);
+        empty_log(connection);
+        Ok(())
+    })?;
+    Ok((collected, sealed))
 }
 
 /// What [`collect`] would remove.
@@ -82,61 +111,71 @@ pub(super) fn collectable(
     path: &Path,
     retention: &Retention,
 ) -> Result<Collected, StoreError> {
-    let transaction = connection.transaction().map_err(|error| StoreError::database(path, error))?;
-    Ok(unneeded(&transaction, path, retention)?.1)
+    let moment = connection.transaction().map_err(|error| database(path, error))?;
+    let found = Found::look(&moment, path, retention)?;
+    let (objects, bytes) = (found.dead.len() as u64, found.dead.iter().map(|(_, _, bytes)| bytes).sum());
+    Ok(Collected { retained_from: found.from, objects, bytes })
 }
 
-/// The rows of the objects that no retained entry needs, and what they amount to.
-fn unneeded(connection: &Connection, path: &Path, retention: &Retention) -> Result<(Vec<i64>, Collected), StoreError> {
-    let database = |error| StoreError::database(path, error);
-    let before = ledger::head(connection, path)?.retained_from;
-    let times = {
-        let mut query =
-            connection.prepare("SELECT sequence, at_ns FROM entries ORDER BY sequence").map_err(database)?;
-        let place = |row: &rusqlite::Row<'_>| Ok((unsigned(row.get(0)?), Instant::from_unix_ns(unsigned(row.get(1)?))));
-        let rows = query.query_map((), place).map_err(database)?;
-        rows.collect::<rusqlite::Result<Vec<_>>>().map_err(database)?
-    };
-    // What was dropped once stays dropped, whatever is asked for later.
-    let from = retained_from(retention, times).max(before);
-    let Roots { states, streams: mut live } = roots(connection, path, from, Err)?;
-    for state in states {
-        reach(&At(connection), state, &mut live).map_err(|error| StoreError::object(path, &error))?;
-    }
-    let (dead, bytes) = outside(connection, &live).map_err(database)?;
-    let objects = dead.len() as u64;
-    Ok((dead, Collected { retained_from: from, objects, bytes }))
+/// What stays and what goes, as of one moment.
+struct Found {
+    /// The first entry that is retained.
+    from: u64,
+    /// The last entry at that moment.
+    last: u64,
+    live: HashSet<Digest>,
+    /// Row, name and bytes.
+    dead: Vec<(i64, Digest, u64)>,
 }
 
-fn give_back(connection: &Connection) -> rusqlite::Result<()> {
-    for pragma in ["PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(TRUNCATE)"] {
-        let mut query = connection.prepare(pragma)?;
-        let mut rows = query.query(())?;
-        while rows.next()?.is_some() {}
+impl Found {
+    fn look(connection: &Connection, path: &Path, retention: &Retention) -> Result<Found, StoreError> {
+        let failed = |error| database(path, error);
+        let head = ledger::head(connection, path)?;
+        let times = {
+            let mut query =
+                connection.prepare("SELECT sequence, at_ns FROM entries ORDER BY sequence").map_err(failed)?;
+            let place =
+                |row: &rusqlite::Row<'_>| Ok((unsigned(row.get(0)?), Instant::from_unix_ns(unsigned(row.get(1)?))));
+            let rows = query.query_map((), place).map_err(failed)?;
+            rows.collect::<rusqlite::Result<Vec<_>>>().map_err(failed)?
+        };
+        // What was dropped once stays dropped, whatever is asked for later.
+        let from = retained_from(retention, times).max(head.retained_from);
+        let mut found = Found { from, last: head.last.sequence, live: HashSet::new(), dead: Vec::new() };
+        found.mark(connection, path, from)?;
+        found.dead = outside(connection, &found.live).map_err(failed)?;
+        Ok(found)
     }
+
+    /// Adds what the state and the entries from `from` on need.
+    fn mark(&mut self, connection: &Connection, path: &Path, from: u64) -> Result<(), StoreError> {
+        let Roots { states, streams } = roots(connection, path, from, Err)?;
+        self.live.extend(streams);
+        for state in states {
+            reach(&At(connection), state, &mut self.live).map_err(|error| StoreError::object(at(path), &error))?;
+        }
+        Ok(())
+    }
+}
+
+fn shrink(connection: &Connection) -> rusqlite::Result<()> {
+    let mut query = connection.prepare("PRAGMA incremental_vacuum")?;
+    let mut rows = query.query(())?;
+    while rows.next()?.is_some() {}
     Ok(())
 }
 
-/// The rows of the objects that are not in `live`, and their bytes.
-fn outside(connection: &Connection, live: &HashSet<Digest>) -> rusqlite::Result<(Vec<i64>, u64)> {
+/// The objects that are not in `live`.
+fn outside(connection: &Connection, live: &HashSet<Digest>) -> rusqlite::Result<Vec<(i64, Digest, u64)>> {
     let mut dead = Vec::new();
     let mut query = connection.prepare("SELECT rowid, digest, length(bytes) FROM objects")?;
     let mut rows = query.query(())?;
-    let mut bytes = 0;
     while let Some(row) = rows.next()? {
         let Named(digest) = row.get(1)?;
         if !live.contains(&digest) {
-            dead.push(row.get::<_, i64>(0)?);
-            bytes += unsigned(row.get(2)?);
+            dead.push((row.get(0)?, digest, unsigned(row.get(2)?)));
         }
     }
-    Ok((dead, bytes))
-}
-
-fn remove(connection: &Connection, rows: &[i64]) -> rusqlite::Result<()> {
-    let mut delete = connection.prepare("DELETE FROM objects WHERE rowid = ?1")?;
-    for row in rows {
-        delete.execute([row])?;
-    }
-    Ok(())
+    Ok(dead)
 }

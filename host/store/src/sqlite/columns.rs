@@ -27,7 +27,7 @@ pub(super) const fn kind_number(kind: Kind) -> Option<i64> {
         Kind::List => Some(2),
         Kind::Tree => Some(3),
         Kind::Stream => Some(4),
-        Kind::Component | Kind::Package | Kind::Entry | Kind::Profile | Kind::Artifact | Kind::Mount => None,
+        _ => None,
     }
 }
 

@@ -1,50 +1,59 @@
-//! Head, entries and the one transaction that moves them.
+//! Head and entries: reading them, and the statements that append one.
 
 use super::columns::{Named, signed, unsigned};
+use super::failure::database;
 use super::objects::TransactionShelf;
 use crate::absorb::{Shelf, absorb};
-use crate::error::StoreError;
+use crate::error::{StoreError, at};
 use crate::store::{EntryKey, Head, State};
-use crate::transition::transitions;
+use crate::transition::Advance;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::ledger::{Chain, ChainError, Entry, EntryError, Pin, Record, Sealed};
+use hutch_model::ledger::{Chain, ChainError, EntryError, Origin, Pin, Record, Sealed};
 use hutch_model::snapshot::Objects;
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Row};
 use std::path::Path;
-
-/// Entries whose links are checked at each opening; [`crate::Store::check`] checks all.
-const TAIL: u64 = 16;
 
 /// Reads the head; the connection should be in a transaction, so that it is of one moment.
 pub(super) fn head(connection: &Connection, path: &Path) -> Result<Head, StoreError> {
-    let database = |error| StoreError::database(path, error);
-    let mut volumes = connection.prepare_cached("SELECT volume, tree FROM heads").map_err(database)?;
-    let rows =
-        volumes.query_map((), |row| Ok((row.get::<_, String>(0)?, row.get::<_, Named>(1)?))).map_err(database)?;
+    let failed = |error| database(path, error);
+    let damaged = |what: String, reason: String| StoreError::Damaged { at: at(path), what, reason };
     let mut state = State::new();
-    for row in rows {
-        let (name, Named(tree)) = row.map_err(database)?;
-        let damaged = |error: crate::names::StoreNameError| StoreError::Damaged {
-            path: path.to_owned(),
-            what: format!("volume {name:?}"),
-            reason: error.to_string(),
-        };
-        state.insert(name.parse().map_err(damaged)?, tree);
+    for (name, tree) in named(connection, "SELECT volume, tree FROM heads").map_err(failed)? {
+        let volume = name.parse();
+        let volume = volume
+            .map_err(|error: crate::names::StoreNameError| damaged(format!("volume {name:?}"), error.to_string()))?;
+        state.insert(volume, tree);
     }
-    let retained = meta(connection, "retained_from").map_err(database)?.unwrap_or_default();
-    let retained_from = retained.first_chunk().map_or(1, |bytes| u64::from_be_bytes(*bytes));
-    Ok(Head { last: last(connection, path)?, state, retained_from })
+    let mut head = Head { last: last(connection, path)?, state, ..Head::default() };
+    for (origin, package) in named(connection, "SELECT origin, package FROM owners").map_err(failed)? {
+        let origin: Result<Origin, _> = serde_json::from_value(origin.into());
+        head.owners.insert(origin.map_err(|error| damaged("an owner".to_owned(), error.to_string()))?, package);
+    }
+    let mut intents = connection.prepare_cached("SELECT sequence FROM intents").map_err(failed)?;
+    for sequence in intents.query_map((), |row| row.get(0)).map_err(failed)? {
+        head.open.insert(unsigned(sequence.map_err(failed)?));
+    }
+    let retained = meta(connection, "retained_from").map_err(failed)?.unwrap_or_default();
+    head.retained_from = retained.first_chunk().map_or(1, |bytes| u64::from_be_bytes(*bytes));
+    Ok(head)
+}
+
+/// Rows of a text and a digest.
+fn named(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<(String, Digest)>> {
+    let mut rows = connection.prepare_cached(sql)?;
+    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, Named>(1)?.0));
+    rows.query_map((), row)?.collect()
 }
 
 /// The last entry, by what the store remembers beside the entries.
-fn last(connection: &Connection, path: &Path) -> Result<Pin, StoreError> {
-    let value = meta(connection, "head").map_err(|error| StoreError::database(path, error))?;
+pub(super) fn last(connection: &Connection, path: &Path) -> Result<Pin, StoreError> {
+    let value = meta(connection, "head").map_err(|error| database(path, error))?;
     let Some(value) = value else { return Ok(Chain::default().head()) };
     let pin = value.split_first_chunk().and_then(|(sequence, hash)| {
         Some(Pin { sequence: u64::from_be_bytes(*sequence), hash: Digest::from_bytes(hash.try_into().ok()?) })
     });
     pin.ok_or_else(|| StoreError::Damaged {
-        path: path.to_owned(),
+        at: at(path),
         what: "the head".to_owned(),
         reason: format!("has {} bytes instead of 40", value.len()),
     })
@@ -58,73 +67,113 @@ pub(super) fn set_meta(connection: &Connection, name: &str, value: &[u8]) -> rus
     connection.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?.execute((name, value)).map(|_| ())
 }
 
-/// Appends `record` and moves the state, or changes nothing; nothing either if `act` says no, which comes last.
-pub(super) fn commit(
-    connection: &mut Connection,
+/// Writes an entry, and the state that it leads to. The connection is in a transaction.
+pub(super) fn append(
+    connection: &Connection,
     path: &Path,
-    record: &Record,
-    objects: &dyn Objects,
-    streams: &[(Digest, &[u8])],
-    act: &mut dyn FnMut() -> bool,
-) -> Result<Option<Sealed>, StoreError> {
-    let database = |error| StoreError::database(path, error);
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
-    let Head { last, state, .. } = head(&transaction, path)?;
-    let changes = transitions(record, &state)?;
-    let mut shelf = TransactionShelf { connection: &transaction, path };
-    for change in &changes {
+    (record, objects, streams): (&Record, &dyn Objects, &[&[u8]]),
+) -> Result<Sealed, StoreError> {
+    let Advance { sealed, head: _, changed } = head(connection, path)?.advance(record)?;
+    let mut shelf = TransactionShelf { connection, path };
+    for change in &changed {
         absorb(&mut shelf, objects, change.before, change.after)?;
-        transaction
-            .prepare_cached("INSERT OR REPLACE INTO heads VALUES (?1, ?2)")
-            .and_then(|mut insert| insert.execute((change.volume.as_str(), Named(change.after))))
-            .map_err(database)?;
     }
-    for (digest, bytes) in streams {
-        shelf.put(Kind::Stream, digest, bytes)?;
+    for bytes in streams {
+        shelf.put(Kind::Stream, &Digest::of(Kind::Stream, bytes), bytes)?;
     }
-    let entry = Entry { sequence: last.sequence + 1, previous: last.hash, record: record.clone() };
-    let sealed = entry.seal()?;
-    let head = [&sealed.sequence.to_be_bytes()[..], sealed.hash.as_bytes()].concat();
-    transaction
-        .prepare_cached("INSERT INTO entries (sequence, hash, at_ns, bytes) VALUES (?1, ?2, ?3, ?4)")
-        .and_then(|mut insert| {
-            let at_ns = signed(record.at.unix_ns());
-            insert.execute((signed(sealed.sequence), Named(sealed.hash), at_ns, &sealed.bytes[..]))
-        })
-        .and_then(|_| set_meta(&transaction, "head", &head))
-        .map_err(database)?;
-    if !act() {
-        return Ok(None);
-    }
-    transaction.commit().map_err(database)?;
-    Ok(Some(sealed))
+    let write = || {
+        for change in &changed {
+            let (volume, tree) = (change.volume.as_str(), Named(change.after));
+            connection.prepare_cached("INSERT OR REPLACE INTO heads VALUES (?1, ?2)")?.execute((volume, &tree))?;
+            let moved = (volume, signed(sealed.sequence), &tree);
+            connection.prepare_cached("INSERT INTO moves VALUES (?1, ?2, ?3)")?.execute(moved)?;
+        }
+        if let Some(owner) = &record.owner {
+            let owner = (owner.origin.as_str(), Named(owner.package));
+            connection.prepare_cached("INSERT OR REPLACE INTO owners VALUES (?1, ?2)")?.execute(owner)?;
+        }
+        if record.kind == hutch_model::ledger::EntryKind::Intent {
+            connection.prepare_cached("INSERT INTO intents VALUES (?1)")?.execute([signed(sealed.sequence)])?;
+        }
+        if let Some(closed) = record.closes {
+            connection.prepare_cached("DELETE FROM intents WHERE sequence = ?1")?.execute([signed(closed)])?;
+        }
+        let entry = (signed(sealed.sequence), Named(sealed.hash), signed(record.at.unix_ns()), &sealed.bytes[..]);
+        connection
+            .prepare_cached("INSERT INTO entries (sequence, hash, at_ns, bytes) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(entry)?;
+        let head = [&sealed.sequence.to_be_bytes()[..], sealed.hash.as_bytes()].concat();
+        set_meta(connection, "head", &head)
+    };
+    write().map_err(|error| database(path, error))?;
+    Ok(sealed)
 }
 
-/// Checks that the last entries are linked and end where the store remembers.
-pub(super) fn check_tail(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let database = |error| StoreError::database(path, error);
-    let transaction = connection.transaction().map_err(database)?;
-    let pin = last(&transaction, path)?;
-    let start = pin.sequence.saturating_sub(TAIL);
-    let broken = |error: ChainError| StoreError::chain(path, &error);
-    let mut chain = Chain::default();
-    for sealed in entries(&transaction, start, TAIL + 2).map_err(database)? {
-        match sealed.sequence == start && start > 0 {
-            true => chain = Chain::after(sealed.pin()),
-            false if chain.head().sequence < start => {
-                return Err(broken(ChainError::Removed { sequence: start, found: sealed.sequence }));
+/// Checks that the last entry is the one that the store remembers, and that it leads to the state that the store holds: at a cost
+/// that follows the number of volumes and nothing else.
+pub(super) fn check_head(connection: &Connection, path: &Path) -> Result<Pin, StoreError> {
+    let head = head(connection, path)?;
+    let broken = |error: ChainError| StoreError::chain(&at(path), &error);
+    let stored = entries(connection, head.last.sequence, 2).map_err(|error| database(path, error))?;
+    match &stored[..] {
+        [] if head.last == Chain::default().head() && head.standing() == Default::default() => Ok(head.last),
+        [entry] if entry.sequence == head.last.sequence => {
+            entry.leads_to(&head.standing()).map_err(|error| broken(error.into()))?;
+            match entry.pin() == head.last {
+                true => Ok(head.last),
+                false => Err(broken(EntryError::Altered { sequence: entry.sequence }.into())),
             }
-            false => chain.take(&sealed).map_err(broken)?,
+        }
+        [] => Err(broken(ChainError::Cut { sequence: head.last.sequence.max(1) })),
+        [first, ..] if first.sequence > head.last.sequence && head.last.sequence > 0 => {
+            Err(broken(ChainError::Removed { sequence: head.last.sequence, found: first.sequence }))
+        }
+        [.., second] => {
+            let reason = "comes after the last one".to_owned();
+            Err(broken(EntryError::Malformed { sequence: second.sequence, reason }.into()))
         }
     }
-    let head = chain.head();
-    if head.sequence < pin.sequence {
-        return Err(broken(ChainError::Cut { sequence: head.sequence + 1 }));
+}
+
+/// The state from an entry on, checked against the entry.
+pub(super) fn state_at(connection: &Connection, path: &Path, sequence: u64) -> Result<State, StoreError> {
+    if sequence == 0 {
+        return Ok(State::new());
     }
-    if head != pin {
-        return Err(broken(EntryError::Altered { sequence: head.sequence }.into()));
+    let failed = |error| database(path, error);
+    let missing = || StoreError::Missing { at: at(path), what: format!("entry {sequence}") };
+    let key = EntryKey::Sequence(sequence);
+    let sealed = find(connection, &key).map_err(failed)?.pop().ok_or_else(missing)?;
+    let entry = sealed.open().map_err(|error| StoreError::entry(&at(path), &error))?;
+    let mut head = head(connection, path)?;
+    let mut state = State::new();
+    for volume in head.state.keys() {
+        const LATEST: &str =
+            "SELECT tree FROM moves WHERE volume = ?1 AND sequence <= ?2 ORDER BY sequence DESC LIMIT 1";
+        let tree = connection
+            .prepare_cached(LATEST)
+            .and_then(|mut query| query.query_row((volume.as_str(), signed(sequence)), |row| row.get(0)).optional());
+        if let Some(Named(tree)) = tree.map_err(failed)? {
+            state.insert(volume.clone(), tree);
+        }
     }
-    Ok(())
+    head.state = state;
+    match head.standing().state() == entry.state {
+        true => Ok(head.state),
+        false => Err(StoreError::Damaged {
+            at: at(path),
+            what: format!("the state from entry {sequence} on"),
+            reason: "is not the one that the entry leads to".to_owned(),
+        }),
+    }
+}
+
+/// The last entry, in this place or before it, that changed the state.
+pub(super) fn last_change(connection: &Connection, sequence: u64) -> rusqlite::Result<Option<u64>> {
+    const LAST: &str = "SELECT max(last) FROM (
+        SELECT (SELECT max(sequence) FROM moves WHERE volume = heads.volume AND sequence <= ?1) AS last FROM heads)";
+    let last: Option<i64> = connection.prepare_cached(LAST)?.query_row([signed(sequence)], |row| row.get(0))?;
+    Ok(last.map(unsigned))
 }
 
 const COLUMNS: &str = "SELECT sequence, hash, bytes FROM entries";
@@ -134,16 +183,17 @@ fn sealed(row: &Row<'_>) -> rusqlite::Result<Sealed> {
     Ok(Sealed { sequence: unsigned(row.get(0)?), hash, bytes: row.get_ref(2)?.as_blob()?.into() })
 }
 
-pub(super) fn entry(connection: &Connection, key: EntryKey) -> rusqlite::Result<Option<Sealed>> {
+pub(super) fn find(connection: &Connection, key: &EntryKey) -> rusqlite::Result<Vec<Sealed>> {
+    let select = |condition: &str| connection.prepare_cached(&format!("{COLUMNS} WHERE {condition} LIMIT 2"));
     match key {
-        EntryKey::Sequence(sequence) => connection
-            .prepare_cached(&format!("{COLUMNS} WHERE sequence = ?1"))?
-            .query_row([signed(sequence)], sealed)
-            .optional(),
-        EntryKey::Hash(hash) => connection
-            .prepare_cached(&format!("{COLUMNS} WHERE hash = ?1"))?
-            .query_row([Named(hash)], sealed)
-            .optional(),
+        EntryKey::Sequence(sequence) => select("sequence = ?1")?.query_map([signed(*sequence)], sealed)?.collect(),
+        EntryKey::Hash(hash) => select("hash = ?1")?.query_map([Named(*hash)], sealed)?.collect(),
+        EntryKey::Prefix(prefix) => {
+            // A prefix names all hashes between itself with zeros and itself with the highest digits behind it.
+            let padded = |digit: &str| format!("{prefix}{}", digit.repeat(64_usize.saturating_sub(prefix.len())));
+            let (Ok(first), Ok(last)) = (padded("0").parse(), padded("f").parse()) else { return Ok(Vec::new()) };
+            select("hash BETWEEN ?1 AND ?2")?.query_map([Named(first), Named(last)], sealed)?.collect()
+        }
     }
 }
 
@@ -152,62 +202,4 @@ pub(super) fn entries(connection: &Connection, sequence: u64, count: u64) -> rus
         .prepare_cached(&format!("{COLUMNS} WHERE sequence >= ?1 ORDER BY sequence LIMIT ?2"))?
         .query_map((signed(sequence), signed(count)), sealed)?
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::Store;
-    use crate::common::{change, no_objects, place, put, sqlite, state, volume};
-    use hutch_model::error_code::ErrorCode;
-
-    /// A disk that is full after the n-th new page, for every n: the commit fails and nothing of it stays.
-    #[test]
-    fn a_full_disk_at_any_page_leaves_all_as_it_was() {
-        let home = tempfile::tempdir().unwrap();
-        let store = sqlite(&home);
-        let before = put(&store, &[("a", "1")]);
-        let (head, stats) = (store.head().unwrap(), store.stats().unwrap());
-        let mut objects = no_objects();
-        let noise: String =
-            (0..40_000u32).map(|at| char::from(b' ' + (at.wrapping_mul(2_654_435_761) >> 26) as u8)).collect();
-        let after = volume(&mut objects, &[("a", &noise), ("b/c", "2")]);
-        let path = place(&home).database();
-        let set = |pages: i64| {
-            store.pool().sql(|connection| {
-                let now: i64 = connection.query_row("PRAGMA page_count", (), |row| row.get(0))?;
-                connection.query_row(&format!("PRAGMA max_page_count = {}", now + pages), (), |_| Ok(()))
-            })
-        };
-        let mut failures = 0;
-        for pages in 0.. {
-            set(pages).unwrap();
-            match store.commit(&change(Some(before), after), &objects, &[b"out"]) {
-                Ok(_) => break,
-                Err(error) => assert_eq!(error.code(), ErrorCode::HostFault, "{error}"),
-            }
-            failures += 1;
-            assert_eq!(store.head().unwrap(), head, "{pages} pages");
-            assert_eq!(store.stats().unwrap(), stats, "{pages} pages");
-        }
-        assert!(failures > 5, "{failures} pages were all");
-        assert_eq!(state(&store), Some(after));
-        assert_eq!(store.check().unwrap(), []);
-        assert!(path.exists());
-    }
-
-    #[test]
-    fn a_writer_that_waits_too_long_is_told_so_and_readers_do_not_wait() {
-        let home = tempfile::tempdir().unwrap();
-        let store = sqlite(&home);
-        let before = put(&store, &[("a", "1")]);
-        let other = rusqlite::Connection::open(place(&home).database()).unwrap();
-        other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        store.pool().sql(|connection| connection.busy_timeout(std::time::Duration::ZERO)).unwrap();
-        let error = store.commit(&change(Some(before), before), &no_objects(), &[]).unwrap_err();
-        assert_eq!(error.code(), ErrorCode::InstanceBusy, "{error}");
-        assert_eq!(state(&store), Some(before));
-        assert_eq!(store.check().unwrap(), []);
-        other.execute_batch("ROLLBACK").unwrap();
-        store.commit(&change(Some(before), before), &no_objects(), &[]).unwrap();
-    }
 }

@@ -1,22 +1,27 @@
-//! The store in one SQLite database: write-ahead log, every commit synced. The only module that knows SQL, with the
+//! The store in one SQLite database with a write-ahead log. The only module that knows SQL, with the
 //! [`plain`](crate::plain) directories' stamps.
 //!
 //! A reader sees one moment and waits for nobody; a writer waits for another one as long as the opener allows, ten seconds
-//! unless it says otherwise, and then gives up with [`StoreError::Busy`]. A commit is one transaction and one sync.
+//! unless it says otherwise, and then gives up with [`StoreError::Busy`]. An entry that changes anything is one transaction and one
+//! sync; a reading is one transaction and none. The log is emptied when it is long, so opening, which reads it through, costs the
+//! same after a million entries.
 
 mod check;
 mod collect;
 pub(crate) mod columns;
+pub(crate) mod failure;
 mod ledger;
 mod objects;
 mod pool;
 mod schema;
+mod transaction;
 
 pub use pool::IfMissing;
 
-use crate::error::StoreError;
-use crate::place::Place;
-use crate::store::{Collected, Damage, EntryKey, Head, Retention, Stats, Store};
+use crate::error::{StoreError, at};
+use crate::instance_dir::InstanceDir;
+use crate::mark::{Mark, Marker};
+use crate::store::{Collected, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::ledger::{Record, Sealed, SecretKey};
 use hutch_model::snapshot::Objects;
@@ -24,77 +29,119 @@ use objects::{At, Stored};
 use pool::Pool;
 use std::sync::Arc;
 use std::time::Duration;
+use transaction::Pending;
 
-/// A [`Store`] in one database file.
+/// How a store is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opening {
+    /// What to do if there is none.
+    pub if_missing: IfMissing,
+    /// The longest wait for each lock that another process holds.
+    pub wait: Duration,
+}
+
+impl Default for Opening {
+    /// Makes a store where there is none, and waits for ten seconds.
+    fn default() -> Opening {
+        Opening { if_missing: IfMissing::Create, wait: Duration::from_secs(10) }
+    }
+}
+
+/// A [`Store`] in one database file. Clones are the same store.
 #[derive(Clone, Debug)]
 pub struct SqliteStore {
-    place: Place,
+    dir: InstanceDir,
     pool: Arc<Pool>,
+    marker: Arc<Marker>,
 }
 
 impl SqliteStore {
-    /// Opens the store of an instance: brings its tables up to date, and checks that the last entries are linked and that
-    /// none was cut off.
+    /// Opens the store of an instance: brings its tables up to date, and checks that its last entry is the one it remembers, that
+    /// it leads to the state that is stored, and that it is the store that was here before.
     ///
     /// # Errors
-    /// There is none and none is to be made; a newer version wrote it; it is damaged; the system refuses.
-    pub fn open(place: &Place, if_missing: IfMissing) -> Result<SqliteStore, StoreError> {
-        SqliteStore::open_within(place, if_missing, pool::WAIT)
-    }
-
-    /// As [`open`](SqliteStore::open), for one who waits at most this long for each lock that another process holds.
-    ///
-    /// # Errors
-    /// As for open.
-    pub fn open_within(place: &Place, if_missing: IfMissing, wait: Duration) -> Result<SqliteStore, StoreError> {
-        match if_missing {
-            IfMissing::Create => place.create()?,
-            IfMissing::Fail if place.exists() => {}
-            IfMissing::Fail => {
-                return Err(StoreError::Missing { path: place.database(), what: "store".to_owned() });
+    /// There is none and none is to be made; it was lost; a newer version wrote it; it is damaged; the system refuses.
+    pub fn open(dir: &InstanceDir, opening: &Opening) -> Result<SqliteStore, StoreError> {
+        match opening.if_missing {
+            IfMissing::Create => dir.create()?,
+            IfMissing::Fail if dir.exists() => {}
+            IfMissing::Fail => return Err(StoreError::Missing { at: at(&dir.database()), what: "store".to_owned() }),
+        }
+        let folder = dir.open()?;
+        let read = |error| StoreError::io(dir.path(), "read the mark of the store", error);
+        let mark = Mark::read(&folder).map_err(read)?;
+        let empty = dir.database_bytes() == 0;
+        if empty && mark.is_some() {
+            return Err(Mark::without_database(dir));
+        }
+        let pool = Pool::open(dir.database(), opening.if_missing, opening.wait)?;
+        let (last, store) = pool.with(|connection| {
+            let moment = connection.transaction().map_err(|error| failure::database(pool.path(), error))?;
+            let last = ledger::check_head(&moment, pool.path())?;
+            let store = ledger::meta(&moment, "store").map_err(|error| failure::database(pool.path(), error))?;
+            Ok((last, store.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default()))
+        })?;
+        if let Some(lost) = mark.as_ref().and_then(|mark| mark.contradicts(dir, store, last)) {
+            return Err(lost);
+        }
+        let marker = Marker::open(&folder, store);
+        if mark.is_none() {
+            // A new store is more than a log before it is said that there is one.
+            pool.with(|connection| {
+                pool::empty_log(connection);
+                Ok(())
+            })?;
+            if dir.database_bytes() > 0 {
+                marker.set(0);
             }
         }
-        let pool = Pool::open(place.database(), if_missing, wait)?;
-        pool.with(|connection| ledger::check_tail(connection, &place.database()))?;
-        Ok(SqliteStore { place: place.clone(), pool: Arc::new(pool) })
+        Ok(SqliteStore { dir: dir.clone(), pool: Arc::new(pool), marker: Arc::new(marker) })
     }
 
     /// Where it lies.
-    pub fn place(&self) -> &Place {
-        &self.place
-    }
-
-    pub(crate) fn pool(&self) -> &Pool {
-        &self.pool
+    pub fn dir(&self) -> &InstanceDir {
+        &self.dir
     }
 }
 
 impl Store for SqliteStore {
+    fn at(&self) -> String {
+        at(self.pool.path())
+    }
+
     fn head(&self) -> Result<Head, StoreError> {
         self.pool.with(|connection| {
-            let transaction =
-                connection.transaction().map_err(|error| StoreError::database(self.pool.path(), error))?;
-            ledger::head(&transaction, self.pool.path())
+            let moment = connection.transaction().map_err(|error| failure::database(self.pool.path(), error))?;
+            ledger::head(&moment, self.pool.path())
         })
+    }
+
+    fn state_at(&self, sequence: u64) -> Result<State, StoreError> {
+        self.pool.with(|connection| {
+            let moment = connection.transaction().map_err(|error| failure::database(self.pool.path(), error))?;
+            ledger::state_at(&moment, self.pool.path(), sequence)
+        })
+    }
+
+    fn last_change(&self, sequence: u64) -> Result<Option<u64>, StoreError> {
+        self.pool.sql(|connection| ledger::last_change(connection, sequence))
     }
 
     fn objects(&self) -> Arc<dyn Objects> {
         Arc::new(Stored(Arc::clone(&self.pool)))
     }
 
-    fn commit_after(
-        &self,
+    fn begin<'s>(
+        &'s self,
         record: &Record,
         objects: &dyn Objects,
         streams: &[&[u8]],
-        act: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Sealed>, StoreError> {
-        let streams: Vec<_> = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), *bytes)).collect();
-        self.pool.with(|connection| ledger::commit(connection, self.pool.path(), record, objects, &streams, act))
+    ) -> Result<Box<dyn Transaction + 's>, StoreError> {
+        Ok(Box::new(Pending::begin(self, record, objects, streams)?))
     }
 
-    fn entry(&self, key: EntryKey) -> Result<Option<Sealed>, StoreError> {
-        self.pool.sql(|connection| ledger::entry(connection, key))
+    fn find(&self, key: &EntryKey) -> Result<Vec<Sealed>, StoreError> {
+        self.pool.sql(|connection| ledger::find(connection, key))
     }
 
     fn entries(&self, sequence: u64, count: u64) -> Result<Vec<Sealed>, StoreError> {
@@ -106,24 +153,25 @@ impl Store for SqliteStore {
             return Ok(None);
         }
         let found = Stored(Arc::clone(&self.pool)).get(Kind::Stream, digest);
-        found.map(Some).map_err(|error| StoreError::object(self.pool.path(), &error))
+        found.map(Some).map_err(|error| StoreError::object(self.at(), &error))
     }
 
     fn secret_key(&self) -> Result<SecretKey, StoreError> {
         let key = self.pool.sql(|connection| ledger::meta(connection, "secret_key"))?.unwrap_or_default();
         key.as_slice().try_into().map(SecretKey::new).map_err(|_| StoreError::Damaged {
-            path: self.pool.path().to_owned(),
+            at: self.at(),
             what: "the secret key".to_owned(),
             reason: format!("has {} bytes instead of 32", key.len()),
         })
     }
 
     fn stats(&self) -> Result<Stats, StoreError> {
-        self.pool.sql(|connection| check::stats(connection))
+        let stats = self.pool.sql(|connection| check::stats(connection))?;
+        Ok(Stats { disk_bytes: stats.disk_bytes + self.pool.log_bytes(), ..stats })
     }
 
-    fn collect(&self, retention: &Retention) -> Result<Collected, StoreError> {
-        self.pool.with(|connection| collect::collect(connection, self.pool.path(), retention))
+    fn collect(&self, retention: &Retention, record: &Record) -> Result<(Collected, Sealed), StoreError> {
+        collect::collect(self, retention, record)
     }
 
     fn collectable(&self, retention: &Retention) -> Result<Collected, StoreError> {

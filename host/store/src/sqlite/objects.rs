@@ -1,6 +1,7 @@
 //! Objects in the database: reading them with their digests checked, and taking new ones in.
 
 use super::columns::{Named, kind_number};
+use super::failure::database;
 use super::pool::Pool;
 use crate::absorb::Shelf;
 use crate::error::StoreError;
@@ -17,7 +18,7 @@ pub(super) struct Stored(pub(super) Arc<Pool>);
 impl Objects for Stored {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
         let found = self.0.with(|connection| Ok(At(connection).bytes(kind, digest)));
-        found.unwrap_or_else(|error| Err(ObjectError { digest: *digest, kind, reason: error.to_string() }))
+        found.unwrap_or_else(|error| Err(ObjectError::unreadable(kind, *digest, error)))
     }
 }
 
@@ -26,18 +27,20 @@ pub(super) struct At<'c>(pub(super) &'c Connection);
 
 impl Source for At<'_> {
     fn bytes(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
-        let failed = |reason: String| ObjectError { digest: *digest, kind, reason };
         let found = self
             .0
             .prepare_cached("SELECT bytes FROM objects WHERE digest = ?1")
             .and_then(|mut query| {
                 query.query_row([Named(*digest)], |row| Ok(Arc::<[u8]>::from(row.get_ref(0)?.as_blob()?))).optional()
             })
-            .map_err(|error| failed(error.to_string()))?;
-        let bytes = found.ok_or_else(|| failed("is missing".to_owned()))?;
+            .map_err(|error| match error {
+                rusqlite::Error::InvalidColumnType(..) => ObjectError::damaged(kind, *digest, error.to_string()),
+                _ => ObjectError::unreadable(kind, *digest, error),
+            })?;
+        let bytes = found.ok_or(ObjectError::missing(kind, *digest))?;
         match Digest::of(kind, &bytes) == *digest {
             true => Ok(bytes),
-            false => Err(failed("does not match its digest".to_owned())),
+            false => Err(ObjectError::damaged(kind, *digest, "does not match its digest")),
         }
     }
 
@@ -60,7 +63,7 @@ pub(super) struct TransactionShelf<'c> {
 
 impl Shelf for TransactionShelf<'_> {
     fn holds(&mut self, digest: &Digest) -> Result<bool, StoreError> {
-        At(self.connection).holds(digest).map_err(|error| StoreError::database(self.path, error))
+        At(self.connection).holds(digest).map_err(|error| database(self.path, error))
     }
 
     fn tree(&mut self, digest: &Digest) -> Option<Tree> {
@@ -73,10 +76,10 @@ impl Shelf for TransactionShelf<'_> {
                 .prepare_cached("INSERT OR IGNORE INTO objects (digest, kind, bytes) VALUES (?1, ?2, ?3)")?
                 .execute((Named(*digest), kind_number(kind), bytes))
         };
-        put().map(|_| ()).map_err(|error| StoreError::database(self.path, error))
+        put().map(|_| ()).map_err(|error| database(self.path, error))
     }
 
-    fn path(&self) -> &Path {
-        self.path
+    fn at(&self) -> String {
+        crate::error::at(self.path)
     }
 }

@@ -1,6 +1,7 @@
 //! The connections of one process to one database: each use takes an idle one or opens another, so threads wait for each
 //! other only where the database itself makes them.
 
+use super::failure::database;
 use super::schema;
 use crate::error::StoreError;
 use rusqlite::config::DbConfig;
@@ -9,19 +10,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a writer waits for another one, unless the opener says otherwise.
-pub(super) const WAIT: Duration = Duration::from_secs(10);
-
 /// Connections that are kept open when idle.
 const IDLE_MAX: usize = 8;
 
-/// Pages in the write-ahead log before a commit also moves them to the database. Opening reads the log through, so it is
-/// kept short; moving costs a sync of the database, so it is not kept shorter.
-const CHECKPOINT_PAGES: u32 = 400;
+/// Bytes of the write-ahead log beyond which a commit also moves it to the database and empties it. Opening reads the log through,
+/// so it is kept short; moving costs a sync of the database, so it is not kept shorter.
+pub(super) const LOG_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Pool {
     path: PathBuf,
+    log: PathBuf,
     wait: Duration,
     idle: Mutex<Vec<Connection>>,
 }
@@ -40,7 +39,8 @@ impl Pool {
     pub(super) fn open(path: PathBuf, if_missing: IfMissing, wait: Duration) -> Result<Pool, StoreError> {
         let mut first = connect(&path, if_missing, wait)?;
         schema::migrate(&mut first, &path, schema::MIGRATIONS, if_missing)?;
-        Ok(Pool { path, wait, idle: Mutex::new(vec![first]) })
+        let log = path.with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().display()));
+        Ok(Pool { path, log, wait, idle: Mutex::new(vec![first]) })
     }
 
     /// The database file.
@@ -48,27 +48,54 @@ impl Pool {
         &self.path
     }
 
-    /// How long it waits for others.
-    pub(crate) fn wait(&self) -> Duration {
-        self.wait
+    /// A connection to keep for a while; [`give_back`](Pool::give_back) takes it back.
+    pub(super) fn take(&self) -> Result<Connection, StoreError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| connect(&self.path, IfMissing::Fail, self.wait), Ok)
+    }
+
+    /// Takes a connection back that is in no transaction.
+    pub(super) fn give_back(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX && connection.is_autocommit() {
+            idle.push(connection);
+        }
     }
 
     /// Lends a connection.
     pub(crate) fn with<R>(&self, job: impl FnOnce(&mut Connection) -> Result<R, StoreError>) -> Result<R, StoreError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut connection = idle.map_or_else(|| connect(&self.path, IfMissing::Fail, self.wait), Ok)?;
+        let mut connection = self.take()?;
         let result = job(&mut connection);
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < IDLE_MAX {
-            idle.push(connection);
-        }
+        self.give_back(connection);
         result
     }
 
     /// Lends a connection for work on the database alone, whose errors need only the path.
     pub(crate) fn sql<R>(&self, job: impl FnOnce(&mut Connection) -> rusqlite::Result<R>) -> Result<R, StoreError> {
-        self.with(|connection| job(connection).map_err(|error| StoreError::database(&self.path, error)))
+        self.with(|connection| job(connection).map_err(|error| database(&self.path, error)))
     }
+
+    /// Moves the log to the database and empties it, if it is long. That readers or writers are in the way is no error: one of the
+    /// next commits does it.
+    pub(super) fn shorten_log(&self, connection: &Connection) {
+        if self.log_bytes() > LOG_BYTES_MAX {
+            empty_log(connection);
+        }
+    }
+
+    /// The length of the log.
+    pub(super) fn log_bytes(&self) -> u64 {
+        #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, so they are looked at by path")]
+        self.log.metadata().map_or(0, |metadata| metadata.len())
+    }
+}
+
+/// Moves the log to the database and empties it, as far as nobody is in the way.
+pub(super) fn empty_log(connection: &Connection) {
+    let wait = connection.query_row("PRAGMA busy_timeout", (), |row| row.get::<_, u32>(0));
+    let _ = connection.busy_timeout(Duration::ZERO);
+    let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
+    let _ = connection.busy_timeout(Duration::from_millis(wait.map_or(0, u64::from)));
 }
 
 fn connect(path: &Path, if_missing: IfMissing, wait: Duration) -> Result<Connection, StoreError> {
@@ -86,10 +113,9 @@ fn connect(path: &Path, if_missing: IfMissing, wait: Duration) -> Result<Connect
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-        connection.execute_batch(&format!(
-            "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}; PRAGMA cell_size_check = ON"
-        ))?;
+        connection
+            .execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cell_size_check = ON")?;
         Ok(connection)
     };
-    configured().map_err(|error| StoreError::database(path, error))
+    configured().map_err(|error| database(path, error))
 }

@@ -3,25 +3,26 @@
 //! `user_version` is the number of migrations that were applied; a database with more than this version knows is left
 //! alone. Each opening brings the tables up to date in one transaction. Never change a migration that was released: add one.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
+use super::failure::database as failed;
 use super::pool::IfMissing;
-use crate::error::StoreError;
+use crate::error::{StoreError, at};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::Path;
 use std::time::Duration;
 
-/// Marks the file as ours: "htch".
-pub(super) const APPLICATION_ID: i32 = 0x6874_6368;
+/// Marks the file as ours: "hutc".
+pub(super) const APPLICATION_ID: i32 = 0x6875_7463;
 
 /// Each is applied once, in order.
 pub(super) const MIGRATIONS: &[&str] = &[
     // 1: the store.
     "
     -- One row for each fact about the store itself.
+    --   store           16 random bytes: which store it is, as its mark says too
     --   secret_key      32 random bytes
     --   head            sequence (8 bytes, big endian) and hash of the last entry: a cut tail shows
     --   retained_from   sequence (8 bytes, big endian)
+    --   cut             random bytes, written over what a failed commit may have left in the log
     CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
     -- Immutable, named by content. Kinds: 1 chunk, 2 list, 3 tree, 4 stream.
@@ -32,20 +33,18 @@ pub(super) const MIGRATIONS: &[&str] = &[
         sequence INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, at_ns INTEGER NOT NULL, bytes BLOB NOT NULL
     ) STRICT;
 
-    -- The state: what the entries lead to.
+    -- What the entries lead to. The last entry holds the digests of all of it.
     CREATE TABLE heads (volume TEXT PRIMARY KEY, tree BLOB NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE owners (origin TEXT PRIMARY KEY, package BLOB NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE intents (sequence INTEGER PRIMARY KEY) STRICT;
 
-    -- The snapshot that a plain directory shows, and the one that it is being brought to, if that is not finished.
-    CREATE TABLE plain (volume TEXT PRIMARY KEY, tree BLOB NOT NULL, target BLOB) STRICT, WITHOUT ROWID;
-
-    -- What each name in a plain directory looked like when it was last known to hold what the snapshot says.
-    CREATE TABLE stamps (
-        volume TEXT NOT NULL, folder TEXT NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL,
-        size INTEGER NOT NULL, modified_ns INTEGER NOT NULL, changed_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
-        PRIMARY KEY (volume, folder, name)
+    -- Each entry that changed a volume, and to what: earlier states are found without reading entries.
+    CREATE TABLE moves (
+        volume TEXT NOT NULL, sequence INTEGER NOT NULL, tree BLOB NOT NULL, PRIMARY KEY (volume, sequence)
     ) STRICT, WITHOUT ROWID;
 
-    INSERT INTO meta VALUES ('secret_key', randomblob(32)), ('retained_from', x'0000000000000001');
+    INSERT INTO meta VALUES
+        ('store', randomblob(16)), ('secret_key', randomblob(32)), ('retained_from', x'0000000000000001');
     ",
 ];
 
@@ -57,7 +56,7 @@ pub(super) fn migrate(
     migrations: &[&str],
     if_missing: IfMissing,
 ) -> Result<(), StoreError> {
-    let database = |error| StoreError::database(path, error);
+    let database = |error| failed(path, error);
     let latest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     // In a transaction, because another process may be making the tables right now.
     let (current, applied) = {
@@ -68,7 +67,7 @@ pub(super) fn migrate(
         return Ok(());
     }
     if if_missing == IfMissing::Fail && applied == 0 {
-        return Err(StoreError::Missing { path: path.to_owned(), what: "store".to_owned() });
+        return Err(StoreError::Missing { at: at(path), what: "store".to_owned() });
     }
     set_form(connection, path)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
@@ -92,7 +91,7 @@ const FORM_PAUSE: Duration = Duration::from_millis(10);
 /// could wait for each other: so it is tried again, for as long as the connection waits for other locks.
 fn set_form(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let wait = connection.query_row("PRAGMA busy_timeout", (), |row| row.get::<_, u32>(0));
-    let wait = wait.map_err(|error| StoreError::database(path, error))?;
+    let wait = wait.map_err(|error| failed(path, error))?;
     let wait = Duration::from_millis(u64::from(wait));
     let set = || {
         connection.busy_timeout(Duration::ZERO)?;
@@ -106,12 +105,13 @@ fn set_form(connection: &Connection, path: &Path) -> Result<(), StoreError> {
         if !result.as_ref().is_err_and(|error| error.sqlite_error_code() == busy) {
             break;
         }
+        #[expect(clippy::disallowed_methods, reason = "SQLite never waits for this lock itself")]
         std::thread::sleep(FORM_PAUSE);
         waited += FORM_PAUSE;
         result = set();
     }
     let mode = result.and_then(|mode| connection.busy_timeout(wait).map(|()| mode));
-    let mode = mode.map_err(|error| StoreError::database(path, error))?;
+    let mode = mode.map_err(|error| failed(path, error))?;
     if mode == "wal" {
         return Ok(());
     }
@@ -125,11 +125,10 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
 
 /// Whether nothing is to be done; an error if nothing may be done.
 fn is_current(connection: &Connection, path: &Path, latest: i64) -> Result<bool, StoreError> {
-    let database = |error| StoreError::database(path, error);
+    let database = |error| failed(path, error);
     let application: i32 = connection.query_row("PRAGMA application_id", (), |row| row.get(0)).map_err(database)?;
     let applied = version(connection).map_err(database)?;
-    let foreign =
-        |reason: String| Err(StoreError::Damaged { path: path.to_owned(), what: "the database".to_owned(), reason });
+    let foreign = |reason: String| Err(StoreError::Damaged { at: at(path), what: "the database".to_owned(), reason });
     if application != APPLICATION_ID {
         let tables: i64 =
             connection.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0)).map_err(database)?;
@@ -138,7 +137,7 @@ fn is_current(connection: &Connection, path: &Path, latest: i64) -> Result<bool,
         }
     } else if applied > latest {
         return Err(StoreError::TooNew {
-            path: path.to_owned(),
+            at: at(path),
             what: format!("the store has schema version {applied}"),
             known: format!("versions up to {latest}"),
         });

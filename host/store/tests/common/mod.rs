@@ -6,9 +6,12 @@
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, PackageRecord, Record, SecretKey, VolumeRecord};
-use hutch_model::snapshot::{Entry, MemoryObjects, Name, Node, Objects, Tree, empty_tree, read_file, read_tree};
-use hutch_store::{IfMissing, InstanceName, MemoryStore, Place, SqliteStore, Store};
+use hutch_model::snapshot::{
+    Changes, Entry, MemoryObjects, Name, Node, Objects, Tree, empty_tree, read_file, read_tree,
+};
+use hutch_store::{InstanceDir, InstanceName, MemoryStore, Opening, SqliteStore, Store};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A volume from `path` and content; a path that ends with `/` is an empty folder, a content that begins with `->` a link.
 pub(crate) fn volume(objects: &mut MemoryObjects, files: &[(&str, &str)]) -> Digest {
@@ -74,22 +77,42 @@ pub(crate) fn record(kind: EntryKind, at: u64) -> Record {
 /// A record that takes `state` from `before` to `after`.
 pub(crate) fn change(before: Option<Digest>, after: Digest) -> Record {
     let mut record = record(EntryKind::Run, 1);
-    record.volumes.insert("state".to_owned(), VolumeRecord::new(before, after, Vec::new()));
+    record.volumes.insert("state".to_owned(), VolumeRecord::new(before, after, Changes::default()));
     record.kept = true;
     record
 }
 
-pub(crate) fn place(home: &tempfile::TempDir) -> Place {
+pub(crate) fn place(home: &tempfile::TempDir) -> InstanceDir {
     let instance: InstanceName = "default".parse().unwrap();
-    Place::new(home.path(), &"todo".parse().unwrap(), &instance)
+    InstanceDir::new(home.path(), &"todo".parse().unwrap(), &instance)
 }
 
 pub(crate) fn sqlite(home: &tempfile::TempDir) -> SqliteStore {
-    SqliteStore::open(&place(home), IfMissing::Create).unwrap()
+    SqliteStore::open(&place(home), &Opening::default()).unwrap()
 }
 
 /// Runs `test` on an empty store of each kind.
 pub(crate) fn each_store(test: impl Fn(&dyn Store)) {
+    let memory = || MemoryStore::new(SecretKey::new([7; 32]));
+    test(&memory());
+    let home = tempfile::tempdir().unwrap();
+    test(&sqlite(&home));
+    each_preview(&test);
+}
+
+/// Runs `test` on a store in memory over an empty one of each kind, which it must leave empty.
+pub(crate) fn each_preview(test: impl Fn(&dyn Store)) {
+    let home = tempfile::tempdir().unwrap();
+    let below: [Arc<dyn Store>; 2] = [Arc::new(MemoryStore::new(SecretKey::new([7; 32]))), Arc::new(sqlite(&home))];
+    for below in below {
+        test(&MemoryStore::over(below.clone()));
+        assert_eq!(below.head().unwrap(), Default::default(), "a preview changed what is below it");
+        assert_eq!(below.stats().unwrap().objects, 0, "a preview changed what is below it");
+    }
+}
+
+/// Runs `test` on an empty store of each kind that keeps what it is given itself.
+pub(crate) fn each_keeper(test: impl Fn(&dyn Store)) {
     test(&MemoryStore::new(SecretKey::new([7; 32])));
     let home = tempfile::tempdir().unwrap();
     test(&sqlite(&home));

@@ -8,10 +8,10 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::snapshot::{CHUNK_BYTES, LIST_PARTS, list_levels};
+use hutch_model::snapshot::{CHUNK_BYTES, LIST_PARTS, ObjectError, list_levels};
 
 /// The smallest buffer of a written chunk.
-const BUFFER_BYTES_MIN: usize = 256;
+pub(crate) const BUFFER_BYTES_MIN: usize = 256;
 
 /// A file's bytes.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Content {
 
     /// What it counts for in memory.
     pub(super) fn memory_bytes(&self) -> u64 {
-        self.written.values().map(|chunk| chunk.capacity() as u64).sum()
+        self.written.iter().map(|(number, chunk)| counted(*number, chunk.capacity(), self.size)).sum()
     }
 
     /// Bytes of chunk `number` that are to be had from the snapshot: none if it was written.
@@ -61,10 +61,18 @@ impl Content {
         needed.next_power_of_two().clamp(BUFFER_BYTES_MIN, CHUNK_BYTES as usize)
     }
 
-    /// What writing chunk `number` up to `length` adds to its buffer.
-    fn growth(&self, number: u64, length: usize) -> u64 {
-        let before = self.written.get(&number).map_or(0, Vec::capacity);
-        (self.capacity(number, length) - before) as u64
+    /// What writing chunk `number` up to `length` adds to memory, in a file that has `size` bytes then.
+    fn growth(&self, number: u64, length: usize, size: u64) -> u64 {
+        let before = self.written.get(&number).map_or(0, |chunk| counted(number, chunk.capacity(), self.size));
+        counted(number, self.capacity(number, length), size) - before
+    }
+
+    /// The written chunk in which the file ends, and what it counts for more when the file grows to `size` bytes.
+    fn end_growth(&self, size: u64) -> (Option<u64>, u64) {
+        let last = self.size.checked_sub(1).map(|at| at / CHUNK_BYTES);
+        let last = last.and_then(|number| Some((number, self.written.get(&number)?.capacity())));
+        let more = last.map_or(0, |(number, held)| counted(number, held, size) - counted(number, held, self.size));
+        (last.map(|(number, _)| number), more)
     }
 
     /// Whether the bytes are still those of the snapshot.
@@ -75,6 +83,13 @@ impl Content {
                 None => self.size == 0,
             }
     }
+}
+
+/// What a written chunk with a buffer of `capacity` bytes counts for in a file of `size` bytes: all that it becomes when it is
+/// stored, however little of it was written.
+const fn counted(number: u64, capacity: usize, size: u64) -> u64 {
+    let stored = chunk_length(size, number);
+    if stored > capacity as u64 { stored } else { capacity as u64 }
 }
 
 /// The bytes that chunk number `number` of a file of `size` bytes has.
@@ -97,7 +112,7 @@ impl World {
         }
     }
 
-    fn content_mut(&mut self, id: NodeId) -> Result<&mut Content, Errno> {
+    pub(super) fn content_mut(&mut self, id: NodeId) -> Result<&mut Content, Errno> {
         match &mut self.files.node_mut(id).what {
             What::File(content) => Ok(content),
             What::Folder(_) => Err(Errno::IsDirectory),
@@ -146,7 +161,12 @@ impl World {
         }
         let length = |number: u64| (end - number * CHUNK_BYTES).min(CHUNK_BYTES) as usize;
         let content = self.content(id)?;
-        let grown = (first..=last).map(|number| content.growth(number, length(number))).sum();
+        let grown: u64 = (first..=last).map(|number| content.growth(number, length(number), size.max(end))).sum();
+        let grown = grown
+            + match content.end_growth(size.max(end)) {
+                (Some(number), more) if number < first => more,
+                _ => 0,
+            };
         if let Err(failure) = self.meter.take_memory_or_errno(grown) {
             if end > size {
                 self.resize_quota(id, end, size)?;
@@ -185,13 +205,22 @@ impl World {
         }
         let before = self.content(id)?.size;
         self.resize_quota(id, before, size)?;
+        if size > before {
+            let (_, more) = self.content(id)?.end_growth(size);
+            if let Err(failure) = self.meter.take_memory_or_errno(more) {
+                self.resize_quota(id, size, before)?;
+                return Err(failure);
+            }
+        }
         let now_ns = self.clock.wall_ns();
         let content = self.content_mut(id)?;
         let mut returned = 0;
         if size < before {
             let gone = content.written.split_off(&size.div_ceil(CHUNK_BYTES));
-            returned = gone.values().map(|chunk| chunk.capacity() as u64).sum();
-            if let Some(chunk) = content.written.get_mut(&(size / CHUNK_BYTES)) {
+            returned = gone.iter().map(|(number, chunk)| counted(*number, chunk.capacity(), before)).sum();
+            let number = size / CHUNK_BYTES;
+            if let Some(chunk) = content.written.get_mut(&number) {
+                returned += counted(number, chunk.capacity(), before) - counted(number, chunk.capacity(), size);
                 chunk.truncate((size % CHUNK_BYTES) as usize);
             }
             if let Some(base) = &mut content.base {
@@ -229,15 +258,26 @@ impl World {
         Ok(())
     }
 
+    /// Takes the bytes of chunk `number` out of a file to store them. Their memory is the caller's to count from now on.
+    pub(super) fn take_chunk(&mut self, id: NodeId, number: u64) -> Result<Vec<u8>, Stop> {
+        let content = self.content_mut(id).map_err(no_file)?;
+        let (size, length) = (content.size, chunk_length(content.size, number));
+        let Some(mut chunk) = content.written.remove(&number) else {
+            return self.file_read(id, number * CHUNK_BYTES, length).map_err(stopped);
+        };
+        self.meter.return_memory(counted(number, chunk.capacity(), size));
+        chunk.reserve_exact((length as usize).saturating_sub(chunk.len()));
+        chunk.resize(length as usize, 0);
+        Ok(chunk)
+    }
+
     /// A chunk of the snapshot.
     pub(super) fn base_chunk(&mut self, base: &Base, number: u64) -> Result<Arc<[u8]>, Stop> {
         let digest = self.base_part(base, 0, number)?;
         let chunk = self.object(Kind::Chunk, &digest)?;
         if chunk.len() as u64 != chunk_length(base.size, number) {
-            return Err(Stop::Fault(alloc::format!(
-                "chunk {digest}: has {} bytes, not those of its place",
-                chunk.len()
-            )));
+            let reason = alloc::format!("has {} bytes, not those of its place", chunk.len());
+            return Err(ObjectError::damaged(Kind::Chunk, digest, reason).into());
         }
         Ok(chunk)
     }
@@ -252,15 +292,24 @@ impl World {
             let parts = part_count(base.size, below).saturating_sub(part - part % LIST_PARTS).min(LIST_PARTS);
             let (found, rest) = bytes.as_chunks::<32>();
             if found.len() as u64 != parts || !rest.is_empty() {
-                let reason = alloc::format!("list {digest}: has {} bytes, not those of its place", bytes.len());
-                return Err(Stop::Fault(reason));
+                let reason = alloc::format!("has {} bytes, not those of its place", bytes.len());
+                return Err(ObjectError::damaged(Kind::List, digest, reason).into());
             }
             let found = found.get((part % LIST_PARTS) as usize).copied();
-            let found = found.ok_or_else(|| Stop::Fault(alloc::format!("list {digest}: has no part {part}")))?;
+            let found =
+                found.ok_or_else(|| ObjectError::damaged(Kind::List, digest, alloc::format!("has no part {part}")))?;
             digest = Digest::from_bytes(found);
             self.meter.spend(price::CALL)?;
         }
         Ok(digest)
+    }
+}
+
+/// Where nobody is there to handle an error any more.
+pub(super) fn stopped(failure: Failure) -> Stop {
+    match failure {
+        Failure::Stop(stop) => stop,
+        Failure::Errno(errno) => Stop::Fault(alloc::format!("{errno:?} while state was named")),
     }
 }
 

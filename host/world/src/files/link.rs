@@ -27,13 +27,16 @@ impl World {
         if self.files.node(id).volume != self.files.node(to.folder).volume {
             return Err(Errno::CrossDevice.into());
         }
-        let bytes = match &self.files.node(id).what {
-            What::Folder(_) => return Err(Errno::NotPermitted.into()),
-            What::File(content) => content.size,
-            What::Link(_) => 0,
-        };
-        let names = self.files.node(id).names.checked_add(1).ok_or(Errno::TooManyLinks)?;
-        self.take_name(&name, bytes)?;
+        if self.files.is_folder(id) {
+            return Err(Errno::NotPermitted.into());
+        }
+        let above = self.place(to.folder)?;
+        self.check_path_bytes(above.path_bytes + name.as_str().len() as u64)?;
+        let node = self.files.node(id);
+        let names = node.names.checked_add(1).ok_or(Errno::TooManyLinks)?;
+        let size = if let What::File(content) = &node.what { content.size } else { 0 };
+        let (volume, from, to_be) = (node.volume, node.usage(), node.usage_with(names, size));
+        self.take_name(volume, &name, from, to_be)?;
         let now_ns = self.clock.wall_ns();
         let node = self.files.node_mut(id);
         node.names = names;

@@ -28,13 +28,15 @@ mod symlink;
 mod touched;
 
 pub use attributes::{NewTime, Stat, Type};
+pub(crate) use commit::{ENTRY_BYTES_MAX, OBJECT_BYTES};
 pub use commit::{VolumeAfter, WorldAfter};
+pub(crate) use content::BUFFER_BYTES_MIN;
 pub(crate) use open::check_offset;
 pub use open::{Descriptor, OpenOptions};
 pub use read_folder::FolderStream;
 #[cfg(feature = "recount")]
 pub use recount::Counts;
-pub use touched::Touched;
+pub(crate) use resolve::{HOPS_MAX, PATH_BYTES_MAX};
 
 use crate::World;
 use crate::failure::{Errno, Failure, Stop};
@@ -48,15 +50,16 @@ use content::Content;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::{Access, Invocation};
 use hutch_model::snapshot::{self, Entry, Name, ObjectError, Objects, Totals, empty_tree, read_tree};
+use quota::Usage;
 
 /// Counted for each node in memory, its name in its folder not included.
-const NODE_BYTES: u64 = 256;
+pub(crate) const NODE_BYTES: u64 = 256;
 /// Counted for each name in a folder that was read, beside the name's own bytes.
-const SLOT_BYTES: u64 = 128;
+pub(crate) const SLOT_BYTES: u64 = 128;
 /// How many names that are not there are remembered, in all folders: at most 1 MiB.
-const MISSED_NAMES: usize = 4096;
+pub(crate) const MISSED_NAMES: usize = 4096;
 /// How many objects of snapshots are kept at hand.
-const CACHED_OBJECTS: usize = 32;
+pub(crate) const CACHED_OBJECTS: usize = 32;
 
 /// A node's place in the table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -76,6 +79,8 @@ struct Node {
     names: u32,
     /// Descriptors and streams that hold it.
     handles: u32,
+    /// The bytes that a real folder's file had when the run first came by; nothing for what is new, and in other volumes.
+    held_before: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -99,6 +104,8 @@ impl What {
 #[derive(Debug)]
 struct Folder {
     parent: Option<NodeId>,
+    /// Bytes of its own name.
+    name_bytes: u64,
     /// What it held at the start of the run.
     base: Digest,
     /// What that amounts to.
@@ -112,8 +119,9 @@ struct Folder {
 }
 
 impl Folder {
-    fn stored(parent: Option<NodeId>, base: Digest, totals: Totals) -> Folder {
-        Folder { parent, base, totals, entries: None, missed: BTreeSet::new(), listed: false }
+    fn stored(above: Option<(NodeId, &str)>, base: Digest, totals: Totals) -> Folder {
+        let (parent, name_bytes) = (above.map(|(parent, _)| parent), above.map_or(0, |(_, name)| name.len() as u64));
+        Folder { parent, name_bytes, base, totals, entries: None, missed: BTreeSet::new(), listed: false }
     }
 }
 
@@ -136,6 +144,8 @@ struct Volume {
     changed: bool,
     /// Whether it is a real folder: its digests are handles then, and totals are not known.
     real: bool,
+    /// What counts of it.
+    usage: Usage,
 }
 
 /// Bytes of a link's target.
@@ -153,7 +163,6 @@ pub(crate) struct FileSystem {
     nodes: Vec<Option<Node>>,
     free: Vec<NodeId>,
     volumes: Vec<Volume>,
-    usage: Totals,
     next_serial: u64,
     /// Names that folders remember not to have.
     missed: usize,
@@ -171,7 +180,6 @@ impl FileSystem {
             nodes: Vec::new(),
             free: Vec::new(),
             volumes: Vec::new(),
-            usage: Totals::default(),
             next_serial: 1,
             missed: 0,
         };
@@ -183,18 +191,19 @@ impl FileSystem {
                 Access::ReadWrite if !invocation.mounts().contains(name) => {
                     let tree = read_tree(&*files.objects, &before)?;
                     if tree.entries().is_empty() && before != empty_tree() {
-                        let reason = "holds nothing".into();
-                        return Err(ObjectError { digest: before, kind: Kind::Tree, reason });
+                        let reason = "holds nothing";
+                        return Err(ObjectError::damaged(Kind::Tree, before, reason));
                     }
                     tree.totals()
                 }
                 _ => Totals::default(),
             };
-            files.usage = files.usage.plus(totals);
             let folder = Folder::stored(None, before, totals);
             let root = files.insert(volume, now_ns, What::Folder(folder));
             let real = invocation.mounts().contains(name);
-            files.volumes.push(Volume { name: name.clone(), root, access: *access, before, changed: false, real });
+            let usage = Usage { bytes: totals.bytes, files: totals.files };
+            let (name, access) = (name.clone(), *access);
+            files.volumes.push(Volume { name, root, access, before, changed: false, real, usage });
         }
         Ok(files)
     }
@@ -212,6 +221,7 @@ impl FileSystem {
             changed_ns: now_ns,
             names: 1,
             handles: 0,
+            held_before: None,
         };
         match self.free.pop() {
             Some(id) => {
@@ -308,10 +318,10 @@ impl World {
     /// Reads a folder that holds something, and amounts to what the folder above it says; a real one may hold nothing.
     fn read_entries(&mut self, tree: &Digest, said: Option<Totals>, real: bool) -> Result<Vec<(Name, Slot)>, Stop> {
         let bytes = self.fetch(Kind::Tree, tree)?;
-        let read =
-            snapshot::Tree::decode(&bytes).map_err(|error| Stop::Fault(alloc::format!("tree {tree}: {error}")))?;
+        let read = snapshot::Tree::decode(&bytes)
+            .map_err(|error| ObjectError::damaged(Kind::Tree, *tree, alloc::format!("{error}")))?;
         if (read.entries().is_empty() && !real) || said.is_some_and(|said| said != read.totals()) {
-            return Err(Stop::Fault(alloc::format!("tree {tree}: does not hold what it should")));
+            return Err(ObjectError::damaged(Kind::Tree, *tree, "does not hold what it should").into());
         }
         let held = |entry: &Entry| SLOT_BYTES + (entry.name.as_str().len() + target_bytes(&entry.node)) as u64;
         self.meter.spend(read.entries().len() as u64 * price::ENTRY)?;
@@ -335,10 +345,14 @@ impl World {
         let volume = self.files.node(folder).volume;
         let what = match node {
             snapshot::Node::File { size, content } => What::File(Content::stored(size, content)),
-            snapshot::Node::Folder { tree, totals } => What::Folder(Folder::stored(Some(folder), tree, totals)),
+            snapshot::Node::Folder { tree, totals } => What::Folder(Folder::stored(Some((folder, name)), tree, totals)),
             snapshot::Node::Link { target } => What::Link(target),
         };
+        let held = if let What::File(content) = &what { content.size } else { 0 };
         let id = self.files.insert(volume, modified_ns, what);
+        if self.files.volumes[volume].real {
+            self.files.node_mut(id).held_before = Some(held);
+        }
         if let Some(slot) = self.entries(folder)?.get_mut(name) {
             *slot = Slot::Live(id);
         }

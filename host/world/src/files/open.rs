@@ -95,8 +95,10 @@ impl World {
                 node
             }
             (None, Some(name)) if options.create => {
-                self.take_node(&name, 0)?;
+                let above = self.place(place.folder)?;
+                self.check_path_bytes(above.path_bytes + name.as_str().len() as u64)?;
                 let volume = self.files.node(place.folder).volume;
+                self.take_node(volume, &name, 0)?;
                 let node = self.files.insert(volume, self.clock.wall_ns(), What::File(Content::default()));
                 self.attach(place.folder, name, node)?;
                 node

@@ -1,5 +1,6 @@
 //! Counts everything again that is counted as it changes. For tests: it costs as much as the world is large.
 
+use super::quota::Usage;
 use super::{NODE_BYTES, SLOT_BYTES, Slot, What, target_bytes};
 use crate::World;
 use alloc::collections::BTreeMap;
@@ -22,7 +23,7 @@ pub struct Counts {
 impl World {
     /// The counters.
     pub fn counted(&self) -> Counts {
-        let Totals { bytes, files, .. } = self.files.usage;
+        let Usage { bytes, files } = self.usage();
         Counts { memory_bytes: self.meter.memory_bytes(), state_bytes: bytes, state_files: files }
     }
 
@@ -32,6 +33,7 @@ impl World {
     /// What is wrong with the table of nodes.
     pub fn recount(&self) -> Result<Counts, String> {
         let files = &self.files;
+        let one = Totals { files: 1, ..Totals::default() };
         let mut counts = Counts { memory_bytes: 0, state_bytes: 0, state_files: 0 };
         let mut names: BTreeMap<_, u32> = files.volumes.iter().map(|volume| (volume.root, 1)).collect();
         for (at, node) in files.nodes.iter().enumerate() {
@@ -41,7 +43,10 @@ impl World {
             }
             counts.memory_bytes += NODE_BYTES + node.what.memory_bytes();
             let What::Folder(folder) = &node.what else { continue };
-            let counted = files.volumes[node.volume].access == Access::ReadWrite && node.names > 0;
+            let volume = node.volume;
+            // What a real folder held before counts for nothing, so there it is nodes that are counted, and not names.
+            let counted =
+                files.volumes[volume].access == Access::ReadWrite && !files.volumes[volume].real && node.names > 0;
             for (name, slot) in folder.entries.iter().flatten() {
                 counts.memory_bytes += SLOT_BYTES + name.as_str().len() as u64;
                 let totals = match slot {
@@ -53,14 +58,12 @@ impl World {
                         *names.entry(*id).or_default() += 1;
                         let inner = files.nodes[id.0].as_ref().ok_or_else(|| format!("{name} names no node"))?;
                         match &inner.what {
-                            What::File(content) => Totals { bytes: content.size, files: 1, depth: 0 },
+                            What::File(content) => Totals { bytes: content.size, ..one },
                             What::Folder(below) if below.parent.map(|id| id.0) != Some(at) => {
                                 return Err(format!("the folder {name} is in another"));
                             }
-                            What::Folder(below) if below.entries.is_none() => {
-                                below.totals.plus(Totals { bytes: 0, files: 1, depth: 0 })
-                            }
-                            What::Folder(_) | What::Link(_) => Totals { bytes: 0, files: 1, depth: 0 },
+                            What::Folder(below) if below.entries.is_none() => below.totals.plus(one),
+                            What::Folder(_) | What::Link(_) => one,
                         }
                     }
                 };
@@ -82,8 +85,16 @@ impl World {
         }
         for (at, node) in files.nodes.iter().enumerate() {
             let found = names.get(&super::NodeId(at)).copied().unwrap_or_default();
-            if node.as_ref().is_some_and(|node| node.names != found) {
+            let Some(node) = node else { continue };
+            if node.names != found {
                 return Err(format!("node {at} has {found} names, not those counted"));
+            }
+            let volume = &files.volumes[node.volume];
+            if volume.real && volume.access == Access::ReadWrite && volume.root.0 != at {
+                let (held, files_before) = (node.held_before.unwrap_or(0), u64::from(node.held_before.is_some()));
+                let size = if let What::File(content) = &node.what { content.size } else { 0 };
+                counts.state_bytes += (u64::from(found) * size).saturating_sub(held);
+                counts.state_files += u64::from(found).saturating_sub(files_before);
             }
         }
         let free = files.nodes.iter().filter(|node| node.is_none()).count();

@@ -1,7 +1,7 @@
 //! Removing files, links and empty folders.
 
+use super::Descriptor;
 use super::resolve::without_slashes;
-use super::{Descriptor, NodeId, What};
 use crate::World;
 use crate::failure::{Errno, Failure};
 
@@ -20,8 +20,7 @@ impl World {
             return Err(Errno::IsDirectory.into());
         }
         self.detach(parent.folder, name.as_str())?;
-        self.forget_name(id);
-        Ok(())
+        self.forget_name(id)
     }
 
     /// Removes an empty folder. A slash at the end is allowed.
@@ -41,17 +40,6 @@ impl World {
             return Err(Errno::NotEmpty.into());
         }
         self.detach(parent.folder, name.as_str())?;
-        self.forget_name(id);
-        Ok(())
-    }
-
-    /// Takes one name's worth from the quota and from the node.
-    pub(super) fn forget_name(&mut self, id: NodeId) {
-        let bytes = match &self.files.node(id).what {
-            What::File(content) => content.size,
-            _ => 0,
-        };
-        self.return_name(bytes);
-        self.drop_name(id);
+        self.forget_name(id)
     }
 }

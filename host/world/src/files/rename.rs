@@ -1,18 +1,18 @@
 //! Renaming, over an existing file or empty folder too.
 
 use super::resolve::without_slashes;
-use super::{Descriptor, NodeId, SLOT_BYTES, Slot};
+use super::{Descriptor, Folder, NodeId, SLOT_BYTES, Slot};
 use crate::World;
 use crate::failure::{Errno, Failure};
 use crate::meter::price;
-use hutch_model::snapshot::Node;
+use hutch_model::snapshot::{Node, Totals};
 
 impl World {
     /// Gives what is at `old` the name `new`; what was at `new` is gone.
     ///
     /// # Errors
     /// Those of Linux's `rename`: Busy for `.` and `..`, CrossDevice between volumes, Invalid into itself, NotDirectory,
-    /// IsDirectory and NotEmpty where the two don't fit. NameTooLong if a folder would lie too deep.
+    /// IsDirectory and NotEmpty where the two don't fit. NameTooLong if a folder would lie too deep, or a path from the top would be too long.
     pub fn rename(&mut self, old: (&Descriptor, &str), new: (&Descriptor, &str)) -> Result<(), Failure> {
         self.check_both_changeable(old.0, new.0)?;
         let ((old_path, old_slash), (new_path, new_slash)) = (without_slashes(old.1), without_slashes(new.1));
@@ -46,18 +46,21 @@ impl World {
                 _ => {}
             }
         }
+        let (above, name_bytes) = (self.place(to.folder)?, new_name.as_str().len() as u64);
+        let below = if folder { self.reach(id)? } else { Extent::default() };
         if folder {
-            let deepest = self.depth(to.folder)? + 1 + self.height(id)?;
-            self.check_depth(deepest)?;
+            self.check_depth(above.depth + 1 + below.depth)?;
         }
+        self.check_path_bytes(above.path_bytes + name_bytes + below.path_bytes)?;
         self.meter.take_memory_or_errno(SLOT_BYTES + new_name.as_str().len() as u64)?;
         if let Some(replaced) = replaced {
             self.detach(to.folder, new_name.as_str())?;
-            self.forget_name(replaced);
+            self.forget_name(replaced)?;
         }
         self.detach(from.folder, old_name.as_str())?;
         if folder {
-            self.files.folder_mut(id)?.parent = Some(to.folder);
+            let moved = self.files.folder_mut(id)?;
+            (moved.parent, moved.name_bytes) = (Some(to.folder), name_bytes);
         }
         let now_ns = self.clock.wall_ns();
         self.files.node_mut(id).changed_ns = now_ns;
@@ -77,37 +80,68 @@ impl World {
         Ok(false)
     }
 
-    /// Folders above one, up to the volume's top.
-    pub(super) fn depth(&mut self, id: NodeId) -> Result<u64, Failure> {
-        let (mut at, mut depth) = (id, 0);
-        while let Some(parent) = self.files.folder(at)?.parent {
+    /// How far a folder is from its volume's top; its path ends in a slash, for what comes after it.
+    pub(super) fn place(&mut self, id: NodeId) -> Result<Extent, Failure> {
+        let (mut at, mut extent) = (id, Extent::default());
+        while let Folder { parent: Some(parent), name_bytes, .. } = self.files.folder(at)? {
+            extent = Extent { depth: extent.depth + 1, path_bytes: extent.path_bytes + name_bytes + 1 };
+            at = *parent;
             self.meter.spend(price::STEP)?;
-            (at, depth) = (parent, depth + 1);
         }
-        Ok(depth)
+        Ok(extent)
     }
 
-    /// Folders within folders below one; 0 if it holds none.
-    fn height(&mut self, top: NodeId) -> Result<u64, Failure> {
-        let (mut pending, mut height) = (alloc::vec![(top, 0)], 0);
+    /// How far what is in a folder reaches below it; paths begin with a slash. Nothing if it holds nothing.
+    fn reach(&mut self, top: NodeId) -> Result<Extent, Failure> {
+        let (mut pending, mut reach) = (alloc::vec![(top, Extent::default())], Extent::default());
         while let Some((id, above)) = pending.pop() {
             let folder = self.files.folder(id)?;
             let Some(entries) = &folder.entries else {
-                height = height.max(above + u64::from(folder.totals.depth));
+                reach = reach.or(above.plus(Extent::below(&folder.totals)));
                 continue;
             };
             self.meter.spend(price::STEP + price::PASSED_ENTRY * entries.len() as u64)?;
-            height = height.max(above);
-            for slot in entries.values() {
+            for (name, slot) in entries {
+                let here = above.plus(Extent { depth: 0, path_bytes: 1 + name.as_str().len() as u64 });
+                let folder = Extent { depth: here.depth + 1, ..here };
                 match slot {
-                    Slot::Live(id) if self.files.is_folder(*id) => pending.push((*id, above + 1)),
-                    Slot::Cold { node: Node::Folder { totals, .. }, .. } => {
-                        height = height.max(above + 1 + u64::from(totals.depth));
+                    Slot::Live(id) if self.files.is_folder(*id) => {
+                        reach = reach.or(folder);
+                        pending.push((*id, folder));
                     }
-                    Slot::Live(_) | Slot::Cold { .. } => {}
+                    Slot::Cold { node: Node::Folder { totals, .. }, .. } => {
+                        reach = reach.or(folder).or(folder.plus(Extent::below(totals)));
+                    }
+                    Slot::Live(_) | Slot::Cold { .. } => reach = reach.or(here),
                 }
             }
         }
-        Ok(height)
+        Ok(reach)
+    }
+}
+
+/// How far one place is below another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Extent {
+    /// Folders within folders.
+    pub(super) depth: u64,
+    /// Bytes of the path between them.
+    pub(super) path_bytes: u64,
+}
+
+impl Extent {
+    /// That of what such a folder holds.
+    fn below(totals: &Totals) -> Extent {
+        let path_bytes = u64::from(totals.path_bytes);
+        Extent { depth: u64::from(totals.depth), path_bytes: path_bytes + u64::from(path_bytes > 0) }
+    }
+
+    const fn plus(self, further: Extent) -> Extent {
+        Extent { depth: self.depth + further.depth, path_bytes: self.path_bytes + further.path_bytes }
+    }
+
+    /// The larger of each.
+    fn or(self, other: Extent) -> Extent {
+        Extent { depth: self.depth.max(other.depth), path_bytes: self.path_bytes.max(other.path_bytes) }
     }
 }

@@ -16,10 +16,10 @@ use alloc::vec::Vec;
 use hutch_model::snapshot::{Name, NameError};
 
 /// Bytes of the longest path that is walked.
-pub(super) const PATH_BYTES_MAX: usize = 4096;
+pub(crate) const PATH_BYTES_MAX: usize = 4096;
 
 /// Links followed for one path.
-const HOPS_MAX: u32 = 40;
+pub(crate) const HOPS_MAX: u32 = 40;
 
 /// How a path is walked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -28,8 +28,10 @@ impl World {
         }
         let last = parent.last.ok_or(Errno::Exist)?;
         let (name, None) = self.look(parent.folder, last)? else { return Err(Errno::Exist.into()) };
-        self.take_node(&name, target.len() as u64)?;
+        let above = self.place(parent.folder)?;
+        self.check_path_bytes(above.path_bytes + name.as_str().len() as u64)?;
         let volume = self.files.node(parent.folder).volume;
+        self.take_node(volume, &name, target.len() as u64)?;
         let id = self.files.insert(volume, self.clock.wall_ns(), What::Link(target.into()));
         self.attach(parent.folder, name, id)
     }

@@ -10,7 +10,7 @@ fn links_that_could_leave_are_withheld_and_stay_in_the_state() {
     put(&setting.store, &[("a", "1"), ("bad", "->../../../../secret"), ("d/bad", "->x/../../.."), ("ok", "->a")]);
     assert_eq!(setting.plain().update().unwrap(), Updated::default());
     assert_eq!(real(&setting.folder()), expected(&[("a", "1"), ("d/", ""), ("ok", "->a")]));
-    assert_eq!(setting.check(&[Touch::Path("bad"), Touch::Folder(""), Touch::Folder("d")]), []);
+    assert_eq!(setting.check(&["bad", "/", "d/"]), None);
     assert_eq!(setting.status(), []);
     // A link over a file that was ours, and back.
     put(&setting.store, &[("a", "->/etc"), ("bad", "1")]);
@@ -34,8 +34,8 @@ fn no_link_is_followed_out_of_a_volume() {
     let updated = setting.plain().update().unwrap();
     assert!(!updated.left.is_empty());
     assert_eq!(real(&outside), expected(&[("x", "precious")]));
-    let error = setting.plain().status(&name(), &BOUNDS).unwrap_err();
-    assert!(matches!(error, StoreError::Refused { .. }), "{error}");
+    assert_eq!(setting.skipped(), ["d"]);
+    assert!(setting.status().iter().all(|(path, change)| path.starts_with('d') && *change == Change::Removed));
     // And where the volume itself was.
     std::fs::remove_dir_all(setting.folder()).unwrap();
     std::os::unix::fs::symlink(&outside, setting.folder()).unwrap();
@@ -45,22 +45,83 @@ fn no_link_is_followed_out_of_a_volume() {
     assert_eq!(real(&outside), expected(&[("x", "precious")]));
 }
 
+/// An editor's lock link, a pipe, a name that is not UTF-8: none of them blocks an import, a look or an update, and none is touched.
 #[test]
-fn what_no_state_can_hold_is_refused_with_its_path() {
+fn what_no_state_can_hold_is_skipped_named_and_left() {
+    use std::os::unix::ffi::OsStrExt;
     let setting = Setting::new();
-    put(&setting.store, &[("d/a", "1")]);
+    put(&setting.store, &[("d/a", "1"), ("d/b", "1")]);
     setting.plain().update().unwrap();
-    let socket = std::os::unix::net::UnixListener::bind(setting.folder().join("d/socket")).unwrap();
-    let error = setting.plain().import(&name(), &BOUNDS).unwrap_err();
-    assert!(error.to_string().ends_with("state/d/socket: is no regular file, folder or link"), "{error}");
-    drop(socket);
-    std::fs::remove_file(setting.folder().join("d/socket")).unwrap();
-    let no_text = std::ffi::OsStr::new("x");
-    let no_text = [std::os::unix::ffi::OsStrExt::as_bytes(no_text), b"\xff"].concat();
-    let no_text = std::os::unix::ffi::OsStringExt::from_vec(no_text);
-    std::fs::write(setting.folder().join::<std::ffi::OsString>(no_text), "1").unwrap();
-    let error = setting.plain().import(&name(), &BOUNDS).unwrap_err();
-    assert!(matches!(error, StoreError::Refused { .. }) && error.to_string().contains("xFF"), "{error}");
+    let at = |name: &str| setting.folder().join(name);
+    let no_text = setting.folder().join(std::ffi::OsStr::from_bytes(b"d/x\xff"));
+    std::os::unix::fs::symlink("me@host.1:2", at("d/.#a")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(at("d/socket")).unwrap();
+    std::fs::write(&no_text, "1").unwrap();
+    assert!(!setting.plain().import(&name(), &BOUNDS).unwrap().unwrap().is_edit(), "none of it is an edit");
+    assert_eq!(setting.check(&["d/", "d/.#a", "d/socket"]), None);
+    assert_eq!(setting.skipped(), ["d/x\u{fffd}", "d/.#a", "d/socket"]);
+    assert_eq!(setting.status(), []);
+    // An edit beside them is taken in, and an update goes on around them.
+    std::fs::write(at("d/a"), "mine").unwrap();
+    assert_eq!(setting.adopt(), [("d/a".to_owned(), Change::Modified)]);
+    put(&setting.store, &[("d/a", "2"), ("d/socket", "3")]);
+    let left: Vec<_> = setting.plain().update().unwrap().left.into_iter().map(|(_, path)| path).collect();
+    assert_eq!(left, ["d/socket"]);
+    put(&setting.store, &[]);
+    setting.plain().update().unwrap();
+    assert!(at("d/.#a").is_symlink() && at("d/socket").exists() && no_text.exists());
+    assert!(!at("d/a").exists());
+    // What stands where a file of the state was is an edit, though no state can hold it: the file is gone.
+    put(&setting.store, &[("e/f", "1")]);
+    setting.plain().update().unwrap();
+    std::fs::remove_file(at("e/f")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(at("e/f")).unwrap();
+    assert_eq!(setting.check(&["e/f"]), Some(("e/f".to_owned(), Change::Modified)));
+    let changes = [("d".to_owned(), Change::Added), ("e/f".to_owned(), Change::Removed)];
+    assert_eq!(setting.status(), changes, "the folder that could not be removed is there again");
+}
+
+/// What is saved between the look at a file and its replacement stays.
+#[test]
+fn what_a_person_saves_in_the_last_moment_stays() {
+    for (path, after) in [("a", &[("a", "2")][..]), ("a", &[]), ("new", &[("a", "1"), ("new", "2")])] {
+        let setting = Setting::new();
+        put(&setting.store, &[("a", "1")]);
+        setting.plain().update().unwrap();
+        put(&setting.store, after);
+        let target = setting.folder().join(path);
+        let saved = Arc::new(AtomicU64::new(0));
+        let (count, to) = (saved.clone(), target.clone());
+        let hands = Hands::checked(move |step| {
+            if step == hutch_folder::Step::Move && count.fetch_add(1, Ordering::Relaxed) == 0 {
+                std::fs::write(&to, "mine")?;
+            }
+            Ok(())
+        });
+        let updated = Plain { hands, ..setting.plain() }.update().unwrap();
+        let left: Vec<_> = updated.left.iter().map(|(_, path)| path.as_str()).collect();
+        assert_eq!((left, std::fs::read_to_string(&target).unwrap().as_str()), (vec![path], "mine"), "{after:?}");
+        assert!(saved.load(Ordering::Relaxed) > 0);
+        setting.adopt();
+        let now = state(&setting.store).unwrap();
+        assert_eq!(text(&*setting.store.objects(), &now, path).as_deref(), Some("mine"));
+    }
+}
+
+/// Stamps are made anew from the directory; damaged ones too.
+#[test]
+fn damaged_stamps_cost_a_look_and_nothing_else() {
+    for damage in ["", "SQLite format 3\0 and nonsense", "\0\0\0\0"] {
+        let setting = Setting::new();
+        put(&setting.store, &[("a", "1"), ("d/b", "2")]);
+        setting.plain().update().unwrap();
+        std::fs::write(setting.folder().join("a"), "mine").unwrap();
+        std::fs::write(setting.store.dir().path().join("hutch.plain"), damage.repeat(50)).unwrap();
+        let left: Vec<_> = setting.plain().update().unwrap().left.into_iter().map(|(_, path)| path).collect();
+        assert_eq!(left, ["a"], "{damage:?}");
+        assert_eq!(setting.check(&["d/b"]), None);
+        assert_eq!(setting.adopt(), [("a".to_owned(), Change::Modified)]);
+    }
 }
 
 #[test]
@@ -83,8 +144,8 @@ fn deep_volumes_come_and_go() {
     put(&setting.store, &[(&deep, "1")]);
     setting.plain().update().unwrap();
     let bounds = Bounds { depth: 400, ..BOUNDS };
-    assert_eq!(setting.plain().status(&name(), &bounds).unwrap(), []);
-    assert_eq!(setting.check(&[Touch::Path(&deep)]), []);
+    assert!(setting.plain().status(&name(), &bounds).unwrap().0.is_empty());
+    assert_eq!(setting.check(&[&deep]), None);
     put(&setting.store, &[]);
     setting.plain().update().unwrap();
     assert_eq!(real(&setting.folder()), expected(&[]));

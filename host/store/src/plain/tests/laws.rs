@@ -33,6 +33,7 @@ enum Event {
     Update,
     CutOff(u64),
     Adopt,
+    Restart,
     Write(String),
     Remove(String),
 }
@@ -44,9 +45,17 @@ fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Update),
         2 => (1u64..12).prop_map(Event::CutOff),
         1 => Just(Event::Adopt),
+        1 => Just(Event::Restart),
         2 => path.clone().prop_map(Event::Write),
         1 => path.prop_map(Event::Remove),
     ]
+}
+
+/// Whether a person wrote or removed this path, or one that it stands for.
+fn by_hand(hands_on: &[String], path: &str) -> bool {
+    hands_on.iter().any(|by_hand| {
+        by_hand == path || by_hand.starts_with(&format!("{path}/")) || path.starts_with(&format!("{by_hand}/"))
+    })
 }
 
 proptest! {
@@ -57,20 +66,23 @@ proptest! {
         let mut objects = no_objects();
         let tree = volume(&mut objects, &borrowed(&files));
         let target = tempfile::tempdir().unwrap();
-        export_folder(&objects, &tree, &open(&target), target.path(), &BOUNDS).unwrap();
+        let exported = export_folder(&objects, &tree, &open(&target), target.path(), &BOUNDS).unwrap();
+        prop_assert_eq!(exported.skipped, Default::default());
         let imported = import_folder(&open(&target), target.path(), &BOUNDS, Times::Kept).unwrap();
         prop_assert_eq!(imported.tree(), tree);
         prop_assert_eq!(imported.get(hutch_model::digest::Kind::Tree, &tree), objects.get(hutch_model::digest::Kind::Tree, &tree));
     }
 
     /// Whatever happens in whatever order: in the end directory and state agree, and nothing that a person wrote is lost:
-    /// it is in the directory, or in a state that was committed.
+    /// it is in the directory, or in a state that was committed. And no edit changes a path that no person changed.
     #[test]
     fn nothing_that_a_person_wrote_is_lost(events in prop::collection::vec(event(), 1..12)) {
         let setting = Setting::new();
         put(&setting.store, &[]);
         setting.plain().update().unwrap();
         let mut mine: BTreeMap<String, String> = BTreeMap::new();
+        // Every path that a person ever wrote or removed.
+        let mut hands_on: Vec<String> = Vec::new();
         for (at, event) in events.iter().enumerate() {
             match event {
                 Event::Commit(files) => {
@@ -80,12 +92,14 @@ proptest! {
                     setting.plain().update().unwrap();
                 }
                 Event::CutOff(step) => {
-                    let plain = setting.plain();
-                    plain.disk.faults.fault.set(Fault::From(*step));
-                    let _ = plain.update();
+                    let _ = setting.failing(Fault::From(*step)).0.update();
                 }
                 Event::Adopt => {
-                    setting.adopt();
+                    let adopted = setting.adopt();
+                    prop_assert!(adopted.iter().all(|(path, _)| by_hand(&hands_on, path)), "{adopted:?} {hands_on:?}");
+                }
+                Event::Restart => {
+                    setting.restarted().update().unwrap();
                 }
                 Event::Write(path) => {
                     let full = setting.folder().join(path);
@@ -96,15 +110,18 @@ proptest! {
                     let text = format!("mine {at}");
                     std::fs::write(&full, &text).unwrap();
                     mine.insert(path.clone(), text);
+                    hands_on.push(path.clone());
                 }
                 Event::Remove(path) => {
                     if std::fs::remove_file(setting.folder().join(path)).is_ok() {
                         mine.remove(path);
+                        hands_on.push(path.clone());
                     }
                 }
             }
         }
-        setting.adopt();
+        let adopted = setting.adopt();
+        prop_assert!(adopted.iter().all(|(path, _)| by_hand(&hands_on, path)), "{adopted:?} {hands_on:?}");
         prop_assert_eq!(setting.plain().update().unwrap(), Updated::default());
         prop_assert_eq!(setting.status(), []);
         let now = state(&setting.store).unwrap();

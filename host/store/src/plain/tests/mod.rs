@@ -4,15 +4,18 @@ mod edits;
 mod folders;
 mod hostile;
 mod laws;
+mod restart;
 mod update;
 
-use super::faults::Fault;
 use super::*;
 use crate::common::{change, no_objects, put, record, sqlite, state, text, volume};
+use crate::sqlite::SqliteStore;
+use hutch_folder::look;
 use hutch_model::ledger::{EntryKind, VolumeRecord};
-use hutch_model::snapshot::{Change, Objects};
+use hutch_model::snapshot::{Change, Name, Objects, Touched, TouchedName};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const BOUNDS: Bounds = Bounds { files: 10_000, bytes: 1 << 30, depth: 100 };
 
@@ -51,48 +54,111 @@ fn expected(files: Files<'_>) -> BTreeMap<String, String> {
     files.iter().map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect()
 }
 
+/// What is to fail.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    None,
+    /// The change with this number, from 1, and every one after it: as if the process had ended.
+    From(u64),
+    /// The change with this number alone: a full disk, a bad sector.
+    Only(u64),
+}
+
 struct Setting {
     home: tempfile::TempDir,
     store: SqliteStore,
+    starts: AtomicU64,
 }
 
 impl Setting {
     fn new() -> Setting {
         let home = tempfile::tempdir().unwrap();
         let store = sqlite(&home);
-        Setting { home, store }
+        Setting { home, store, starts: AtomicU64::new(0) }
     }
 
     fn plain(&self) -> Plain {
-        Plain::open(&self.store).unwrap()
+        let store = Arc::new(self.store.clone());
+        Plain::open(self.store.dir(), store, Duration::from_secs(10)).unwrap()
+    }
+
+    /// Directories whose changes fail as `fault` says; the counter says how many were begun.
+    fn failing(&self, fault: Fault) -> (Plain, Arc<AtomicU64>) {
+        let steps = Arc::new(AtomicU64::new(0));
+        let count = steps.clone();
+        let hands = Hands::checked(move |_| {
+            let step = count.fetch_add(1, Ordering::Relaxed) + 1;
+            let fails = match fault {
+                Fault::None => false,
+                Fault::From(first) => step >= first,
+                Fault::Only(only) => step == only,
+            };
+            if fails { Err(io::Error::other("made to fail")) } else { Ok(()) }
+        });
+        (Plain { hands, ..self.plain() }, steps)
+    }
+
+    /// As after another start of the machine.
+    fn restarted(&self) -> Plain {
+        let starts = self.starts.fetch_add(1, Ordering::Relaxed);
+        Plain { boot: Some(format!("start {starts}")), ..self.plain() }
     }
 
     fn folder(&self) -> PathBuf {
-        self.store.place().folder().join("state")
+        self.store.dir().path().join("state")
     }
 
     /// Commits what was changed outside, as its own entry.
     fn adopt(&self) -> Vec<(String, Change)> {
         let plain = self.plain();
-        let Some(imported) = plain.import(&name(), &BOUNDS).unwrap() else { return Vec::new() };
-        let before = state(&self.store);
-        let changes = imported.changes_from(&*self.store.objects(), &before.unwrap_or_else(empty_tree)).unwrap();
+        let imported = plain.import(&name(), &BOUNDS).unwrap();
+        let Some(imported) = imported.filter(Imported::is_edit) else { return Vec::new() };
+        let before = imported.base();
+        let changes = imported.changes_from(&*self.store.objects(), &before.unwrap()).unwrap();
         let mut edit = record(EntryKind::Edit, 1);
         let volume = VolumeRecord::new(before, imported.tree(), changes.clone());
         (edit.volumes, edit.kept) = (BTreeMap::from([("state".to_owned(), volume)]), true);
         self.store.commit(&edit, &imported, &[]).unwrap();
         assert_eq!(plain.update().unwrap(), Updated::default());
-        changes.into_iter().map(|change| (change.path, change.change)).collect()
+        changes.listed.into_iter().map(|change| (change.path, change.change)).collect()
     }
 
     fn status(&self) -> Vec<(String, Change)> {
-        let changes = self.plain().status(&name(), &BOUNDS).unwrap();
-        changes.into_iter().map(|change| (change.path, change.change)).collect()
+        let (changes, _) = self.plain().status(&name(), &BOUNDS).unwrap();
+        changes.listed.into_iter().map(|change| (change.path, change.change)).collect()
     }
 
-    fn check(&self, touched: &[Touch<'_>]) -> Vec<(String, Change)> {
-        let changes = self.plain().check(&name(), touched.iter().copied()).unwrap();
-        changes.into_iter().map(|change| (change.path, change.change)).collect()
+    fn skipped(&self) -> Vec<String> {
+        let (_, skipped) = self.plain().status(&name(), &BOUNDS).unwrap();
+        skipped.listed.into_iter().map(|(path, _)| path).collect()
+    }
+
+    /// What is found changed among some paths; those that end with `/` were listed.
+    fn check(&self, paths: &[&str]) -> Option<(String, Change)> {
+        let mut touched = Touched::default();
+        for path in paths {
+            touch(&mut touched, path);
+        }
+        self.plain().check(&name(), &touched).unwrap().map(|change| (change.path, change.change))
+    }
+}
+
+fn touch(touched: &mut Touched, path: &str) {
+    let Some((name, rest)) = path.split_once('/').or((!path.is_empty()).then_some((path, ""))) else {
+        touched.listed = true;
+        return;
+    };
+    if name.is_empty() {
+        touched.listed = true;
+        return;
+    }
+    let name = Name::new(name).unwrap();
+    if !touched.names.iter().any(|known| known.name == name) {
+        touched.names.push(TouchedName { name: name.clone(), below: None });
+    }
+    let known = touched.names.iter_mut().find(|known| known.name == name).unwrap();
+    if path.contains('/') {
+        touch(known.below.get_or_insert_default(), if rest.is_empty() { "/" } else { rest });
     }
 }
 

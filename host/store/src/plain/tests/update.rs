@@ -39,15 +39,14 @@ fn an_update_cut_off_at_any_step_is_finished_by_the_next() {
             assert_eq!(setting.plain().update().unwrap(), Updated::default());
             assert_eq!(real(&setting.folder()), expected(before));
             put(&setting.store, after);
-            let plain = setting.plain();
-            plain.disk.faults.fault.set(Fault::From(step));
+            let (plain, _) = setting.failing(Fault::From(step));
             if plain.update().is_ok() {
                 break;
             }
             cuts += 1;
             // Whoever looks now sees no edit: all that stands there is ours.
-            let touched: Vec<_> = before.iter().chain(*after).map(|(path, _)| Touch::Path(path)).collect();
-            assert_eq!(setting.check(&touched), [], "{before:?} -> {after:?}, cut at {step}");
+            let touched: Vec<_> = before.iter().chain(*after).map(|(path, _)| path.trim_end_matches('/')).collect();
+            assert_eq!(setting.check(&touched), None, "{before:?} -> {after:?}, cut at {step}");
             assert_eq!(setting.plain().update().unwrap(), Updated::default());
             assert_eq!(real(&setting.folder()), expected(after), "{before:?} -> {after:?}, cut at {step}");
             assert_eq!(setting.status(), []);
@@ -65,14 +64,10 @@ fn an_update_that_is_cut_off_and_overtaken_ends_at_the_last_state() {
             put(&setting.store, before);
             assert_eq!(setting.plain().update().unwrap(), Updated::default());
             put(&setting.store, after);
-            let plain = setting.plain();
-            plain.disk.faults.fault.set(Fault::From(step));
-            let whole = plain.update().is_ok();
+            let whole = setting.failing(Fault::From(step)).0.update().is_ok();
             put(&setting.store, last);
             // Cut off once more on the way to the last state, two steps further each time.
-            let plain = setting.plain();
-            plain.disk.faults.fault.set(Fault::From(step + 1));
-            let _ = plain.update();
+            let _ = setting.failing(Fault::From(step + 1)).0.update();
             assert_eq!(setting.plain().update().unwrap(), Updated::default(), "{before:?} -> {after:?}, cut at {step}");
             assert_eq!(real(&setting.folder()), expected(last), "{before:?} -> {after:?}, cut at {step}");
             assert_eq!(setting.status(), []);
@@ -91,12 +86,11 @@ fn one_failing_step_is_an_error_with_its_path_and_the_next_update_goes_on() {
             put(&setting.store, before);
             setting.plain().update().unwrap();
             put(&setting.store, after);
-            let plain = setting.plain();
-            plain.disk.faults.fault.set(Fault::Only(step));
+            let (plain, _) = setting.failing(Fault::Only(step));
             match plain.update() {
                 Ok(_) => break,
                 Err(error) => {
-                    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+                    assert!(matches!(error, StoreError::Failed { .. }), "{error}");
                     assert!(error.to_string().starts_with(setting.home.path().to_str().unwrap()), "{error}");
                 }
             }
@@ -124,12 +118,12 @@ fn nothing_is_written_where_nothing_changed() {
     let setting = Setting::new();
     put(&setting.store, &[("a", "1"), ("b", "2")]);
     setting.plain().update().unwrap();
-    let looks = || [disk::look(&setting.plain().root(&name(), false).unwrap().unwrap(), "a").unwrap()];
+    let looks = || [look(&setting.plain().root(&name(), false).unwrap().unwrap(), "a").unwrap()];
     let before = looks();
     put(&setting.store, &[("a", "1"), ("b", "3")]);
     setting.plain().update().unwrap();
     assert_eq!(looks(), before);
-    let plain = setting.plain();
+    let (plain, steps) = setting.failing(Fault::None);
     plain.update().unwrap();
-    assert_eq!(plain.disk.faults.steps.get(), 0);
+    assert_eq!(steps.load(Ordering::Relaxed), 0);
 }

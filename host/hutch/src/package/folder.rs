@@ -1,6 +1,6 @@
 //! A package's folder as a snapshot: the first content of a volume, or a resource that the guest may read.
 
-use crate::package::{Package, PackageEntry, PackageError};
+use super::{Package, PackageEntry, PackageError};
 use hutch_model::digest::Digest;
 use hutch_model::names::PackagePath;
 use hutch_model::snapshot::{Entry, MemoryObjects, Name, Node, Tree, empty_tree};

@@ -3,7 +3,7 @@
 /// Whether a link `depth` folders below the root stays inside, wherever it is followed from: it goes up first, at most to the
 /// root, and then only down. A target that goes up after it went down is refused too: it would depend on what other links
 /// say.
-pub(super) fn stays_inside(depth: usize, target: &str) -> bool {
+pub fn stays_inside(depth: usize, target: &str) -> bool {
     // A backslash or a colon could make the target absolute on Windows.
     if target.is_empty() || target.starts_with('/') || target.contains(['\\', ':', '\0']) {
         return false;

@@ -1,0 +1,19 @@
+//! The few things that are ever done to real folders. Every name is one component below an open folder, no link is followed and
+//! nothing is waited for: what lies outside can't be reached, whatever stands in a folder. Nothing that somebody else may have
+//! written is destroyed: it is moved aside, looked at, and only then dropped or put back.
+//!
+//! [`look`], [`list`] and the `open` functions read; [`Hands`] is the only thing here that changes folders. Knows no snapshot, no
+//! store and no package; paths become authority elsewhere.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
+
+mod hands;
+mod links;
+mod read;
+mod stamp;
+mod walk;
+
+pub use hands::{Gone, Hands, Step};
+pub use links::stays_inside;
+pub use read::{Listing, link_target, list, look, open_file, open_folder};
+pub use stamp::{Form, Stamp};
+pub use walk::Handles;

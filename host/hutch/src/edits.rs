@@ -1,0 +1,123 @@
+//! What people change in plain directories: noticed where a run touched it, and made part of the state as an entry of its own, which
+//! starts from the state that the directory was compared with and from no other.
+
+use crate::execute::Executed;
+use crate::failure::Failure;
+use crate::session::Session;
+use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
+use hutch_model::snapshot::Changes;
+use hutch_store::plain::{Bounds, Imported, Plain, Skipped};
+use hutch_store::{StoreError, VolumeName};
+use std::collections::BTreeMap;
+
+/// How often a directory is looked through again because the state changed meanwhile.
+const LOOKS_MAX: u32 = 8;
+
+/// What was taken in.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Edits {
+    /// An entry for each volume that was changed.
+    pub entries: Vec<Sealed>,
+    /// What stands in the directories and can be in no state, by volume.
+    pub skipped: BTreeMap<String, Skipped>,
+}
+
+impl Session {
+    /// Looks whether what a run touched was changed outside.
+    pub(crate) fn is_edited(&self, executed: &Executed) -> Result<bool, Failure> {
+        let Some(plain) = self.kept_plain() else { return Ok(false) };
+        for (name, touched) in &executed.touched {
+            // Granted folders are touched too, and are nobody's plain directories.
+            if let (Ok(volume), true) = (name.parse::<VolumeName>(), executed.volumes.contains_key(name))
+                && plain.check(&volume, touched)?.is_some()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Makes what was changed outside part of the state, each volume as an entry of its own. What is changed while this looks is
+    /// left for the next time.
+    ///
+    /// # Errors
+    /// The store can't be written; the state does not stand still long enough.
+    pub fn absorb_edits(&self) -> Result<Edits, Failure> {
+        let mut edits = Edits::default();
+        // A preview took them into account when it began.
+        let Some(plain) = self.kept_plain() else { return Ok(edits) };
+        for volume in self.head()?.state.keys() {
+            let mut looks = 0;
+            loop {
+                let Some(imported) = plain.import(volume, &Bounds::widest())? else { break };
+                edits.skip(volume, imported.skipped());
+                if !imported.is_edit() {
+                    break;
+                }
+                let record = self.edit(volume, &imported)?;
+                match self.store.commit(&record, &imported, &[]) {
+                    Ok(sealed) => {
+                        edits.entries.push(sealed);
+                        break;
+                    }
+                    // The state moved on, or the file did: what is there now is looked at again.
+                    Err(StoreError::Conflict { .. } | StoreError::Changed { .. }) if looks < LOOKS_MAX => looks += 1,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        if !edits.entries.is_empty() {
+            let _ = self.update_plain();
+        }
+        Ok(edits)
+    }
+
+    fn kept_plain(&self) -> Option<&Plain> {
+        self.plain.as_ref().filter(|_| self.keeps())
+    }
+
+    /// What was changed outside as a record.
+    fn edit(&self, volume: &VolumeName, imported: &Imported) -> Result<Record, Failure> {
+        let before = imported.base();
+        let changes = match before {
+            Some(before) => imported
+                .changes_from(&*self.objects(), &before)
+                .map_err(|error| StoreError::object(self.store.at(), &error))?,
+            None => Changes::default(),
+        };
+        let volumes = BTreeMap::from([(volume.to_string(), VolumeRecord::new(before, imported.tree(), changes))]);
+        Ok(Record { volumes, kept: true, ..self.record(EntryKind::Edit) })
+    }
+
+    /// Takes into account what was changed outside, if this is a preview: as absorbing it would.
+    pub(crate) fn preview_edits(&self) -> Result<(), Failure> {
+        let Some(plain) = self.plain.as_ref().filter(|_| !self.keeps()) else { return Ok(()) };
+        for volume in self.head()?.state.keys() {
+            if let Some(imported) = plain.look(volume, &Bounds::widest())?.filter(Imported::is_edit) {
+                self.store.commit(&self.edit(volume, &imported)?, &imported, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was changed outside, by volume, and what can be in no state.
+    ///
+    /// # Errors
+    /// A directory can't be read.
+    pub fn edits(&self) -> Result<BTreeMap<String, (Changes, Skipped)>, Failure> {
+        let mut edits = BTreeMap::new();
+        for volume in self.head()?.state.keys() {
+            let status = self.plain.as_ref().map(|plain| plain.status(volume, &Bounds::widest())).transpose()?;
+            edits.insert(volume.to_string(), status.unwrap_or_default());
+        }
+        Ok(edits)
+    }
+}
+
+impl Edits {
+    fn skip(&mut self, volume: &VolumeName, skipped: &Skipped) {
+        if *skipped != Skipped::default() {
+            self.skipped.insert(volume.to_string(), skipped.clone());
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! What a run wants changed in a granted folder, carried out so that it can be taken back until the last moment.
+//!
+//! Staging writes all new content into a folder below the granted one, one for each file system, and the journal that says what is to
+//! be done. Only then anything is moved: what goes is moved into the staging folder, what comes changes places with what it
+//! replaces, and each time what came out is looked at: if it is not what the run was shown, somebody changed it meanwhile, and all
+//! is taken back. Nothing is removed before [`Carried::finish`].
+
+use super::journal::{Journal, Operation, What};
+use super::objects::{Seen, open_below};
+use super::{Mount, STAGING};
+use crate::answer::VolumeChange;
+use cap_std::fs::Dir;
+use hutch_folder::{Form, Gone, Hands, Stamp, look, open_file, open_folder, stays_inside};
+use hutch_model::digest::Digest;
+use hutch_model::snapshot::{Entry, Node, ObjectError, Objects, compare, read_file};
+use std::io;
+
+/// The most bytes of paths that one run may change in one granted folder.
+const PATH_BYTES_MAX: usize = 64 << 20;
+
+/// The most paths that are named of those that a granted folder does not get.
+const WITHHELD_MAX: usize = 100;
+
+/// Why a granted folder could not be changed. It is as it was, unless the error says otherwise.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CarryError {
+    /// Another program changed what the run was about to change.
+    #[error("{0} was changed by another program meanwhile")]
+    Changed(String),
+    /// An object can't be had.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// The system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The path below the granted folder.
+        path: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// It could not be taken back either: what is missing is in the staging folder.
+    #[error("{failed}; it could not be taken back: {left}; what was there before is in {staging}")]
+    Left {
+        /// What failed first.
+        failed: String,
+        /// What then.
+        left: String,
+        /// The folder that holds what was there.
+        staging: String,
+    },
+}
+
+/// One change, as the snapshots have it.
+struct Wanted {
+    path: String,
+    was: Option<Entry>,
+    is: Option<Entry>,
+}
+
+/// All that is to be changed in one granted folder, staged.
+pub(crate) struct Carry<'a> {
+    mount: &'a Mount,
+    hands: Hands,
+    journal: Journal,
+    /// Links that could leave the folder, and names that are the host's own.
+    withheld: Vec<String>,
+}
+
+impl<'a> Carry<'a> {
+    /// Stages what `change` says. `seen` is how everything looked that the run was shown; `staging` names the folder.
+    ///
+    /// # Errors
+    /// The system refuses, an object can't be had, or the folder is not any more what the run was shown. Nothing was changed, and
+    /// nothing is left behind.
+    pub(crate) fn stage(
+        mount: &'a Mount,
+        objects: &dyn Objects,
+        (change, seen): (&VolumeChange, &Seen),
+        staging: &str,
+        hands: Hands,
+    ) -> Result<Carry<'a>, CarryError> {
+        let mut carry = Carry { mount, hands, journal: Journal::new(staging), withheld: Vec::new() };
+        match carry.stage_all(objects, change, seen) {
+            Ok(()) => Ok(carry),
+            Err(error) => {
+                carry.journal.clear(carry.mount.dir());
+                Err(error)
+            }
+        }
+    }
+
+    /// Stages, and if that fails leaves everything as it stands, as a process that ends there does.
+    #[cfg(test)]
+    pub(super) fn stage_and_stop(
+        mount: &'a Mount,
+        objects: &dyn Objects,
+        (change, seen): (&VolumeChange, &Seen),
+        staging: &str,
+        hands: Hands,
+    ) -> Result<Carry<'a>, CarryError> {
+        let mut carry = Carry { mount, hands, journal: Journal::new(staging), withheld: Vec::new() };
+        carry.stage_all(objects, change, seen).map(|()| carry)
+    }
+
+    /// Carries out, and if that fails leaves everything as it stands. Whether nothing failed.
+    #[cfg(test)]
+    pub(super) fn apply_and_stop(self) -> bool {
+        let Carry { mount, hands, journal, .. } = self;
+        Carried { mount, journal, hands }.apply_all().is_ok()
+    }
+
+    fn stage_all(&mut self, objects: &dyn Objects, change: &VolumeChange, seen: &Seen) -> Result<(), CarryError> {
+        let wanted = self.wanted(objects, change)?;
+        // Parents come before what they hold, so backwards they come after it.
+        for wanted in wanted.iter().rev() {
+            let (Some(was), is) = (&wanted.was, &wanted.is) else { continue };
+            let both_in_place = is.as_ref().is_some_and(|is| !is_folder(was) && !is_folder(is));
+            let stays = is.as_ref().is_some_and(|is| is_folder(was) && is_folder(is));
+            if !both_in_place && !stays {
+                let stamp = self.seen(seen, &wanted.path)?;
+                let what =
+                    if is_folder(was) { What::RemoveFolder { inode: stamp.inode } } else { What::Remove(stamp.into()) };
+                self.add(&wanted.path, what)?;
+            }
+        }
+        for Wanted { path, was, is } in &wanted {
+            let Some(is) = is else { continue };
+            let replaced = was.as_ref().filter(|was| !is_folder(was) && !is_folder(is));
+            match (was, replaced) {
+                (Some(was), _) if was.node == is.node || (is_folder(was) && is_folder(is)) => {}
+                (_, Some(_)) => {
+                    let stamp = self.seen(seen, path)?;
+                    let number = self.add(path, What::Replace { inode: 0, was: stamp.into() })?;
+                    self.write(objects, number, path, is, true)?;
+                }
+                _ => {
+                    let number = self.add(path, What::Place { inode: 0 })?;
+                    self.write(objects, number, path, is, false)?;
+                }
+            }
+        }
+        for Wanted { path, was, is } in wanted.iter().rev() {
+            if let (Some(was), Some(is)) = (was, is)
+                && was.modified_ns != is.modified_ns
+                && (was.node == is.node || is_folder(is) && is_folder(was))
+                && !matches!(is.node, Node::Link { .. })
+            {
+                self.add(path, What::Time { was_ns: was.modified_ns, is_ns: is.modified_ns })?;
+            }
+        }
+        self.journal.write(self.mount.dir(), &self.hands).map_err(io_at(""))
+    }
+
+    /// What differs, without what the folder does not get.
+    fn wanted(&mut self, objects: &dyn Objects, change: &VolumeChange) -> Result<Vec<Wanted>, CarryError> {
+        let (mut wanted, mut withheld, mut bytes) = (Vec::new(), Vec::new(), 0);
+        compare(objects, &change.before, &change.after, &mut |difference| {
+            let path = difference.path;
+            bytes += path.len();
+            if bytes > PATH_BYTES_MAX {
+                return;
+            }
+            let depth = path.bytes().filter(|byte| *byte == b'/').count();
+            let leaves = |entry: &&Entry| match &entry.node {
+                Node::Link { target } => !stays_inside(depth, target),
+                _ => false,
+            };
+            let reserved = path.split('/').any(|name| name.starts_with(STAGING));
+            if reserved || difference.is.as_ref().is_some_and(leaves) {
+                withheld.push(path.to_owned());
+            }
+            if !reserved {
+                let is = difference.is.filter(|entry| !leaves(entry)).cloned();
+                wanted.push(Wanted { path: path.to_owned(), was: difference.was.cloned(), is });
+            }
+        })?;
+        if bytes > PATH_BYTES_MAX {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "the run changed too many paths at once");
+            return Err(CarryError::Io { path: String::new(), source });
+        }
+        withheld.truncate(WITHHELD_MAX);
+        self.withheld = withheld;
+        Ok(wanted)
+    }
+
+    /// How something looked that the run was shown. What it was not shown, it can't change.
+    fn seen(&self, seen: &Seen, path: &str) -> Result<Stamp, CarryError> {
+        seen.get(path).copied().ok_or_else(|| CarryError::Changed(path.to_owned()))
+    }
+
+    /// Adds an operation, in the staging folder of the file system that its place is on.
+    fn add(&mut self, path: &str, what: What) -> Result<usize, CarryError> {
+        let staging = self.journal.staging_for(self.mount.dir(), path, &self.hands).map_err(io_at(path))?;
+        self.journal.operations.push(Operation { path: path.to_owned(), staging, what });
+        Ok(self.journal.operations.len() - 1)
+    }
+
+    /// Writes what comes into the staging folder.
+    fn write(
+        &mut self,
+        objects: &dyn Objects,
+        number: usize,
+        path: &str,
+        is: &Entry,
+        replaces: bool,
+    ) -> Result<(), CarryError> {
+        let (Some(folder), name) = (self.staging_of(number)?, Operation::new_name(number)) else { return Ok(()) };
+        let failed = io_at(path);
+        match &is.node {
+            Node::Folder { .. } => self.hands.create_folder(&folder, &name).map_err(failed)?,
+            Node::Link { target } => self.hands.create_link(&folder, &name, target).map_err(failed)?,
+            Node::File { size, content } => {
+                let file = match replaces {
+                    true => self.hands.create_private_file(&folder, &name),
+                    false => self.hands.create_file(&folder, &name),
+                };
+                let file = file.map_err(io_at(path))?;
+                read_file(objects, content, *size, &mut |bytes| self.hands.write(&file, bytes).map_err(io_at(path)))?;
+                #[cfg(unix)]
+                if replaces && let Some(mode) = self.mode(path) {
+                    self.hands.set_mode(&file, mode).map_err(io_at(path))?;
+                }
+                let timed = self.hands.set_file_modified(&file, is.modified_ns);
+                timed.and_then(|()| self.hands.sync(&file)).map_err(failed)?;
+            }
+        }
+        let stamp = look(&folder, &name).map_err(io_at(path))?;
+        let made = stamp.ok_or_else(|| CarryError::Changed(path.to_owned()))?.inode;
+        let operation = self.journal.operations.get_mut(number);
+        if let Some(Operation { what: What::Place { inode } | What::Replace { inode, .. }, .. }) = operation {
+            *inode = made;
+        }
+        Ok(())
+    }
+
+    fn staging_of(&self, number: usize) -> Result<Option<Dir>, CarryError> {
+        let operation = self.journal.operations.get(number);
+        let open = |operation: &Operation| self.journal.open_staging(self.mount.dir(), operation.staging);
+        operation.map(open).transpose().map_err(io_at("")).map(Option::flatten)
+    }
+
+    /// Who may do what with the file that is replaced.
+    #[cfg(unix)]
+    fn mode(&self, path: &str) -> Option<u32> {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let folder = open_below(self.mount.dir(), above).ok()??;
+        let file = open_file(&folder, name).ok()?;
+        Some(std::os::unix::fs::PermissionsExt::mode(&file.metadata().ok()?.permissions()))
+    }
+
+    /// Paths that the folder does not get: links that could leave it, and names that are the host's own.
+    pub(crate) fn withheld(&self) -> &[String] {
+        &self.withheld
+    }
+
+    /// Does it. What was there is kept aside.
+    ///
+    /// # Errors
+    /// The system refuses, or somebody changed something meanwhile. All was taken back, unless the error says otherwise.
+    pub(crate) fn apply(self) -> Result<Carried<'a>, CarryError> {
+        let Carry { mount, hands, journal, .. } = self;
+        let carried = Carried { mount, journal, hands };
+        match carried.apply_all() {
+            Ok(()) => Ok(carried),
+            Err(error) => Err(carried.give_up(error)),
+        }
+    }
+
+    /// Removes what was staged; nothing was changed.
+    pub(crate) fn drop_staged(self) {
+        self.journal.clear(self.mount.dir());
+    }
+}
+
+fn is_folder(entry: &Entry) -> bool {
+    matches!(entry.node, Node::Folder { .. })
+}
+
+fn io_at(path: &str) -> impl Fn(io::Error) -> CarryError + use<> {
+    let path = path.to_owned();
+    move |source| CarryError::Io { path: path.clone(), source }
+}
+
+/// A granted folder that was changed, and can be put back as it was.
+pub(crate) struct Carried<'a> {
+    mount: &'a Mount,
+    hands: Hands,
+    journal: Journal,
+}
+
+impl Carried<'_> {
+    fn apply_all(&self) -> Result<(), CarryError> {
+        for (number, operation) in self.journal.operations.iter().enumerate() {
+            self.carry_out(number, operation)?;
+        }
+        #[cfg(unix)]
+        for folder in self.journal.folders() {
+            if let Some(folder) = open_below(self.mount.dir(), folder).map_err(io_at(folder))? {
+                self.hands.sync_folder(&folder).map_err(io_at(""))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn carry_out(&self, number: usize, operation: &Operation) -> Result<(), CarryError> {
+        let path = operation.path.as_str();
+        let failed = io_at(path);
+        let changed = || CarryError::Changed(path.to_owned());
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let folder = open_below(self.mount.dir(), above).map_err(&failed)?.ok_or_else(changed)?;
+        let staging = self.journal.open_staging(self.mount.dir(), operation.staging).map_err(&failed)?;
+        let staging = staging.ok_or_else(changed)?;
+        let (new, old) = (Operation::new_name(number), Operation::old_name(number));
+        let gone = match &operation.what {
+            What::Place { .. } => match self.hands.place((&staging, &new), (&folder, name)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Gone::Changed,
+                placed => placed.map(|()| Gone::Moved).map_err(failed)?,
+            },
+            What::Replace { was, .. } => {
+                self.hands.exchange((&staging, &new), (&folder, name), &(*was).into()).map_err(failed)?
+            }
+            What::Remove(was) => {
+                self.hands.move_aside((&folder, name), &(*was).into(), (&staging, &old)).map_err(failed)?
+            }
+            What::RemoveFolder { inode } => {
+                let stamp = look(&folder, name).map_err(&failed)?;
+                let stamp = stamp.filter(|stamp| stamp.form == Form::Folder && stamp.inode == *inode);
+                let stamp = stamp.ok_or_else(changed)?;
+                let gone = self.hands.move_aside((&folder, name), &stamp, (&staging, &old)).map_err(&failed)?;
+                let moved = open_folder(&staging, &old).map_err(&failed)?;
+                let left = moved.map(|moved| hutch_folder::list(&moved)).transpose().map_err(&failed)?;
+                // What the run was not shown is still in it: a pipe, a link that leaves, what somebody put there meanwhile.
+                match left.is_some_and(|left| left.names.is_empty() && left.not_text.is_empty()) {
+                    true => gone,
+                    false => {
+                        let reason = "holds what the run was not shown, so it can't be removed";
+                        let source = io::Error::new(io::ErrorKind::DirectoryNotEmpty, reason);
+                        return Err(CarryError::Io { path: path.to_owned(), source });
+                    }
+                }
+            }
+            What::Time { is_ns, .. } => {
+                self.hands.set_modified(&folder, name, *is_ns).map_err(failed)?;
+                Gone::Moved
+            }
+        };
+        if gone == Gone::Moved { Ok(()) } else { Err(changed()) }
+    }
+
+    /// Puts everything back as it was, because of `failed`.
+    pub(crate) fn give_up(self, failed: CarryError) -> CarryError {
+        match self.journal.take_back(self.mount.dir(), &Hands::default()) {
+            Ok(()) => {
+                self.journal.clear(self.mount.dir());
+                failed
+            }
+            Err(error) => CarryError::Left {
+                failed: failed.to_string(),
+                left: error.to_string(),
+                staging: self.mount.path().join(&self.journal.staging).display().to_string(),
+            },
+        }
+    }
+
+    /// Removes what was there before: there is no way back from here.
+    pub(crate) fn finish(self) {
+        self.journal.clear(self.mount.dir());
+    }
+}
+
+/// The name of the staging folder for a run: another one for each.
+pub(crate) fn staging_name(of: &Digest) -> String {
+    let text = of.to_string();
+    format!("{STAGING}{}", text.get(..16).unwrap_or(&text))
+}

@@ -1,0 +1,275 @@
+//! What is to be done in a granted folder, written down before any of it is done: so that whoever comes after a run that did not live
+//! can put everything back as it was.
+//!
+//! Whether an operation was done shows in the folder itself: a thing is known by its number in the file system, wherever it was
+//! moved. So taking back can be cut off too, and begun again.
+
+use super::STAGING;
+use super::objects::open_below;
+use cap_std::fs::Dir;
+use hutch_folder::{Form, Hands, Stamp, look, open_file, open_folder};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+
+const NAME: &str = "journal";
+
+/// The most bytes of a journal that are read: more than any that is written.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// One change, and what it takes to take it back.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Operation {
+    /// Where, below the granted folder.
+    pub(super) path: String,
+    /// Which of the staging folders.
+    pub(super) staging: usize,
+    pub(super) what: What,
+}
+
+impl Operation {
+    /// The name of what comes, in the staging folder. After an exchange what was there has it.
+    pub(super) fn new_name(number: usize) -> String {
+        format!("new-{number}")
+    }
+
+    /// The name of what went, in the staging folder.
+    pub(super) fn old_name(number: usize) -> String {
+        format!("old-{number}")
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum What {
+    /// Something staged, with this number, to where nothing stands.
+    Place { inode: u64 },
+    /// Something staged, with this number, and a file or link change places.
+    Replace { inode: u64, was: Looked },
+    /// A file or link goes.
+    Remove(Looked),
+    /// An empty folder goes.
+    RemoveFolder { inode: u64 },
+    /// A file or folder gets another time.
+    Time { was_ns: u64, is_ns: u64 },
+}
+
+/// A [`Stamp`], written down.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Looked {
+    link: bool,
+    size: u64,
+    modified_ns: u64,
+    changed_ns: u64,
+    inode: u64,
+    device: u64,
+}
+
+impl From<Stamp> for Looked {
+    fn from(stamp: Stamp) -> Looked {
+        let Stamp { form, size, modified_ns, changed_ns, inode, device } = stamp;
+        Looked { link: form == Form::Link, size, modified_ns, changed_ns, inode, device }
+    }
+}
+
+impl From<Looked> for Stamp {
+    fn from(looked: Looked) -> Stamp {
+        let Looked { link, size, modified_ns, changed_ns, inode, device } = looked;
+        let form = if link { Form::Link } else { Form::File };
+        Stamp { form, size, modified_ns, changed_ns, inode, device }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Journal {
+    /// The name of each staging folder.
+    pub(super) staging: String,
+    /// The folders below the granted one that hold a staging folder: one for each file system; the first is the granted one.
+    places: Vec<String>,
+    pub(super) operations: Vec<Operation>,
+    /// The file systems of `places`.
+    #[serde(skip)]
+    devices: Vec<u64>,
+}
+
+impl Journal {
+    pub(super) fn new(staging: &str) -> Journal {
+        Journal { staging: staging.to_owned(), places: Vec::new(), operations: Vec::new(), devices: Vec::new() }
+    }
+
+    /// The staging folder on the file system of the folder that holds `path`: the number of one that is there, or of one that is
+    /// made.
+    pub(super) fn staging_for(&mut self, root: &Dir, path: &str, hands: &Hands) -> io::Result<usize> {
+        let device = |folder: &Dir| folder.dir_metadata().map(|metadata| Stamp::of(&metadata).device);
+        if self.places.is_empty() {
+            hands.create_private_folder(root, &self.staging)?;
+            self.places.push(String::new());
+            self.devices.push(device(root)?);
+        }
+        // The deepest folder on the way that is there: what is to be made below it will be on the same file system.
+        let (mut at, mut here, mut top) = (root.try_clone()?, device(root)?, String::new());
+        let mut walked = String::new();
+        let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+        for name in above.split('/').filter(|name| !name.is_empty()) {
+            let Some(folder) = open_folder(&at, name)? else { break };
+            walked = if walked.is_empty() { name.to_owned() } else { format!("{walked}/{name}") };
+            let below = device(&folder)?;
+            if below != here {
+                (here, top) = (below, walked.clone());
+            }
+            at = folder;
+        }
+        if let Some(known) = self.devices.iter().position(|device| *device == here) {
+            return Ok(known);
+        }
+        let folder = open_below(root, &top)?.ok_or(io::ErrorKind::NotFound)?;
+        hands.create_private_folder(&folder, &self.staging)?;
+        self.places.push(top);
+        self.devices.push(here);
+        Ok(self.places.len() - 1)
+    }
+
+    /// A staging folder; `None` if it is not there.
+    pub(super) fn open_staging(&self, root: &Dir, number: usize) -> io::Result<Option<Dir>> {
+        let Some(place) = self.places.get(number) else { return Ok(None) };
+        match open_below(root, place)? {
+            Some(folder) => open_folder(&folder, &self.staging),
+            None => Ok(None),
+        }
+    }
+
+    /// The folders in which something is changed.
+    #[cfg(unix)]
+    pub(super) fn folders(&self) -> BTreeSet<&str> {
+        self.operations.iter().map(|operation| operation.path.rsplit_once('/').map_or("", |(above, _)| above)).collect()
+    }
+
+    /// Writes it down, durably, in the first staging folder.
+    pub(super) fn write(&self, root: &Dir, hands: &Hands) -> io::Result<()> {
+        let Some(staging) = self.open_staging(root, 0)? else { return Ok(()) };
+        let file = hands.create_private_file(&staging, NAME)?;
+        hands.write(&file, &serde_json::to_vec(self)?)?;
+        hands.sync(&file)?;
+        #[cfg(unix)]
+        {
+            hands.sync_folder(&staging)?;
+            hands.sync_folder(root)?;
+        }
+        Ok(())
+    }
+
+    /// The journal in a staging folder; `None` if there is none that was written whole: then nothing was done.
+    fn read(root: &Dir, staging: &str) -> io::Result<Option<Journal>> {
+        let Some(folder) = open_folder(root, staging)? else { return Ok(None) };
+        let file = match open_file(&folder, NAME) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let mut bytes = Vec::new();
+        file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok(serde_json::from_slice(&bytes).ok().filter(|journal: &Journal| journal.staging == staging))
+    }
+
+    /// Puts everything back that was done, the last first.
+    ///
+    /// # Errors
+    /// Something else stands in a place by now, or the system refuses. What could be put back is.
+    pub(super) fn take_back(&self, root: &Dir, hands: &Hands) -> io::Result<()> {
+        let mut first = None;
+        for (number, operation) in self.operations.iter().enumerate().rev() {
+            if let Err(error) = self.take_one_back(root, hands, number, operation) {
+                first.get_or_insert_with(|| io::Error::new(error.kind(), format!("{}: {error}", operation.path)));
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    fn take_one_back(&self, root: &Dir, hands: &Hands, number: usize, operation: &Operation) -> io::Result<()> {
+        let (above, name) = operation.path.rsplit_once('/').unwrap_or(("", &operation.path));
+        let (new, old) = (Operation::new_name(number), Operation::old_name(number));
+        let Some(staging) = self.open_staging(root, operation.staging)? else { return Ok(()) };
+        // Where the folder is not there, nothing of this was done in it: what it is in was taken away before, and is put back later.
+        let Some(folder) = open_below(root, above)? else { return Ok(()) };
+        let here = look(&folder, name)?;
+        match &operation.what {
+            What::Place { inode } => match here {
+                // A folder in which somebody put something meanwhile stays.
+                Some(stamp) if stamp.inode == *inode && is_empty(&folder, name)? => {
+                    hands.place((&folder, name), (&staging, &new))
+                }
+                _ => Ok(()),
+            },
+            What::Replace { inode, .. } => match here {
+                Some(stamp) if stamp.inode == *inode => {
+                    let back = hands.exchange((&staging, &new), (&folder, name), &stamp)?;
+                    expect_moved(back)
+                }
+                // It was taken away after it was put there: what was replaced comes back.
+                None if !is_staged(&staging, &new, *inode)? && look(&staging, &new)?.is_some() => {
+                    hands.place((&staging, &new), (&folder, name))
+                }
+                _ if is_staged(&staging, &new, *inode)? => Ok(()),
+                _ => Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else stands there now")),
+            },
+            What::Remove(_) | What::RemoveFolder { .. } => match look(&staging, &old)? {
+                Some(_) => hands.place((&staging, &old), (&folder, name)),
+                None => Ok(()),
+            },
+            What::Time { was_ns, is_ns } => match here {
+                Some(stamp) if stamp.modified_ns == *is_ns => hands.set_modified(&folder, name, *was_ns),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Removes the staging folders. That this fails loses nothing but space.
+    pub(super) fn clear(&self, root: &Dir) {
+        // The first one holds the journal, so it goes last.
+        for place in self.places.iter().rev() {
+            if let Ok(Some(folder)) = open_below(root, place) {
+                let _ = folder.remove_dir_all(&self.staging);
+            }
+        }
+    }
+}
+
+fn is_staged(staging: &Dir, name: &str, inode: u64) -> io::Result<bool> {
+    Ok(look(staging, name)?.is_some_and(|stamp| stamp.inode == inode))
+}
+
+/// Whether it is no folder that holds something.
+fn is_empty(folder: &Dir, name: &str) -> io::Result<bool> {
+    let listing = open_folder(folder, name)?.map(|folder| hutch_folder::list(&folder)).transpose()?;
+    Ok(listing.is_none_or(|listing| listing.names.is_empty() && listing.not_text.is_empty()))
+}
+
+fn expect_moved(gone: hutch_folder::Gone) -> io::Result<()> {
+    match gone {
+        hutch_folder::Gone::Moved => Ok(()),
+        hutch_folder::Gone::Changed => {
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, "it was changed while it was taken back"))
+        }
+    }
+}
+
+/// Ends what a run had begun in the granted folder `root`: takes it back, or, if the run was recorded, removes what it kept aside.
+///
+/// # Errors
+/// Something could not be put back; the staging folder stays.
+pub(crate) fn recover(root: &Dir, staging: &str, recorded: bool) -> io::Result<()> {
+    if !staging.starts_with(STAGING) || staging.contains('/') {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{staging:?} is no staging folder")));
+    }
+    let journal = Journal::read(root, staging)?;
+    if let (Some(journal), false) = (&journal, recorded) {
+        journal.take_back(root, &Hands::default())?;
+    }
+    match journal {
+        Some(journal) => journal.clear(root),
+        // Without a journal nothing was moved yet.
+        None => {
+            let _ = root.remove_dir_all(staging);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Real folders that the operator grants. Each is opened once, and everything below goes through that handle without following a
+//! link, so nothing outside it is reached, whatever a guest or another process puts there meanwhile.
+//!
+//! A guest sees one as it sees a volume: as a tree of objects (`objects`). What the run wants changed is carried out after its good
+//! end (`carry`): new content is staged in a folder below the granted one, changes places with what it replaces, and what was there
+//! is kept aside until the record is durable. A journal in the staging folder says what was to be done (`journal`), so that a run
+//! whose process did not live is taken back whole.
+
+mod carry;
+mod journal;
+mod objects;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use carry::{Carried, Carry, CarryError, staging_name};
+pub(crate) use journal::recover;
+pub(crate) use objects::{MountObjects, Seen};
+
+use cap_std::fs::Dir;
+use hutch_model::invocation::Access;
+use hutch_model::ledger::MountRecord;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The names of staging folders begin so. A guest sees none of them and can make none.
+pub(crate) const STAGING: &str = ".hutch-";
+
+/// A granted folder.
+#[derive(Clone, Debug)]
+pub struct Mount {
+    dir: Arc<Dir>,
+    /// Where it is, as the operator said.
+    path: PathBuf,
+    /// Where it is, without links.
+    real_path: PathBuf,
+    /// What the guest may do.
+    access: Access,
+}
+
+impl Mount {
+    /// Opens a folder for a guest.
+    ///
+    /// # Errors
+    /// It is no folder, or can't be opened.
+    pub fn open(path: &Path, access: Access) -> io::Result<Mount> {
+        let dir = Arc::new(crate::package::open_folder(path)?);
+        #[expect(clippy::disallowed_methods, reason = "a granted folder is held against the home, which is a path too")]
+        let real_path = path.canonicalize()?;
+        Ok(Mount { dir, path: path.to_owned(), real_path, access })
+    }
+
+    /// Where it is, as the operator said.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the guest may do with it.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Whether `folder` lies in it, or it in `folder`. A folder that is not there lies nowhere.
+    pub(crate) fn overlaps(&self, folder: &Path) -> bool {
+        #[expect(clippy::disallowed_methods, reason = "a granted folder is held against the home, which is a path too")]
+        let folder = folder.canonicalize();
+        folder.is_ok_and(|folder| folder.starts_with(&self.real_path) || self.real_path.starts_with(&folder))
+    }
+
+    pub(crate) fn record(&self) -> MountRecord {
+        MountRecord { path: self.path.to_string_lossy().into_owned(), access: self.access }
+    }
+
+    /// Where it is, without links: what the ledger says, so that it is found again.
+    pub(crate) fn real_path(&self) -> String {
+        self.real_path.to_string_lossy().into_owned()
+    }
+
+    pub(crate) fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// The folder as a tree, and what reads it. `name` is the guest's: it tells the handles of two folders apart.
+    pub(crate) fn objects(&self, name: &str) -> Arc<MountObjects> {
+        Arc::new(MountObjects::new(self.dir.clone(), self.path.clone(), name))
+    }
+}

@@ -1,0 +1,430 @@
+//! What a run does to a granted folder is done whole, or not at all: whatever fails, wherever the process ends, whoever interferes.
+
+use super::carry::{Carried, Carry, CarryError};
+use super::journal::recover;
+use super::*;
+use crate::answer::VolumeChange;
+use hutch_folder::{Hands, Step};
+use hutch_model::digest::Digest;
+use hutch_model::snapshot::{
+    Changes, Entry, Layered, MemoryObjects, Name, Node, ObjectError, Objects, Tree, read_tree,
+};
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Paths with their contents; `->target` is a link, a path that ends with `/` an empty folder.
+type Files<'a> = &'a [(&'a str, &'a str)];
+
+const STAGED: &str = ".hutch-0123456789abcdef";
+
+struct Granted(tempfile::TempDir);
+
+impl Granted {
+    fn new(files: Files<'_>) -> Granted {
+        let home = tempfile::tempdir().unwrap();
+        let granted = Granted(home);
+        for (path, content) in files {
+            let full = granted.at(path);
+            std::fs::create_dir_all(full.parent().unwrap()).unwrap();
+            match (path.ends_with('/'), content.strip_prefix("->")) {
+                (true, _) => std::fs::create_dir_all(&full).unwrap(),
+                (_, Some(target)) => std::os::unix::fs::symlink(target, &full).unwrap(),
+                (_, None) => std::fs::write(&full, content).unwrap(),
+            }
+        }
+        granted
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn mount(&self) -> Mount {
+        Mount::open(self.0.path(), Access::ReadWrite).unwrap()
+    }
+
+    /// Everything in it: content, mode and time of files, targets of links, modes of folders; staging folders too.
+    fn all(&self) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        let mut pending = vec![self.0.path().to_owned()];
+        while let Some(folder) = pending.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+                let path = entry.path();
+                let name = path.strip_prefix(self.0.path()).unwrap().display().to_string();
+                let metadata = std::fs::symlink_metadata(&path).unwrap();
+                let mode = metadata.permissions().mode();
+                if metadata.is_dir() {
+                    found.insert(format!("{name}/"), format!("{mode:o}"));
+                    pending.push(path);
+                } else if metadata.is_symlink() {
+                    found.insert(name, format!("->{}", std::fs::read_link(&path).unwrap().display()));
+                } else if metadata.is_file() {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    found.insert(name, format!("{mode:o} {:?} {text}", metadata.modified().unwrap()));
+                } else {
+                    found.insert(name, "special".to_owned());
+                }
+            }
+        }
+        found
+    }
+
+    /// Contents alone.
+    fn files(&self) -> BTreeMap<String, String> {
+        let text = |(name, line): (String, String)| match line.split_once(") ").or(line.split_once(" } ")) {
+            Some((_, text)) => (name, text.to_owned()),
+            None if line.starts_with("->") => (name, line),
+            None => (name, line.rsplit(' ').next().unwrap_or_default().to_owned()),
+        };
+        self.all().into_iter().filter(|(name, _)| !name.ends_with('/')).map(text).collect()
+    }
+}
+
+/// What a guest was shown and what it left.
+struct Ran {
+    objects: Layered,
+    change: VolumeChange,
+    seen: Seen,
+}
+
+/// A guest that looked at everything and left `after`. Contents that are as they were are named as they were: by handles.
+fn ran(mount: &Mount, after: Files<'_>) -> Ran {
+    fn look(objects: &dyn Objects, tree: &Digest, path: &str, known: &mut BTreeMap<String, Entry>) {
+        for entry in read_tree(objects, tree).unwrap().into_entries() {
+            let below = if path.is_empty() { entry.name.to_string() } else { format!("{path}/{}", entry.name) };
+            if let Node::Folder { tree, .. } = &entry.node {
+                look(objects, tree, &below, known);
+            }
+            known.insert(below, entry);
+        }
+    }
+    fn folder(
+        new: &mut MemoryObjects,
+        known: &BTreeMap<String, Entry>,
+        text: &dyn Fn(&Node) -> Option<String>,
+        path: &str,
+        files: &[(&str, &str)],
+    ) -> Node {
+        let mut inside: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+        let mut entries = Vec::new();
+        for (name, content) in files {
+            let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+            match name.split_once('/') {
+                Some((name, rest)) => {
+                    let files = inside.entry(name).or_default();
+                    if !rest.is_empty() {
+                        files.push((rest, content));
+                    }
+                }
+                None => {
+                    let same = known.get(&below(name)).filter(|entry| text(&entry.node).as_deref() == Some(content));
+                    entries.push(same.cloned().unwrap_or_else(|| Entry {
+                        name: Name::new(name).unwrap(),
+                        modified_ns: 1_000_000_000,
+                        node: match content.strip_prefix("->") {
+                            Some(target) => Node::Link { target: target.into() },
+                            None => new.insert_file(content.as_bytes()),
+                        },
+                    }));
+                }
+            }
+        }
+        for (name, files) in inside {
+            let below = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+            let node = folder(new, known, text, &below, &files);
+            let modified_ns = known.get(&below).map_or(2_000_000_000, |entry| entry.modified_ns);
+            entries.push(Entry { name: Name::new(name).unwrap(), modified_ns, node });
+        }
+        new.insert_tree(&Tree::new(entries).unwrap())
+    }
+    let shown = mount.objects("mnt");
+    let before = shown.root();
+    let mut known = BTreeMap::new();
+    look(&*shown, &before, "", &mut known);
+    let text = |node: &Node| match node {
+        Node::Link { target } => Some(format!("->{target}")),
+        Node::File { size, content } => {
+            let mut bytes = Vec::new();
+            let read = hutch_model::snapshot::read_file::<ObjectError>(&*shown, content, *size, &mut |part| {
+                bytes.extend_from_slice(part);
+                Ok(())
+            });
+            read.ok().and_then(|()| String::from_utf8(bytes).ok())
+        }
+        Node::Folder { .. } => None,
+    };
+    let mut new = MemoryObjects::default();
+    let Node::Folder { tree: after, .. } = folder(&mut new, &known, &text, "", after) else { unreachable!() };
+    let change = VolumeChange { before, after, changes: Changes::default() };
+    let seen = shown.seen();
+    Ran { objects: Layered(vec![Arc::new(new), shown]), change, seen }
+}
+
+fn carry<'a>(mount: &'a Mount, ran: &Ran, hands: Hands) -> Result<Carried<'a>, CarryError> {
+    Carry::stage(mount, &ran.objects, (&ran.change, &ran.seen), STAGED, hands)?.apply()
+}
+
+fn expected(files: Files<'_>) -> BTreeMap<String, String> {
+    let files = files.iter().filter(|(path, _)| !path.ends_with('/'));
+    files.map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect()
+}
+
+const JOURNEYS: &[(Files<'_>, Files<'_>)] = &[
+    (&[], &[("a", "1"), ("d/b", "2")]),
+    (&[("a", "1"), ("d/b", "2"), ("l", "->a")], &[]),
+    (&[("a", "1"), ("b", "1")], &[("a", "2"), ("b", "1"), ("c", "3")]),
+    // The move that lost a thesis.
+    (&[("thesis.txt", "years"), ("sub/x", "1")], &[("sub/thesis.txt", "years"), ("sub/x", "1")]),
+    (&[("a", "file")], &[("a/b/c", "deep"), ("a/d/", "")]),
+    (&[("a/b/c", "deep"), ("a/d/", "")], &[("a", "file")]),
+    (&[("a", "->b"), ("b", "1")], &[("a", "1"), ("b", "->a")]),
+    (&[("a/x", "1"), ("b", "->a")], &[("a", "->b/x"), ("b/x", "2")]),
+    (&[("d/1", "1"), ("d/2", "2"), ("e/f/1", "1")], &[("d/2", "2"), ("d/3", "3"), ("e/1", "1")]),
+];
+
+#[test]
+fn what_a_run_wants_is_there_afterwards_and_nothing_else() {
+    for (before, after) in JOURNEYS {
+        let granted = Granted::new(before);
+        let mount = granted.mount();
+        let ran = ran(&mount, after);
+        carry(&mount, &ran, Hands::default()).unwrap().finish();
+        assert_eq!(granted.files(), expected(after), "{before:?} -> {after:?}");
+        assert!(granted.all().keys().all(|name| !name.contains(STAGING)), "{:?}", granted.all());
+    }
+}
+
+/// One failing step, or an end after any step: the folder is as it was, to the byte, mode and time.
+#[test]
+fn a_failure_at_any_step_leaves_the_folder_as_it_was() {
+    for (before, after) in JOURNEYS {
+        for ends in [false, true] {
+            let mut failed = 0;
+            for fatal in 1.. {
+                let granted = Granted::new(before);
+                let mount = granted.mount();
+                let ran = ran(&mount, after);
+                let was = granted.all();
+                let count = Arc::new(AtomicU64::new(0));
+                let hands = Hands::checked({
+                    let count = count.clone();
+                    move |_| {
+                        let step = count.fetch_add(1, Ordering::Relaxed) + 1;
+                        match step == fatal || (ends && step > fatal) {
+                            true => Err(io::Error::other("made to fail")),
+                            false => Ok(()),
+                        }
+                    }
+                });
+                match ends {
+                    false => match carry(&mount, &ran, hands) {
+                        Ok(carried) => {
+                            carried.finish();
+                            break;
+                        }
+                        Err(error) => assert!(matches!(error, CarryError::Io { .. }), "{error}"),
+                    },
+                    true => {
+                        // The process ends here: nothing is taken back by itself, and what was staged is still there.
+                        if end_in_the_middle(&mount, &ran, hands) {
+                            break;
+                        }
+                        recover(mount.dir(), STAGED, false).unwrap();
+                    }
+                }
+                failed += 1;
+                assert_eq!(granted.all(), was, "{before:?} -> {after:?}, step {fatal}, ends: {ends}");
+            }
+            assert!(failed > 3, "{before:?} -> {after:?} took {failed} steps");
+        }
+    }
+}
+
+/// Carries out until the hands fail, and leaves everything as it stands then. Whether nothing failed.
+fn end_in_the_middle(mount: &Mount, ran: &Ran, hands: Hands) -> bool {
+    let staged = Carry::stage_and_stop(mount, &ran.objects, (&ran.change, &ran.seen), STAGED, hands);
+    staged.is_ok_and(|carry| carry.apply_and_stop())
+}
+
+#[test]
+fn a_record_that_is_refused_takes_all_of_it_back() {
+    for (before, after) in JOURNEYS {
+        let granted = Granted::new(before);
+        let mount = granted.mount();
+        let ran = ran(&mount, after);
+        let was = granted.all();
+        let carried = carry(&mount, &ran, Hands::default()).unwrap();
+        let error = carried.give_up(CarryError::Changed("the record was refused".to_owned()));
+        assert!(matches!(error, CarryError::Changed(_)), "{error}");
+        assert_eq!(granted.all(), was, "{before:?} -> {after:?}");
+    }
+}
+
+/// A run that was recorded and did not live to clean up: what it did stays, and what it kept aside goes.
+#[test]
+fn a_recorded_run_is_finished_and_not_taken_back() {
+    for (before, after) in JOURNEYS {
+        let granted = Granted::new(before);
+        let mount = granted.mount();
+        let ran = ran(&mount, after);
+        std::mem::forget(carry(&mount, &ran, Hands::default()).unwrap());
+        assert!(granted.all().keys().any(|name| name.starts_with(STAGED)));
+        recover(mount.dir(), STAGED, true).unwrap();
+        assert_eq!(granted.files(), expected(after), "{before:?} -> {after:?}");
+        recover(mount.dir(), STAGED, true).unwrap();
+    }
+}
+
+/// Whatever another program changes after the guest was shown it is a conflict, and stays.
+#[test]
+fn a_change_meanwhile_is_a_conflict_and_no_mixture() {
+    type Meanwhile = fn(&Granted);
+    let cases: [(Files<'_>, Files<'_>, Meanwhile); 7] = [
+        (&[("a", "1")], &[("a", "2")], |granted| std::fs::write(granted.at("a"), "mine").unwrap()),
+        (&[("a", "1")], &[], |granted| std::fs::write(granted.at("a"), "mine").unwrap()),
+        (&[("a", "1")], &[("a", "1"), ("b", "2")], |granted| std::fs::write(granted.at("b"), "mine").unwrap()),
+        (&[("a", "1")], &[("a", "2")], |granted| std::fs::remove_file(granted.at("a")).unwrap()),
+        (&[("d/a", "1")], &[], |granted| std::fs::write(granted.at("d/b"), "mine").unwrap()),
+        (&[("d/a", "1")], &[("d/a", "2")], |granted| {
+            std::fs::rename(granted.at("d"), granted.at("e")).unwrap();
+        }),
+        (&[("d/a", "1"), ("x", "1")], &[("d/a", "2"), ("x", "2")], |granted| {
+            std::fs::rename(granted.at("d"), granted.at("e")).unwrap();
+            std::os::unix::fs::symlink("e", granted.at("d")).unwrap();
+        }),
+    ];
+    for (before, after, meanwhile) in cases {
+        let granted = Granted::new(before);
+        let mount = granted.mount();
+        let ran = ran(&mount, after);
+        meanwhile(&granted);
+        let was = granted.all();
+        let error = carry(&mount, &ran, Hands::default()).err().expect("a change meanwhile was not noticed");
+        let refused =
+            matches!(&error, CarryError::Io { source, .. } if source.kind() == io::ErrorKind::DirectoryNotEmpty);
+        assert!(matches!(error, CarryError::Changed(_)) || refused, "{error}");
+        assert_eq!(granted.all(), was, "{before:?} -> {after:?}");
+    }
+}
+
+/// The same, in the last moment: while it is being carried out.
+#[test]
+fn what_a_person_saves_in_the_last_moment_stays() {
+    for after in [&[("a", "2"), ("b", "2")][..], &[("b", "2")]] {
+        let granted = Granted::new(&[("a", "1"), ("b", "1")]);
+        let mount = granted.mount();
+        let ran = ran(&mount, after);
+        let (saved, to) = (Arc::new(AtomicU64::new(0)), granted.at("a"));
+        let hands = Hands::checked(move |step| {
+            if step == Step::Move && saved.fetch_add(1, Ordering::Relaxed) == 0 {
+                std::fs::write(&to, "mine")?;
+            }
+            Ok(())
+        });
+        let error = carry(&mount, &ran, hands).err().unwrap();
+        assert!(matches!(error, CarryError::Changed(_)), "{error}");
+        assert_eq!(granted.files(), expected(&[("a", "mine"), ("b", "1")]), "{after:?}");
+    }
+}
+
+/// A chunk of a large file that the guest did not write is read when the change is carried out: only if the file is still the same.
+#[test]
+fn unchanged_parts_are_those_that_the_guest_saw() {
+    let text: String = (0..40_000).map(|line| format!("{line}\n")).collect();
+    let granted = Granted::new(&[("big", &text)]);
+    let mount = granted.mount();
+    let shown = mount.objects("mnt");
+    let before = shown.root();
+    let entry = read_tree(&*shown, &before).unwrap().get("big").unwrap().clone();
+    let Node::File { size, content } = entry.node else { unreachable!() };
+    let mut parts = hutch_model::snapshot::read_list(&*shown, &content).unwrap();
+    let mut new = MemoryObjects::default();
+    let first = new.insert(hutch_model::digest::Kind::Chunk, vec![b'x'; 65_536]);
+    parts[0] = first;
+    let list = new.insert(hutch_model::digest::Kind::List, hutch_model::snapshot::encode_list(&parts));
+    let changed = Entry { node: Node::File { size, content: list }, ..entry };
+    let Node::Folder { tree: after, .. } = new.insert_tree(&Tree::new(vec![changed]).unwrap()) else { unreachable!() };
+    let ran = Ran {
+        objects: Layered(vec![Arc::new(new), shown.clone()]),
+        change: VolumeChange { before, after, changes: Changes::default() },
+        seen: shown.seen(),
+    };
+    let mut other = text.clone();
+    other.replace_range(100_000..100_001, "?");
+    for meanwhile in [other.as_str(), "short"] {
+        std::fs::write(granted.at("big"), meanwhile).unwrap();
+        let error = carry(&mount, &ran, Hands::default()).err().unwrap();
+        assert!(matches!(&error, CarryError::Object(_) | CarryError::Changed(_)), "{error}");
+        assert_eq!(std::fs::read_to_string(granted.at("big")).unwrap(), meanwhile);
+        assert_eq!(granted.all().len(), 1);
+    }
+}
+
+#[test]
+fn links_that_leave_and_names_of_the_host_are_withheld() {
+    let granted = Granted::new(&[("a", "1")]);
+    let mount = granted.mount();
+    let outside =
+        [("a", "1"), ("d/out", "->../../x"), ("evil", "->../../etc/passwd"), ("root", "->/etc"), ("d/in", "->../a")];
+    let ran = ran(&mount, &[&outside[..], &[(".hutch-x/y", "2"), (".hutch-z", "3")]].concat());
+    let staged = Carry::stage(&mount, &ran.objects, (&ran.change, &ran.seen), STAGED, Hands::default()).unwrap();
+    let mut withheld = staged.withheld().to_vec();
+    withheld.sort();
+    assert_eq!(withheld, [".hutch-x", ".hutch-x/y", ".hutch-z", "d/out", "evil", "root"]);
+    staged.apply().unwrap().finish();
+    assert_eq!(granted.files(), expected(&[("a", "1"), ("d/in", "->../a")]));
+}
+
+#[test]
+fn a_rewritten_file_keeps_its_nine_bits_and_no_more() {
+    let granted = Granted::new(&[("setuid", "1"), ("private", "1")]);
+    let set = |name: &str, mode| {
+        std::fs::set_permissions(granted.at(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set("setuid", 0o6755);
+    set("private", 0o600);
+    let mount = granted.mount();
+    let ran = ran(&mount, &[("setuid", "2"), ("private", "2"), ("new", "3")]);
+    // On the way in nobody else can read it, not even a name.
+    let staging = granted.at(STAGED);
+    let hands = Hands::checked(move |step| {
+        if step == Step::Write {
+            let mode = std::fs::metadata(&staging)?.permissions().mode() & 0o7777;
+            assert_eq!(mode, 0o700);
+        }
+        Ok(())
+    });
+    carry(&mount, &ran, hands).unwrap().finish();
+    let mode = |name: &str| std::fs::metadata(granted.at(name)).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode("setuid"), mode("private")), (0o755, 0o600));
+}
+
+/// A folder that holds what the guest was not shown can't be removed, and then nothing of the run is done.
+#[test]
+fn what_the_guest_was_not_shown_is_not_removed() {
+    let granted = Granted::new(&[("d/a", "1"), ("x", "1")]);
+    let made = std::process::Command::new("mkfifo").arg(granted.at("d/pipe")).status().unwrap();
+    assert!(made.success());
+    let mount = granted.mount();
+    let ran = ran(&mount, &[("x", "2")]);
+    let was = granted.all();
+    let error = carry(&mount, &ran, Hands::default()).err().unwrap();
+    assert!(error.to_string().contains("holds what the run was not shown"), "{error}");
+    assert_eq!(granted.all(), was);
+}
+
+/// What a killed run left behind under its own name stands in nobody's way.
+#[test]
+fn another_runs_leftovers_are_not_touched_and_do_not_hinder() {
+    let granted = Granted::new(&[("a", "1"), (".hutch-fedcba9876543210/new-0", "left")]);
+    let mount = granted.mount();
+    let ran = ran(&mount, &[("a", "2")]);
+    assert!(!ran.seen.keys().any(|path| path.starts_with(STAGING)), "a guest is shown staging folders");
+    carry(&mount, &ran, Hands::default()).unwrap().finish();
+    assert_eq!(granted.files()["a"], "2");
+    assert_eq!(granted.files()[".hutch-fedcba9876543210/new-0"], "left");
+    for name in ["../x", "x", ".hutch-a/b"] {
+        assert!(recover(mount.dir(), name, false).is_err(), "{name}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Where an instance lies on disk, and the only door from a path to the files there:
+//!
+//! ```text
+//! <home>/instances/<slug>/<instance>/hutch.db      the store, with SQLite's own -wal and -shm beside it
+//! <home>/instances/<slug>/<instance>/hutch.mark    says that there is a store, and how far it has come at least
+//! <home>/instances/<slug>/<instance>/hutch.plain   what is known of the plain directories; it can be made anew
+//! <home>/instances/<slug>/<instance>/hutch.lock    held while a plain directory is brought up to date
+//! <home>/instances/<slug>/<instance>/hutch.grant   held while granted folders are changed
+//! <home>/instances/<slug>/<instance>/hutch.tmp/    files on their way into a plain directory, or out of it
+//! <home>/instances/<slug>/<instance>/<volume>/     the plain directory of a volume
+//! ```
+
+use crate::error::StoreError;
+use crate::names::InstanceName;
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+use hutch_model::names::Slug;
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// At what distance a lock that another process holds is tried again.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// The folder of one instance.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InstanceDir(PathBuf);
+
+/// Held while something is done that only one process at a time may do. The system lets go of it when the process ends, however
+/// it ends.
+#[derive(Debug)]
+pub struct InstanceLock(std::fs::File);
+
+impl InstanceLock {
+    /// Notes the intent that is carried out under this lock, for whoever comes if the process does not live. That it can't be noted
+    /// costs only space that is not reclaimed.
+    pub fn note(&self, sequence: u64) {
+        let _ = self.0.set_len(0).and_then(|()| (&self.0).rewind()).and_then(|()| write!(&self.0, "{sequence}"));
+    }
+
+    /// The intent that was noted and not cleared.
+    pub fn noted(&self) -> Option<u64> {
+        let mut text = String::new();
+        (&self.0).rewind().ok()?;
+        (&self.0).take(32).read_to_string(&mut text).ok()?;
+        text.parse().ok()
+    }
+
+    /// Clears the note: all was done.
+    pub fn clear(&self) {
+        let _ = self.0.set_len(0);
+    }
+}
+
+impl InstanceDir {
+    /// The folder of `instance` of the package `slug` under `home`. Touches nothing.
+    pub fn new(home: &Path, slug: &Slug, instance: &InstanceName) -> InstanceDir {
+        InstanceDir(home.join("instances").join(slug.as_str()).join(instance.as_str()))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The database file.
+    pub fn database(&self) -> PathBuf {
+        self.0.join("hutch.db")
+    }
+
+    /// Whether there is an instance, or was one.
+    pub fn exists(&self) -> bool {
+        #[expect(clippy::disallowed_methods, reason = "asks for one name below the home, before there is a handle")]
+        let there = |name: &str| self.0.join(name).metadata().is_ok_and(|metadata| metadata.is_file());
+        there("hutch.mark") || (there("hutch.db") && self.database_bytes() > 0)
+    }
+
+    /// The database's size; 0 if there is none.
+    pub(crate) fn database_bytes(&self) -> u64 {
+        #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, so they are looked at by path")]
+        self.database().metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    /// Creates the folder, for its owner only, where it is missing. As long as there is no database, whoever comes makes the way to
+    /// it durable: one who made the folders may have been killed before that.
+    pub(crate) fn create(&self) -> Result<(), StoreError> {
+        #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
+        if self.0.is_dir() && self.database_bytes() > 0 {
+            return Ok(());
+        }
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
+        builder.create(&self.0).map_err(|error| StoreError::io(&self.0, "create the folder", error))?;
+        // A commit is durable only if the way to it is. The home folder's own way is its maker's.
+        #[cfg(unix)]
+        for folder in self.0.ancestors().take(4) {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the home is a path, and this makes the way below it durable"
+            )]
+            let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+            synced.map_err(|error| StoreError::io(folder, "sync the folder", error))?;
+        }
+        Ok(())
+    }
+
+    /// Opens the folder.
+    pub(crate) fn open(&self) -> Result<Dir, StoreError> {
+        #[expect(clippy::disallowed_methods, reason = "the one place where an instance's path becomes authority")]
+        let opened = Dir::open_ambient_dir(&self.0, ambient_authority());
+        opened.map_err(|error| StoreError::io(&self.0, "open the folder", error))
+    }
+
+    /// The lock on changing granted folders, after waiting at most `wait` for it.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`], or the system's refusal.
+    pub fn lock_grants(&self, wait: Duration) -> Result<InstanceLock, StoreError> {
+        lock(&self.open()?, &self.0, "hutch.grant", wait)
+    }
+
+    /// Whether a run noted an intent and did not clear the note: it is at it, or did not live.
+    pub fn has_noted_grants(&self) -> bool {
+        #[expect(clippy::disallowed_methods, reason = "asks for one name in the instance's folder, whose path this is")]
+        self.0.join("hutch.grant").metadata().is_ok_and(|metadata| metadata.len() > 0)
+    }
+
+    /// The same, if nobody else holds it.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub fn try_lock_grants(&self) -> Result<Option<InstanceLock>, StoreError> {
+        try_lock(&self.open()?, &self.0, "hutch.grant")
+    }
+}
+
+/// A lock, if nobody else holds it.
+pub(crate) fn try_lock(folder: &Dir, path: &Path, name: &str) -> Result<Option<InstanceLock>, StoreError> {
+    let failed = |error: io::Error| StoreError::io(path.join(name), "lock the folder", error);
+    let mut options = OpenOptions::new();
+    // Without waiting: a pipe in its place has nobody at its other end.
+    options.read(true).write(true).create(true).nonblock(true).follow(FollowSymlinks::No);
+    let file = folder.open_with(name, &options).map_err(failed)?.into_std();
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")));
+    }
+    match file.try_lock() {
+        Ok(()) => Ok(Some(InstanceLock(file))),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+/// A lock, after waiting at most `wait` for it.
+pub(crate) fn lock(folder: &Dir, path: &Path, name: &str, wait: Duration) -> Result<InstanceLock, StoreError> {
+    let mut waited = Duration::ZERO;
+    loop {
+        if let Some(lock) = try_lock(folder, path, name)? {
+            return Ok(lock);
+        }
+        if waited >= wait {
+            return Err(StoreError::Busy { at: crate::error::at(&path.join(name)) });
+        }
+        let pause = LOCK_PAUSE.min(wait - waited);
+        #[expect(clippy::disallowed_methods, reason = "the system has no lock that is waited for with a limit")]
+        std::thread::sleep(pause);
+        waited += pause;
+    }
+}

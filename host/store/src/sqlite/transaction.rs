@@ -1,0 +1,102 @@
+//! A record that is about to be appended to the database.
+
+use super::SqliteStore;
+use super::failure::database;
+use super::ledger;
+use crate::error::{StoreError, at};
+use crate::store::Transaction;
+use hutch_model::ledger::{Record, Sealed};
+use hutch_model::snapshot::Objects;
+use rusqlite::Connection;
+
+pub(super) struct Pending<'s> {
+    store: &'s SqliteStore,
+    /// In a transaction; none once that has ended.
+    connection: Option<Connection>,
+    sealed: Sealed,
+    durable: bool,
+}
+
+impl<'s> Pending<'s> {
+    pub(super) fn begin(
+        store: &'s SqliteStore,
+        record: &Record,
+        objects: &dyn Objects,
+        streams: &[&[u8]],
+    ) -> Result<Pending<'s>, StoreError> {
+        let mut pending = Pending::open(store, !record.is_reading())?;
+        pending.sealed = pending.append((record, objects, streams))?;
+        Ok(pending)
+    }
+
+    /// A transaction in which nothing was done yet.
+    pub(super) fn open(store: &'s SqliteStore, durable: bool) -> Result<Pending<'s>, StoreError> {
+        let connection = store.pool.take()?;
+        // A reading may be lost with the power: it costs no sync.
+        let synced = if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
+        let begun = connection.execute_batch(synced).and_then(|()| connection.execute_batch("BEGIN IMMEDIATE"));
+        let empty = Sealed { sequence: 0, hash: hutch_model::ledger::origin(), bytes: [].into() };
+        let pending = Pending { store, connection: Some(connection), sealed: empty, durable };
+        begun.map_err(|error| database(store.pool.path(), error))?;
+        Ok(pending)
+    }
+
+    pub(super) fn connection(&self) -> Result<&Connection, StoreError> {
+        self.connection.as_ref().ok_or_else(|| StoreError::Record("was ended".to_owned()))
+    }
+
+    /// Appends a record. All of it is in the log afterwards, only not yet committed: a disk that is full has said so.
+    pub(super) fn append(&mut self, parts: (&Record, &dyn Objects, &[&[u8]])) -> Result<Sealed, StoreError> {
+        let path = self.store.pool.path();
+        let connection = self.connection()?;
+        let sealed = ledger::append(connection, path, parts)?;
+        if self.durable {
+            connection.cache_flush().map_err(|error| database(path, error))?;
+        }
+        Ok(sealed)
+    }
+
+    /// Ends the transaction well. A commit that fails may have left its whole record in the log, where the next one to open the
+    /// database would find it: so something else is written over it, and only if that fails too nothing is sure.
+    pub(super) fn end(&mut self, sequence: u64) -> Result<(), StoreError> {
+        let Some(connection) = self.connection.take() else { return Ok(()) };
+        let path = self.store.pool.path();
+        let committed = connection.execute_batch("COMMIT");
+        let Err(error) = committed else {
+            if self.durable {
+                self.store.marker.set(sequence);
+            }
+            self.store.pool.shorten_log(&connection);
+            self.store.pool.give_back(connection);
+            return Ok(());
+        };
+        let _ = connection.execute_batch("ROLLBACK");
+        let cut = connection
+            .execute_batch("PRAGMA synchronous = NORMAL; INSERT OR REPLACE INTO meta VALUES ('cut', randomblob(8))");
+        match cut {
+            Ok(()) => Err(database(path, error)),
+            Err(_) => Err(StoreError::Uncertain { at: at(path), sequence, source: error.into() }),
+        }
+    }
+}
+
+impl Transaction for Pending<'_> {
+    fn entry(&self) -> &Sealed {
+        &self.sealed
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<Sealed, StoreError> {
+        self.end(self.sealed.sequence)?;
+        Ok(self.sealed.clone())
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && connection.execute_batch("ROLLBACK").is_ok()
+        {
+            self.store.pool.give_back(connection);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# What no test of one process can do: the program is killed at every system call that changes anything, and each of those calls fails
+# once with each error that a disk gives, in a run that keeps state, one that changes a granted folder, one that only reads, and an
+# undo. Afterwards the state is the one from before or the one from after, the record says which, and the next call finds nothing
+# half done. Then writers and an editor are at it at once. Needs Linux, strace and the built program; says what it counted.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+program="${CARGO_TARGET_DIR:-target}/release/hutch"
+[ -x "$program" ] || { echo "build the program first: cargo build --release" >&2; exit 2; }
+command -v strace >/dev/null || { echo "needs strace" >&2; exit 2; }
+program="$(realpath "$program")"
+probe=tests/packages/probe
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+changing=write,pwrite64,fsync,fdatasync,ftruncate,renameat2,renameat,rename,unlinkat,unlink,mkdirat,mkdir,linkat
+kills=0 failures=0
+
+fail() {
+    echo "faults.sh: $*" >&2
+    exit 1
+}
+
+hutch() {
+    env -i HOME="$home" PATH="$PATH" "$program" "$@"
+}
+
+# A home in which the probe has run, with a folder to grant; made once, and copied.
+fresh() {
+    home="$scratch/home"
+    rm -rf "$home"
+    if [ -d "$scratch/template-$what" ]; then
+        cp -a "$scratch/template-$what" "$home"
+        return
+    fi
+    mkdir -p "$home/granted/sub"
+    printf before >"$home/granted/a"
+    printf kept >"$home/granted/sub/b"
+    hutch run "$probe" write-text state/a before >/dev/null
+    [ "$what" != undo ] || hutch run "$probe" write-text state/a later >/dev/null
+    cp -a "$home" "$scratch/template-$what"
+}
+
+state() { hutch state cat --raw probe state/a; }
+granted() { (cd "$home/granted" && find . -type f | LC_ALL=C sort | xargs -r head -v -c 100; find . -name '.hutch-*'); }
+
+# After whatever happened: all is whole, and everything said can be relied on.
+whole() {
+    hutch ledger verify probe >/dev/null || fail "$1: the chain is broken"
+    hutch verify --all "$probe" >/dev/null 2>"$scratch/err" || grep -q ' 0 differ' "$scratch/err" || fail "$1: $(cat "$scratch/err")"
+    [ "$(state)" = "$(cat "$home/.local/share/hutch/instances/probe/default/state/a")" ] || fail "$1: the plain folder differs"
+    ! find "$home/granted" -name '.hutch-*' | grep -q . || fail "$1: something is left in the granted folder"
+    [ "$(hutch state status --query volumes.state.edited_outside probe)" = "[]" ] || fail "$1: an edit that nobody made"
+}
+
+case_of() {
+    case $1 in
+    write) line=(run "$probe" write-text state/a after) ;;
+    mount) line=(run --mount "$home/granted:mnt:rw" "$probe" write-text mnt/a after) ;;
+    move) line=(run --mount "$home/granted:mnt:rw" "$probe" rename mnt/a mnt/sub/a) ;;
+    read) line=(run "$probe" read-file state/a) ;;
+    undo) line=(undo probe) ;;
+    esac
+}
+
+# One call, in which one system call of a kind has something done to it; its status.
+inject() {
+    local status=0
+    env -i HOME="$home" PATH="$PATH" strace -f -qq -o /dev/null -e "trace=$1" -e "inject=$1:$2" \
+        "$program" "${line[@]}" >"$scratch/out" 2>"$scratch/said" || status=$?
+    echo "$status"
+}
+
+# Each kind of call with the most that one thread makes of it: a line for each, as `5 pwrite64`.
+count_calls() {
+    fresh
+    case_of "$what"
+    env -i HOME="$home" PATH="$PATH" strace -f -qq -o "$scratch/calls" -e "trace=$changing" "$program" "${line[@]}" >/dev/null
+    sed -E 's/^([0-9]+) +([a-z0-9_]+)\(.*/\1 \2/' "$scratch/calls" | grep -E '^[0-9]+ [a-z0-9_]+$' | sort | uniq -c |
+        awk '{ if ($1 > most[$3]) most[$3] = $1 } END { for (call in most) print most[call], call }' | LC_ALL=C sort -k2
+}
+
+# One of so many calls is tried, beginning with another one for each kind of fault.
+every=${HUTCH_FAULTS_EVERY:-1} turn=0
+for what in write mount move read undo; do
+    count_calls >"$scratch/kinds"
+    grep -q fsync "$scratch/kinds" || [ "$what" = read ] || fail "$what makes nothing durable: $(cat "$scratch/kinds")"
+    ! grep -q fsync "$scratch/kinds" || [ "$what" != read ] || fail "a reading makes something durable: $(cat "$scratch/kinds")"
+    for fault in signal=KILL error=EIO error=ENOSPC; do
+        while read -r calls call <&3; do
+            for ((when = 1; when <= calls; when++)); do
+                turn=$((turn + 1))
+                [ $((turn % every)) = 0 ] || [ "$call" != pwrite64 ] || continue
+                fresh
+                case_of "$what"
+                state_before=$(cat "$home/.local/share/hutch/instances/probe/default/state/a")
+                granted_before=$(granted)
+                entries_before=$(hutch ledger head --query sequence probe)
+                status=$(inject "$call" "$fault:when=$when")
+                name="$what, $fault at $call $when of $calls (status $status)"
+                now=$(state 2>"$scratch/err") || fail "$name: $(cat "$scratch/err")"
+                whole "$name"
+                granted_now=$(granted)
+                changed=false
+                [ "$now" = "$state_before" ] && [ "$granted_now" = "$granted_before" ] || changed=true
+                case $what in
+                write | undo) [ "$granted_now" = "$granted_before" ] || fail "$name: the granted folder changed" ;;
+                mount | move) [ "$now" = "$state_before" ] || fail "$name: the state changed" ;;
+                read) [ $changed = false ] || fail "$name: a reading changed something" ;;
+                esac
+                # A failure that says nothing else changed nothing; success changed everything.
+                if [ "$status" = 0 ] && [ "$what" != read ]; then
+                    [ $changed = true ] || fail "$name: it answered well, and nothing is kept"
+                elif [ "$status" != 137 ] && [ "$status" != 0 ] && [ $changed = true ]; then
+                    grep -q -e COMMIT_UNCERTAIN -e '"kept":true' "$scratch/said" ||
+                        fail "$name: it failed, and what it did is kept: $(cat "$scratch/said")"
+                fi
+                [ "$(hutch ledger head --query sequence probe)" -ge "$entries_before" ] || fail "$name: entries are lost"
+                [ "$fault" = signal=KILL ] && kills=$((kills + 1)) || failures=$((failures + 1))
+            done
+        done 3<"$scratch/kinds"
+    done
+done
+
+# Two writers that repeat what was overtaken, and an editor that saves a file of its own, all at once.
+what=write
+fresh
+writers=2 each=${HUTCH_WRITES:-25}
+for ((writer = 0; writer < writers; writer++)); do
+    for ((at = 0; at < each; at++)); do
+        hutch run --retry 100 "$probe" write-text "state/$writer-$at" "$at" >/dev/null || fail "a writer was refused"
+    done &
+done
+for ((at = 0; at < each * 4; at++)); do
+    printf '%s' "$at" >"$home/.local/share/hutch/instances/probe/default/state/by-hand"
+done
+wait
+printf last >"$home/.local/share/hutch/instances/probe/default/state/by-hand"
+hutch state absorb probe >/dev/null
+whole "writers and an editor"
+[ "$(hutch state cat --raw probe state/by-hand)" = last ] || fail "what the editor saved last is lost"
+for ((writer = 0; writer < writers; writer++)); do
+    for ((at = 0; at < each; at++)); do
+        [ "$(hutch state cat --raw probe "state/$writer-$at")" = "$at" ] || fail "a write is lost: $writer-$at"
+    done
+done
+echo "killed $kills times, failed $failures times, $((writers * each)) writes beside an editor: nothing lost, nothing half done, nothing said that is not so"
