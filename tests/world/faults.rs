@@ -90,7 +90,7 @@ fn volume() -> (Digest, Arc<dyn Objects>, Vec<Operation>) {
 }
 
 fn is_fault(seen: &Seen) -> bool {
-    matches!(seen, Seen::Stopped(Stop::Fault(_)))
+    matches!(seen, Seen::Stopped(Stop::State(_)))
 }
 
 #[test]
