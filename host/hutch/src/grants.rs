@@ -49,16 +49,22 @@ impl Session {
         if let Some(lock) = &lock {
             lock.note(intent.sequence);
         }
-        let record = Record { folders, closes: Some(intent.sequence), ..record.clone() };
+        let record = Record { folders: folders.clone(), closes: Some(intent.sequence), ..record.clone() };
         let settled = self.change_folders(&record, objects, (all, streams), granted);
         if let Err(failure) = &settled {
             // What could not be put back stays open: the next one to open the instance tries again.
             let closes = record.closes.filter(|_| !matches!(failure, Failure::Mount { left: true, .. }));
             self.note(Record { volumes: BTreeMap::new(), closes, ..record }, failure);
         }
+        // As long as something is left in a folder, the next one to open the instance removes it.
+        let left = |granted: &Granted<'_>| {
+            let staging = folders.get(granted.name).map(|folder| folder.staging.as_str()).unwrap_or_default();
+            !matches!(hutch_folder::look(granted.mount.dir(), staging), Ok(None))
+        };
         match (&settled, lock) {
-            (Err(Failure::Mount { left: true, .. } | Failure::Store(StoreError::Uncertain { .. })), _) | (_, None) => {}
-            (_, Some(lock)) => lock.clear(),
+            (Err(Failure::Store(StoreError::Uncertain { .. })), _) | (_, None) => {}
+            (_, Some(lock)) if !granted.iter().any(left) => lock.clear(),
+            _ => {}
         }
         settled
     }
@@ -160,13 +166,13 @@ impl Session {
         // Whoever holds the lock is at it, or lives.
         let Some(lock) = dir.try_lock_grants()? else { return Ok(()) };
         let open = self.head()?.open;
-        // One that was recorded, and did not live to remove what it had kept aside.
+        let mut all = true;
+        // One that was recorded, and did not live to remove what it had kept aside, or could not.
         if let Some(noted) = lock.noted().filter(|noted| !open.contains(noted))
             && let Some(sealed) = self.store.entry(noted)?
         {
-            let _ = end(&sealed, true)?;
+            all = end(&sealed, true)?;
         }
-        let mut all = true;
         for sequence in open {
             let Some(sealed) = self.store.entry(sequence)? else { continue };
             if !end(&sealed, false)? {

@@ -83,7 +83,7 @@ impl<'a> Carry<'a> {
         match carry.stage_all(objects, change, seen) {
             Ok(()) => Ok(carry),
             Err(error) => {
-                carry.journal.clear(carry.mount.dir());
+                let _ = carry.journal.clear(carry.mount.dir());
                 Err(error)
             }
         }
@@ -266,9 +266,9 @@ impl<'a> Carry<'a> {
         }
     }
 
-    /// Removes what was staged; nothing was changed.
+    /// Removes what was staged; nothing was changed. What can't be removed now, [`recover`](super::recover) removes.
     pub(crate) fn drop_staged(self) {
-        self.journal.clear(self.mount.dir());
+        let _ = self.journal.clear(self.mount.dir());
     }
 }
 
@@ -351,7 +351,7 @@ impl Carried<'_> {
     pub(crate) fn give_up(self, failed: CarryError) -> CarryError {
         match self.journal.take_back(self.mount.dir(), &Hands::default()) {
             Ok(()) => {
-                self.journal.clear(self.mount.dir());
+                let _ = self.journal.clear(self.mount.dir());
                 failed
             }
             Err(error) => CarryError::Left {
@@ -362,9 +362,9 @@ impl Carried<'_> {
         }
     }
 
-    /// Removes what was there before: there is no way back from here.
+    /// Removes what was there before: there is no way back from here. What can't be removed now, [`recover`](super::recover) removes.
     pub(crate) fn finish(self) {
-        self.journal.clear(self.mount.dir());
+        let _ = self.journal.clear(self.mount.dir());
     }
 }
 

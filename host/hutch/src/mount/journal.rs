@@ -222,14 +222,25 @@ impl Journal {
         }
     }
 
-    /// Removes the staging folders. That this fails loses nothing but space.
-    pub(super) fn clear(&self, root: &Dir) {
-        // The first one holds the journal, so it goes last.
+    /// Removes the staging folders. The first one holds the journal, so it goes last, and only if the others are gone: what is left
+    /// can be found again.
+    ///
+    /// # Errors
+    /// One could not be removed; nothing is lost by that but space.
+    pub(super) fn clear(&self, root: &Dir) -> io::Result<()> {
         for place in self.places.iter().rev() {
-            if let Ok(Some(folder)) = open_below(root, place) {
-                let _ = folder.remove_dir_all(&self.staging);
+            if let Some(folder) = open_below(root, place)? {
+                remove_staging(&folder, &self.staging)?;
             }
         }
+        Ok(())
+    }
+}
+
+fn remove_staging(folder: &Dir, staging: &str) -> io::Result<()> {
+    match folder.remove_dir_all(staging) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 
@@ -255,7 +266,7 @@ fn expect_moved(gone: hutch_folder::Gone) -> io::Result<()> {
 /// Ends what a run had begun in the granted folder `root`: takes it back, or, if the run was recorded, removes what it kept aside.
 ///
 /// # Errors
-/// Something could not be put back; the staging folder stays.
+/// Something could not be put back, or not be removed; the staging folder stays.
 pub(crate) fn recover(root: &Dir, staging: &str, recorded: bool) -> io::Result<()> {
     if !staging.starts_with(STAGING) || staging.contains('/') {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{staging:?} is no staging folder")));
@@ -266,10 +277,7 @@ pub(crate) fn recover(root: &Dir, staging: &str, recorded: bool) -> io::Result<(
     }
     match journal {
         Some(journal) => journal.clear(root),
-        // Without a journal nothing was moved yet.
-        None => {
-            let _ = root.remove_dir_all(staging);
-        }
+        // Without a journal nothing was moved yet, or all but this is removed.
+        None => remove_staging(root, staging),
     }
-    Ok(())
 }
