@@ -3,7 +3,7 @@
 use crate::answer::VolumeChange;
 use crate::expected;
 use crate::failure::Failure;
-use crate::mount::Seen;
+use crate::mount::MountObjects;
 use crate::prepare::Prepared;
 use hutch_model::invocation::Access;
 use hutch_model::outcome::{Measured, Outcome, Verdict};
@@ -24,7 +24,7 @@ pub(crate) struct Executed {
     /// What it wants changed in granted folders.
     pub(crate) mounted: BTreeMap<String, VolumeChange>,
     /// How everything in granted folders looked that it was shown, by folder.
-    pub(crate) seen: BTreeMap<String, Seen>,
+    pub(crate) seen: BTreeMap<String, Arc<MountObjects>>,
     /// Everything that can be read of volumes and granted folders, before and after.
     pub(crate) all: Layered,
     /// What the run touched.
@@ -60,7 +60,6 @@ pub(crate) fn execute(prepared: &Prepared, stored: Arc<dyn Objects>, state: &Sta
         let kind = if prepared.mounts.contains_key(name) { &mut mounted } else { &mut volumes };
         kind.insert(name.clone(), VolumeChange { before: *before, after: left, changes });
     }
-    let seen = granted.into_iter().map(|(name, objects)| (name, objects.seen())).collect();
     let touched = after.touched;
-    Ok(Executed { outcome, verdict, measured, volumes, mounted, seen, all, objects: after.objects, touched })
+    Ok(Executed { outcome, verdict, measured, volumes, mounted, seen: granted, all, objects: after.objects, touched })
 }

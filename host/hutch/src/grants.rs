@@ -19,7 +19,7 @@ pub(crate) struct Granted<'a> {
     pub(crate) name: &'a str,
     pub(crate) mount: &'a Mount,
     pub(crate) change: &'a crate::answer::VolumeChange,
-    pub(crate) seen: &'a crate::mount::Seen,
+    pub(crate) seen: &'a crate::mount::MountObjects,
 }
 
 /// What became of a record and its folders.

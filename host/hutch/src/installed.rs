@@ -200,7 +200,8 @@ impl Installed {
         }
     }
 
-    /// Copies a package, and pins it. An earlier version is replaced if `replace`; its state is left as it is.
+    /// Copies a package, and pins it. An earlier version is replaced if `replace`; its state is left as it is, and so are its files until
+    /// the version after this one: calls that began before may read them.
     ///
     /// # Errors
     /// It is there already, or the system refuses.
@@ -236,8 +237,8 @@ impl Installed {
         self.write(&dir, &written, text.as_bytes())?;
         dir.rename(&written, &dir, PIN_FILE).map_err(|source| self.io(PIN_FILE, source))?;
         if let Some(earlier) = earlier.filter(|earlier| earlier.digest != pin.digest) {
-            // Only space is lost if it stays.
-            let _ = dir.remove_dir_all(earlier.digest.to_string());
+            // Only space is lost if they stay.
+            let _ = remove_older(&dir, [pin.digest, earlier.digest]);
         }
         Ok(pin)
     }
@@ -326,6 +327,16 @@ impl Installed {
     fn io(&self, path: &str, source: io::Error) -> InstalledError {
         InstalledError::Io { path: self.folder.join(path).display().to_string(), source }
     }
+}
+
+/// Removes all versions but these: the one that is called from now on, and the one before it, which calls that began earlier read.
+fn remove_older(dir: &Dir, kept: [Digest; 2]) -> io::Result<()> {
+    for name in hutch_folder::list(dir)?.names {
+        if name.parse::<Digest>().is_ok_and(|version| !kept.contains(&version)) {
+            dir.remove_dir_all(&name)?;
+        }
+    }
+    Ok(())
 }
 
 /// A name that nothing has in a folder. Another process may take it first: then what is made under it fails, and is made again by

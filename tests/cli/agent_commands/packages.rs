@@ -148,3 +148,19 @@ fn an_update_to_the_same_package_takes_nothing_away_that_may_be_in_use() {
     let beside: Vec<_> = std::fs::read_dir(folder.parent().unwrap()).unwrap().collect();
     assert_eq!(beside.len(), 2, "the pin, the package, and nothing else: {beside:?}");
 }
+
+/// A call that began before an update reads the version that it began with to its end.
+#[test]
+fn an_update_leaves_the_version_before_it_and_no_older_one() {
+    let hutch = Hutch::new();
+    let mut folders = Vec::new();
+    for version in ["one", "two", "three"] {
+        let package = changed(&hutch, version, "slug: todo\n", &format!("slug: todo # {version}\n"));
+        let verb = if folders.is_empty() { "install" } else { "update" };
+        let pin = hutch.call(&[verb, &word(&package)]).result();
+        folders.push(hutch.home().join("packages/todo").join(pin["digest"].as_str().unwrap()));
+        let there: Vec<bool> = folders.iter().map(|folder| folder.join("app/app.wasm").is_file()).collect();
+        let kept = folders.len().saturating_sub(2);
+        assert_eq!(there, (0..folders.len()).map(|at| at >= kept).collect::<Vec<_>>(), "{version}");
+    }
+}

@@ -6,7 +6,7 @@
 //! is taken back. Nothing is removed before [`Carried::finish`].
 
 use super::journal::{Journal, Operation, What};
-use super::objects::{Seen, open_below};
+use super::objects::{MountObjects, open_below};
 use super::{Mount, STAGING};
 use crate::answer::VolumeChange;
 use cap_std::fs::Dir;
@@ -75,7 +75,7 @@ impl<'a> Carry<'a> {
     pub(crate) fn stage(
         mount: &'a Mount,
         objects: &dyn Objects,
-        (change, seen): (&VolumeChange, &Seen),
+        (change, seen): (&VolumeChange, &MountObjects),
         staging: &str,
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
@@ -94,7 +94,7 @@ impl<'a> Carry<'a> {
     pub(super) fn stage_and_stop(
         mount: &'a Mount,
         objects: &dyn Objects,
-        (change, seen): (&VolumeChange, &Seen),
+        (change, seen): (&VolumeChange, &MountObjects),
         staging: &str,
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
@@ -109,7 +109,12 @@ impl<'a> Carry<'a> {
         Carried { mount, journal, hands }.apply_all().is_ok()
     }
 
-    fn stage_all(&mut self, objects: &dyn Objects, change: &VolumeChange, seen: &Seen) -> Result<(), CarryError> {
+    fn stage_all(
+        &mut self,
+        objects: &dyn Objects,
+        change: &VolumeChange,
+        seen: &MountObjects,
+    ) -> Result<(), CarryError> {
         let wanted = self.wanted(objects, change)?;
         // Parents come before what they hold, so backwards they come after it.
         for wanted in wanted.iter().rev() {
@@ -184,8 +189,8 @@ impl<'a> Carry<'a> {
     }
 
     /// How something looked that the run was shown. What it was not shown, it can't change.
-    fn seen(&self, seen: &Seen, path: &str) -> Result<Stamp, CarryError> {
-        seen.get(path).copied().ok_or_else(|| CarryError::Changed(path.to_owned()))
+    fn seen(&self, seen: &MountObjects, path: &str) -> Result<Stamp, CarryError> {
+        seen.stamp(path).ok_or_else(|| CarryError::Changed(path.to_owned()))
     }
 
     /// Adds an operation, in the staging folder of the file system that its place is on.

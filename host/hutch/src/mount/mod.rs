@@ -14,7 +14,7 @@ mod tests;
 
 pub(crate) use carry::{Carried, Carry, CarryError, staging_name};
 pub(crate) use journal::recover;
-pub(crate) use objects::{MountObjects, Seen};
+pub(crate) use objects::MountObjects;
 
 use cap_std::fs::Dir;
 use hutch_model::invocation::Access;

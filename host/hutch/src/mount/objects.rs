@@ -9,110 +9,173 @@ use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::snapshot::{
     CHUNK_BYTES, Entry, LIST_PARTS, Lack, Name, Node, ObjectError, Objects, Totals, Tree, encode_list, list_levels,
 };
-use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a handle stands for.
-#[derive(Clone)]
-enum Part {
-    Folder(Arc<str>),
-    /// A part of a file: its list of this level and place, or at level 0 its chunk.
-    File {
-        path: Arc<str>,
-        stamp: Stamp,
-        level: u32,
-        number: u64,
-    },
+/// A handle is this much of a digest, which tells granted folders apart from each other and from content, and then what it stands for.
+const MARK_BYTES: usize = 19;
+
+/// What a handle stands for: a folder (level and place are 0), or a part of a file: its list of this level and place, or at level 0
+/// its chunk.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Part {
+    node: u32,
+    level: u8,
+    place: u64,
 }
 
-#[derive(Clone)]
-struct Known {
-    part: Part,
-    /// A folder's tree, once it was listed.
-    tree: Option<Arc<[u8]>>,
+/// Something that was listed.
+struct Shown {
+    /// The folder that it is in.
+    above: u32,
+    name: Box<str>,
+    /// How it looked; the granted folder itself has no look.
+    stamp: Option<Stamp>,
+    /// A link's target.
+    target: Option<Box<str>>,
+    /// What was listed in a folder, by name.
+    inside: Option<Range<u32>>,
 }
 
-/// How everything looked that a run was shown, by path.
-pub(crate) type Seen = HashMap<Arc<str>, Stamp>;
+impl Shown {
+    fn form(&self) -> Form {
+        self.stamp.map_or(Form::Folder, |stamp| stamp.form)
+    }
+}
+
+/// All that was listed, the granted folder first. Grows by one for each name that a guest is shown, whose price is the guest's.
+struct Nodes(Vec<Shown>);
+
+impl Nodes {
+    fn get(&self, node: u32) -> Option<&Shown> {
+        self.0.get(node as usize)
+    }
+
+    fn path(&self, mut node: u32) -> String {
+        let mut names = Vec::new();
+        while let Some(shown) = self.get(node).filter(|_| node != 0) {
+            names.push(&*shown.name);
+            node = shown.above;
+        }
+        names.reverse();
+        names.join("/")
+    }
+
+    /// What was listed at a path.
+    fn find(&self, path: &str) -> Option<&Shown> {
+        let mut at = self.get(0)?;
+        for name in path.split('/') {
+            let inside = at.inside.clone()?;
+            let listed = self.0.get(inside.start as usize..inside.end as usize)?;
+            at = listed.get(listed.binary_search_by(|shown| (*shown.name).cmp(name)).ok()?)?;
+        }
+        Some(at)
+    }
+}
 
 pub(crate) struct MountObjects {
     dir: Arc<Dir>,
     at: PathBuf,
-    name: String,
-    known: Mutex<HashMap<Digest, Known>>,
-    seen: Mutex<Seen>,
+    mark: [u8; MARK_BYTES],
+    nodes: Mutex<Nodes>,
 }
 
 impl MountObjects {
     pub(super) fn new(dir: Arc<Dir>, at: PathBuf, name: &str) -> MountObjects {
-        MountObjects { dir, at, name: name.to_owned(), known: Mutex::default(), seen: Mutex::default() }
+        let mut hasher = Hasher::new(Kind::Mount);
+        hasher.update_part(name.as_bytes());
+        let mut mark = [0; MARK_BYTES];
+        mark.copy_from_slice(hasher.finish().as_bytes().split_at(MARK_BYTES).0);
+        let top = Shown { above: 0, name: "".into(), stamp: None, target: None, inside: None };
+        MountObjects { dir, at, mark, nodes: Mutex::new(Nodes(vec![top])) }
     }
 
     /// The folder itself.
     pub(crate) fn root(&self) -> Digest {
-        self.handle(Part::Folder("".into()))
+        self.handle(Part { node: 0, level: 0, place: 0 })
     }
 
-    /// How everything looked that the run was shown.
-    pub(crate) fn seen(&self) -> Seen {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// How something looked that the run was shown.
+    pub(crate) fn stamp(&self, path: &str) -> Option<Stamp> {
+        self.nodes().find(path)?.stamp
     }
 
     fn handle(&self, part: Part) -> Digest {
-        let mut hasher = Hasher::new(Kind::Mount);
-        // Two granted folders are two sets of handles.
-        hasher.update_part(self.name.as_bytes());
-        match &part {
-            Part::Folder(path) => {
-                hasher.update_part(b"folder");
-                hasher.update_part(path.as_bytes());
-            }
-            Part::File { path, stamp, level, number } => {
-                hasher.update_part(b"file");
-                hasher.update_part(path.as_bytes());
-                for value in [stamp.size, u64::from(*level), *number] {
-                    hasher.update_part(&value.to_le_bytes());
-                }
-            }
+        let mut bytes = [0; 32];
+        let parts = self.mark.iter().copied();
+        let parts = parts.chain(part.node.to_le_bytes()).chain([part.level]).chain(part.place.to_le_bytes());
+        bytes.iter_mut().zip(parts).for_each(|(byte, part)| *byte = part);
+        Digest::from_bytes(bytes)
+    }
+
+    /// What a handle stands for; `None` if it is none of this folder.
+    fn part(&self, digest: &Digest) -> Option<Part> {
+        let rest = digest.as_bytes().strip_prefix(&self.mark)?;
+        let (node, rest) = rest.split_first_chunk()?;
+        let (level, rest) = rest.split_first()?;
+        let place = rest.first_chunk()?;
+        Some(Part { node: u32::from_le_bytes(*node), level: *level, place: u64::from_le_bytes(*place) })
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, Nodes> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lists a folder if it was not listed yet.
+    fn list(&self, node: u32, path: &str) -> io::Result<Tree> {
+        let listed = self.nodes().get(node).and_then(|shown| shown.inside.clone());
+        if let Some(inside) = listed {
+            return self.tree(inside);
         }
-        let handle = hasher.finish();
-        self.known().entry(handle).or_insert(Known { part, tree: None });
-        handle
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<Digest, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn list(&self, path: &str) -> io::Result<Tree> {
         let folder = open_below(&self.dir, path)?.ok_or(io::ErrorKind::NotFound)?;
         let depth = path.split('/').filter(|name| !name.is_empty()).count();
-        let mut entries = Vec::new();
+        let mut found = Vec::new();
         for text in list(&folder)?.names {
-            if text.starts_with(STAGING) {
+            if text.starts_with(STAGING) || Name::new(&text).is_err() {
                 continue;
             }
-            let (Ok(name), Some(stamp)) = (Name::new(&text), look(&folder, &text)?) else { continue };
-            let below: Arc<str> = if path.is_empty() { text.as_str().into() } else { format!("{path}/{text}").into() };
-            let node = match stamp.form {
-                Form::Folder => {
-                    let tree = self.handle(Part::Folder(below.clone()));
-                    Node::Folder { tree, totals: Totals::default() }
-                }
-                Form::File => {
-                    let level = list_levels(stamp.size);
-                    let part = Part::File { path: below.clone(), stamp, level, number: 0 };
-                    Node::File { size: stamp.size, content: self.handle(part) }
-                }
+            let Some(stamp) = look(&folder, &text)? else { continue };
+            let target = match stamp.form {
+                Form::Folder | Form::File => None,
                 Form::Link => match link_target(&folder, &text)? {
-                    Some(target) if stays_inside(depth, &target) => Node::Link { target: target.into() },
+                    Some(target) if stays_inside(depth, &target) => Some(target.into()),
                     _ => continue,
                 },
                 Form::Other => continue,
             };
-            self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(below, stamp);
+            found.push(Shown { above: node, name: text.into(), stamp: Some(stamp), target, inside: None });
+        }
+        let full = |_| io::Error::other("more is in it than can be numbered");
+        let mut nodes = self.nodes();
+        let first = u32::try_from(nodes.0.len()).map_err(full)?;
+        let end = u32::try_from(nodes.0.len() + found.len()).map_err(full)?;
+        nodes.0.extend(found);
+        if let Some(shown) = nodes.0.get_mut(node as usize) {
+            shown.inside = Some(first..end);
+        }
+        drop(nodes);
+        self.tree(first..end)
+    }
+
+    fn tree(&self, inside: Range<u32>) -> io::Result<Tree> {
+        let nodes = self.nodes();
+        let mut entries = Vec::new();
+        for node in inside {
+            let Some(Shown { name, stamp: Some(stamp), target, .. }) = nodes.get(node) else { continue };
+            let Ok(name) = Name::new(name) else { continue };
+            let node = match (stamp.form, target) {
+                (_, Some(target)) => Node::Link { target: target.clone() },
+                (Form::File, None) => {
+                    let level = list_levels(stamp.size) as u8;
+                    Node::File { size: stamp.size, content: self.handle(Part { node, level, place: 0 }) }
+                }
+                (_, None) => {
+                    let tree = self.handle(Part { node, level: 0, place: 0 });
+                    Node::Folder { tree, totals: Totals::default() }
+                }
+            };
             entries.push(Entry { name, modified_ns: stamp.modified_ns, node });
         }
         Tree::new(entries).ok_or_else(|| io::Error::other("a name is there twice"))
@@ -138,36 +201,34 @@ impl MountObjects {
 
 impl Objects for MountObjects {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
-        let known = self.known().get(digest).cloned().ok_or(ObjectError::missing(kind, *digest))?;
-        let unreadable = |path: &str, error: io::Error| {
-            ObjectError::unreadable(kind, *digest, format!("{}: {error}", self.at.join(path).display()))
+        let missing = || ObjectError::missing(kind, *digest);
+        let part = self.part(digest).ok_or_else(missing)?;
+        let (path, form, stamp) = {
+            let nodes = self.nodes();
+            let shown = nodes.get(part.node).ok_or_else(missing)?;
+            (nodes.path(part.node), shown.form(), shown.stamp)
         };
-        match known {
-            Known { tree: Some(tree), .. } => Ok(tree),
-            Known { part: Part::Folder(path), .. } => {
-                let listed = self.list(&path).map_err(|error| unreadable(&path, error))?;
-                let tree: Arc<[u8]> = listed.encode().into();
-                if let Some(known) = self.known().get_mut(digest) {
-                    known.tree = Some(tree.clone());
-                }
-                Ok(tree)
-            }
-            Known { part: Part::File { path, stamp, level: 0, number }, .. } => {
-                match self.chunk(&path, &stamp, number).map_err(|error| unreadable(&path, error))? {
+        let unreadable = |error: io::Error| {
+            ObjectError::unreadable(kind, *digest, format!("{}: {error}", self.at.join(&path).display()))
+        };
+        match (form, stamp, part) {
+            (Form::Folder, ..) => Ok(self.list(part.node, &path).map_err(unreadable)?.encode().into()),
+            (Form::File, Some(stamp), Part { level: 0, place, .. }) => {
+                match self.chunk(&path, &stamp, place).map_err(unreadable)? {
                     Some(bytes) => Ok(bytes.into()),
                     None => {
-                        let lack = Lack::Changed(self.at.join(&*path).display().to_string());
+                        let lack = Lack::Changed(self.at.join(&path).display().to_string());
                         Err(ObjectError { digest: *digest, kind, lack })
                     }
                 }
             }
-            Known { part: Part::File { path, stamp, level, number }, .. } => {
-                let below = stamp.size.div_ceil(CHUNK_BYTES).div_ceil(LIST_PARTS.pow(level - 1));
-                let first = number * LIST_PARTS;
-                let numbers = first..below.min(first + LIST_PARTS);
-                let part = |number| self.handle(Part::File { path: path.clone(), stamp, level: level - 1, number });
-                Ok(encode_list(&numbers.map(part).collect::<Vec<_>>()).into())
+            (Form::File, Some(stamp), Part { node, level, place }) => {
+                let below = stamp.size.div_ceil(CHUNK_BYTES).div_ceil(LIST_PARTS.pow(u32::from(level) - 1));
+                let first = place * LIST_PARTS;
+                let parts = (first..below.min(first + LIST_PARTS)).map(|place| Part { node, level: level - 1, place });
+                Ok(encode_list(&parts.map(|part| self.handle(part)).collect::<Vec<_>>()).into())
             }
+            _ => Err(missing()),
         }
     }
 }
