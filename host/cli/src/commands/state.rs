@@ -3,6 +3,7 @@
 use super::instance::InstanceArguments;
 use super::undo::{add_omitted, add_skipped, changed, changes_value, entry_value, omitted, one_skipped, say_moved};
 use crate::arguments::Global;
+use crate::bounds::FILE_BYTES;
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::human;
@@ -23,9 +24,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// The longest file that an answer holds.
-const CAT_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct StateArguments {
@@ -307,7 +305,7 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
     }
     let (mut content, mut too_long) = (Vec::new(), false);
     let read = session.read(&state, &path, &mut |bytes| {
-        too_long = content.len() + bytes.len() > CAT_BYTES_MAX;
+        too_long = FILE_BYTES.is_below((content.len() + bytes.len()) as u64);
         if too_long {
             return Err(std::io::ErrorKind::FileTooLarge.into());
         }
@@ -315,7 +313,7 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
         Ok(())
     });
     if too_long {
-        let message = format!("{text} is longer than the {CAT_BYTES_MAX} bytes that an answer holds");
+        let message = format!("{text} is longer than the {} bytes that an answer holds", FILE_BYTES.max);
         return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("write it out unchanged with --raw").into());
     }
     read?;
