@@ -37,7 +37,11 @@ fn guest_failed(answer: &Answer) -> Option<ErrorReport> {
 
 /// The same, if whoever asked would not learn it from the guest: it said nothing, or a person asked, who is told everything alike.
 pub(crate) fn unsaid(answer: &Answer, person: bool) -> Option<ErrorReport> {
-    guest_failed(answer).filter(|_| person || is_silent(answer))
+    let report = guest_failed(answer).filter(|_| person || is_silent(answer))?;
+    Some(report.suggest(match is_silent(answer) {
+        true => "it gives no reason: hutch meta says what it expects, and hutch state ls what it found",
+        false => "mend what the application says, then make the call again",
+    }))
 }
 
 fn is_silent(answer: &Answer) -> bool {

@@ -70,6 +70,7 @@ table! {
     "state log" "state-log";
     "state ls" "state-ls";
     "state cat" "state-cat";
+    "state check" "state-check";
     "state diff" "state-diff";
     "state export" "state-export";
     "state import" "state-import";

@@ -153,15 +153,14 @@ mod tests {
     fn lists_become_tables_in_the_order_of_their_fields() {
         let items =
             r#"[{"id":"b","title":"x\u001b[2J","empty":"","deep":{"a":1}},{"id":"a","tags":["p","q"],"title":""}]"#;
-        let table = "ID  TITLE    TAGS\nb   x\u{fffd}[2J    -\na   -        p, q";
-        let table = table.replace("x\u{fffd}[2J    -", "x\u{fffd}[2J  -");
+        let table = "ID  TITLE  TAGS\nb   x\u{fffd}[2J  -\na   -      p, q";
         for document in [
             items.to_owned(),
             format!(r#"{{"ok":true,"items":{items}}}"#),
             format!(r#"{{"count":2,"data":{items}}}"#),
             format!(r#"{{"ok":true,"result":{{"results":{items}}}}}"#),
         ] {
-            assert_eq!(shown(&document).as_deref(), Some(table.as_str()), "{document}");
+            assert_eq!(shown(&document).as_deref(), Some(table), "{document}");
         }
         assert_eq!(shown(r#"{"items":[]}"#).as_deref(), Some("nothing"));
         let long = format!(r#"[{{"a":"{}"}}]"#, "x".repeat(100));

@@ -143,11 +143,13 @@ fn parse_mount(text: &str) -> Result<(PathBuf, String, Access), String> {
     Ok((folder.into(), name.to_owned(), access))
 }
 
-fn mounts(asked: Vec<(PathBuf, String, Access)>) -> Result<BTreeMap<String, Mount>, Fault> {
+/// The granted folders. What can't be granted is refused before anything else is looked at.
+fn mounts(asked: Vec<(PathBuf, String, Access)>, host: &Host) -> Result<BTreeMap<String, Mount>, Fault> {
     let mut mounts = BTreeMap::new();
     for (folder, name, access) in asked {
         let path = std::path::absolute(&folder).map_err(|error| Fault::file(&folder, &error))?;
         let mount = Mount::open(&path, access).map_err(|error| Fault::file(&folder, &error))?;
+        host.check_mounts([&mount])?;
         if mounts.insert(name.clone(), mount).is_some() {
             return Err(Fault::usage(format!("two folders are to be mounted as {name}")));
         }
@@ -175,6 +177,7 @@ impl InvocationArguments {
     /// The call that these arguments ask for, with what is missing taken from the surroundings.
     pub(crate) fn call(self, global: &Global, host: &Host, package: &Package, retries: u32) -> Result<Call, Fault> {
         let limits = self.operator_limits();
+        let mounts = mounts(self.mounts, host)?;
         let granted = host.limits(package, limits.clone());
         let at = surroundings::now();
         Ok(Call {
@@ -185,7 +188,7 @@ impl InvocationArguments {
             clock_start: self.now.unwrap_or(at),
             seed: self.seed.map_or_else(surroundings::random_seed, Ok)?,
             environment: environment(self.environment, self.secrets)?,
-            mounts: mounts(self.mounts)?,
+            mounts,
             limits,
             contract: self.contract.into(),
             unchecked: self.unchecked,

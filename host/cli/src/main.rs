@@ -47,7 +47,7 @@ use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use words::Words;
 
-#[allow(clippy::disallowed_methods, reason = "the program's words are its own")]
+#[expect(clippy::disallowed_methods, reason = "the program's words are its own")]
 fn main() -> ExitCode {
     let words: Vec<String> = match std::env::args_os().map(std::ffi::OsString::into_string).collect() {
         Ok(words) => words,

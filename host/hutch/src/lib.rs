@@ -27,6 +27,7 @@ mod grants;
 mod history;
 mod host;
 pub mod installed;
+pub mod instances;
 mod mount;
 mod output_schema;
 pub mod package;

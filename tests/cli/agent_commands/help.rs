@@ -89,7 +89,7 @@ fn every_example_ends_as_it_says_and_answers_as_declared() {
     for command in commands {
         let validator = jsonschema::validator_for(&command["output_schema"]).unwrap();
         for example in command["examples"].as_array().unwrap() {
-            let hutch = Hutch::new();
+            let hutch = Hutch::keyed();
             for before in example["before"].as_array().into_iter().flatten() {
                 assert_eq!(hutch.call(&texts(before)).status, 0, "{before}");
             }

@@ -1,7 +1,5 @@
 //! `hutch certify`: a command line held to the 98 rules.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use super::open_package;
 use crate::arguments::Global;
 use crate::fault::Fault;
@@ -120,7 +118,7 @@ fn of_package(global: &Global, path: &Path) -> Result<Report, Fault> {
 
 /// This program as a child, in a home of its own that is gone afterwards.
 fn of_self() -> Result<Report, Fault> {
-    let program = std::env::current_exe().map_err(|error| Fault::host(format!("this program: {error}")))?;
+    let program = surroundings::program().map_err(|error| Fault::host(format!("this program: {error}")))?;
     let home = home()?;
     unpack(home.path()).map_err(|error| Fault::host(format!("{}: {error}", home.path().display())))?;
     // Between calls the home is made again as it is now. Without a key of its own from the start, each would compile.
@@ -144,6 +142,10 @@ fn of_self() -> Result<Report, Fault> {
     }))
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the caller's words are handed to a program that works in another folder"
+)]
 fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
     let home = home()?;
     let shown = program.display().to_string();
@@ -174,6 +176,7 @@ fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
 }
 
 /// Writes the package that commands are tried on.
+#[expect(clippy::disallowed_methods, reason = "the folder is temporary, and made for the program that is tested in it")]
 fn unpack(home: &Path) -> std::io::Result<()> {
     for (path, bytes) in SAMPLE_FILES {
         let path = home.join(path);

@@ -1,6 +1,7 @@
 //! `hutch state`: looking inside volumes, and carrying them in and out.
 
 use super::instance::InstanceArguments;
+use super::soundness;
 use super::undo::{add_omitted, add_skipped, changed, changes_value, entry_value, omitted, one_skipped, say_moved};
 use crate::arguments::Global;
 use crate::bounds::FILE_BYTES;
@@ -49,6 +50,8 @@ enum StateCommand {
     Restore(RestoreArguments),
     /// Say what was changed in the plain directories, outside of any run, and what each volume is
     Status(InstanceArguments),
+    /// Look through everything that is kept: each object, the ledger, and that it leads to the state
+    Check(InstanceArguments),
     /// Record what was changed in the plain directories as an entry
     Absorb(InstanceArguments),
 }
@@ -188,6 +191,7 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             }
             output.answer("state status", value, human::fields)?;
         }
+        StateCommand::Check(own) => soundness::check(global, own, output)?,
         StateCommand::Absorb(own) => {
             let session = own.open(global)?;
             let edits = session.edits()?;
@@ -228,7 +232,7 @@ fn folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
 }
 
 /// The folder to write into, made if it is missing; a preview makes none.
-#[allow(clippy::disallowed_methods, reason = "the operator names it")]
+#[expect(clippy::disallowed_methods, reason = "the operator names it")]
 fn target(path: &Path, preview: bool) -> Result<Option<cap_std::fs::Dir>, Fault> {
     match path.exists() {
         true => folder(path).map(Some),
