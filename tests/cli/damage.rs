@@ -1,6 +1,6 @@
 //! An instance that is not what was written is found by `state check` and by `doctor`, which name what is damaged and change nothing.
 
-use crate::support::{Machine, probe};
+use crate::support::Machine;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -25,7 +25,8 @@ fn written(instances: &[&str]) -> Machine {
     let machine = Machine::new();
     for instance in instances {
         machine.probe(&["--instance", instance], &["write-text", "state/file", "in the state"]).answer();
-        machine.probe(&["--instance", instance, "--stdin-text", "\"in a stream\""], &["stdin-echo"]).answer();
+        let echo = machine.probe(&["--instance", instance, "--stdin-text", "\"in a stream\""], &["stdin-echo"]);
+        assert_eq!((echo.status, echo.stdout.as_str()), (0, "\"in a stream\""));
     }
     machine
 }

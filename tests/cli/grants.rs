@@ -153,8 +153,7 @@ fn a_guest_reads_the_resources_that_its_package_declares_and_changes_nothing_the
 #[test]
 fn a_folder_of_the_hosts_own_is_refused_alike_by_every_call_and_nothing_is_written() {
     let machine = Machine::new();
-    let package = package::with_manifest(&machine, "package", "    state:\n", "    mounts:\n      - mnt\n    state:\n");
-    let package = package.display().to_string();
+    let package = probe();
     let home = machine.path("person/.local/share/hutch");
     let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hutch");
     machine.probe(&["--instance", "warm"], &["return-ok"]).answer();

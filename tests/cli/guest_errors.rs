@@ -63,7 +63,7 @@ fn people_see_an_answer_as_a_table_and_programs_as_it_is() {
     machine.todo(&["add", "Buy milk"]).answer();
     let todo = todo();
     let human = |options: &[&str], arguments: &[&str]| {
-        let ran = machine.run([options, &["run", "--human", &todo], arguments].concat());
+        let ran = machine.run([&["run", "--human"], options, &[&todo], arguments].concat());
         assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{ran:?}");
         ran.stdout
     };

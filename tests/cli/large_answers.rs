@@ -59,8 +59,10 @@ fn what_is_no_json_has_a_bound_too() {
     let fault = run(&["--envelope"]).fault("ANSWER_LOST", 50);
     assert!(fault.message.contains("20000000 bytes, more than 16777216"), "{fault:?}");
     // That a run failed matters more than that its output can't be shown.
-    let fault = machine.probe(&["--limit", "stdout_bytes=64MiB", "--envelope"], &["stdout", "20000000"]);
-    assert_eq!(fault.fault("CONTRACT_VIOLATION", 46).details["kept"], false);
+    let file = machine.write("prose", "x".repeat(20_000_000)).display().to_string();
+    let limits = ["--limit", "stdout_bytes=64MiB", "--limit", "stdin_bytes=64MiB", "--stdin-file", &file, "--envelope"];
+    let fault = machine.probe(&limits, &["stdin-echo"]).fault("CONTRACT_VIOLATION", 46);
+    assert_eq!(fault.details["kept"], false);
 }
 
 #[test]

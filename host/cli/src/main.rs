@@ -75,7 +75,20 @@ fn main() -> ExitCode {
                 Err(fault) => output.fail(&fault),
             }
         }
-        Err(error) => help::answer(&line, &error, &output),
+        Err(error) => {
+            // Help is an answer too; what is said about a mistake is none.
+            let shaping = match error.kind() {
+                ErrorKind::DisplayHelp => Shaping::of_words(&words.host),
+                _ => Ok(Shaping::default()),
+            };
+            match shaping {
+                Ok(shaping) => {
+                    output.shaping = shaping;
+                    help::answer(&line, &error, &output)
+                }
+                Err(message) => output.fail(&Fault::usage(message)),
+            }
+        }
     }
 }
 

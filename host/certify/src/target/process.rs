@@ -42,6 +42,8 @@ pub struct Tested {
     pub pass_through: Vec<String>,
     /// Parameters whose values are somebody else's.
     pub forwarded: Vec<String>,
+    /// Parameters that name a path of the caller's own, who may go there anyhow: it may lead upwards.
+    pub own_paths: Vec<String>,
     /// Commands that are not called.
     pub not_called: Vec<String>,
     /// Values for parameters, by name.
@@ -75,6 +77,7 @@ impl ProcessTarget {
             stored_codes: tested.stored_codes,
             pass_through: tested.pass_through,
             forwarded: tested.forwarded,
+            own_paths: tested.own_paths,
             not_called: tested.not_called,
             samples: tested.samples,
             calls_max: 48,

@@ -4,7 +4,7 @@ use super::open_package;
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::surroundings;
+use crate::{arguments_guard, description, surroundings};
 use clap::{Args, ValueEnum};
 use hutch_certify::report::Report;
 use hutch_certify::rule::Level;
@@ -136,6 +136,7 @@ fn of_self() -> Result<Report, Fault> {
         stored_codes: codes.collect(),
         pass_through: PASS_THROUGH.map(str::to_owned).to_vec(),
         forwarded: FORWARDED.map(str::to_owned).to_vec(),
+        own_paths: own_paths(&crate::arguments::command()),
         not_called: NOT_CALLED.map(str::to_owned).to_vec(),
         samples: BTreeMap::from([("package".to_owned(), SAMPLE.to_owned())]),
         stored_description: None,
@@ -169,10 +170,18 @@ fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
         stored_codes: Vec::new(),
         pass_through: Vec::new(),
         forwarded: Vec::new(),
+        own_paths: Vec::new(),
         not_called: Vec::new(),
         samples: BTreeMap::new(),
         stored_description: None,
     }))
+}
+
+/// The parameters of this program that are paths of the caller's own.
+fn own_paths(command: &clap::Command) -> Vec<String> {
+    let own = command.get_arguments().filter(|argument| arguments_guard::is_path(argument));
+    let own = own.map(|argument| description::parameter_name(argument).trim_start_matches('-').to_owned());
+    own.chain(command.get_subcommands().flat_map(own_paths)).collect()
 }
 
 /// Writes the package that commands are tried on.

@@ -22,22 +22,22 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// Answer with one JSON document about the run instead of the guest's output
+    /// Answer with a document about the run
     #[arg(long)]
     envelope: bool,
-    /// Run again on the new state, so many times, if another process changed it meanwhile
+    /// Run again so often if another process changed the state
     #[arg(long, value_name = "N", default_value_t = 0)]
     retry: u32,
-    /// Make every invocation that standard input lists: JSON arrays of arguments, or objects with arguments, stdin, now, seed
+    /// Make each call on standard input: JSON arrays of arguments, or objects with arguments, stdin, now, seed
     #[arg(long, conflicts_with_all = ["stdin", "stdin_file", "stdin_text"])]
     json_input: bool,
-    /// The most invocations that such a list may have
+    /// Most calls in such a list
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "json_input", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batch_max: u32,
-    /// Go on with the list after an invocation that failed
+    /// Go on after a call that failed
     #[arg(long, requires = "json_input")]
     keep_going: bool,
-    /// Print one line for each invocation of the list as soon as it ended
+    /// Print each call's line as soon as it ended
     #[arg(long, requires = "json_input")]
     ndjson: bool,
     #[command(flatten)]
