@@ -1,7 +1,7 @@
 //! Gathers what the program needs to hold itself to the 98 rules: what the project holds for agents (files that are not there are
 //! not gathered, and the rules about them then fail), and the to-do package, to try its commands on.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
+#![allow(clippy::disallowed_methods, reason = "a build script reads the project that it builds")]
 
 use std::error::Error;
 use std::fmt::Write as _;

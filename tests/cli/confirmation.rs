@@ -86,7 +86,7 @@ fn the_last_plan_is_meant_whatever_came_after_it() {
     let package = todo();
     let none = machine.run(["apply", &package, "last"]).fault("NOT_FOUND", 20);
     assert!(none.message.contains("no plan"), "{none:?}");
-    machine.run(["plan", &package, "add", "first"]).result("plan");
+    let first = machine.run(["plan", &package, "add", "first"]).result("plan")["entry"]["sequence"].as_u64().unwrap();
     let planned = machine.run(["plan", &package, "add", "second"]).result("plan");
     machine.run(["run", &package, "list"]).answer();
     machine.run(["run", &package, "get", "td_9999"]).guest_failure(20);
@@ -95,6 +95,6 @@ fn the_last_plan_is_meant_whatever_came_after_it() {
     let entry = format!("@{}", applied["entry"]["sequence"]);
     let shown = machine.run(["ledger", "show", &package, &entry]).result("ledger show");
     assert_eq!(shown["record"]["follows"], planned["plan_id"]);
-    let other = machine.run(["apply", &package, "@3"]).fault("CONFLICT", 30);
-    assert_eq!(other.details["plan"], 3);
+    let other = machine.run(["apply", &package, &format!("@{first}")]).fault("CONFLICT", 30);
+    assert_eq!(other.details["plan"], first);
 }

@@ -34,7 +34,9 @@ fn a_secret_reaches_the_guest_and_no_file() {
         )
     };
     assert_eq!(run(&["--secret", "NAME"]).fault("USAGE", 2).details.get("value"), None);
-    run(&["--secret", "TOKEN", "--env", "TOKEN=x"]).fault("USAGE", 2);
+    run(&["--secret", "TOKEN", "--env", "TOKEN=x"]).fault("ARGUMENT_REFUSED", 2);
+    let twice = machine.hutch(["run", "--secret", "NAME", "--env", "NAME=x", &path, "env"]).env("NAME", "y").output();
+    assert!(String::from_utf8(twice.unwrap().stderr).unwrap().contains("NAME is given by --env and by --secret"));
     // The guest prints it, so this run's output is not kept.
     let ran = run(&["--secret", "TOKEN", "--contract", "any"]);
     assert_eq!(ran.answer()["variables"], json!([["TOKEN", value]]));
@@ -146,4 +148,43 @@ fn a_guest_reads_the_resources_that_its_package_declares_and_changes_nothing_the
     for outside in ["app/app.wasm", "APP.md", "schemas/commands.json"] {
         run(&["read-file", outside]).guest_failure(1);
     }
+}
+
+#[test]
+fn a_folder_of_the_hosts_own_is_refused_alike_by_every_call_and_nothing_is_written() {
+    let machine = Machine::new();
+    let package = probe();
+    let home = machine.path("person/.local/share/hutch");
+    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("hutch");
+    machine.probe(&["--instance", "warm"], &["return-ok"]).answer();
+    let (fresh, beside) = (machine.path("fresh"), machine.path("beside"));
+    [&fresh, &beside].into_iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+    let not_there = fresh.join("not/there/yet").display().to_string();
+    let before = std::fs::read_dir(home.join("instances")).unwrap().count();
+    let verbs = [&["run"][..], &["plan"], &["validate"], &["run", "--dry-run"], &["run", "--envelope", "--adopt"]];
+    for (options, folder) in [
+        (&[][..], &home),
+        (&[], &machine.path("person")),
+        (&[], &home.join("instances/probe/warm")),
+        (&[], &cache),
+        (&[], &cache.parent().unwrap().to_owned()),
+        (&["--home", &not_there], &fresh),
+    ] {
+        for verb in verbs {
+            let mount = format!("{}:mnt", folder.display());
+            let ran = machine.run([verb, options, &["--mount", &mount, &package, "list-dir", "mnt"]].concat());
+            let fault = ran.fault("PERMISSION_DENIED", 11);
+            assert_eq!(fault.details["folder"], folder.display().to_string(), "{verb:?}");
+            assert!(
+                fault.message.contains("hutch's own files") && fault.suggestion.contains("another folder"),
+                "{fault:?}"
+            );
+        }
+    }
+    assert_eq!(std::fs::read_dir(home.join("instances")).unwrap().count(), before, "no instance was made");
+    assert_eq!(std::fs::read_dir(&fresh).unwrap().count(), 0, "no home was made");
+    // What only lies beside them is granted.
+    let mount = format!("{}:mnt", beside.display());
+    let ran = machine.run(["run", "--home", &not_there, "--mount", &mount, &package, "list-dir", "mnt"]);
+    assert_eq!(ran.answer()["entries"], json!([]));
 }

@@ -109,7 +109,10 @@ fn a_folder_is_no_input() {
     assert!(File::open(machine.path("folder")).is_ok());
     // Nor is what the system lets nobody read, from its first byte on.
     #[cfg(target_os = "linux")]
-    machine.probe(&["--stdin-file", "/proc/self/mem"], &["stdin"]).fault("USAGE", 2);
+    {
+        std::os::unix::fs::symlink("/proc/self/mem", machine.path("memory")).unwrap();
+        machine.probe(&["--stdin-file", "memory"], &["stdin"]).fault("USAGE", 2);
+    }
     // What is to be a folder and is none is the caller's mistake too.
     machine.write("file", "x");
     machine.probe(&["--mount", "file:granted"], &["stdin"]).fault("USAGE", 2);

@@ -164,9 +164,10 @@ fn people_are_shown_what_is_wrong_and_not_only_that_something_is() {
     machine.run(["run", path, "read-file", "skills/probe-usage/SKILL.md"]).answer();
     machine.write("package/skills/probe-usage/SKILL.md", "changed");
     let ran = machine.run(["verify", "--all", "--human", path]);
-    assert!(ran.stderr.lines().any(|line| line.starts_with("2  differs") && line.contains("stdout")), "{ran:?}");
+    let why = "2  not_reproducible  the package's resources were others";
+    assert!(ran.stderr.lines().any(|line| line.starts_with(why)), "{ran:?}");
 
-    let ran = machine.run(["run", "--human", &probe(), "panic"]);
+    let ran = machine.run(["run", "--human", "--instance", "other", &probe(), "panic"]);
     assert!(ran.stderr.contains("the probe was asked to panic") && ran.stderr.contains("[GUEST_TRAPPED]"), "{ran:?}");
     let broken = package::with_manifest(&machine, "broken", "slug: probe", "slug: -");
     for verb in ["check", "run", "install"] {

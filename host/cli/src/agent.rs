@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub(crate) const BRIEF: &str = include_str!("../../../agent/brief.md");
 
 /// Where to send feedback, in one line.
-pub(crate) const ISSUE: &str = "Wrong, unclear or missing? hutch issue create --type bug|requirement|suggestion|bad-output --message TEXT (kept on this machine)";
+pub(crate) const ISSUE: &str = "Wrong, unclear, missing? hutch issue create --type bug --message TEXT";
 
 const RULES: [(&str, &str); 3] = [
     ("trigger", include_str!("../../../agent/rules/trigger.md")),
@@ -27,7 +27,7 @@ const SKILLS: [(&str, &str); 4] = [
 /// The rules, each with its whole text.
 pub(crate) fn rules() -> Value {
     let rules = RULES.iter().filter_map(|(name, text)| read(name, text));
-    rules.map(|rule| json!({"name": rule.name().as_str(), "description": rule.description(), "content": rule.body().trim()})).collect()
+    rules.map(|rule| json!({"name": rule.name().as_str(), "content": rule.body().trim()})).collect()
 }
 
 /// The skills: name, description, and the command that shows the whole text.

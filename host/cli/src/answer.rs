@@ -33,16 +33,7 @@ impl Output {
         self.shaping.cleaning.value(&mut result);
         self.keep(&mut result)?;
         if let Some(path) = &self.shaping.query {
-            let found = path.find(&result).ok_or_else(|| {
-                let keys = result.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>().join(", "));
-                let suggestion = format!("paths begin in the result, which has: {}", keys.unwrap_or_default());
-                let report = ErrorReport::new(ErrorCode::NotFound, "the answer has nothing at that path");
-                self.unanswered(report.suggest(suggestion))
-            })?;
-            return match (self.format, found) {
-                (Format::Human, found) => self.told(human::text_or_json(found)),
-                (Format::Json, found) => self.json(found),
-            };
+            return self.part(&result, path);
         }
         match self.format {
             Format::Human => self.told(human(&result)),
@@ -89,6 +80,29 @@ impl Output {
                 _ => told,
             }
         })
+    }
+
+    /// Answers with data that has no envelope, or with what is selected from it.
+    pub(crate) fn bare(&self, mut value: Value) -> Result<(), Fault> {
+        self.keep(&mut value)?;
+        match &self.shaping.query {
+            Some(path) => self.part(&value, path),
+            None => self.json(&value),
+        }
+    }
+
+    /// Answers with what stands at a path of a result.
+    fn part(&self, result: &Value, path: &selection::Path) -> Result<(), Fault> {
+        let found = path.find(result).ok_or_else(|| {
+            let keys = result.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>().join(", "));
+            let suggestion = format!("paths begin in the result, which has: {}", keys.unwrap_or_default());
+            let report = ErrorReport::new(ErrorCode::NotFound, "the answer has nothing at that path");
+            self.unanswered(report.suggest(suggestion))
+        })?;
+        match self.format {
+            Format::Human => self.told(human::text_or_json(&found)),
+            Format::Json => self.json(&*found),
+        }
     }
 
     /// Keeps the fields that are asked for.

@@ -1,5 +1,6 @@
 //! The guardrails for the host's own parameters (rules G2, G3, G8, S4): strict, and there is no flag that waives them. What is
-//! declared as text for people may hold shell syntax. The guest's arguments are judged by the library, as their package says.
+//! declared as text for people may hold shell syntax, and a path of the caller's own may lead upwards: the caller may go there anyhow,
+//! and no guest gets it. The guest's arguments are judged by the library, as their package says.
 
 use crate::fault::Fault;
 use clap::{Arg, ArgMatches, Command};
@@ -32,7 +33,7 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault
         for value in values {
             let policy = if is_prose(argument) { Guard::Text } else { Guard::Strict };
             match value.to_str() {
-                Some(text) => guard::check(&[text.to_owned()], policy, None, None)
+                Some(text) => guard::check(&[judged(argument, text)], policy, None, None)
                     .map_err(|violation| refused(argument, violation.rule, violation.what))?,
                 None => return Err(refused(argument, Rule::TraversalAndControl, "is not text")),
             }
@@ -51,6 +52,21 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault
 /// Whether a value is prose: its name on the line says so, as `TEXT` or `NAME=TEXT`.
 pub(crate) fn is_prose(argument: &Arg) -> bool {
     argument.get_value_names().is_some_and(|names| names.iter().any(|name| name.ends_with("TEXT")))
+}
+
+/// Whether a value is a path of the caller's own: its name on the line says so, as `DIR`, `PACKAGE` or `DIR:NAME`.
+pub(crate) fn is_path(argument: &Arg) -> bool {
+    const PATHS: [&str; 3] = ["DIR", "FILE", "PACKAGE"];
+    let named = |name: &str| PATHS.contains(&name.split(':').next().unwrap_or(name));
+    argument.get_value_names().is_some_and(|names| names.iter().any(|name| named(name)))
+}
+
+/// What of a value is judged: in a path not the steps upwards.
+fn judged(argument: &Arg, text: &str) -> String {
+    match is_path(argument) {
+        true => text.split('/').map(|step| if step == ".." { "." } else { step }).collect::<Vec<_>>().join("/"),
+        false => text.to_owned(),
+    }
 }
 
 fn refused(argument: &Arg, rule: Rule, what: &str) -> Fault {

@@ -30,36 +30,38 @@ pub(crate) const EXIT_STATUSES: [(u8, &str); 15] = [
     (50, "host fault, or the answer was lost"),
 ];
 
-/// The help of the command at `path` below `root`: of the program itself if `path` is empty.
+/// The help of the command at `path` below `root`. The program itself, and a group of commands, list their commands; what a command
+/// takes, answers and fails with is in its own help.
 pub(crate) fn help(root: &Command, path: &[&str]) -> Value {
     let at = path.iter().fold(root, |at, name| at.find_subcommand(name).unwrap_or(at));
-    let Value::Object(mut fields) = describe(at, &path.join(" ")) else { return Value::Null };
-    let own = |argument: &&Arg| !argument.is_global_set() && is_shown(argument);
-    fields.insert("parameters".to_owned(), at.get_arguments().filter(own).map(parameter).collect());
-    fields.insert("global_parameters".to_owned(), globals(root));
+    let name = path.join(" ");
+    let mut fields = match at.has_subcommands() {
+        true => index(at, &name),
+        false => details(at, &name),
+    };
     fields.insert("schema".to_owned(), SCHEMA_ID.into());
     fields.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
+    fields.insert("issue".to_owned(), agent::ISSUE.into());
     if path.is_empty() {
         fields.insert("help".to_owned(), format!("{}\n\n{}", agent::BRIEF.trim(), usage_note()).into());
+        fields.insert("global_parameters".to_owned(), globals(root).map(parameter).collect());
+        let statuses = EXIT_STATUSES.iter().map(|(status, meaning)| (status.to_string(), Value::from(*meaning)));
+        fields.insert("exit_statuses".to_owned(), Value::Object(statuses.collect()));
+        fields.insert("rules".to_owned(), agent::rules());
+        fields.insert("skills".to_owned(), agent::skills());
     }
-    fields.insert(
-        "exit_statuses".to_owned(),
-        EXIT_STATUSES.iter().map(|(status, meaning)| json!({"status": status, "meaning": meaning})).collect(),
-    );
-    fields.insert("rules".to_owned(), agent::rules());
-    fields.insert("skills".to_owned(), agent::skills());
-    fields.insert("issue".to_owned(), agent::ISSUE.into());
     Value::Object(fields)
 }
 
 fn usage_note() -> &'static str {
-    "hutch COMMAND [FLAGS] …; each command and group of commands has its own --help; --help --human is for people."
+    "hutch COMMAND [FLAGS] …; hutch COMMAND --help states a command's parameters, answer, errors and examples. A command without an effect \
+     only reads."
 }
 
-fn globals(root: &Command) -> Value {
+fn globals(root: &Command) -> impl Iterator<Item = &Arg> {
     // Every command has them.
     let everywhere = |argument: &&Arg| argument.is_global_set() || is_about(argument);
-    root.get_arguments().filter(everywhere).filter(|argument| !argument.is_hide_set()).map(parameter).collect()
+    root.get_arguments().filter(everywhere).filter(|argument| !argument.is_hide_set())
 }
 
 fn is_shown(argument: &Arg) -> bool {
@@ -70,29 +72,56 @@ fn is_about(argument: &Arg) -> bool {
     matches!(argument.get_action(), ArgAction::Help | ArgAction::Version)
 }
 
-fn describe(command: &Command, path: &str) -> Value {
+/// What is said of a program, a group and a command alike.
+fn about(command: &Command, path: &str) -> Map<String, Value> {
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
+    Map::from_iter([
+        ("name".to_owned(), if path.is_empty() { "hutch" } else { path }.into()),
+        ("help".to_owned(), about.into()),
+        ("usage".to_owned(), usage(command, path).into()),
+    ])
+}
+
+/// A group of commands: one line for each that can be called.
+fn index(command: &Command, path: &str) -> Map<String, Value> {
+    let mut fields = about(command, path);
+    let commands = leaves(command, path).into_iter().map(|(leaf, path)| {
+        let about = leaf.get_about().map(ToString::to_string).unwrap_or_default();
+        let mut listed = Map::from_iter([("name".to_owned(), path.as_str().into()), ("help".to_owned(), about.into())]);
+        if let Some(facts) = facts::of(&path).filter(|facts| facts.effect != "read") {
+            listed.insert("effect".to_owned(), facts.effect.into());
+        }
+        Value::Object(listed)
+    });
+    fields.insert("commands".to_owned(), commands.collect());
+    fields
+}
+
+/// Every command that can be called, with its words.
+pub(crate) fn leaves<'c>(command: &'c Command, path: &str) -> Vec<(&'c Command, String)> {
+    let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+    let inner = inner.map(|inner| (inner, format!("{path} {}", inner.get_name()).trim_start().to_owned()));
+    inner
+        .flat_map(|(inner, path)| match inner.has_subcommands() {
+            true => leaves(inner, &path),
+            false => vec![(inner, path)],
+        })
+        .collect()
+}
+
+/// All of one command.
+pub(crate) fn details(command: &Command, path: &str) -> Map<String, Value> {
     let own = |argument: &&Arg| !argument.is_global_set() && is_shown(argument);
-    let commands: Vec<Value> = command
-        .get_subcommands()
-        .filter(|inner| !inner.is_hide_set())
-        .map(|inner| describe(inner, format!("{path} {}", inner.get_name()).trim_start()))
-        .collect();
-    let mut fields = Map::new();
-    fields.insert("name".to_owned(), if path.is_empty() { "hutch" } else { path }.into());
-    fields.insert("help".to_owned(), about.clone().into());
-    fields.insert("description".to_owned(), about.lines().next().unwrap_or_default().into());
-    fields.insert("usage".to_owned(), usage(command, path).into());
+    let mut fields = about(command, path);
     fields.insert("parameters".to_owned(), command.get_arguments().filter(own).map(parameter).collect());
-    fields.insert("commands".to_owned(), commands.into());
     if let Some(facts) = facts::of(path) {
         describe_facts(&facts, &mut fields);
     }
-    Value::Object(fields)
+    fields
 }
 
 fn describe_facts(facts: &Facts, fields: &mut Map<String, Value>) {
-    let codes: BTreeSet<&str> = facts.errors.iter().map(String::as_str).chain(COMMON_ERRORS).collect();
+    let codes = codes(facts);
     let statuses: BTreeSet<u8> = codes
         .iter()
         .filter_map(|code| ErrorCode::from_text(code))
@@ -101,19 +130,46 @@ fn describe_facts(facts: &Facts, fields: &mut Map<String, Value>) {
         .chain([0])
         .collect();
     fields.insert("effect".to_owned(), facts.effect.as_str().into());
-    fields.insert("permission".to_owned(), facts.effect.as_str().into());
     fields.insert("destructive".to_owned(), facts.destructive.into());
-    fields.insert("requires_confirmation".to_owned(), facts.destructive.into());
     fields.insert("idempotent".to_owned(), facts.idempotent.into());
     fields.insert("errors".to_owned(), codes.into_iter().collect());
     fields.insert("exit_statuses".to_owned(), statuses.into_iter().collect());
-    let schema = if facts.is_text() { facts.result.clone() } else { envelope_schema(&facts.result) };
-    fields.insert("output_schema".to_owned(), schema);
+    fields.insert("output_schema".to_owned(), answer_schema(facts));
     fields.insert("examples".to_owned(), serde_json::to_value(&facts.examples).unwrap_or_default());
 }
 
-/// The schema of a whole answer.
-fn envelope_schema(result: &Value) -> Value {
+/// The codes that a command can end with.
+fn codes(facts: &Facts) -> BTreeSet<&str> {
+    facts.errors.iter().map(String::as_str).chain(COMMON_ERRORS).collect()
+}
+
+/// The shape of an answer, for reading: which keys there are and what they hold. The tools of `hutch mcp` have the whole schema.
+fn answer_schema(facts: &Facts) -> Value {
+    match facts.result.get("type") {
+        Some(Value::String(kind)) if kind == "string" => facts.result.clone(),
+        _ => json!({"type": "object", "required": ["result"], "properties": {"result": shape(&facts.result)}}),
+    }
+}
+
+/// A schema without what only a validator needs.
+fn shape(schema: &Value) -> Value {
+    match schema {
+        Value::Object(fields) => {
+            let validates = |name: &str, value: &Value| match name {
+                "required" => value.is_array(),
+                "additionalProperties" => value.is_boolean(),
+                _ => false,
+            };
+            let kept = fields.iter().filter(|(name, value)| !validates(name, value));
+            Value::Object(kept.map(|(name, value)| (name.clone(), shape(value))).collect())
+        }
+        Value::Array(items) => items.iter().map(shape).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The schema of a whole answer, by that of its result.
+pub(crate) fn envelope_schema(result: &Value) -> Value {
     json!({
         "type": "object",
         "additionalProperties": false,
@@ -172,23 +228,24 @@ fn parameter(argument: &Arg) -> Value {
         },
         (false, None) => Value::Null,
     };
-    json!({
-        "name": parameter_name(argument),
-        "type": value_type(argument, flag, &choices),
-        "value": value_name(argument).filter(|_| !flag),
-        "positional": argument.is_positional(),
-        "position": argument.get_index().map(|index| index - 1),
-        "required": argument.is_required_set(),
-        "repeated": is_repeated(argument),
-        "default": default,
-        "choices": choices,
-        "example": example(argument),
-        "free_text": arguments_guard::is_prose(argument),
-        "guest": arguments_guard::GUEST.contains(&argument.get_id().as_str()),
-        "opposite": argument.get_long().filter(|_| flag && !is_about(argument)).map(|long| format!("--no-{long}")),
-        "help": argument.get_help().map(ToString::to_string).unwrap_or_default(),
-        "description": argument.get_help().map(ToString::to_string).unwrap_or_default(),
-    })
+    let mut fields = Map::from_iter([
+        ("name".to_owned(), parameter_name(argument).into()),
+        ("type".to_owned(), value_type(argument, flag, &choices).into()),
+        ("required".to_owned(), argument.is_required_set().into()),
+        ("help".to_owned(), argument.get_help().map(ToString::to_string).unwrap_or_default().into()),
+    ]);
+    // What is absent is no, or nothing.
+    let more = [
+        ("default", Some(default).filter(|default| !default.is_null())),
+        ("position", argument.get_index().map(|index| (index - 1).into())),
+        ("repeated", is_repeated(argument).then_some(true.into())),
+        ("choices", Some(Value::from(choices)).filter(|choices| choices != &json!([]))),
+        ("example", example(argument).map(Value::from)),
+        ("free_text", arguments_guard::is_prose(argument).then_some(true.into())),
+        ("guest", arguments_guard::GUEST.contains(&argument.get_id().as_str()).then_some(true.into())),
+    ];
+    fields.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    Value::Object(fields)
 }
 
 /// A value that a parameter takes whose form its type does not tell.

@@ -1,16 +1,15 @@
-//! What a run changed in a volume, for reading: each path with how it changed, and for small files what changed in them.
+//! What a run changed in a volume, for reading: each path with how it changed, and for small files what changed in them. How long that
+//! takes does not depend on what the guest wrote: all of a run's files have one budget, and no folder is read twice in a row.
 
+use crate::bounds::{
+    COMPARED_BYTES, COMPARED_FILE_BYTES, COMPARED_MEMORY, COMPARED_STEPS, SHOWN_LINES, SHOWN_PARTS, spend,
+};
 use crate::told::one_line;
-use hutch::Answer;
+use hutch::{Answer, DocumentSize};
 use hutch_model::digest::Digest;
-use hutch_model::snapshot::{Change, Node, Objects, read_file, read_tree};
+use hutch_model::snapshot::{Change, Entry, Node, ObjectError, Objects, Tree, read_file, read_tree};
 use serde::Serialize;
 use serde_json::Value;
-
-/// Bytes of the largest file whose content is compared.
-const CONTENT_BYTES_MAX: u64 = 256 * 1024;
-/// Lines of the longest textual difference that is shown.
-const LINES_MAX: usize = 400;
 
 /// One changed path.
 #[derive(Debug, Serialize)]
@@ -23,6 +22,9 @@ pub(crate) struct FileDiff {
     /// A unified difference of text.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+    /// Why the content was not compared, though it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<String>,
 }
 
 /// One changed part of a JSON document.
@@ -55,58 +57,127 @@ impl FileDiff {
                 text.push_str(&format!("\n  {line}"));
             }
         }
+        if let Some(reason) = &self.omitted {
+            text.push_str(&format!("\n  not compared: {reason}"));
+        }
         text
     }
 }
 
 /// All that a run changed.
 pub(crate) fn volume_diffs(answer: &Answer) -> Vec<FileDiff> {
+    let mut budget = Budget::default();
     let mut diffs = Vec::new();
     for (volume, change) in &answer.volumes {
+        let mut before = Files::of(&answer.objects, &change.before);
+        let mut after = Files::of(&answer.objects, &change.after);
         for path in &change.changes.listed {
-            let content = |tree: &Digest| text_at(&answer.objects, tree, &path.path);
-            let (before, after) = (content(&change.before), content(&change.after));
-            let (mut json, mut text) = (Vec::new(), None);
-            if path.change != Change::Touched && (before.is_some() || after.is_some()) {
-                let parse =
-                    |text: &Option<String>| text.as_ref().and_then(|text| serde_json::from_str::<Value>(text).ok());
-                if let (Some(before), Some(after)) = (parse(&before), parse(&after)) {
-                    compare(String::new(), Some(&before), Some(&after), &mut json);
-                }
-                text = unified(before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
+            let mut diff = FileDiff {
+                path: format!("{volume}/{}", path.path),
+                change: path.change,
+                json: Vec::new(),
+                text: None,
+                omitted: None,
+            };
+            if path.change != Change::Touched {
+                let texts = before
+                    .text(&path.path, &mut budget)
+                    .and_then(|before| Ok((before, after.text(&path.path, &mut budget)?)));
+                let compared = texts.and_then(|(before, after)| match (before, after) {
+                    (None, None) => Ok(()),
+                    (before, after) => {
+                        diff.compare(&before.unwrap_or_default(), &after.unwrap_or_default(), &mut budget)
+                    }
+                });
+                diff.omitted = compared.err();
             }
-            diffs.push(FileDiff { path: format!("{volume}/{}", path.path), change: path.change, json, text });
+            diffs.push(diff);
         }
     }
     diffs
 }
 
-/// The text of a small file; `None` for anything else.
-fn text_at(objects: &dyn Objects, tree: &Digest, path: &str) -> Option<String> {
-    let mut folder = *tree;
-    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-    for part in above.split('/').filter(|part| !part.is_empty()) {
-        match read_tree(objects, &folder).ok()?.get(part)?.node {
-            Node::Folder { tree, .. } => folder = tree,
-            _ => return None,
+impl FileDiff {
+    fn compare(&mut self, before: &str, after: &str, budget: &mut Budget) -> Result<(), String> {
+        if let (Some(before), Some(after)) = (budget.document(before), budget.document(after)) {
+            compare(String::new(), Some(&before), Some(&after), &mut self.json);
         }
-    }
-    match read_tree(objects, &folder).ok()?.get(name)?.node {
-        Node::File { size, content } if size <= CONTENT_BYTES_MAX => {
-            let mut bytes = Vec::new();
-            read_file::<hutch_model::snapshot::ObjectError>(objects, &content, size, &mut |part| {
-                bytes.extend_from_slice(part);
-                Ok(())
-            })
-            .ok()?;
-            String::from_utf8(bytes).ok()
+        if SHOWN_PARTS.is_below(self.json.len() as u64) {
+            self.json.clear();
         }
-        _ => None,
+        self.text = unified(before, after, budget)?;
+        Ok(())
     }
 }
 
+/// What comparing the files of one run has taken by now.
+#[derive(Default)]
+struct Budget {
+    bytes: u64,
+    memory: u64,
+    steps: u64,
+}
+
+impl Budget {
+    /// A document, if the text is one and there is room for it.
+    fn document(&mut self, text: &str) -> Option<Value> {
+        self.memory += DocumentSize::of(text.as_bytes()).ok()?.memory_bytes;
+        if COMPARED_MEMORY.is_below(self.memory) {
+            return None;
+        }
+        serde_json::from_str(text).ok()
+    }
+}
+
+/// The files of one state. Folders on the way to the last one are kept, and paths come as a walk through the folders finds them.
+struct Files<'o> {
+    objects: &'o dyn Objects,
+    /// By name, the outermost first.
+    open: Vec<(String, Tree)>,
+}
+
+impl Files<'_> {
+    fn of<'o>(objects: &'o dyn Objects, root: &Digest) -> Files<'o> {
+        let open = read_tree(objects, root).map(|tree| (String::new(), tree));
+        Files { objects, open: open.into_iter().collect() }
+    }
+
+    fn entry(&mut self, path: &str) -> Option<&Entry> {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut depth = 1;
+        for part in above.split('/').filter(|part| !part.is_empty()) {
+            if self.open.get(depth).is_none_or(|(open, _)| open != part) {
+                self.open.truncate(depth);
+                let Node::Folder { tree, .. } = self.open.last()?.1.get(part)?.node else { return None };
+                self.open.push((part.to_owned(), read_tree(self.objects, &tree).ok()?));
+            }
+            depth += 1;
+        }
+        self.open.get(depth - 1)?.1.get(name)
+    }
+
+    /// The text of a file; nothing for what is no file.
+    fn text(&mut self, path: &str, budget: &mut Budget) -> Result<Option<String>, String> {
+        let objects = self.objects;
+        let Some(Node::File { size, content }) = self.entry(path).map(|entry| &entry.node) else { return Ok(None) };
+        if COMPARED_FILE_BYTES.is_below(*size) {
+            return Err(COMPARED_FILE_BYTES.passed(*size));
+        }
+        spend(&mut budget.bytes, *size, &COMPARED_BYTES)?;
+        let mut bytes = Vec::new();
+        let read = read_file::<ObjectError>(objects, content, *size, &mut |part| {
+            bytes.extend_from_slice(part);
+            Ok(())
+        });
+        read.map_err(|error| error.to_string())?;
+        String::from_utf8(bytes).map(Some).map_err(|_| "it is no text".to_owned())
+    }
+}
+
+/// Gathers what differs, and one more than is shown.
 fn compare(path: String, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<JsonChange>) {
     match (before, after) {
+        _ if SHOWN_PARTS.is_below(changes.len() as u64) => {}
         (Some(before), Some(after)) if before == after => {}
         (Some(Value::Object(before)), Some(Value::Object(after))) => {
             let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
@@ -126,16 +197,34 @@ fn compare(path: String, before: Option<&Value>, after: Option<&Value>, changes:
     }
 }
 
-/// A unified difference with three lines of context, unless it is too long to be read.
-fn unified(before: &str, after: &str) -> Option<String> {
+/// A unified difference with three lines of context; none if there is no difference.
+fn unified(before: &str, after: &str, budget: &mut Budget) -> Result<Option<String>, String> {
+    let same = |(before, after): &(&str, &str)| before == after;
+    let (first, second): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let pairs = || first.iter().copied().zip(second.iter().copied());
+    let start = pairs().take_while(same).count();
+    let left = first.len().min(second.len()) - start;
+    let end = first.iter().rev().copied().zip(second.iter().rev().copied()).take(left).take_while(same).count();
+    let lines = (first.len() + second.len() - 2 * (start + end)) as u64;
+    // What the comparison takes at most.
+    spend(&mut budget.steps, lines.saturating_mul(lines), &COMPARED_STEPS)?;
     let text = similar::TextDiff::from_lines(before, after).unified_diff().context_radius(3).to_string();
-    (!text.is_empty() && text.lines().count() <= LINES_MAX).then_some(text)
+    let shown = text.lines().count() as u64;
+    match text.is_empty() {
+        true => Ok(None),
+        false if SHOWN_LINES.is_below(shown) => Err(SHOWN_LINES.passed(shown)),
+        false => Ok(Some(text)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hutch_model::digest::Kind;
+    use hutch_model::snapshot::{MemoryObjects, Name};
     use serde_json::json;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn json_is_compared_part_by_part() {
@@ -153,10 +242,94 @@ mod tests {
         assert_eq!(changes, expect);
     }
 
+    fn diff(before: &str, after: &str, budget: &mut Budget) -> (FileDiff, Result<(), String>) {
+        let mut diff =
+            FileDiff { path: String::new(), change: Change::Modified, json: Vec::new(), text: None, omitted: None };
+        let compared = diff.compare(before, after, budget);
+        (diff, compared)
+    }
+
     #[test]
     fn text_is_compared_line_by_line_unless_that_is_too_long() {
-        assert_eq!(unified("a\nb\n", "a\nb\n"), None);
-        assert_eq!(unified("a\nb\n", "a\nc\n").as_deref(), Some("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"));
-        assert_eq!(unified("", &"x\n".repeat(LINES_MAX + 1)), None);
+        let text = |before: &str, after: &str| unified(before, after, &mut Budget::default());
+        assert_eq!(text("a\nb\n", "a\nb\n"), Ok(None));
+        assert_eq!(text("a\nb\n", "a\nc\n").unwrap().as_deref(), Some("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"));
+        assert_eq!(text("a", "a\n").unwrap().as_deref(), Some("@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n"));
+        assert!(text("", &"x\n".repeat(401)).unwrap_err().contains("lines"));
+    }
+
+    #[test]
+    fn what_many_lines_would_take_is_known_before() {
+        let lines = |word: &str| (0..80_000).map(|at| format!("{word}{at}\n")).collect::<String>();
+        let (before, after) = (lines("a"), lines("b"));
+        let start = std::time::Instant::now();
+        let (diff, compared) = diff(&before, &after, &mut Budget::default());
+        assert!(compared.unwrap_err().contains("more than 100000000") && diff.text.is_none());
+        // One line among many costs no more than the line.
+        let mut budget = Budget::default();
+        let one = format!("{before}x\n{before}");
+        assert!(unified(&format!("{before}{before}"), &one, &mut budget).unwrap().is_some());
+        assert_eq!(budget.steps, 1);
+        assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn all_files_of_a_run_have_one_budget() {
+        let lines = |word: &str| (0..3_000).map(|at| format!("{word}{at}\n")).collect::<String>();
+        let (before, after, mut budget) = (lines("a"), lines("b"), Budget::default());
+        let reasons: Vec<String> = (0..4).filter_map(|_| diff(&before, &after, &mut budget).1.err()).collect();
+        assert!(reasons[0].starts_with("lines") && reasons[2].starts_with("the square"), "{reasons:?}");
+        let document = |value: u32| json!(vec![json!({"a": value}); 20_000]).to_string();
+        let mut shown = Vec::new();
+        let mut budget = Budget::default();
+        for _ in 0..20 {
+            shown.push(budget.document(&document(1)).is_some());
+        }
+        assert!(shown[0] && !shown[19], "{shown:?}");
+        let (many, _) = diff(&document(1), &document(2), &mut Budget::default());
+        assert!(many.json.is_empty(), "more parts than are shown are compared as text alone");
+    }
+
+    /// Counts how often a folder is read.
+    #[derive(Default)]
+    struct Counted {
+        objects: MemoryObjects,
+        folders: AtomicUsize,
+    }
+
+    impl Objects for Counted {
+        fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+            self.folders.fetch_add(usize::from(kind == Kind::Tree), Ordering::Relaxed);
+            self.objects.get(kind, digest)
+        }
+    }
+
+    #[test]
+    fn folders_are_read_once_each() {
+        let mut counted = Counted::default();
+        let entry = |name: &str, node| Entry { name: Name::new(name).unwrap(), modified_ns: 0, node };
+        let (mut paths, mut outer) = (Vec::new(), Vec::new());
+        for folder in 0..30 {
+            let folder = format!("f{folder:02}");
+            let file = counted.objects.insert_file(folder.as_bytes());
+            let inner = (0..3).map(|at| entry(&format!("x{at}"), file.clone())).collect();
+            paths.extend((0..3).map(|at| format!("a/{folder}/x{at}")));
+            let inner = counted.objects.insert_tree(&Tree::new(inner).unwrap());
+            outer.push(entry(&folder, inner));
+        }
+        let outer = counted.objects.insert_tree(&Tree::new(outer).unwrap());
+        let Node::Folder { tree, .. } = counted.objects.insert_tree(&Tree::new(vec![entry("a", outer)]).unwrap())
+        else {
+            panic!("a folder");
+        };
+        let mut files = Files::of(&counted, &tree);
+        for path in &paths {
+            let text = files.text(path, &mut Budget::default()).unwrap();
+            assert_eq!(text.as_deref(), path.get(2..5), "{path}");
+        }
+        assert_eq!(counted.folders.load(Ordering::Relaxed), 1 + 1 + 30);
+        for absent in ["", "a", "b/x", "a/f00", "a/f99/x0", "a/f00/x0/y"] {
+            assert_eq!(files.text(absent, &mut Budget::default()), Ok(None), "{absent}");
+        }
     }
 }

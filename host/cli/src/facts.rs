@@ -22,13 +22,6 @@ pub(crate) struct Facts {
     pub(crate) result: Value,
 }
 
-impl Facts {
-    /// Whether the answer is plain text, whatever form answers have.
-    pub(crate) fn is_text(&self) -> bool {
-        self.result.get("type").is_some_and(|kind| kind == "string")
-    }
-}
-
 /// A call and how it ends.
 #[derive(Debug, Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
@@ -70,6 +63,7 @@ table! {
     "state log" "state-log";
     "state ls" "state-ls";
     "state cat" "state-cat";
+    "state check" "state-check";
     "state diff" "state-diff";
     "state export" "state-export";
     "state import" "state-import";

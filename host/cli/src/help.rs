@@ -22,8 +22,8 @@ pub(crate) fn answer(line: &CallLine, error: &clap::Error, output: &Output) -> E
     }
     let answered = match error.kind() {
         ErrorKind::DisplayHelp => match output.format {
-            Format::Human => output.told(error.render().to_string()),
-            Format::Json => describe(&words.host, output),
+            Format::Human if !output.shaping.selects() => output.told(error.render().to_string()),
+            _ => describe(&words.host, output),
         },
         ErrorKind::DisplayVersion => match output.format {
             Format::Human => output.told(env!("CARGO_PKG_VERSION")),
@@ -50,7 +50,7 @@ fn describe(words: &[String], output: &Output) -> Result<(), Fault> {
     let mut command = crate::arguments::command();
     command.build();
     let path = path(&command, words);
-    output.json(&description::help(&command, &path))
+    output.bare(description::help(&command, &path))
 }
 
 /// The words of a line that name a command, as far as they do.

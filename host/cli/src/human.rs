@@ -13,7 +13,7 @@ pub(crate) fn table(items: &[Value], columns: &[(&str, &str)]) -> Told {
     }
     let width = |column: usize, heading: &str| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-        cells.chain([heading.len()]).max().unwrap_or(0)
+        cells.chain([heading.chars().count()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = columns.iter().enumerate().map(|(at, (_, heading))| width(at, heading)).collect();
     let line = |cells: &[String]| {

@@ -1,8 +1,6 @@
 //! Reading what somebody else has to send: standard input, or a file that may be a pipe or a device. Nobody is waited for longer than
 //! `--wait` allows, from one byte to the next: one who sends slowly is served, one who sends nothing and does not end is not.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::fault::Fault;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -35,6 +33,7 @@ enum Part {
 ///
 /// # Errors
 /// Nothing came for `wait`; it can't be opened or read; it is a terminal.
+#[expect(clippy::disallowed_methods, reason = "the caller asked for standard input")]
 pub(crate) fn read(source: Source, bytes_max: u64, wait: Duration) -> Result<Vec<u8>, Fault> {
     if matches!(source, Source::Stdin) && io::stdin().is_terminal() {
         return Err(terminal("standard input"));
@@ -83,6 +82,7 @@ impl Source {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the caller asked for standard input, or named the file")]
     fn send(&self, bytes_max: u64, parts: &SyncSender<Part>) -> Result<(), Fault> {
         let mut source: Box<dyn Read> = match self {
             Source::Stdin => Box::new(io::stdin()),

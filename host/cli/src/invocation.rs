@@ -26,40 +26,40 @@ pub(crate) struct InvocationArguments {
     /// The instance whose state the run works on
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) instance: InstanceName,
-    /// The guest's wall clock at the start (RFC 3339); the time of the call if absent
+    /// The guest's clock at the start; now if absent
     #[arg(long, value_name = "INSTANT")]
     pub(crate) now: Option<Instant>,
-    /// The start of the guest's randomness: a number, or 64 hexadecimal digits; random if absent
+    /// The guest's seed, a number or 64 hexadecimal digits; random if absent
     #[arg(long, value_name = "SEED")]
     pub(crate) seed: Option<Seed>,
-    /// Set a limit, as memory_bytes=64MiB; may be repeated
+    /// Set a limit; may be repeated
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     pub(crate) limits: Vec<(Limit, u64)>,
-    /// Give the guest an environment value that its package asks for; may be repeated
+    /// Give an environment value that the package asks for
     #[arg(long = "env", value_name = "NAME=TEXT", value_parser = parse_pair)]
     pub(crate) environment: Vec<(String, String)>,
-    /// Give the guest a value of this process's environment as a secret, which the ledger holds as a keyed hash; may be repeated
+    /// The same, from this process's environment; the ledger keeps a keyed hash
     #[arg(long = "secret", value_name = "NAME")]
     pub(crate) secrets: Vec<String>,
-    /// Grant the guest a real folder that its package asks for, read-only unless :rw follows; may be repeated
+    /// Grant a real folder that the package asks for, read-only without :rw
     #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw]", value_parser = parse_mount)]
     pub(crate) mounts: Vec<(PathBuf, String, Access)>,
-    /// What standard output is held to: one JSON document, one of the declared schema, or nothing
+    /// What standard output is held to
     #[arg(long, value_enum, default_value_t = ContractChoice::Json)]
     pub(crate) contract: ContractChoice,
-    /// Start the guest even if its arguments break the contract that its package declares
+    /// Start even if the arguments break the declared contract
     #[arg(long)]
     pub(crate) unchecked: bool,
-    /// How strictly guest arguments are judged; what the package says if absent
+    /// How strictly arguments are judged; as the package says if absent
     #[arg(long, value_enum)]
     pub(crate) guard: Option<GuardChoice>,
-    /// Let this package use state that belongs to another one of its name, from now on
+    /// Let the package use the state of another one of its name, from now on
     #[arg(long)]
     pub(crate) adopt: bool,
-    /// Keep of standard input, output and error only their digests
+    /// Keep only digests of standard input, output and error
     #[arg(long)]
     pub(crate) digests_only: bool,
-    /// The folder that holds APP.md, a packed file, or an installed package
+    /// A folder, a packed file, or an installed package
     #[arg(value_name = "PACKAGE")]
     pub(crate) package: PathBuf,
     /// The guest's arguments
@@ -71,10 +71,10 @@ pub(crate) struct InvocationArguments {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct InputArguments {
-    /// Give the guest what is on standard input, which must not be a terminal
+    /// Give the guest standard input; never a terminal
     #[arg(long)]
     pub(crate) stdin: bool,
-    /// Give the guest this file's content on standard input
+    /// Give the guest this file on standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin_file: Option<PathBuf>,
     /// Give the guest this text on standard input
@@ -143,11 +143,13 @@ fn parse_mount(text: &str) -> Result<(PathBuf, String, Access), String> {
     Ok((folder.into(), name.to_owned(), access))
 }
 
-fn mounts(asked: Vec<(PathBuf, String, Access)>) -> Result<BTreeMap<String, Mount>, Fault> {
+/// The granted folders. What can't be granted is refused before anything else is looked at.
+fn mounts(asked: Vec<(PathBuf, String, Access)>, host: &Host) -> Result<BTreeMap<String, Mount>, Fault> {
     let mut mounts = BTreeMap::new();
     for (folder, name, access) in asked {
         let path = std::path::absolute(&folder).map_err(|error| Fault::file(&folder, &error))?;
         let mount = Mount::open(&path, access).map_err(|error| Fault::file(&folder, &error))?;
+        host.check_mounts([&mount])?;
         if mounts.insert(name.clone(), mount).is_some() {
             return Err(Fault::usage(format!("two folders are to be mounted as {name}")));
         }
@@ -175,6 +177,7 @@ impl InvocationArguments {
     /// The call that these arguments ask for, with what is missing taken from the surroundings.
     pub(crate) fn call(self, global: &Global, host: &Host, package: &Package, retries: u32) -> Result<Call, Fault> {
         let limits = self.operator_limits();
+        let mounts = mounts(self.mounts, host)?;
         let granted = host.limits(package, limits.clone());
         let at = surroundings::now();
         Ok(Call {
@@ -185,7 +188,7 @@ impl InvocationArguments {
             clock_start: self.now.unwrap_or(at),
             seed: self.seed.map_or_else(surroundings::random_seed, Ok)?,
             environment: environment(self.environment, self.secrets)?,
-            mounts: mounts(self.mounts)?,
+            mounts,
             limits,
             contract: self.contract.into(),
             unchecked: self.unchecked,

@@ -1,7 +1,5 @@
 //! Feedback, kept on this machine: one JSON file for each issue below `<home>/issues` (rules F1 to F8).
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::fault::Fault;
 use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, OpenOptions};
@@ -145,6 +143,7 @@ impl Issues {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the one place where the path of the issues becomes authority")]
     fn dir(&self, create: bool) -> Result<Option<Dir>, Fault> {
         let authority = cap_std::ambient_authority();
         if create {

@@ -73,9 +73,10 @@ fn step<'s>(schema: &'s Value, step: &Step) -> Result<Option<&'s Value>, String>
                 known => known.or(rest),
             }
         }
-        Step::Index(_) if may_be(schema, "array") => schema.get("items"),
+        Step::Index(_) | Step::All if may_be(schema, "array") => schema.get("items"),
         Step::Key(key) => return Err(format!("no {key:?}: nothing is below a {}", kind(schema))),
         Step::Index(at) => return Err(format!("no [{at}]: no item is in a {}", kind(schema))),
+        Step::All => return Err(format!("no [*]: no item is in a {}", kind(schema))),
     };
     Ok(rest.filter(|schema| schema.is_object()))
 }
@@ -121,6 +122,10 @@ mod tests {
             ("run", true, "output", false),
             ("run", false, "[0]", false),
             ("run", false, "nosuch", false),
+            ("run", false, ".", true),
+            ("list", false, "items[*].slug", true),
+            ("list", false, "items[*].slog", false),
+            ("list", false, "total[*]", false),
             ("undo", false, "entry.hash", true),
             ("undo", false, "changes.state[0].path", true),
             ("list", false, "items[0].slug", true),

@@ -1,8 +1,6 @@
 //! Launchers: small shell scripts that start an installed package under its slug. A launcher is known by its whole text, which the
 //! package's pin remembers: any other file of that name is somebody else's and is never written or removed.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::packages::INSTALLED;
@@ -32,6 +30,7 @@ pub(crate) struct Planned {
 ///
 /// # Errors
 /// The name is taken, there or elsewhere on the search path.
+#[expect(clippy::disallowed_methods, reason = "a launcher lies in a folder that the caller names, outside of the home")]
 pub(crate) fn asked(
     global: &Global,
     slug: &Slug,
@@ -62,6 +61,7 @@ pub(crate) fn asked(
 }
 
 /// The launcher that a package has and keeps. It is brought up to this program and this home, unless somebody else changed it.
+#[expect(clippy::disallowed_methods, reason = "a launcher lies in a folder that the caller named, outside of the home")]
 pub(crate) fn kept(global: &Global, slug: &Slug, known: &Launcher) -> Result<Planned, Fault> {
     let path = Path::new(&known.path);
     let fresh = path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
@@ -88,6 +88,10 @@ impl Planned {
     }
 
     /// Writes it. It appears as a whole or not at all, and where nothing was, nothing that came meanwhile is overwritten.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a launcher lies in a folder that the caller names, outside of the home"
+    )]
     pub(crate) fn write(&self) -> Result<(), Fault> {
         let path = Path::new(&self.launcher.path);
         if !self.write {
@@ -121,6 +125,7 @@ impl Planned {
 }
 
 /// Removes a launcher, unless somebody else changed it. Whether it is gone.
+#[expect(clippy::disallowed_methods, reason = "a launcher lies in a folder that the caller named, outside of the home")]
 pub(crate) fn take_away(launcher: &Launcher) -> bool {
     let path = Path::new(&launcher.path);
     match is_there(launcher) {
@@ -130,6 +135,7 @@ pub(crate) fn take_away(launcher: &Launcher) -> bool {
 }
 
 /// Whether the file is the one that was written.
+#[expect(clippy::disallowed_methods, reason = "a launcher lies in a folder that the caller named, outside of the home")]
 pub(crate) fn is_there(launcher: &Launcher) -> bool {
     let path = Path::new(&launcher.path);
     let length = launcher.text.len() as u64;
@@ -163,11 +169,13 @@ fn is_on_path(folder: &Path) -> bool {
     surroundings::search_path().iter().any(same)
 }
 
+#[expect(clippy::disallowed_methods, reason = "folders of the search path are compared without links")]
 fn is_same_folder(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// A command of that name that a shell finds in another folder.
+#[expect(clippy::disallowed_methods, reason = "asks what a shell would find on the search path")]
 fn command_elsewhere(slug: &Slug, own: &Path) -> Option<PathBuf> {
     let others = surroundings::search_path().into_iter().filter(|folder| folder != own && !is_same_folder(folder, own));
     others.map(|folder| folder.join(slug.as_str())).find(|path| path.metadata().is_ok_and(|found| is_command(&found)))

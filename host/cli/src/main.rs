@@ -7,12 +7,15 @@ mod answer;
 mod arguments;
 mod arguments_guard;
 mod batch;
+mod bounds;
 mod commands;
 mod description;
 mod diff;
 mod done;
+mod ended;
 mod facts;
 mod fault;
+mod guest;
 mod help;
 mod human;
 mod input;
@@ -44,7 +47,7 @@ use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use words::Words;
 
-#[allow(clippy::disallowed_methods, reason = "the program's words are its own")]
+#[expect(clippy::disallowed_methods, reason = "the program's words are its own")]
 fn main() -> ExitCode {
     let words: Vec<String> = match std::env::args_os().map(std::ffi::OsString::into_string).collect() {
         Ok(words) => words,
@@ -72,7 +75,20 @@ fn main() -> ExitCode {
                 Err(fault) => output.fail(&fault),
             }
         }
-        Err(error) => help::answer(&line, &error, &output),
+        Err(error) => {
+            // Help is an answer too; what is said about a mistake is none.
+            let shaping = match error.kind() {
+                ErrorKind::DisplayHelp => Shaping::of_words(&words.host),
+                _ => Ok(Shaping::default()),
+            };
+            match shaping {
+                Ok(shaping) => {
+                    output.shaping = shaping;
+                    help::answer(&line, &error, &output)
+                }
+                Err(message) => output.fail(&Fault::usage(message)),
+            }
+        }
     }
 }
 

@@ -1,13 +1,12 @@
 //! Printing: data on standard output, one error on standard error, for programs or for people. Bytes that a guest wrote reach a
 //! terminal without their control characters.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::progress;
 use crate::shaping::Shaping;
+use crate::surroundings;
 use crate::told::{self, Told};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -35,7 +34,7 @@ impl Format {
         match last.map(String::as_str) {
             Some("--human") => Format::Human,
             Some(_) => Format::Json,
-            None if std::env::var("HUTCH_FORMAT").as_deref() == Ok("human") => Format::Human,
+            None if surroundings::format().as_deref() == Some("human") => Format::Human,
             None => Format::Json,
         }
     }

@@ -1,8 +1,6 @@
 //! What a caller means by PACKAGE: the folder or the packed file of that path if there is one, else the installed package of that
 //! slug. `installed:SLUG` means the installed package, whatever is at that path.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::arguments::Global;
 use crate::fault::{Fault, diagnostics_lines};
 use crate::line::CallLine;
@@ -54,16 +52,22 @@ pub(crate) fn slug(path: &Path) -> Option<Slug> {
     let text = path.to_str()?;
     let slug = match text.strip_prefix(INSTALLED) {
         Some(slug) => slug,
-        None if path.symlink_metadata().is_ok() => return None,
+        None if is_there(path) => return None,
         None => text,
     };
     Slug::parse(slug).ok()
 }
 
+/// Whether anything is at a path, a link that leads nowhere too.
+#[expect(clippy::disallowed_methods, reason = "the caller wrote the path; it is asked for and not opened")]
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
 /// Finds a package.
 pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
     let slug = slug(path);
-    if slug.is_none() && path.symlink_metadata().is_ok() {
+    if slug.is_none() && is_there(path) {
         return Ok(Place::Local(path.to_owned()));
     }
     let missing = |suggestion: Option<String>| {
@@ -98,6 +102,7 @@ pub(crate) fn installed(global: &Global) -> Result<Installed, Fault> {
 }
 
 /// Opens what a run needs.
+#[expect(clippy::disallowed_methods, reason = "where a package comes from is its path without links")]
 pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64>) -> Result<Package, Fault> {
     let bounds = component_bytes_max.map_or_else(default_bounds, PackageBounds::with_component);
     match place(global, path)? {

@@ -4,8 +4,6 @@
 //! Standard error is one for the whole process, and so is what is said here. Without anybody to tell, nothing is done: no thread is
 //! started, no clock is read.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::arguments::Global;
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
@@ -74,6 +72,7 @@ pub(crate) fn during(name: &'static str) -> Step {
 }
 
 /// The same, of something that has gone on for a while.
+#[expect(clippy::disallowed_methods, reason = "what takes long is noticed by the host's clock")]
 pub(crate) fn after(name: &'static str, gone: Duration) -> Step {
     let Some(progress) = PROGRESS.get() else { return Step(None) };
     let mut state = progress.lock();
@@ -151,6 +150,7 @@ impl Progress {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "what takes long is noticed by the host's clock")]
     fn say(&self, state: &mut State) {
         let elapsed = state.since.map(|since| since.elapsed()).unwrap_or_default();
         state.said = Some(Instant::now());
@@ -176,6 +176,7 @@ impl Progress {
     }
 
     /// Leaves the line as it was before anything was said. Spaces do it on every terminal.
+    #[expect(clippy::disallowed_methods, reason = "what takes long is noticed by the host's clock")]
     fn erase(&self, state: &mut State) {
         let columns = std::mem::take(&mut state.columns);
         if columns > 0 {

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// Which part of a long list is shown, and how.
 #[derive(Debug, Args, Clone, Copy)]
@@ -38,9 +39,11 @@ impl Page {
 pub(crate) enum Step {
     Key(String),
     Index(usize),
+    /// Every item of a list.
+    All,
 }
 
-/// Where a value stands in an answer: `items[0].id`.
+/// Where a value stands in an answer: `items[0].id`, `items[*].id` for that of every item, `.` for all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path(Vec<Step>);
 
@@ -48,8 +51,14 @@ impl std::str::FromStr for Path {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Path, String> {
-        let wrong = || "expected names joined by dots, each with [N] behind it for an item, as items[0].id".to_owned();
+        let wrong = || {
+            "expected names joined by dots, each with [N] behind it for an item or [*] for all of them, as items[0].id, or . alone"
+                .to_owned()
+        };
         let mut steps = Vec::new();
+        if text == "." {
+            return Ok(Path(steps));
+        }
         for part in text.split('.') {
             let (key, indices) = part.split_once('[').map_or((part, None), |(key, rest)| (key, Some(rest)));
             if !key.is_empty() {
@@ -59,7 +68,10 @@ impl std::str::FromStr for Path {
             }
             let Some(indices) = indices else { continue };
             for index in indices.strip_suffix(']').ok_or_else(wrong)?.split("][") {
-                steps.push(Step::Index(index.parse().map_err(|_| wrong())?));
+                steps.push(match index {
+                    "*" => Step::All,
+                    index => Step::Index(index.parse().map_err(|_| wrong())?),
+                });
             }
         }
         Ok(Path(steps))
@@ -72,12 +84,24 @@ impl Path {
         &self.0
     }
 
-    /// The value that stands there.
-    pub(crate) fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-        self.0.iter().try_fold(value, |value, step| match step {
-            Step::Key(key) => value.get(key),
-            Step::Index(index) => value.get(index),
-        })
+    /// The value that stands there. Of all items of a list a list, with null for an item that has nothing there.
+    pub(crate) fn find<'v>(&self, value: &'v Value) -> Option<Cow<'v, Value>> {
+        find(value, &self.0)
+    }
+}
+
+fn find<'v>(value: &'v Value, steps: &[Step]) -> Option<Cow<'v, Value>> {
+    let Some((step, rest)) = steps.split_first() else { return Some(Cow::Borrowed(value)) };
+    match step {
+        Step::Key(key) => find(value.get(key)?, rest),
+        Step::Index(index) => find(value.get(index)?, rest),
+        Step::All => {
+            let items: Vec<Option<Cow<'v, Value>>> = value.as_array()?.iter().map(|item| find(item, rest)).collect();
+            if !items.is_empty() && items.iter().all(Option::is_none) {
+                return None;
+            }
+            Some(Cow::Owned(items.into_iter().map(|item| item.map_or(Value::Null, Cow::into_owned)).collect()))
+        }
     }
 }
 
@@ -125,6 +149,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn at(path: &str, value: &Value) -> Option<Value> {
+        path.parse::<Path>().unwrap().find(value).map(Cow::into_owned)
+    }
+
     #[test]
     fn paths_find_values() {
         let value = json!({"items": [{"id": "a", "tags": [[1, 2]]}], "n": null});
@@ -135,11 +163,18 @@ mod tests {
             ("items[1]", None),
             ("items.id", None),
             ("n.x", None),
+            (".", Some(value.clone())),
+            ("items[*].id", Some(json!(["a"]))),
+            ("items[*].tags[0][*]", Some(json!([[1, 2]]))),
+            ("items[*].nosuch", None),
+            ("n[*]", None),
         ] {
-            assert_eq!(path.parse::<Path>().unwrap().find(&value), found.as_ref(), "{path}");
+            assert_eq!(at(path, &value), found, "{path}");
         }
-        assert_eq!("[1]".parse::<Path>().unwrap().find(&json!([1, 2])), Some(&json!(2)));
-        for path in ["", ".", "a..b", "a[", "a[x]", "a[0", "a.", "a[-1]", "a.[0]"] {
+        assert_eq!(at("[1]", &json!([1, 2])), Some(json!(2)));
+        assert_eq!(at("[*].a", &json!([{"a": 1}, {}, {"a": null}])), Some(json!([1, null, null])));
+        assert_eq!(at("[*].a", &json!([])), Some(json!([])), "of no item there is no list of anything else");
+        for path in ["", "a..b", "..", "a[", "a[x]", "a[0", "a.", "a[-1]", "a.[0]", "a[**]"] {
             assert!(path.parse::<Path>().is_err(), "{path}");
         }
     }

@@ -1,8 +1,6 @@
 //! What the program takes from its surroundings: the clock, randomness, environment, standard input (through `input`) and the
 //! platform's folders. Nothing else in this crate reaches for them.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::input::{self, Source};
@@ -20,12 +18,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The host's clock.
+#[expect(clippy::disallowed_methods, reason = "the one place that asks the clock what time it is")]
 pub(crate) fn now() -> Instant {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Instant::from_unix_ns(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// A seed that nobody can guess.
+#[expect(clippy::disallowed_methods, reason = "the one place that takes randomness")]
 pub(crate) fn random_seed() -> Result<Seed, Fault> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| Fault::host(format!("the system gives no randomness: {error}")))?;
@@ -33,8 +33,15 @@ pub(crate) fn random_seed() -> Result<Seed, Fault> {
 }
 
 /// A value of the program's environment.
+#[expect(clippy::disallowed_methods, reason = "the operator named the variable")]
 pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
     std::env::var(name).map_err(|_| Fault::usage(format!("the environment has no {name} that is UTF-8 text")))
+}
+
+/// For whom answers are written where no flag says it.
+#[expect(clippy::disallowed_methods, reason = "the variable is the operator's setting")]
+pub(crate) fn format() -> Option<String> {
+    std::env::var("HUTCH_FORMAT").ok()
 }
 
 /// The host, with its home and the platform's cache. With --dry-run it keeps nothing.
@@ -82,6 +89,7 @@ pub(crate) fn home_variable() -> HomeVariable {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the variable is the operator's setting")]
 fn home_in_environment() -> Option<OsString> {
     std::env::var_os("HUTCH_HOME").filter(|home| !home.is_empty())
 }
@@ -95,12 +103,14 @@ pub(crate) fn command_folder() -> Result<PathBuf, Fault> {
 }
 
 /// The folders that commands are looked for in.
+#[expect(clippy::disallowed_methods, reason = "the variable says what a shell would find")]
 pub(crate) fn search_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty()).collect()
 }
 
 /// This program's file.
+#[expect(clippy::disallowed_methods, reason = "this program starts itself to compile, and to be tested")]
 pub(crate) fn program() -> std::io::Result<PathBuf> {
     std::env::current_exe()
 }

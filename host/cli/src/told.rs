@@ -1,8 +1,6 @@
 //! Texts for people. What they say comes from anywhere, so everything that a terminal would act on is taken out of them here, and only
 //! then our own emphasis is put on: nothing else in this program writes an escape sequence.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use hutch_model::redact::Cleaning;
 use std::borrow::Cow;
 
@@ -75,6 +73,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Whether emphasis is wanted on a terminal.
+#[expect(clippy::disallowed_methods, reason = "the variables say what the terminal can show")]
 pub(crate) fn is_bold_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_some_and(|term| term != "dumb")

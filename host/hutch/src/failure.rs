@@ -235,7 +235,9 @@ impl Failure {
             Failure::NoSchema => report.suggest("name a declared command, or leave --contract schema out"),
             Failure::Foreign { owners, .. } => report.detail("owners", owners.as_str()),
             Failure::Mount { path, .. } => report.detail("folder", path.as_str()).detail("kept", false),
-            Failure::MountOwn { path } => report.detail("folder", path.as_str()),
+            Failure::MountOwn { path } => report
+                .detail("folder", path.as_str())
+                .suggest("grant another folder, which neither holds hutch's nor lies in it"),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
             Failure::PlanStale { sequence, volume } => report
                 .detail("plan", *sequence)

@@ -1,7 +1,8 @@
-//! Commands found by what they do: a small BM25 index over the words that packages use of themselves. Words are reduced to their
-//! stems; a word that nothing uses is taken for a misspelling of one that something does; common words for the same thing count.
+//! Commands found by what they do, by the words that packages use of themselves. Words are reduced to their stems; a word that nothing
+//! uses is taken for a misspelling of one that something does; common words for the same thing count. Each word of a question counts
+//! once for a command, by the best place where it stands, and the more the fewer commands use it; a command whose whole name was asked
+//! for comes before one that is named with other words besides.
 
-use bm25::{Document, SearchEngineBuilder, Tokenizer};
 use hutch_model::asks::Asks;
 use hutch_model::contract::{Command, Contract};
 use hutch_model::manifest::Manifest;
@@ -10,11 +11,15 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Words that say nothing about what is wanted.
-const EMPTY_WORDS: [&str; 35] = [
-    "a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "for", "from", "how", "i", "in", "is", "it", "me",
-    "my", "of", "on", "or", "please", "some", "that", "the", "this", "to", "want", "what", "which", "with", "would",
-    "you", "your",
+const EMPTY_WORDS: [&str; 54] = [
+    "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "could", "do", "for", "from", "give", "has",
+    "have", "how", "i", "in", "into", "is", "it", "its", "let", "me", "my", "need", "needs", "of", "off", "on", "or",
+    "our", "out", "please", "should", "some", "that", "the", "there", "this", "to", "up", "us", "want", "was", "we",
+    "what", "which", "with", "would", "you", "your",
 ];
+
+/// How much of the best score a command must have to be among what was found.
+const SHARE_MIN: f64 = 0.2;
 
 const SYNONYMS: &str = include_str!("synonyms.txt");
 
@@ -58,12 +63,14 @@ pub enum Field {
 }
 
 impl Field {
-    /// How often a word there counts.
-    const fn weight(self) -> usize {
+    /// How much a word there counts.
+    const fn weight(self) -> f64 {
         match self {
-            Field::Name => 4,
-            Field::Description => 2,
-            Field::Parameter | Field::Example | Field::Package => 1,
+            Field::Name => 4.0,
+            Field::Description => 2.0,
+            Field::Example => 1.5,
+            Field::Parameter => 1.0,
+            Field::Package => 0.5,
         }
     }
 }
@@ -78,6 +85,17 @@ pub enum How {
     Synonym,
     /// A word that looks like it.
     Spelling,
+}
+
+impl How {
+    /// How much a word that matched so counts.
+    const fn weight(self) -> f64 {
+        match self {
+            How::Word => 1.0,
+            How::Spelling => 0.8,
+            How::Synonym => 0.6,
+        }
+    }
 }
 
 /// Why a command was found.
@@ -99,7 +117,7 @@ pub struct Found {
     /// The command.
     #[serde(flatten)]
     pub command: KnownCommand,
-    /// Its BM25 score, rounded to thousandths: comparable within one answer only.
+    /// How well it fits, rounded to thousandths: comparable within one answer only.
     pub score: f64,
     /// Why it was found.
     pub reasons: Vec<Match>,
@@ -124,10 +142,12 @@ pub fn commands(
                 [one.name.as_str(), &one.description].into_iter().chain(one.choices.iter().map(String::as_str))
             });
             words.insert(Field::Parameter, texts.flat_map(split).collect());
-            words.insert(
-                Field::Example,
-                command.examples.iter().flat_map(|example| split(&example.description)).collect(),
-            );
+            let examples = command.examples.iter().filter(|example| example.exit_status == 0);
+            let told = examples.flat_map(|example| {
+                let values = example.args.iter().filter(|word| !word.starts_with('-'));
+                values.chain([&example.description]).flat_map(|text| split(text)).collect::<Vec<_>>()
+            });
+            words.insert(Field::Example, told.collect());
         }
         KnownCommand {
             package: manifest.slug().to_string(),
@@ -147,15 +167,6 @@ pub fn commands(
     }
 }
 
-/// The words are stems already, separated by spaces.
-struct Stems;
-
-impl Tokenizer for Stems {
-    fn tokenize(&self, text: &str) -> Vec<String> {
-        text.split_whitespace().map(str::to_owned).collect()
-    }
-}
-
 /// What one word of the question may mean.
 struct Meaning {
     asked: String,
@@ -167,7 +178,7 @@ struct Meaning {
 pub fn find(commands: &[KnownCommand], question: &str) -> Vec<Found> {
     let stemmer = Stemmer::create(Algorithm::English);
     let stem = |word: &str| stemmer.stem(word).into_owned();
-    let stems: Vec<BTreeMap<Field, BTreeMap<String, String>>> = commands
+    let stems: Vec<Stems> = commands
         .iter()
         .map(|command| {
             let fields = command.words.iter();
@@ -182,43 +193,54 @@ pub fn find(commands: &[KnownCommand], question: &str) -> Vec<Found> {
         .flat_map(|words| words.iter().map(|(stem, word)| (stem.as_str(), word.as_str())))
         .collect();
     let meanings: Vec<Meaning> = split(question).into_iter().map(|asked| meaning(asked, &stem, &vocabulary)).collect();
-    let documents: Vec<Document<usize>> = commands
+    let rarity = |meaning: &Meaning| {
+        let users = stems.iter().filter(|stems| best(meaning, stems) >= Field::Parameter.weight()).count();
+        (1.0 + commands.len() as f64 / users.max(1) as f64).ln()
+    };
+    let rarities: Vec<f64> = meanings.iter().map(rarity).collect();
+    let mut found: Vec<Found> = commands
         .iter()
-        .enumerate()
-        .map(|(at, command)| {
-            let words = command
-                .words
-                .iter()
-                .flat_map(|(field, words)| words.iter().flat_map(|word| vec![stem(word); field.weight()]));
-            Document::new(at, words.collect::<Vec<_>>().join(" "))
-        })
-        .collect();
-    // What was meant as written counts for more than what may have been meant.
-    let query: Vec<String> = meanings
-        .iter()
-        .flat_map(|meaning| meaning.stems.iter())
-        .flat_map(|(stem, how)| vec![stem.clone(); if *how == How::Synonym { 1 } else { 3 }])
-        .collect();
-    let engine = SearchEngineBuilder::<usize, u32, Stems>::with_tokenizer_and_documents(Stems, documents).build();
-    let mut found: Vec<Found> = engine
-        .search(&query.join(" "), None)
-        .into_iter()
-        .filter_map(|hit| {
-            let (command, stems) = (commands.get(hit.document.id)?, stems.get(hit.document.id)?);
+        .zip(&stems)
+        .filter_map(|(command, stems)| {
+            let sum: f64 = meanings.iter().zip(&rarities).map(|(meaning, rarity)| best(meaning, stems) * rarity).sum();
+            let score = sum * (1.0 + named(&meanings, stems)) / 2.0;
             let reasons = reasons(&meanings, stems);
-            let score = (f64::from(hit.score) * 1000.0).round() / 1000.0;
+            let score = (score * 1000.0).round() / 1000.0;
             (!reasons.is_empty()).then(|| Found { command: command.clone(), score, reasons })
         })
         .collect();
+    let enough = found.iter().map(|found| found.score).fold(0.0, f64::max) * SHARE_MIN;
+    found.retain(|found| found.score >= enough);
     found.sort_by(|a, b| {
-        let asked = |found: &Found| found.reasons.iter().map(|one| one.asked.as_str()).collect::<BTreeSet<_>>().len();
         let names = |found: &Found| (found.command.package.clone(), found.command.command.clone());
-        asked(b).cmp(&asked(a)).then(b.score.total_cmp(&a.score)).then_with(|| names(a).cmp(&names(b)))
+        b.score.total_cmp(&a.score).then_with(|| names(a).cmp(&names(b)))
     });
     found
 }
 
-fn reasons(meanings: &[Meaning], stems: &BTreeMap<Field, BTreeMap<String, String>>) -> Vec<Match> {
+/// The stems of a command's words, each with the word, by where they stand.
+type Stems = BTreeMap<Field, BTreeMap<String, String>>;
+
+/// How much a word of the question counts for a command: by the best match in the best place.
+fn best(meaning: &Meaning, stems: &Stems) -> f64 {
+    let hits = meaning.stems.iter().flat_map(|(stem, how)| {
+        let fields = stems.iter().filter(move |(_, words)| words.contains_key(stem));
+        fields.map(move |(field, _)| how.weight() * field.weight())
+    });
+    hits.fold(0.0, f64::max)
+}
+
+/// How much of a command's name was asked for, from 0 to 1.
+fn named(meanings: &[Meaning], stems: &Stems) -> f64 {
+    let Some(name) = stems.get(&Field::Name).filter(|name| !name.is_empty()) else { return 0.0 };
+    let asked = |stem: &String| {
+        let hows = meanings.iter().filter_map(|meaning| meaning.stems.get(stem)).map(|how| how.weight());
+        hows.fold(0.0, f64::max)
+    };
+    name.keys().map(asked).sum::<f64>() / name.len() as f64
+}
+
+fn reasons(meanings: &[Meaning], stems: &Stems) -> Vec<Match> {
     // One reason for each word asked for: the nearest meaning, in the field that counts most.
     let reason = |meaning: &Meaning| {
         let hits = meaning.stems.iter().flat_map(|(stem, how)| {

@@ -3,8 +3,8 @@
 //! themselves are refused; the schema's parts, written out, times the answer's values have a bound; patterns are few, small when they are
 //! compiled, and run on an engine without backtracking; and nothing is fetched. What can't be judged is refused.
 
+use crate::document::DocumentSize;
 use jsonschema::PatternOptions;
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// The most bytes of an answer that is held to a schema.
@@ -62,9 +62,7 @@ fn at_most(what: &'static str, count: u64, max: u64) -> Result<(), SchemaError> 
 pub(crate) fn check(schema: &Value, answer: &[u8]) -> Result<(), SchemaError> {
     let not_json = |error: serde_json::Error| SchemaError::NotJson(error.to_string());
     at_most("the length of an answer that is held to a schema", answer.len() as u64, ANSWER_BYTES_MAX as u64)?;
-    let mut size = Size::default();
-    let mut reader = serde_json::Deserializer::from_slice(answer);
-    size.deserialize(&mut reader).and_then(|()| reader.end()).map_err(not_json)?;
+    let size = DocumentSize::of(answer).map_err(not_json)?;
     at_most("the memory for an answer that is held to a schema", size.memory_bytes, ANSWER_MEMORY_MAX)?;
     let mut parts = Parts::default();
     parts.count(schema, schema, 0)?;
@@ -128,94 +126,6 @@ impl Parts {
             Value::Array(items) => items.iter().try_for_each(|item| self.count(item, root, depth + 1)),
             _ => Ok(()),
         }
-    }
-}
-
-/// What a document will take when it is read, found out by reading it and keeping nothing.
-#[derive(Default)]
-struct Size {
-    values: u64,
-    memory_bytes: u64,
-}
-
-impl Size {
-    /// A value, in whatever holds it, which may have grown to twice what it needs.
-    const VALUE_BYTES: u64 = 2 * size_of::<Value>() as u64;
-    /// A node of a map, with room for several fields; one for every few of them.
-    const NODE_BYTES: u64 = 768;
-    const NODE_FIELDS: u64 = 5;
-    /// A text beside its bytes.
-    const TEXT_BYTES: u64 = 32;
-
-    fn add(&mut self, bytes: u64) {
-        self.values += 1;
-        self.memory_bytes += Size::VALUE_BYTES + bytes;
-    }
-
-    fn add_text<E>(&mut self, text: &str) -> Result<(), E> {
-        self.add(Size::TEXT_BYTES + text.len() as u64);
-        Ok(())
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for &mut Size {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for &mut Size {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
-        self.add(0);
-        Ok(())
-    }
-
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<(), E> {
-        self.visit_unit()
-    }
-
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<(), E> {
-        self.visit_unit()
-    }
-
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<(), E> {
-        self.visit_unit()
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
-        self.visit_unit()
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
-        self.add_text(text)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        self.add(0);
-        while items.next_element_seed(&mut *self)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        self.add(0);
-        let mut count = 0;
-        // A name is counted as a text is.
-        while fields.next_key_seed(&mut *self)?.is_some() {
-            if count % Size::NODE_FIELDS == 0 {
-                self.memory_bytes += Size::NODE_BYTES;
-            }
-            count += 1;
-            fields.next_value_seed(&mut *self)?;
-        }
-        Ok(())
     }
 }
 
@@ -317,11 +227,6 @@ mod tests {
             answer += "]";
             assert_eq!(what(answer.as_bytes()), "the memory for an answer that is held to a schema", "{item}");
         }
-        // The estimate is no less than what it takes.
-        let mut size = Size::default();
-        size.deserialize(&mut serde_json::Deserializer::from_str(r#"{"a":[1,"two",{"b":null}]}"#)).unwrap();
-        assert_eq!(size.values, 8);
-        assert!(size.memory_bytes > 2 * Size::NODE_BYTES + 8 * Size::VALUE_BYTES);
         assert_eq!(check(&schema, &serde_json::to_vec(&vec![json!({"a": 1}); 10_000]).unwrap()), Ok(()));
     }
 }

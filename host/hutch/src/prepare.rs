@@ -74,6 +74,19 @@ pub struct Validated {
 }
 
 impl Host {
+    /// Refuses folders that can't be granted, whatever the package asks for: those of the host itself, what holds them, and what lies
+    /// in them.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn check_mounts<'m>(&self, mounts: impl IntoIterator<Item = &'m Mount>) -> Result<(), Failure> {
+        let mut mounts = mounts.into_iter();
+        match mounts.find(|mount| self.own().iter().any(|own| mount.overlaps(own))) {
+            Some(mount) => Err(Failure::MountOwn { path: mount.path().display().to_string() }),
+            None => Ok(()),
+        }
+    }
+
     /// Checks a call against what the package declares, and runs nothing. That a confirmation is missing is part of the answer.
     ///
     /// # Errors
@@ -98,11 +111,7 @@ impl Host {
         if let Some(name) = call.mounts.keys().find(|name| !asked.contains(name.as_str())) {
             return Err(Failure::MountNotAsked { name: name.clone() });
         }
-        for mount in call.mounts.values() {
-            if self.own().iter().any(|own| mount.overlaps(own)) {
-                return Err(Failure::MountOwn { path: mount.path().display().to_string() });
-            }
-        }
+        self.check_mounts(call.mounts.values())?;
         let mounts = call.mounts.iter().map(|(name, mount)| (name.clone(), mount.access()));
         let invocation = Invocation::new(InvocationParts {
             argv,

@@ -69,7 +69,7 @@ codes! {
     GuestTrapped "GUEST_TRAPPED" 45 "the guest stopped on an instruction it may not carry out" "report it to the package's author with the trap's name";
     ContractViolation "CONTRACT_VIOLATION" 46 "the guest exited with 0 but did not print exactly one JSON document" "report it to the package's author, or pass --contract any for human-readable output";
     HostFault "HOST_FAULT" 50 "the host failed" "look with hutch ledger last whether the call was kept, then repeat it if it was not; if it stays, report it with the message";
-    AnswerLost "ANSWER_LOST" 50 "the answer could not be written to the end; what the call did stays done" "make room where the answer goes, then repeat the call";
+    AnswerLost "ANSWER_LOST" 50 "the answer could not be written to the end, or is larger than an answer may be; what the call did stays done" "make room where the answer goes or ask for less, then repeat the call";
     StoreDamaged "STORE_DAMAGED" 50 "stored state does not match its digest or its schema" "restore the instance from a copy";
     CommitUncertain "COMMIT_UNCERTAIN" 50 "the system failed while a change was made durable; the next call shows whether it is kept" "look at the ledger's last entry before anything is repeated";
     StoreTooNew "STORE_TOO_NEW" 50 "the state was written by a newer version of hutch" "use that version or a later one";

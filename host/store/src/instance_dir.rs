@@ -77,7 +77,7 @@ impl InstanceDir {
     }
 
     /// The database's size; 0 if there is none.
-    pub(crate) fn database_bytes(&self) -> u64 {
+    pub fn database_bytes(&self) -> u64 {
         #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, so they are looked at by path")]
         self.database().metadata().map_or(0, |metadata| metadata.len())
     }

@@ -102,9 +102,10 @@ const CASES: &[Case] = &[
         held: Flaw { help: Some(|help| without_parameter(help, "--sanitize")), ..NONE },
         broken: Flaw {
             help: Some(|help| without_parameter(help, "--sanitize")),
+            // Whatever it prints, the host cleans it: what is left to break is to answer at all.
             reply: Some(|call, reply, _| {
                 if call.args.iter().any(|word| word.contains('\u{202e}')) {
-                    reply.stdout = "pro\\u202ebe\n".to_owned();
+                    (reply.status, reply.stdout, reply.stderr) = (1, String::new(), String::new());
                 }
             }),
             ..NONE

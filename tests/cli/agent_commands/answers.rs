@@ -33,7 +33,7 @@ fn every_answer_carries_rules_skills_and_the_way_to_send_feedback() {
         let keys: Vec<&str> = answer.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ["command", "issue", "ok", "result", "rules", "skills"], "{line}");
         assert_eq!(answer["rules"].as_array().unwrap().len(), 3);
-        assert!(answer["rules"].as_array().unwrap().iter().all(|rule| rule["content"].as_str().unwrap().len() > 100));
+        assert!(answer["rules"].as_array().unwrap().iter().all(|rule| rule["content"].as_str().unwrap().len() > 40));
         assert!(
             answer["skills"]
                 .as_array()
@@ -79,8 +79,12 @@ fn every_mistake_is_one_object_with_a_way_out() {
         ("init some --in nothing --dry-run", "NOT_FOUND", 20),
         ("certify --program /bin/true --dry-run", "USAGE", 2),
         ("run nothing list", "PACKAGE_NOT_FOUND", 20),
-        ("check a/../../b", "ARGUMENT_REFUSED", 2),
-        ("check ../x", "ARGUMENT_REFUSED", 2),
+        ("check a/../../b", "PACKAGE_NOT_FOUND", 20),
+        ("check ../x", "PACKAGE_NOT_FOUND", 20),
+        ("check %2e%2e/x", "ARGUMENT_REFUSED", 2),
+        ("check ../.ssh/id", "ARGUMENT_REFUSED", 2),
+        ("show --skill ../x packages/todo", "ARGUMENT_REFUSED", 2),
+        ("state cat todo ../x", "ARGUMENT_REFUSED", 2),
         ("check x;y", "ARGUMENT_REFUSED", 2),
         ("check $(x)", "ARGUMENT_REFUSED", 2),
         ("check /home/me/.ssh/id_rsa", "ARGUMENT_REFUSED", 2),

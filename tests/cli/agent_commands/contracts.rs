@@ -47,8 +47,12 @@ fn every_example_of_every_package_ends_as_it_says() {
 fn every_code_of_every_package_is_explained() {
     let hutch = Hutch::new();
     for package in packages(&hutch) {
-        let meta = hutch.call(&["meta", &package]).result();
-        for command in meta["commands"].as_array().unwrap() {
+        let index = hutch.call(&["meta", &package]).result();
+        for listed in index["commands"].as_array().unwrap() {
+            let words: Vec<&str> = listed["name"].as_str().unwrap().split(' ').collect();
+            let meta = hutch.call(&[&["meta", package.as_str()], &words[..]].concat()).result();
+            let command = &meta["commands"][0];
+            assert_eq!((&command["name"], &command["semantics"]["effect"]), (&listed["name"], &listed["effect"]));
             for failure in command["failures"].as_array().unwrap() {
                 let code = failure["code"].as_str().unwrap();
                 let told = hutch.call(&["explain-error", code, &package]).result();

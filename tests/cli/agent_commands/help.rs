@@ -16,12 +16,11 @@ fn hold(validator: &jsonschema::Validator, value: &Value, what: &str) {
     assert!(problems.is_empty(), "{what}: {problems:#?}");
 }
 
-/// Every command and every group, as words.
-fn paths(described: &Value, found: &mut Vec<String>) {
-    for command in described["commands"].as_array().unwrap() {
-        found.push(command["name"].as_str().unwrap().to_owned());
-        paths(command, found);
-    }
+/// All of every command, by its own help.
+fn commands(hutch: &Hutch) -> Vec<Value> {
+    let top = hutch.line("--help").json();
+    let names = top["commands"].as_array().unwrap().iter().map(|command| command["name"].as_str().unwrap().to_owned());
+    names.map(|name| hutch.line(&format!("{name} --help")).json()).collect()
 }
 
 #[test]
@@ -32,18 +31,71 @@ fn every_help_is_of_the_published_form() {
     assert_eq!((top.status, top.stderr.as_str()), (0, ""));
     let top = top.json();
     hold(&published, &top, "--help");
-    let mut all = Vec::new();
-    paths(&top, &mut all);
-    assert!(all.len() > 20, "{all:?}");
-    for path in all {
-        let help = hutch.line(&format!("{path} --help"));
-        let described = help.json();
-        hold(&published, &described, &path);
-        assert_eq!(described["name"], path.as_str());
+    let listed = top["commands"].as_array().unwrap();
+    assert!(listed.len() > 40, "{listed:?}");
+    let groups = ["ledger", "state", "issue"];
+    for path in listed.iter().map(|listed| listed["name"].as_str().unwrap()).chain(groups) {
+        let described = hutch.line(&format!("{path} --help")).json();
+        hold(&published, &described, path);
+        assert_eq!(described["name"], path);
+        if let Some(listed) = listed.iter().find(|listed| listed["name"] == path) {
+            assert_eq!(described["effect"], *listed.get("effect").unwrap_or(&"read".into()), "{path}");
+            assert!(described["help"].as_str().unwrap().starts_with(listed["help"].as_str().unwrap()), "{path}");
+        }
         let human = hutch.line(&format!("{path} --help --human"));
         assert_eq!(human.status, 0);
         assert!(human.stdout.contains("Usage:"), "{path}");
     }
+    for group in groups {
+        let within = hutch.line(&format!("{group} --help --query commands[*].name")).json();
+        let within: Vec<&str> = within.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        let known: Vec<&str> = listed.iter().filter_map(|one| one["name"].as_str()).collect();
+        let known: Vec<&str> = known.into_iter().filter(|name| name.starts_with(&format!("{group} "))).collect();
+        assert_eq!(within, known);
+    }
+}
+
+/// What an agent pays for reading, in bytes.
+#[test]
+fn what_is_read_first_is_short() {
+    const TOP_MAX: usize = 8 * 1024;
+    const COMMAND_MAX: usize = 6 * 1024;
+    const AROUND_MAX: usize = 900;
+    let hutch = Hutch::new();
+    let top = hutch.line("--help").stdout;
+    assert!(top.len() <= TOP_MAX, "--help has {} bytes", top.len());
+    assert!(hutch.line("--help --human").stdout.len() <= TOP_MAX);
+    for command in commands(&hutch) {
+        let name = command["name"].as_str().unwrap();
+        let help = hutch.line(&format!("{name} --help")).stdout;
+        assert!(help.len() <= COMMAND_MAX, "{name} --help has {} bytes", help.len());
+    }
+    for line in ["list", "doctor", "run --envelope packages/todo list"] {
+        let answer = hutch.line(line).json();
+        let around: usize = ["rules", "skills", "issue"].iter().map(|key| answer[key].to_string().len()).sum();
+        assert!(around <= AROUND_MAX, "{line}: {around} bytes stand around the result");
+    }
+    let index = hutch.line("meta packages/todo").stdout;
+    assert!(index.len() <= 6 * 1024, "meta has {} bytes", index.len());
+}
+
+#[test]
+fn parts_of_a_help_can_be_asked_for() {
+    let hutch = Hutch::new();
+    let names = hutch.line("--help --query commands[*].name").json();
+    assert!(names.as_array().unwrap().contains(&"ledger show".into()), "{names}");
+    assert_eq!(hutch.line("run --help --query=parameters[0].name").json(), "--envelope");
+    assert_eq!(hutch.line("--query name run --help").json(), "run");
+    let kept = hutch.line("find --help --fields name,effect").json();
+    assert_eq!(kept, serde_json::json!({"name": "find", "effect": "read"}));
+    assert_eq!(hutch.line("run --help --human --query effect").stdout, "write\n");
+    assert_eq!(hutch.line("--help --query nosuch").code(), "NOT_FOUND");
+    assert_eq!(hutch.line("--help --fields nosuch").code(), "USAGE");
+    assert_eq!(hutch.line("--help --query a[").code(), "USAGE");
+    assert_eq!(hutch.line("list --query .").json(), hutch.line("list").result());
+    // The guest's own help is the guest's.
+    let guest = hutch.line("run --query output.commands[*].name packages/todo --help").json();
+    assert!(guest.as_array().unwrap().contains(&"add".into()), "{guest}");
 }
 
 #[test]
@@ -68,14 +120,13 @@ fn reserved_flags_and_opposites_are_there() {
     ] {
         assert!(names.contains(&flag), "{flag}: {names:?}");
     }
-    for parameter in top["global_parameters"].as_array().unwrap() {
-        // What asks about the program has no opposite.
-        let asks = parameter["name"] == "--help" || parameter["name"] == "--version";
-        assert_eq!(parameter["type"] == "boolean" && !asks, parameter["opposite"].is_string(), "{parameter}");
+    // Every flag has its opposite, but those that ask about the program.
+    for parameter in top["global_parameters"].as_array().unwrap().iter().filter(|one| one["type"] == "boolean") {
+        let name = parameter["name"].as_str().unwrap().trim_start_matches("--");
+        let asks = name == "help" || name == "version";
+        assert_eq!(Hutch::new().line(&format!("skills --no-{name}")).status, if asks { 2 } else { 0 }, "{name}");
     }
     for path in ["list", "state ls", "run"] {
-        let help = Hutch::new().line(&format!("{path} --help")).json();
-        assert_eq!(help["global_parameters"], top["global_parameters"], "{path}");
         let version = Hutch::new().line(&format!("{path} --version"));
         assert_eq!(version.json()["version"], env!("CARGO_PKG_VERSION"), "{path}");
     }
@@ -83,13 +134,16 @@ fn reserved_flags_and_opposites_are_there() {
 
 #[test]
 fn every_example_ends_as_it_says_and_answers_as_declared() {
-    let top = Hutch::new().line("--help").json();
-    let mut commands = Vec::new();
-    leaves(&top, &mut commands);
-    for command in commands {
-        let validator = jsonschema::validator_for(&command["output_schema"]).unwrap();
+    let hutch = Hutch::new();
+    let tools = hutch.line("mcp").result();
+    for command in commands(&hutch) {
+        let name = format!("hutch_{}", command["name"].as_str().unwrap().replace([' ', '-'], "_"));
+        let tool = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name.as_str()).unwrap();
+        // The shape in the help is for reading; it admits what the whole schema does.
+        let validator = jsonschema::validator_for(tool.get("outputSchema").unwrap_or(&Value::Bool(true))).unwrap();
+        let shape = jsonschema::validator_for(&command["output_schema"]).unwrap();
         for example in command["examples"].as_array().unwrap() {
-            let hutch = Hutch::new();
+            let hutch = Hutch::keyed();
             for before in example["before"].as_array().into_iter().flatten() {
                 assert_eq!(hutch.call(&texts(before)).status, 0, "{before}");
             }
@@ -113,16 +167,8 @@ fn every_example_ends_as_it_says_and_answers_as_declared() {
             let plain_run = arguments[0] == "run" && !["--envelope", "--json-input"].contains(&arguments[1].as_str());
             if !bare && !plain_run {
                 hold(&validator, &ended.json(), &format!("{arguments:?}"));
+                hold(&shape, &ended.json(), &format!("{arguments:?}"));
             }
-        }
-    }
-}
-
-fn leaves(described: &Value, found: &mut Vec<Value>) {
-    for command in described["commands"].as_array().unwrap() {
-        match command["commands"].as_array().unwrap().is_empty() {
-            true => found.push(command.clone()),
-            false => leaves(command, found),
         }
     }
 }
@@ -134,10 +180,7 @@ fn texts(value: &Value) -> Vec<String> {
 #[test]
 fn every_code_that_a_command_names_is_explained() {
     let hutch = Hutch::new();
-    let top = hutch.line("--help").json();
-    let mut commands = Vec::new();
-    leaves(&top, &mut commands);
-    let mut codes: Vec<String> = commands.iter().flat_map(|command| texts(&command["errors"])).collect();
+    let mut codes: Vec<String> = commands(&hutch).iter().flat_map(|command| texts(&command["errors"])).collect();
     codes.sort();
     codes.dedup();
     assert!(codes.len() > 30);

@@ -66,6 +66,18 @@ impl Hutch {
         Hutch { home: tempfile::tempdir().unwrap(), folder: root }
     }
 
+    /// The same, with the key in the home that the tests' compiled components are sealed with: nothing is compiled twice.
+    pub(crate) fn keyed() -> Hutch {
+        let hutch = Hutch::new();
+        std::fs::create_dir(hutch.home()).unwrap();
+        let mut options = std::fs::File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(hutch.home().join("artifacts.key")).unwrap().write_all(&[7; 32]).unwrap();
+        hutch
+    }
+
     /// A folder that is removed with the home.
     pub(crate) fn scratch(&self) -> PathBuf {
         let folder = self.home.path().join("scratch");
@@ -85,12 +97,11 @@ impl Hutch {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hutch"));
         #[cfg(unix)]
         std::os::unix::process::CommandExt::arg0(&mut command, "hutch");
-        let cache = std::env::temp_dir().join("hutch-test-cache");
         command
             .env_clear()
             .env("HOME", self.home.path())
             .env("XDG_DATA_HOME", self.home.path())
-            .env("XDG_CACHE_HOME", cache);
+            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         command.current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -109,14 +109,12 @@ fn choices(survey: &Survey) -> Finding {
 
 fn defaults(survey: &Survey) -> Finding {
     parameters(survey, |parameter| {
-        let optional = parameter.get("required") != Some(&Value::Bool(true));
         let speaks = ["description", "help"].iter().any(|key| {
             let text = parameter.get(*key).and_then(Value::as_str).unwrap_or_default().to_lowercase();
             text.contains("default is ") || text.contains("defaults to ") || text.contains("default: ")
         });
         match parameter.get("default") {
-            None if optional => Some("says nothing of a default, not even null".to_owned()),
-            Some(Value::Null) if speaks => Some("speaks of a default that it does not state".to_owned()),
+            None | Some(Value::Null) if speaks => Some("speaks of a default that it does not state".to_owned()),
             _ => None,
         }
     })

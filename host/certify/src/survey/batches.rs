@@ -44,7 +44,7 @@ impl Prober<'_> {
                 continue;
             }
             for args in listings.clone() {
-                let shown = self.call(Purpose::Again, None, "listing", args, &Options::default())?;
+                let shown = self.call(Purpose::Listing, None, "", args, &Options::default())?;
                 let Some(answer) = read::document(&shown.stdout) else { continue };
                 let rows = read::rows(&answer).cloned().unwrap_or_default();
                 // As somebody would who pipes examples: those that are there to fail are left out.

@@ -67,7 +67,9 @@ impl Prober<'_> {
         if !parameter.free_text {
             tries.push((Purpose::SensitivePath, of(&SENSITIVE_PATHS)));
             tries.push((Purpose::ShellSyntax, of(&SHELL_SYNTAX)));
-            tries.push((Purpose::Traversal, of(&TRAVERSALS)));
+            if !self.facts().own_paths.contains(&parameter.name) {
+                tries.push((Purpose::Traversal, of(&TRAVERSALS)));
+            }
         }
         for (purpose, values) in tries {
             let count = if everything { values.len() } else { 1 };

@@ -107,7 +107,9 @@ pub enum Purpose {
     RepeatedTooOften,
     /// A batch on standard input, in one of the known forms.
     Batch,
-    /// A listing as a batch.
+    /// A listing that is to be a batch.
+    Listing,
+    /// The same as a batch.
     BatchChained,
     /// A batch with far too many entries.
     BatchTooLarge,
@@ -175,7 +177,7 @@ impl Survey {
     pub fn of(target: &mut dyn Target) -> Result<Survey, TargetError> {
         let before = target.program()?;
         let mut prober = Prober::new(target);
-        let help = prober.describe()?;
+        let help = prober.describe()?.map(|help| prober.expand(help)).transpose()?;
         let stored = prober.facts().stored_description.clone();
         if let Some(json) = help.as_ref().or(stored.as_ref()) {
             prober.description = Description::read(json);

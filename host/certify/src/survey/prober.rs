@@ -11,6 +11,12 @@ use std::collections::HashMap;
 /// Guesses at one valid call.
 const GUESSES_MAX: usize = 6;
 
+/// Commands whose own help is asked for.
+const COMMANDS_MAX: usize = 500;
+/// What a command's own help says of the program, and of every command.
+const ABOUT_THE_PROGRAM: [&str; 7] =
+    ["schema", "version", "rules", "skills", "issue", "global_parameters", "exit_statuses"];
+
 /// What a call begins with.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Begin {
@@ -88,6 +94,32 @@ impl<'t> Prober<'t> {
         let help = self.plain(Purpose::Help, &["--help"])?;
         self.plain(Purpose::Version, &["--version"])?;
         Ok(read::document(&help.stdout).filter(Value::is_object))
+    }
+
+    /// A help that lists its commands without what they take, with what their own help says. One level of groups is expanded by its
+    /// names: `ledger list` is asked for as two words.
+    pub(super) fn expand(&mut self, mut help: Value) -> Result<Value, TargetError> {
+        let Some(commands) = help.get_mut("commands").and_then(Value::as_array_mut) else { return Ok(help) };
+        let whole = |command: &Value| {
+            ["parameters", "params", "arguments", "args", "commands", "subcommands"]
+                .iter()
+                .any(|key| command.get(*key).is_some())
+        };
+        for command in commands.iter_mut().filter(|command| !whole(command)).take(COMMANDS_MAX) {
+            let Some(name) = command.get("name").and_then(Value::as_str) else { continue };
+            let args: Vec<String> = name.split_whitespace().map(str::to_owned).chain(["--help".to_owned()]).collect();
+            let seen = self.target.invoke(&args, &Options::default())?;
+            if let Some(Value::Object(fields)) = read::document(&seen.stdout)
+                && let Some(listed) = command.as_object_mut()
+            {
+                // What stands in the list too was said there.
+                for (key, value) in fields.into_iter().filter(|(key, _)| !ABOUT_THE_PROGRAM.contains(&key.as_str())) {
+                    listed.entry(key).or_insert(value);
+                }
+            }
+            self.probes.push(Probe { purpose: Purpose::CommandHelp, command: None, about: String::new(), args, seen });
+        }
+        Ok(help)
     }
 
     /// The commands that may be called, with their places.

@@ -124,6 +124,8 @@ pub struct Facts {
     pub pass_through: Vec<String>,
     /// Parameters whose values are somebody else's, passed through: judged by whoever takes them.
     pub forwarded: Vec<String>,
+    /// Parameters that name a path of the caller's own, who may go there anyhow: it may lead upwards.
+    pub own_paths: Vec<String>,
     /// Commands that are not called at all.
     pub not_called: Vec<String>,
     /// Values for parameters, by name: what no type tells.
@@ -147,6 +149,7 @@ impl Facts {
             host_tools: Vec::new(),
             pass_through: Vec::new(),
             forwarded: Vec::new(),
+            own_paths: Vec::new(),
             not_called: Vec::new(),
             samples: BTreeMap::new(),
             calls_max: 96,

@@ -1,8 +1,6 @@
 //! A native program as a child process: no shell, an environment of its own, bounded time and output. Also this program itself, of
 //! which every call may be made because it keeps everything below the home that it is given.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, Target, TargetError};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use serde_json::Value;
@@ -44,6 +42,8 @@ pub struct Tested {
     pub pass_through: Vec<String>,
     /// Parameters whose values are somebody else's.
     pub forwarded: Vec<String>,
+    /// Parameters that name a path of the caller's own, who may go there anyhow: it may lead upwards.
+    pub own_paths: Vec<String>,
     /// Commands that are not called.
     pub not_called: Vec<String>,
     /// Values for parameters, by name.
@@ -66,6 +66,7 @@ pub struct ProcessTarget {
 
 impl ProcessTarget {
     /// A target; nothing is started yet.
+    #[expect(clippy::disallowed_methods, reason = "a program that runs has a deadline on the host's clock")]
     pub fn new(tested: Tested) -> ProcessTarget {
         let facts = Facts {
             sandboxed: false,
@@ -76,6 +77,7 @@ impl ProcessTarget {
             stored_codes: tested.stored_codes,
             pass_through: tested.pass_through,
             forwarded: tested.forwarded,
+            own_paths: tested.own_paths,
             not_called: tested.not_called,
             samples: tested.samples,
             calls_max: 48,
@@ -94,6 +96,7 @@ impl ProcessTarget {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a native program can only be tested by starting it")]
     fn command(&self, args: &[String], options: &Options) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.leading).args(args).env_clear().current_dir(&self.home);
@@ -138,6 +141,10 @@ impl Target for ProcessTarget {
         Ok(seen)
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program is looked up as a shell does, and read to be named by its digest"
+    )]
     fn program(&mut self) -> Result<Option<Digest>, TargetError> {
         // A pipe would be waited for.
         let bytes = self.program.is_file().then(|| std::fs::read(&self.program).ok()).flatten();
@@ -146,6 +153,10 @@ impl Target for ProcessTarget {
 }
 
 /// Lets a child run to its end, or ends it with everything that it started.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a program that runs has a deadline on the host's clock, and nothing tells when it ends"
+)]
 fn watch(mut child: Child, stdin: &Stdin) -> Observation {
     let time = if *stdin == Stdin::HeldOpen { HELD_OPEN_TIME } else { CALL_TIME };
     let deadline = Instant::now() + time;
@@ -211,6 +222,10 @@ fn kill(child: &mut Child) {
 
 /// Every file below a folder, and every folder, which has no content. Caches are no state: what they hold is made again; nor is
 /// what SQLite keeps beside a database to share its log between processes.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the home is a throw-away folder that the program under test reaches by its path"
+)]
 fn tree(root: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut files = BTreeMap::new();
     let inside = |path: &Path| path.strip_prefix(root).map(Path::to_owned).unwrap_or_default();
@@ -243,6 +258,10 @@ fn digest(files: &BTreeMap<PathBuf, Option<Vec<u8>>>) -> Digest {
 }
 
 /// Makes a folder hold these files and folders, and no others.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the home is a throw-away folder that the program under test reaches by its path"
+)]
 fn restore(root: &Path, files: &BTreeMap<PathBuf, Option<Vec<u8>>>) -> std::io::Result<()> {
     let now = tree(root);
     // What is in a folder comes after it.

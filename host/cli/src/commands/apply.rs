@@ -1,9 +1,10 @@
 //! `hutch apply`: commits what a plan said.
 
 use super::instance::InstanceArguments;
-use super::run::{kept_value, tell};
+use super::run::tell;
 use crate::arguments::Global;
 use crate::done::Done;
+use crate::ended::kept_value;
 use crate::fault::Fault;
 use crate::invocation::secret_values;
 use crate::output::Output;

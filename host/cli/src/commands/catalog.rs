@@ -1,7 +1,5 @@
 //! `hutch catalog`: which packages there are, from their front matter alone (the first tier of disclosure).
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
@@ -36,6 +34,10 @@ pub(super) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) 
 }
 
 /// The installed packages and those in the given folders, each by its front matter. One that can't be read is remarked upon.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the caller named the path; a packed file and a folder are listed differently"
+)]
 pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) -> Result<Vec<(Outline, Place)>, Fault> {
     let mut found = Vec::new();
     let mut take =

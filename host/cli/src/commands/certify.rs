@@ -1,12 +1,10 @@
 //! `hutch certify`: a command line held to the 98 rules.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use super::open_package;
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::surroundings;
+use crate::{arguments_guard, description, surroundings};
 use clap::{Args, ValueEnum};
 use hutch_certify::report::Report;
 use hutch_certify::rule::Level;
@@ -120,7 +118,7 @@ fn of_package(global: &Global, path: &Path) -> Result<Report, Fault> {
 
 /// This program as a child, in a home of its own that is gone afterwards.
 fn of_self() -> Result<Report, Fault> {
-    let program = std::env::current_exe().map_err(|error| Fault::host(format!("this program: {error}")))?;
+    let program = surroundings::program().map_err(|error| Fault::host(format!("this program: {error}")))?;
     let home = home()?;
     unpack(home.path()).map_err(|error| Fault::host(format!("{}: {error}", home.path().display())))?;
     // Between calls the home is made again as it is now. Without a key of its own from the start, each would compile.
@@ -138,12 +136,17 @@ fn of_self() -> Result<Report, Fault> {
         stored_codes: codes.collect(),
         pass_through: PASS_THROUGH.map(str::to_owned).to_vec(),
         forwarded: FORWARDED.map(str::to_owned).to_vec(),
+        own_paths: own_paths(&crate::arguments::command()),
         not_called: NOT_CALLED.map(str::to_owned).to_vec(),
         samples: BTreeMap::from([("package".to_owned(), SAMPLE.to_owned())]),
         stored_description: None,
     }))
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the caller's words are handed to a program that works in another folder"
+)]
 fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
     let home = home()?;
     let shown = program.display().to_string();
@@ -167,13 +170,22 @@ fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
         stored_codes: Vec::new(),
         pass_through: Vec::new(),
         forwarded: Vec::new(),
+        own_paths: Vec::new(),
         not_called: Vec::new(),
         samples: BTreeMap::new(),
         stored_description: None,
     }))
 }
 
+/// The parameters of this program that are paths of the caller's own.
+fn own_paths(command: &clap::Command) -> Vec<String> {
+    let own = command.get_arguments().filter(|argument| arguments_guard::is_path(argument));
+    let own = own.map(|argument| description::parameter_name(argument).trim_start_matches('-').to_owned());
+    own.chain(command.get_subcommands().flat_map(own_paths)).collect()
+}
+
 /// Writes the package that commands are tried on.
+#[expect(clippy::disallowed_methods, reason = "the folder is temporary, and made for the program that is tested in it")]
 fn unpack(home: &Path) -> std::io::Result<()> {
     for (path, bytes) in SAMPLE_FILES {
         let path = home.join(path);

@@ -1,7 +1,6 @@
 //! `hutch doctor`: whether this machine and this home are fit, one check after the other. Changes nothing.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
+use super::soundness;
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
@@ -15,6 +14,7 @@ use hutch_model::names::Slug;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
+#[expect(clippy::disallowed_methods, reason = "the home is a path that may lead to nothing yet")]
 pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
     let home = surroundings::home(global)?;
     let mut checks = vec![match home.symlink_metadata() {
@@ -46,25 +46,33 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
             check("issues", "bad", fault.report().message.clone(), Some("remove the file that can't be read"))
         }
     });
-    checks.push(match std::env::var("HUTCH_FORMAT").as_deref() {
-        Err(_) | Ok("human" | "json" | "agent") => check("HUTCH_FORMAT", "ok", "understood".to_owned(), None),
-        Ok(other) => {
+    checks.push(match surroundings::format().as_deref() {
+        None | Some("human" | "json" | "agent") => check("HUTCH_FORMAT", "ok", "understood".to_owned(), None),
+        Some(other) => {
             check("HUTCH_FORMAT", "bad", format!("{other:?} is not understood"), Some("set it to human or json"))
         }
     });
+    let instances = soundness::instances(global, &home);
+    checks.extend(instances.checks);
+    let left_out = instances.left_out;
     let good = checks.iter().all(|check| check.get("status") == Some(&Value::from("ok")));
     if !good {
-        let report = ErrorReport::new(ErrorCode::HostFault, "not everything is as it should be");
-        let fault = Fault::from(report.suggest("mend what details.checks calls bad").detail("checks", checks.clone()));
+        let code = if instances.damaged { ErrorCode::StoreDamaged } else { ErrorCode::HostFault };
+        let report = ErrorReport::new(code, "not everything is as it should be");
+        let report = report.suggest("mend what details.checks calls bad").detail("checks", checks.clone());
+        let fault = Fault::from(report.detail("left_out", left_out));
         return Err(fault.seen_as(table(&checks)));
     }
     let result = json!({
         "healthy": true, "version": env!("CARGO_PKG_VERSION"), "home": home.display().to_string(), "items": checks,
-        "total": checks.len(), "limit": checks.len(), "has_more": false,
+        "total": checks.len(), "limit": checks.len(), "has_more": false, "left_out": left_out,
     });
     output.answer("doctor", result, |result| {
         let checks = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        table(checks)
+        match result.get("left_out").and_then(Value::as_array).map_or(0, Vec::len) {
+            0 => table(checks),
+            some => table(checks).and(&format!("{some} instances were left out; hutch state check looks through one")),
+        }
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -73,6 +81,6 @@ fn table(checks: &[Value]) -> Told {
     human::table(checks, &[("status", "STATUS"), ("name", "CHECK"), ("found", "FOUND"), ("fix", "FIX")])
 }
 
-fn check(name: &str, status: &str, found: String, fix: Option<&str>) -> Value {
+pub(super) fn check(name: &str, status: &str, found: String, fix: Option<&str>) -> Value {
     json!({"name": name, "status": status, "found": found, "fix": fix})
 }

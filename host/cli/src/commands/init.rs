@@ -1,8 +1,6 @@
 //! `hutch init`: a new package from a template: `NAME/package` runs and passes its check as it is, `NAME/guest` is the source that
 //! its component was built from.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
@@ -43,6 +41,7 @@ const TEMPLATE: &[(&str, &[u8])] = template![
     "guest/src/main.rs",
 ];
 
+#[expect(clippy::disallowed_methods, reason = "the caller named the path; nothing that is there is overwritten")]
 pub(super) fn init(global: &Global, own: &InitArguments, output: &Output) -> Result<ExitCode, Fault> {
     let slug = Slug::parse(&own.name).map_err(|error| {
         let report = ErrorReport::new(ErrorCode::Usage, format!("NAME: {error}"));

@@ -1,7 +1,5 @@
 //! Which instance of which package a command is about.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use super::open_package;
 use crate::arguments::Global;
 use crate::done::show_entry;
@@ -30,8 +28,13 @@ impl InstanceArguments {
     /// Opens the instance, which must be there, without needing the package itself.
     pub(crate) fn open(&self, global: &Global) -> Result<Session, Fault> {
         let host = surroundings::host(global)?;
-        let slug = slug(global, &self.package)?;
+        let slug = self.slug(global)?;
         Ok(host.open_existing(&slug, &self.instance, surroundings::now())?)
+    }
+
+    /// The package, of which nothing else need be there.
+    pub(crate) fn slug(&self, global: &Global) -> Result<Slug, Fault> {
+        slug(global, &self.package)
     }
 
     /// The line that shows an entry of its ledger.
@@ -52,9 +55,7 @@ impl InstanceArguments {
 fn slug(global: &Global, package: &Path) -> Result<Slug, Fault> {
     match packages::slug(package) {
         Some(slug) => Ok(slug),
-        None if package.symlink_metadata().is_ok() => {
-            Ok(packages::outline(global, package)?.0.manifest().slug().clone())
-        }
+        None if packages::is_there(package) => Ok(packages::outline(global, package)?.0.manifest().slug().clone()),
         None => Err(Fault::no_package(package, "there is no package of this name")),
     }
 }

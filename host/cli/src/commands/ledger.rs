@@ -2,6 +2,7 @@
 
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
+use crate::ended::Room;
 use crate::fault::Fault;
 use crate::human;
 use crate::output::Output;
@@ -197,13 +198,18 @@ fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Fault> {
     let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let stdout = stream(outcome.map(|outcome| outcome.stdout))?;
     let stderr = stream(outcome.map(|outcome| outcome.stderr))?;
-    Ok(json!({
+    let document = stdout.as_ref().map_or(Ok(None), |bytes| Room::default().document(bytes));
+    let mut value = json!({
         "sequence": entry.sequence,
         "hash": sealed.hash,
         "previous": entry.previous,
         "record": entry.record,
-        "output": stdout.as_ref().and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok()),
+        "output": document.as_ref().ok(),
         "stdout": text(&stdout),
         "stderr": text(&stderr),
-    }))
+    });
+    if let Err(reason) = document {
+        value["output_omitted"] = reason.into();
+    }
+    Ok(value)
 }

@@ -2,28 +2,19 @@
 
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::{arguments, description, human};
+use crate::{arguments, description, facts, human};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 
 pub(super) fn mcp(output: &Output) -> Result<ExitCode, Fault> {
-    let mut tools = Vec::new();
     let mut root = arguments::command();
     root.build();
-    collect(&description::help(&root, &[]), &mut tools);
+    // One tool for each command that can be called.
+    let commands = description::leaves(&root, "");
+    let tools: Vec<Value> =
+        commands.iter().map(|(command, path)| tool(&Value::Object(description::details(command, path)))).collect();
     output.answer("mcp", json!({"tools": tools}), human::fields)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// One tool for each command that can be called.
-fn collect(described: &Value, tools: &mut Vec<Value>) {
-    let commands = described["commands"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for command in commands {
-        match command["commands"].as_array().is_some_and(|inner| !inner.is_empty()) {
-            true => collect(command, tools),
-            false => tools.push(tool(command)),
-        }
-    }
 }
 
 fn tool(command: &Value) -> Value {
@@ -42,8 +33,8 @@ fn tool(command: &Value) -> Value {
         },
     });
     // The protocol knows structured answers only as objects; text is text.
-    if command["output_schema"]["type"] == "object" {
-        tool["outputSchema"] = command["output_schema"].clone();
+    if let Some(facts) = facts::of(name).filter(|facts| facts.result["type"] != "string") {
+        tool["outputSchema"] = description::envelope_schema(&facts.result);
     }
     tool
 }
@@ -71,7 +62,7 @@ fn value_schema(parameter: &Value) -> Value {
     if parameter["repeated"] == true {
         schema = json!({ "type": "array", "items": schema });
     }
-    schema["description"] = parameter["description"].clone();
+    schema["description"] = parameter["help"].clone();
     if !parameter["default"].is_null() {
         schema["default"] = parameter["default"].clone();
     }

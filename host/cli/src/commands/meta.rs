@@ -1,4 +1,4 @@
-//! `hutch meta`: the resolved contract of a package's commands, versioned by the package.
+//! `hutch meta`: the resolved contract of a package's commands, versioned by the package: a list of them, or all about one.
 
 use crate::arguments::Global;
 use crate::fault::Fault;
@@ -20,7 +20,7 @@ pub(crate) struct MetaArguments {
     /// The folder that holds APP.md, a packed file, or an installed package
     #[arg(value_name = "PACKAGE")]
     pub(super) package: PathBuf,
-    /// The words of one command; all are described if absent
+    /// The words of one command, of which all is told; all commands are listed if absent
     #[arg(value_name = "COMMAND")]
     pub(super) command: Vec<String>,
     /// Print the form of another system instead
@@ -45,18 +45,42 @@ pub(super) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Res
         output.answer("meta", json!({"tools": only.tools()}), human::fields)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let result = json!({
+    let mut result = json!({
         "package": contract.name,
         "version": contract.version,
         "contract": CONTRACT_SCHEMA,
         "trust": place.trust(),
         "summary": contract.summary,
         "grants": grants(outline.manifest()),
-        "global_parameters": contract.parameters,
-        "commands": wanted.iter().map(|command| describe(contract, outline.manifest(), command, &place.word())).collect::<Vec<_>>(),
     });
+    let (manifest, word) = (outline.manifest(), place.word());
+    if own.command.is_empty() {
+        let commands: Vec<Value> = wanted.iter().map(|command| listed(manifest, command, &word)).collect();
+        let columns = [("name", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")];
+        let table = human::table(&commands, &columns);
+        result["commands"] = commands.into();
+        output.answer("meta", result, |_| table)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    result["global_parameters"] = json!(contract.parameters);
+    result["commands"] = wanted.iter().map(|command| describe(contract, manifest, command, &word)).collect();
     output.answer("meta", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// One line about a command, and the call that tells all about it.
+fn listed(manifest: &Manifest, command: &Command, call: &str) -> Value {
+    json!({
+        "name": command.name,
+        "description": command.description,
+        "effect": command.effect,
+        "confirmation_required": is_confirmed(manifest, command),
+        "meta": format!("hutch meta {call} {}", command.name),
+    })
+}
+
+fn is_confirmed(manifest: &Manifest, command: &Command) -> bool {
+    command.confirmation_required || manifest.confirmation_required().iter().any(|path| path.as_str() == command.name)
 }
 
 /// The commands that the words name: all for none.
@@ -92,7 +116,6 @@ fn grants(manifest: &Manifest) -> Value {
 }
 
 fn describe(contract: &Contract, manifest: &Manifest, command: &Command, call: &str) -> Value {
-    let confirmed = manifest.confirmation_required().iter().any(|path| path.as_str() == command.name);
     let failures = contract.errors.iter().filter(|failure| command.errors.contains(&failure.code));
     json!({
         "name": command.name,
@@ -103,7 +126,7 @@ fn describe(contract: &Contract, manifest: &Manifest, command: &Command, call: &
         "semantics": {
             "effect": command.effect,
             "idempotent": command.idempotent,
-            "confirmation_required": command.confirmation_required || confirmed,
+            "confirmation_required": is_confirmed(manifest, command),
             "deterministic": true,
         },
         "output_schema": command.output_schema,

@@ -23,6 +23,7 @@ pub(crate) mod run;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod skills;
+pub(crate) mod soundness;
 pub(crate) mod state;
 pub(crate) mod undo;
 pub(crate) mod validate;

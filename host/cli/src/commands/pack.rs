@@ -1,7 +1,5 @@
 //! `hutch pack`: a package as one file.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
@@ -31,6 +29,7 @@ pub(crate) struct PackArguments {
     output: Option<PathBuf>,
 }
 
+#[expect(clippy::disallowed_methods, reason = "the caller named the file; nothing that is there is overwritten")]
 pub(super) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Result<ExitCode, Fault> {
     let place = packages::place(global, &own.package)?;
     let from = packages::path_of(global, &place)?;
@@ -133,6 +132,7 @@ fn new_file() -> tempfile::Builder<'static, 'static> {
     builder
 }
 
+#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
 fn is_same(written: &NamedTempFile, path: &Path) -> io::Result<bool> {
     let (one, found) = (written.reopen()?, path.symlink_metadata()?);
     // Opening anything else could wait, or follow a link.
@@ -150,6 +150,7 @@ fn is_same(written: &NamedTempFile, path: &Path) -> io::Result<bool> {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "two paths that the caller named are compared without links")]
 fn is_inside(folder: &Path, package: &Path) -> bool {
     folder.canonicalize().is_ok_and(|folder| package.canonicalize().is_ok_and(|package| folder.starts_with(package)))
 }

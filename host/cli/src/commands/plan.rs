@@ -1,11 +1,13 @@
 //! `hutch plan`: what a run would do, without doing it.
 
 use super::open_package;
-use super::run::{kept_value, tell};
+use super::run::tell;
 use crate::arguments::Global;
 use crate::diff::volume_diffs;
 use crate::done::{Done, show_entry};
+use crate::ended::kept_value;
 use crate::fault::Fault;
+use crate::guest;
 use crate::invocation::InvocationArguments;
 use crate::output::Output;
 use crate::repair;
@@ -37,12 +39,16 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
     let diffs = volume_diffs(&answer);
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());
-    let mut value = kept_value(&answer, &host);
-    value["plan_id"] = json!(plan_id);
-    value["confirmation"] = json!(confirmation);
-    value["diff"] = json!(diffs);
+    let value = kept_value(&answer, &host).map(|mut value| {
+        value["plan_id"] = json!(plan_id);
+        value["confirmation"] = json!(confirmation);
+        value["diff"] = json!(diffs);
+        value
+    });
     tell("plan", &answer, value, output, |_| {
-        let mut text = String::from_utf8_lossy(&answer.outcome.stdout).trim_end().to_owned();
+        let stdout = &answer.outcome.stdout;
+        let printed = || String::from_utf8_lossy(stdout).trim_end().to_owned();
+        let mut text = guest::drawn(stdout).map_or_else(printed, |drawn| drawn.shown(false));
         for diff in &diffs {
             text.push_str(&format!("\n{}", diff.for_people()));
         }

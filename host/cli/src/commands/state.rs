@@ -1,8 +1,10 @@
 //! `hutch state`: looking inside volumes, and carrying them in and out.
 
 use super::instance::InstanceArguments;
+use super::soundness;
 use super::undo::{add_omitted, add_skipped, changed, changes_value, entry_value, omitted, one_skipped, say_moved};
 use crate::arguments::Global;
+use crate::bounds::FILE_BYTES;
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::human;
@@ -23,9 +25,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// The longest file that an answer holds.
-const CAT_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct StateArguments {
@@ -51,6 +50,8 @@ enum StateCommand {
     Restore(RestoreArguments),
     /// Say what was changed in the plain directories, outside of any run, and what each volume is
     Status(InstanceArguments),
+    /// Look through everything that is kept: each object, the ledger, and that it leads to the state
+    Check(InstanceArguments),
     /// Record what was changed in the plain directories as an entry
     Absorb(InstanceArguments),
 }
@@ -190,6 +191,7 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             }
             output.answer("state status", value, human::fields)?;
         }
+        StateCommand::Check(own) => soundness::check(global, own, output)?,
         StateCommand::Absorb(own) => {
             let session = own.open(global)?;
             let edits = session.edits()?;
@@ -230,7 +232,7 @@ fn folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
 }
 
 /// The folder to write into, made if it is missing; a preview makes none.
-#[allow(clippy::disallowed_methods, reason = "the operator names it")]
+#[expect(clippy::disallowed_methods, reason = "the operator names it")]
 fn target(path: &Path, preview: bool) -> Result<Option<cap_std::fs::Dir>, Fault> {
     match path.exists() {
         true => folder(path).map(Some),
@@ -307,7 +309,7 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
     }
     let (mut content, mut too_long) = (Vec::new(), false);
     let read = session.read(&state, &path, &mut |bytes| {
-        too_long = content.len() + bytes.len() > CAT_BYTES_MAX;
+        too_long = FILE_BYTES.is_below((content.len() + bytes.len()) as u64);
         if too_long {
             return Err(std::io::ErrorKind::FileTooLarge.into());
         }
@@ -315,7 +317,7 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
         Ok(())
     });
     if too_long {
-        let message = format!("{text} is longer than the {CAT_BYTES_MAX} bytes that an answer holds");
+        let message = format!("{text} is longer than the {} bytes that an answer holds", FILE_BYTES.max);
         return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("write it out unchanged with --raw").into());
     }
     read?;

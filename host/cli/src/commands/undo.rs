@@ -75,7 +75,7 @@ pub(super) fn changes_value(changes: &BTreeMap<String, Changes>) -> Value {
 }
 
 /// Adds to an answer how many more paths differ, if any do.
-pub(super) fn add_omitted(value: &mut Value, omitted: u64) {
+pub(crate) fn add_omitted(value: &mut Value, omitted: u64) {
     if omitted > 0 {
         value["changes_omitted"] = omitted.into();
     }
@@ -87,7 +87,7 @@ pub(super) fn omitted(changes: &BTreeMap<String, Changes>) -> u64 {
 }
 
 /// Adds to an answer what stands in plain directories and can be in no state, by volume, if anything does.
-pub(super) fn add_skipped(value: &mut Value, skipped: &BTreeMap<String, Skipped>) {
+pub(crate) fn add_skipped(value: &mut Value, skipped: &BTreeMap<String, Skipped>) {
     let some = skipped.iter().filter(|(_, skipped)| **skipped != Skipped::default());
     let some: serde_json::Map<_, _> = some.map(|(volume, skipped)| (volume.clone(), one_skipped(skipped))).collect();
     if !some.is_empty() {

@@ -60,11 +60,17 @@ impl Mount {
         self.access
     }
 
-    /// Whether `folder` lies in it, or it in `folder`. A folder that is not there lies nowhere.
+    /// Whether `folder` lies in it, or it in `folder`. One that is not there yet lies where it will be made.
     pub(crate) fn overlaps(&self, folder: &Path) -> bool {
-        #[expect(clippy::disallowed_methods, reason = "a granted folder is held against the home, which is a path too")]
-        let folder = folder.canonicalize();
-        folder.is_ok_and(|folder| folder.starts_with(&self.real_path) || self.real_path.starts_with(&folder))
+        let real = folder.ancestors().find_map(|there| {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a granted folder is held against the home, which is a path too"
+            )]
+            let real = there.canonicalize().ok()?;
+            Some(real.join(folder.strip_prefix(there).ok()?))
+        });
+        real.is_some_and(|folder| folder.starts_with(&self.real_path) || self.real_path.starts_with(&folder))
     }
 
     pub(crate) fn record(&self) -> MountRecord {

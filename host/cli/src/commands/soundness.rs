@@ -1,0 +1,109 @@
+//! Whether instances are what was written: all of one for `hutch state check`, those of the home for `hutch doctor`. Nothing of them is
+//! changed, not even what another command would finish.
+
+use super::instance::InstanceArguments;
+use crate::arguments::Global;
+use crate::bounds::CHECKED_BYTES;
+use crate::fault::Fault;
+use crate::output::Output;
+use crate::told::one_line;
+use crate::{human, progress, surroundings};
+use hutch::instances::{Instance, check as check_one};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_store::Damage;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Damages that people are shown of one instance.
+const SHOWN_MAX: usize = 20;
+
+/// `hutch state check`: looks through one instance.
+pub(super) fn check(global: &Global, own: &InstanceArguments, output: &Output) -> Result<(), Fault> {
+    let slug = own.slug(global)?;
+    let checked = check_one(&surroundings::home(global)?, &slug, &own.instance, global.wait)?;
+    if !checked.damages.is_empty() {
+        let instance = format!("{slug}/{}", own.instance);
+        let message = format!("of {instance} {} damaged", counted(&checked.damages));
+        let lines = checked.damages.iter().take(SHOWN_MAX).map(|damage| one_line(&said(damage)));
+        let lines = lines.collect::<Vec<_>>().join("\n");
+        let report = ErrorReport::new(ErrorCode::StoreDamaged, message).detail("instance", instance);
+        return Err(Fault::from(report.detail("damages", values(&checked.damages))).seen_as(lines));
+    }
+    let stats = checked.stats.unwrap_or_default();
+    let value = json!({
+        "package": slug.as_str(),
+        "instance": own.instance.as_str(),
+        "entries": stats.entries,
+        "objects": stats.objects + stats.streams,
+        "bytes": stats.object_bytes + stats.stream_bytes,
+    });
+    output.answer("state check", value, human::fields)
+}
+
+/// What was found of all instances.
+#[derive(Default)]
+pub(super) struct Instances {
+    /// One check for each that was looked through.
+    pub(super) checks: Vec<Value>,
+    /// Those that were not, each with the call that does.
+    pub(super) left_out: Vec<Value>,
+    /// Whether one is damaged.
+    pub(super) damaged: bool,
+}
+
+/// Looks through the instances of a home, as long as their databases are not larger than one answer looks through.
+pub(super) fn instances(global: &Global, home: &Path) -> Instances {
+    let mut found = Instances::default();
+    let known = match hutch::instances::of(home) {
+        Ok(known) => known,
+        Err(error) => {
+            let fix = "make the folder instances in the home readable";
+            found.checks.push(super::doctor::check("instances", "bad", error.to_string(), Some(fix)));
+            return found;
+        }
+    };
+    let mut bytes = 0_u64;
+    for (done, Instance { slug, name, bytes: size }) in known.iter().enumerate() {
+        progress::at(done, known.len());
+        let instance = format!("{slug}/{name}");
+        if CHECKED_BYTES.is_below(bytes.saturating_add(*size)) {
+            let check = global.line.elsewhere(["state", "check", "--instance", name.as_str(), slug.as_str()]);
+            found.left_out.push(json!({ "instance": instance, "bytes": size, "check": check }));
+            continue;
+        }
+        bytes += size;
+        let subject = format!("instance {instance}");
+        found.checks.push(match check_one(home, slug, name, global.wait) {
+            Ok(checked) if checked.damages.is_empty() => {
+                let entries = checked.stats.unwrap_or_default().entries;
+                super::doctor::check(&subject, "ok", format!("{entries} entries, all as written"), None)
+            }
+            Ok(checked) => {
+                found.damaged = true;
+                let first = checked.damages.first().map(said).unwrap_or_default();
+                let text = format!("{} damaged: {first}", counted(&checked.damages));
+                let mut check = super::doctor::check(&subject, "bad", text, Some(ErrorCode::StoreDamaged.fix()));
+                check["damages"] = values(&checked.damages);
+                check
+            }
+            Err(failure) => super::doctor::check(&subject, "bad", failure.to_string(), Some(failure.code().fix())),
+        });
+    }
+    found
+}
+
+fn counted(damages: &[Damage]) -> String {
+    match damages.len() {
+        1 => "1 part is".to_owned(),
+        several => format!("{several} parts are"),
+    }
+}
+
+fn said(damage: &Damage) -> String {
+    format!("{}: {}", damage.what, damage.reason)
+}
+
+fn values(damages: &[Damage]) -> Value {
+    damages.iter().map(|damage| json!({ "what": damage.what, "reason": damage.reason })).collect()
+}
