@@ -259,3 +259,31 @@ fn links_out_of_a_granted_folder_are_withheld_and_named() {
     assert!(!names.iter().any(|name| name.contains("evil")), "{names:?}");
     assert!(names.contains(&"fine -> a.txt".to_owned()), "{names:?}");
 }
+
+/// The whole program under a limit of its data: what it keeps of names is paid by the guest, however long the paths are.
+#[test]
+fn a_folder_of_many_long_paths_takes_no_more_memory_than_a_run_may() {
+    const FILES: usize = 20_000;
+    let granted = granted();
+    let deep = (0..17).fold(String::new(), |path, _| format!("{path}/{}", "d".repeat(200)));
+    let folder = granted.folder.join(&deep[1..]);
+    fs::create_dir_all(&folder).expect("no folder");
+    for number in 0..FILES {
+        fs::write(folder.join(format!("{number:05}")), "").expect("not written");
+    }
+    // Twice `memory_bytes` and 32 MiB, in KiB; and less than the program itself takes.
+    for (kib, fits) in [(96 << 10, true), (8 << 10, false)] {
+        let mut command = std::process::Command::new("sh");
+        command.env_clear().env("HOME", granted.home.path()).current_dir(common::repository());
+        command.args(["-c", "ulimit -d \"$0\" && exec \"$@\"", &kib.to_string(), env!("CARGO_BIN_EXE_hutch"), "run"]);
+        command.args(["--limit", "memory_bytes=32MiB", "--mount", &format!("{}:mnt", granted.folder.display())]);
+        command.args(["tests/packages/probe", "list-dir", &format!("mnt{deep}")]);
+        let output = command.output().expect("no shell");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), fits, "{kib} KiB: {said}");
+        if fits {
+            let value: Value = serde_json::from_slice(&output.stdout).expect("no JSON");
+            assert_eq!(value["entries"].as_array().map(Vec::len), Some(FILES));
+        }
+    }
+}
