@@ -159,3 +159,29 @@ fn help_and_version_are_data_unless_they_are_for_people() {
             && serde_json::from_str::<serde_json::Value>(&human.stdout).is_err()
     );
 }
+
+#[test]
+fn a_path_of_ones_own_may_lead_upwards_and_a_guests_may_not() {
+    let machine = Machine::new();
+    machine.write("here/x", "x");
+    machine.write("beside/y", "y");
+    let call = |words: &[&str]| Ran::of(machine.hutch(words).current_dir(machine.path("here")));
+    call(&["init", "made", "--in", ".."]).result("init");
+    call(&["check", "../made/package"]).result("check");
+    assert_eq!(call(&["run", "--home", "../home", "../made/package", "greet", "Ada"]).answer()["ok"], true);
+    assert!(machine.path("home/instances/made").exists(), "the home is where it was said to be");
+    let mount = ["--mount", "../beside:mnt"];
+    assert_eq!(call(&[&["run"], &mount[..], &[&probe(), "read-file", "mnt/y"]].concat()).answer()["length"], 1);
+    call(&["pack", "../made/package", "--output", "../made.tar"]);
+    call(&["state", "export", "probe", "../out"]).result("state export");
+    assert!(machine.path("out").is_dir());
+    for words in [
+        &["check", "../.ssh/id"][..],
+        &["check", "%2e%2e/made/package"],
+        &["check", "../made;x"],
+        &["run", "--stdin-file", "../beside/server.key", &probe(), "stdin"],
+        &["run", "--guard", "strict", &probe(), "read-file", "state/../../y"],
+    ] {
+        call(words).fault("ARGUMENT_REFUSED", 2);
+    }
+}
