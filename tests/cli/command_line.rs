@@ -89,13 +89,17 @@ fn everything_after_the_package_is_the_guests() {
     for words in
         [&["--human", "args", "x"][..], &["--yes", "args"], &["--limit", "fuel=1"], &["--stdin", "args"], &["-x"]]
     {
-        assert_eq!(machine.probe(&[], words).guest_failure(2)["error"]["code"], "UNKNOWN_FLAG", "{words:?}");
+        assert_eq!(
+            machine.probe(&["--unchecked"], words).guest_failure(2)["error"]["code"],
+            "UNKNOWN_FLAG",
+            "{words:?}"
+        );
     }
     let words =
         ["args", "--", "--yes", "--limit", "fuel=1", "--", "--help", "-x", "--stdin", "--envelope", "", "ünï", "a b"];
     let answer = machine.probe(&[], &words).answer();
     assert_eq!(answer["args"], serde_json::json!(words[1..]));
-    let failure = machine.todo(&["list", "--frobnicate"]).guest_failure(2);
+    let failure = machine.guest(&["--unchecked", &todo(), "list", "--frobnicate"]).guest_failure(2);
     assert_eq!(failure["error"]["code"], "UNKNOWN_FLAG");
     let help = machine.todo(&["--help"]).answer();
     assert!(help.to_string().contains("reminder set"), "the guest's help, not the host's: {help}");

@@ -123,8 +123,10 @@ fn a_host_that_is_killed_while_its_guest_writes_leaves_the_state_as_it_was() {
     let before = machine.probe_state();
     let package = probe();
     // Long enough for the line that says that it runs to come first; that line is waited for.
-    let call = ["run", "--progress", "--limit", "wall_time_ms=600000", "--limit", "fuel=1000000000000"];
-    let guest = [package.as_str(), "write-chunked", "state/new", "400000000", "1"];
+    let limits = ["wall_time_ms=600000", "fuel=1000000000000", "memory_bytes=1GiB"];
+    let limits = limits.into_iter().flat_map(|limit| ["--limit", limit]).collect::<Vec<_>>();
+    let call = [&["run", "--progress"], &limits[..]].concat();
+    let guest = [package.as_str(), "write-chunked", "state/new", "100000000", "1"];
     let mut child = start(&machine, &[&call[..], &guest].concat());
     let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();

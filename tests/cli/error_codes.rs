@@ -5,7 +5,6 @@ use crate::support::{Machine, Ran, package, probe, todo};
 use hutch_model::error_code::ErrorCode;
 use rusqlite::Connection;
 use serde::Deserialize;
-use std::process::Stdio;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
