@@ -89,13 +89,17 @@ fn everything_after_the_package_is_the_guests() {
     for words in
         [&["--human", "args", "x"][..], &["--yes", "args"], &["--limit", "fuel=1"], &["--stdin", "args"], &["-x"]]
     {
-        assert_eq!(machine.probe(&[], words).guest_failure(2)["error"]["code"], "UNKNOWN_FLAG", "{words:?}");
+        assert_eq!(
+            machine.probe(&["--unchecked"], words).guest_failure(2)["error"]["code"],
+            "UNKNOWN_FLAG",
+            "{words:?}"
+        );
     }
     let words =
         ["args", "--", "--yes", "--limit", "fuel=1", "--", "--help", "-x", "--stdin", "--envelope", "", "ünï", "a b"];
     let answer = machine.probe(&[], &words).answer();
     assert_eq!(answer["args"], serde_json::json!(words[1..]));
-    let failure = machine.todo(&["list", "--frobnicate"]).guest_failure(2);
+    let failure = machine.guest(&["--unchecked", &todo(), "list", "--frobnicate"]).guest_failure(2);
     assert_eq!(failure["error"]["code"], "UNKNOWN_FLAG");
     let help = machine.todo(&["--help"]).answer();
     assert!(help.to_string().contains("reminder set"), "the guest's help, not the host's: {help}");
@@ -158,4 +162,30 @@ fn help_and_version_are_data_unless_they_are_for_people() {
             && human.stdout.contains("--envelope")
             && serde_json::from_str::<serde_json::Value>(&human.stdout).is_err()
     );
+}
+
+#[test]
+fn a_path_of_ones_own_may_lead_upwards_and_a_guests_may_not() {
+    let machine = Machine::new();
+    machine.write("here/x", "x");
+    machine.write("beside/y", "y");
+    let call = |words: &[&str]| Ran::of(machine.hutch(words).current_dir(machine.path("here")));
+    call(&["init", "made", "--in", ".."]).result("init");
+    call(&["check", "../made/package"]).result("check");
+    assert_eq!(call(&["run", "--home", "../home", "../made/package", "greet", "Ada"]).answer()["ok"], true);
+    assert!(machine.path("home/instances/made").exists(), "the home is where it was said to be");
+    let mount = ["--mount", "../beside:mnt"];
+    assert_eq!(call(&[&["run"], &mount[..], &[&probe(), "read-file", "mnt/y"]].concat()).answer()["length"], 1);
+    call(&["pack", "../made/package", "--output", "../made.tar"]);
+    call(&["state", "export", "probe", "../out"]).result("state export");
+    assert!(machine.path("out").is_dir());
+    for words in [
+        &["check", "../.ssh/id"][..],
+        &["check", "%2e%2e/made/package"],
+        &["check", "../made;x"],
+        &["run", "--stdin-file", "../beside/server.key", &probe(), "stdin"],
+        &["run", "--guard", "strict", &probe(), "read-file", "state/../../y"],
+    ] {
+        call(words).fault("ARGUMENT_REFUSED", 2);
+    }
 }

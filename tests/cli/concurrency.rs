@@ -100,13 +100,40 @@ fn a_host_that_is_killed_leaves_the_state_as_it_was() {
     let machine = Machine::new();
     machine.probe(&[], &["write-text", "state/keep", "kept"]).answer();
     let before = machine.probe_state();
+    let package = probe();
+    // It would keep what it writes, but it can't go on before its standard input ends.
+    let call = ["run", "--stdin", "--wait", "600s", &package, "write-text", "state/new", "new"];
     for _ in 0..3 {
-        let options = ["run", "--limit", "fuel=1000000000000000", "--limit", "wall_time_ms=600000"];
-        let package = probe();
-        let mut child = start(&machine, &[&options[..], &[&package, "write-then-spin", "state/new"]].concat());
-        // At whatever point it is by now.
+        let mut child =
+            machine.hutch(call).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        assert!(child.try_wait().unwrap().is_none(), "it waits for its input");
         child.kill().unwrap();
         assert!(!child.wait().unwrap().success());
         assert_eq!(machine.probe_state(), before);
     }
+    // The same call, not killed, leaves another state.
+    Ran::of(machine.hutch(call).stdin(Stdio::null())).answer();
+    assert_ne!(machine.probe_state(), before);
+}
+
+#[test]
+fn a_host_that_is_killed_while_its_guest_writes_leaves_the_state_as_it_was() {
+    let machine = Machine::new();
+    machine.probe(&[], &["write-text", "state/keep", "kept"]).answer();
+    let before = machine.probe_state();
+    let package = probe();
+    // Long enough for the line that says that it runs to come first; that line is waited for.
+    let limits = ["wall_time_ms=600000", "fuel=1000000000000", "memory_bytes=1GiB"];
+    let limits = limits.into_iter().flat_map(|limit| ["--limit", limit]).collect::<Vec<_>>();
+    let call = [&["run", "--progress"], &limits[..]].concat();
+    let guest = [package.as_str(), "write-chunked", "state/new", "100000000", "1"];
+    let mut child = start(&machine, &[&call[..], &guest].concat());
+    let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    assert!(line.contains("\"step\":\"run\""), "{line}");
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(machine.probe_state(), before);
+    assert_eq!(machine.probe(&[], &["read-file", "state/new"]).guest_failure(1)["error"]["errno"], "noent");
 }

@@ -5,7 +5,6 @@ use crate::support::{Machine, Ran, package, probe, todo};
 use hutch_model::error_code::ErrorCode;
 use rusqlite::Connection;
 use serde::Deserialize;
-use std::process::Stdio;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,7 +110,12 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.write(&format!("person/.local/share/hutch/packages/probe/{digest}/app/app.wasm"), "another");
             machine.guest(&["probe", "return-ok"])
         }
-        "CONFLICT" => overtaken(machine),
+        "CONFLICT" => {
+            // The state is not the one that the plan saw: no race is needed to make it so.
+            machine.run(["plan", &probe(), "write-text", "state/a", "planned"]).result("plan");
+            machine.probe(&[], &["write-text", "state/a", "before it"]).answer();
+            machine.run(["apply", &probe(), "last"])
+        }
         "INSTANCE_BUSY" => {
             machine.probe(&[], &["return-ok"]).answer();
             let held = database(machine);
@@ -175,17 +179,4 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
 /// The store of the probe's default instance.
 fn database(machine: &Machine) -> Connection {
     Connection::open(machine.path("person/.local/share/hutch/instances/probe/default/hutch.db")).unwrap()
-}
-
-/// A run that others overtook: they go on until it ends.
-fn overtaken(machine: &Machine) -> Ran {
-    machine.probe(&[], &["write-text", "state/keep", "0"]).answer();
-    let mut command = machine.hutch(["run", &probe(), "write-chunked", "state/slow", "400000", "1"]);
-    let mut slow = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut others = 0;
-    while slow.try_wait().unwrap().is_none() {
-        others += 1;
-        machine.probe(&[], &["write-text", "state/keep", &others.to_string()]);
-    }
-    Ran::from_output(slow.wait_with_output().unwrap())
 }

@@ -38,7 +38,8 @@ fn a_guests_own_failure_comes_through_unchanged() {
     let machine = Machine::new();
     let failure = machine.todo(&["get", "td_9999"]).guest_failure(20);
     assert_eq!((&failure["ok"], &failure["error"]["code"]), (&json!(false), &json!("NOT_FOUND")));
-    let failure = machine.todo(&["frobnicate"]).guest_failure(2);
+    machine.todo(&["frobnicate"]).fault("ARGUMENT_INVALID", 2);
+    let failure = machine.guest(&["--unchecked", &todo(), "frobnicate"]).guest_failure(2);
     assert_eq!(failure["error"]["code"], "UNKNOWN_COMMAND");
     for status in ["1", "2", "19", "40", "46", "50", "127", "128", "137", "255"] {
         let failure = machine.probe(&[], &["json-and-exit", status]).guest_failure(status.parse().unwrap());

@@ -2,8 +2,8 @@
 //! point to exists.
 //!
 //! A `console` block is a session: a line that begins with `$ ` is a command, what follows up to the next one is all that it
-//! prints, standard error included. `…` in a line stands for any text, and a line of only `…` for any lines. A `sh` block is run as
-//! a script that must succeed. All blocks of a document are run in order in one folder, where the folders of the repository are
+//! prints, standard error included. `…` in a line stands for any text, and a line of only `…` for any lines. A command fails if an error
+//! is shown for it, and else it must not. A `sh` block is run as a script that must succeed. All blocks of a document are run in order in one folder, where the folders of the repository are
 //! seen, with a home of their own and the built program on PATH. `cargo run --release -- …` is the built program; other cargo
 //! commands would take minutes, so they are held to a list of those that `.ci/run` or this file vouches for.
 
@@ -41,6 +41,37 @@ struct Step {
     line: usize,
     command: String,
     expected: Vec<String>,
+}
+
+impl Step {
+    /// Whether an error is shown for it: the program's own, or an application's.
+    fn is_said_to_fail(&self) -> bool {
+        let told = [r#"{"error":true"#, r#"{"ok":false"#, "error: "];
+        self.expected.iter().any(|line| told.iter().any(|told| line.starts_with(told)))
+    }
+}
+
+/// What each step printed, and how it ended; then what followed the last.
+fn endings(printed: &str) -> (Vec<(&str, i32)>, &str) {
+    let (mut ended, mut rest) = (Vec::new(), printed);
+    while let Some((step, after)) = rest.split_once(&format!("{MARK} ")) {
+        let (status, after) = after.split_once('\n').expect("a status ends its line");
+        ended.push((step, status.parse().expect("a status")));
+        rest = after;
+    }
+    (ended, rest)
+}
+
+#[test]
+fn a_step_that_fails_unsaid_is_noticed() {
+    let printed = format!("a\n{MARK} 0\nb{MARK} 20\n");
+    assert_eq!(endings(&printed), (vec![("a\n", 0), ("b", 20)], ""));
+    let said = |expected: &str| Step { line: 1, command: String::new(), expected: vec![expected.to_owned()] };
+    for (expected, fails) in
+        [("…", false), ("0", false), (r#"{"error":true,…}"#, true), (r#"{"ok":false,…}"#, true), ("error: x", true)]
+    {
+        assert_eq!(said(expected).is_said_to_fail(), fails, "{expected}");
+    }
 }
 
 fn steps(language: &str, first_line: usize, text: &str) -> Vec<Step> {
@@ -98,7 +129,7 @@ fn run(document: &str) {
     let mut script = PRELUDE.to_owned();
     for step in &steps {
         // The status is handed on, so that a later `echo $?` shows it.
-        script.push_str(&format!("{}status=$?; printf '%s\\n' '{MARK}'; (exit $status)\n", step.command));
+        script.push_str(&format!("{}status=$?; printf '%s %s\\n' '{MARK}' $status; (exit $status)\n", step.command));
     }
     let program = Path::new(HUTCH).parent().unwrap().display().to_string();
     let output = Command::new("/bin/sh")
@@ -111,10 +142,16 @@ fn run(document: &str) {
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
-    let printed: Vec<&str> = printed.split(&format!("{MARK}\n")).collect();
-    assert_eq!(printed.len(), steps.len() + 1, "{document}: a step ended the session: {printed:?}");
-    for (step, printed) in steps.iter().zip(printed) {
+    let (ended, rest) = endings(&printed);
+    assert_eq!((ended.len(), rest), (steps.len(), ""), "{document}: a step ended the session");
+    for (step, (printed, status)) in steps.iter().zip(ended) {
         let lines: Vec<&str> = printed.lines().collect();
+        assert!(
+            step.is_said_to_fail() != (status == 0),
+            "{document}:{}: {}\nends with {status}\n{printed}",
+            step.line,
+            step.command
+        );
         assert!(
             matches(&step.expected, &lines),
             "{document}:{}: {}\nis said to print\n{}\nand prints\n{printed}",

@@ -159,8 +159,8 @@ fn parse_wait(text: &str) -> Result<Duration, String> {
 pub(crate) enum Command {
     /// Run a package's command
     ///
-    /// The guest's standard output, standard error and exit status come through unchanged. Its state is kept if it exits with 0
-    /// and keeps the contract, else everything it did is dropped. Everything after PACKAGE is the guest's.
+    /// The guest's output and exit status come through unchanged. Its state is kept if it exits with 0 and keeps the contract, and
+    /// else dropped. Everything after PACKAGE is the guest's.
     Run(Box<RunArguments>),
     /// Check a call against what the package declares, and run nothing
     Validate(Box<ValidateArguments>),

@@ -41,8 +41,8 @@ pub(crate) fn help(root: &Command, path: &[&str]) -> Value {
     };
     fields.insert("schema".to_owned(), SCHEMA_ID.into());
     fields.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
-    fields.insert("issue".to_owned(), agent::ISSUE.into());
     if path.is_empty() {
+        fields.insert("issue".to_owned(), agent::ISSUE.into());
         fields.insert("help".to_owned(), format!("{}\n\n{}", agent::BRIEF.trim(), usage_note()).into());
         fields.insert("global_parameters".to_owned(), globals(root).map(parameter).collect());
         let statuses = EXIT_STATUSES.iter().map(|(status, meaning)| (status.to_string(), Value::from(*meaning)));
@@ -221,7 +221,8 @@ fn parameter(argument: &Arg) -> Value {
     let defaults: Vec<String> =
         argument.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
     let default = match (flag, defaults.first()) {
-        (true, _) => Value::Bool(false),
+        // A flag that is not given is not set: that needs no saying.
+        (true, _) => Value::Null,
         (false, Some(text)) => match (value_type(argument, flag, &choices), text.parse::<u64>()) {
             ("integer", Ok(number)) => number.into(),
             _ => Value::from(text.as_str()),

@@ -29,7 +29,7 @@ pub(crate) struct InvocationArguments {
     /// The guest's clock at the start; now if absent
     #[arg(long, value_name = "INSTANT")]
     pub(crate) now: Option<Instant>,
-    /// The guest's seed, a number or 64 hexadecimal digits; random if absent
+    /// The guest's seed: a number or 64 hexadecimal digits; else random
     #[arg(long, value_name = "SEED")]
     pub(crate) seed: Option<Seed>,
     /// Set a limit; may be repeated
@@ -38,22 +38,22 @@ pub(crate) struct InvocationArguments {
     /// Give an environment value that the package asks for
     #[arg(long = "env", value_name = "NAME=TEXT", value_parser = parse_pair)]
     pub(crate) environment: Vec<(String, String)>,
-    /// The same, from this process's environment; the ledger keeps a keyed hash
+    /// The same, from this process's environment; kept as a keyed hash
     #[arg(long = "secret", value_name = "NAME")]
     pub(crate) secrets: Vec<String>,
-    /// Grant a real folder that the package asks for, read-only without :rw
+    /// Grant a real folder that the package asks for; :rw to write
     #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw]", value_parser = parse_mount)]
     pub(crate) mounts: Vec<(PathBuf, String, Access)>,
     /// What standard output is held to
     #[arg(long, value_enum, default_value_t = ContractChoice::Json)]
     pub(crate) contract: ContractChoice,
-    /// Start even if the arguments break the declared contract
+    /// Start even if arguments break the contract
     #[arg(long)]
     pub(crate) unchecked: bool,
-    /// How strictly arguments are judged; as the package says if absent
+    /// How strictly arguments are judged; else as the package says
     #[arg(long, value_enum)]
     pub(crate) guard: Option<GuardChoice>,
-    /// Let the package use the state of another one of its name, from now on
+    /// Take over the state of another package of this name
     #[arg(long)]
     pub(crate) adopt: bool,
     /// Keep only digests of standard input, output and error

@@ -34,7 +34,7 @@ impl Shaping {
         };
         Ok(Shaping {
             fields: values("--fields").flat_map(|names| names.split(',')).map(str::to_owned).collect(),
-            query: values("--query").last().map(str::parse).transpose()?,
+            query: values("--query").next_back().map(str::parse).transpose()?,
             ..Shaping::default()
         })
     }

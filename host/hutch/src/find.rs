@@ -198,7 +198,7 @@ pub fn find(commands: &[KnownCommand], question: &str) -> Vec<Found> {
         (1.0 + commands.len() as f64 / users.max(1) as f64).ln()
     };
     let rarities: Vec<f64> = meanings.iter().map(rarity).collect();
-    let mut found: Vec<Found> = commands
+    let mut found: Vec<(usize, Found)> = commands
         .iter()
         .zip(&stems)
         .filter_map(|(command, stems)| {
@@ -206,16 +206,23 @@ pub fn find(commands: &[KnownCommand], question: &str) -> Vec<Found> {
             let score = sum * (1.0 + named(&meanings, stems)) / 2.0;
             let reasons = reasons(&meanings, stems);
             let score = (score * 1000.0).round() / 1000.0;
-            (!reasons.is_empty()).then(|| Found { command: command.clone(), score, reasons })
+            (!reasons.is_empty())
+                .then(|| (verbatim(&meanings, stems), Found { command: command.clone(), score, reasons }))
         })
         .collect();
-    let enough = found.iter().map(|found| found.score).fold(0.0, f64::max) * SHARE_MIN;
-    found.retain(|found| found.score >= enough);
-    found.sort_by(|a, b| {
+    let enough = found.iter().map(|(_, found)| found.score).fold(0.0, f64::max) * SHARE_MIN;
+    found.retain(|(_, found)| found.score >= enough);
+    found.sort_by(|(mine, a), (others, b)| {
         let names = |found: &Found| (found.command.package.clone(), found.command.command.clone());
-        b.score.total_cmp(&a.score).then_with(|| names(a).cmp(&names(b)))
+        b.score.total_cmp(&a.score).then(others.cmp(mine)).then_with(|| names(a).cmp(&names(b)))
     });
-    found
+    found.into_iter().map(|(_, found)| found).collect()
+}
+
+/// In how many places words of the question stand in the very form that was asked for: between equals that decides.
+fn verbatim(meanings: &[Meaning], stems: &Stems) -> usize {
+    let has = |words: &&BTreeMap<String, String>, asked: &String| words.values().any(|word| word == asked);
+    meanings.iter().map(|meaning| stems.values().filter(|words| has(words, &meaning.asked)).count()).sum()
 }
 
 /// The stems of a command's words, each with the word, by where they stand.

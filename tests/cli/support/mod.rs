@@ -101,8 +101,7 @@ impl Machine {
 
     /// Runs `hutch run` with these arguments.
     pub(crate) fn guest(&self, arguments: &[&str]) -> Ran {
-        // What the host thinks of a call is not what these tests are about.
-        self.run([&["run", "--unchecked"], arguments].concat())
+        self.run([&["run"], arguments].concat())
     }
 
     /// Runs the to-do application.

@@ -37,7 +37,15 @@ pub(super) const FLAWS: &[Flaw] = &[
     Flaw { rule: "D3", also: &["D11"], help: Some(|help| drop_key(help, "help")), ..NONE },
     Flaw { rule: "D4", help: Some(|help| drop_key(parameter(help, "sync", "--token"), "type")), ..NONE },
     Flaw { rule: "D5", help: Some(|help| parameter(help, "list", "--status")["choices"] = json!([])), ..NONE },
-    Flaw { rule: "D6", help: Some(|help| drop_key(parameter(help, "list", "--limit"), "default")), ..NONE },
+    Flaw {
+        rule: "D6",
+        help: Some(|help| {
+            let limit = parameter(help, "list", "--limit");
+            drop_key(limit, "default");
+            limit["description"] = json!("how many at most; defaults to 20");
+        }),
+        ..NONE
+    },
     Flaw { rule: "D7", help: Some(|help| drop_key(parameter(help, "add", "--due"), "required")), ..NONE },
     Flaw { rule: "D8", help: Some(|help| drop_key(command(help, "stats"), "output_schema")), ..NONE },
     Flaw { rule: "D9", help: Some(|help| command(help, "stats")["description"] = json!("")), ..NONE },
