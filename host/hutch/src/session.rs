@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::{Package, folder_snapshot};
-use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::names::Slug;
@@ -263,6 +262,6 @@ fn package_record(package: &Package) -> Result<PackageRecord, Failure> {
         version: Some(manifest.version().to_string()),
         digest: Some(package.run_digest()?),
         component: Some(package.component_digest()),
-        resources: package.resources()?.trees.clone().into_iter().collect::<BTreeMap<String, Digest>>(),
+        resources: package.resources()?.trees.clone(),
     })
 }

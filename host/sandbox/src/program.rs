@@ -38,7 +38,7 @@ pub type Watch = Arc<dyn Fn(Work) -> Box<dyn Any> + Send + Sync>;
 /// Makes programs. One for a process; it may be shared by threads.
 #[derive(Default)]
 pub struct Sandbox {
-    cache: Option<ArtifactCache>,
+    cache: Option<Arc<ArtifactCache>>,
     compile: Compile,
     watch: Option<Watch>,
     /// Engines by stack size, the one setting that differs between runs, of which there are few.
@@ -93,7 +93,12 @@ impl LoadError {
 impl Sandbox {
     /// A sandbox that compiles as it is told and keeps artifacts in `cache`, if there is one.
     pub fn new(compile: Compile, cache: Option<ArtifactCache>) -> Sandbox {
-        Sandbox { cache, compile, watch: None, engines: Mutex::default() }
+        Sandbox { cache: cache.map(Arc::new), compile, watch: None, engines: Mutex::default() }
+    }
+
+    /// The same, keeping artifacts in a cache that has other users too.
+    pub fn sharing(self, cache: Arc<ArtifactCache>) -> Sandbox {
+        Sandbox { cache: Some(cache), ..self }
     }
 
     /// The same, telling of what may take long.
@@ -106,12 +111,26 @@ impl Sandbox {
     /// # Errors
     /// See [`LoadError`].
     pub fn load(&self, component: &[u8], limits: &Limits) -> Result<Program, LoadError> {
+        let digest = Digest::of(Kind::Component, component);
+        self.load_known(digest, component.len() as u64, limits, || Ok(component))
+    }
+
+    /// The same, of a component of which digest and length are known: it is read only if it has to be compiled.
+    ///
+    /// # Errors
+    /// See [`LoadError`]; or the failure of `read`.
+    pub fn load_known<'c, E: From<LoadError>>(
+        &self,
+        digest: Digest,
+        bytes: u64,
+        limits: &Limits,
+        read: impl FnOnce() -> Result<&'c [u8], E>,
+    ) -> Result<Program, E> {
         let start = Instant::now();
         let max = limits.get(Limit::Component);
-        if component.len() as u64 > max {
-            return Err(LoadError::TooMuch(format!("it has {} bytes, more than {max}", component.len())));
+        if bytes > max {
+            return Err(LoadError::TooMuch(format!("it has {bytes} bytes, more than {max}")).into());
         }
-        let digest = Digest::of(Kind::Component, component);
         let stack_bytes = engine::stack_bytes(limits.get(Limit::Stack));
         let engine = self.engine(stack_bytes)?;
         let name = artifact_name(&digest);
@@ -121,6 +140,7 @@ impl Sandbox {
         let ready = match cached {
             Some(ready) => ready,
             None => {
+                let component = read()?;
                 let _watched = self.watch.as_ref().map(|watch| watch(Work::Compile));
                 self.compile(&engine, &name, component, limits)
             }
