@@ -13,9 +13,11 @@ fn compiled(machine: &Machine, cache: impl AsRef<Path>) -> bool {
     envelope.compiled
 }
 
+/// The verdicts in a cache; notes about them and about packages lie beside them.
 fn entries(cache: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<_> =
         std::fs::read_dir(cache.join("hutch")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.retain(|path| path.extension().is_none_or(|extension| extension != "note"));
     entries.sort();
     entries
 }

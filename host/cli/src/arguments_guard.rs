@@ -3,6 +3,7 @@
 //! and no guest gets it. The guest's arguments are judged by the library, as their package says.
 
 use crate::fault::Fault;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -20,6 +21,10 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
         if GUEST.contains(&id) || !matches.try_contains_id(id).unwrap_or(false) {
+            continue;
+        }
+        // What nobody wrote needs no judgement.
+        if matches.value_source(id) == Some(ValueSource::DefaultValue) {
             continue;
         }
         let Ok(Some(values)) = matches.try_get_raw(id) else { continue };

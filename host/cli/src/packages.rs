@@ -105,15 +105,20 @@ pub(crate) fn installed(global: &Global) -> Result<Installed, Fault> {
 #[expect(clippy::disallowed_methods, reason = "where a package comes from is its path without links")]
 pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64>) -> Result<Package, Fault> {
     let bounds = component_bytes_max.map_or_else(default_bounds, PackageBounds::with_component);
+    let memory = surroundings::memory(global)?;
     match place(global, path)? {
         Place::Local(path) => {
-            let package = Package::open(&source(&path, bounds)?, bounds)?;
+            let source = source(&path, bounds)?;
+            let package = match memory {
+                Some(memory) => Package::open_remembered(&source, bounds, &memory)?,
+                None => Package::open(&source, bounds)?,
+            };
             let real_path = path.canonicalize().map_err(|error| unopened(&path, &error))?;
             Ok(package.from_origin(Origin::path(&real_path.to_string_lossy())))
         }
         Place::Installed(pin) => {
             let slug = Slug::parse(&pin.slug).map_err(|error| Fault::host(error.to_string()))?;
-            Ok(installed(global)?.open(&slug, bounds)?)
+            Ok(installed(global)?.open(&slug, bounds, memory.as_ref())?)
         }
     }
 }

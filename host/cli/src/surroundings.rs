@@ -9,12 +9,13 @@ use crate::line::HomeVariable;
 use crate::progress;
 use etcetera::BaseStrategy;
 use hutch::Host;
+use hutch::package::Memory;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, SealKey, Work};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The host's clock.
@@ -47,21 +48,41 @@ pub(crate) fn format() -> Option<String> {
 /// The host, with its home and the platform's cache. With --dry-run it keeps nothing.
 pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
     let home = home(global)?;
-    let (keeper, dry_run) = (home.clone(), global.dry_run);
-    let key = move || SealKey::kept(&keeper, random_seed().ok().filter(|_| !dry_run).map(|seed| seed.0));
-    let platform = etcetera::choose_base_strategy();
-    let cache_folder = platform.ok().map(|platform| platform.cache_dir().join("hutch"));
-    let cache = cache_folder.as_deref().and_then(|folder| ArtifactCache::open(folder, key));
-    let sandbox = Sandbox::new(compiler()?, cache).watched(Arc::new(|work| match work {
+    let sandbox = Sandbox::new(compiler()?, None).watched(Arc::new(|work| match work {
         Work::Compile => Box::new(progress::during("compile")),
         Work::Run => Box::new(progress::after("run", NOTICED_AFTER)),
     }));
+    let sandbox = match cache(global)? {
+        Some(cache) => sandbox.sharing(cache),
+        None => sandbox,
+    };
     let host = Host::new(home, sandbox).waiting(global.wait);
-    let host = match cache_folder {
+    let host = match cache_folder() {
         Some(folder) => host.owning(folder),
         None => host,
     };
     Ok(if global.dry_run { host.previewing() } else { host })
+}
+
+/// The platform's folder for what can be made again.
+fn cache_folder() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hutch"))
+}
+
+/// What was compiled and read before, opened once: a process has one home.
+fn cache(global: &Global) -> Result<Option<Arc<ArtifactCache>>, Fault> {
+    static CACHE: OnceLock<Option<Arc<ArtifactCache>>> = OnceLock::new();
+    let (home, dry_run) = (home(global)?, global.dry_run);
+    let opened = CACHE.get_or_init(|| {
+        let key = move || SealKey::kept(&home, random_seed().ok().filter(|_| !dry_run).map(|seed| seed.0));
+        ArtifactCache::open(&cache_folder()?, key).map(Arc::new)
+    });
+    Ok(opened.clone())
+}
+
+/// What is remembered of packages.
+pub(crate) fn memory(global: &Global) -> Result<Option<Memory>, Fault> {
+    Ok(cache(global)?.map(|cache| Memory::new(cache, now())))
 }
 
 /// The home that the command line, HUTCH_HOME or the platform names.

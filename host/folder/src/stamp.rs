@@ -4,7 +4,7 @@ use cap_fs_ext::MetadataExt;
 use cap_std::fs::Metadata;
 
 /// What kind of thing it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Form {
     /// A regular file.
     File,
@@ -16,9 +16,12 @@ pub enum Form {
     Other,
 }
 
+/// The longest step of a file system's clock, and some more: what was changed so long ago is changed with another time next.
+const STEP_NS: u64 = 3_000_000_000;
+
 /// What a file, folder or link looks like from outside. Two looks with equal stamps saw the same content, unless the content was
 /// written twice within one step of the file system's clock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Stamp {
     /// What kind of thing it is.
     pub form: Form,
@@ -55,6 +58,12 @@ impl Stamp {
         #[cfg(not(unix))]
         let changed_ns = 0;
         Stamp { form, size: metadata.len(), modified_ns, changed_ns, inode: metadata.ino(), device: metadata.dev() }
+    }
+
+    /// Whether every change after `at_ns`, when it was looked at, shows in the next look: the last one was long enough before. Never
+    /// where the system keeps no time that programs can't set.
+    pub fn is_settled(&self, at_ns: u64) -> bool {
+        self.changed_ns > 0 && at_ns.checked_sub(self.changed_ns).is_some_and(|age_ns| age_ns >= STEP_NS)
     }
 
     /// Whether renaming one could have made the other.

@@ -47,7 +47,7 @@ pub fn check_described(host: &Host, checked: &mut Checked) -> Result<(), Failure
     let component = package.manifest().entry().component().to_string();
     let found = match host.describe(package) {
         Ok(None) => Vec::new(),
-        Ok(Some(described)) => match (package.contract(), &described.contract) {
+        Ok(Some(described)) => match (package.contract()?, &described.contract) {
             (Some(file), Some(export)) => file.differences(export.contract()),
             (None, Some(_)) => {
                 let message = format!("the component describes its commands, but there is no {CONTRACT_FILE}");

@@ -73,7 +73,7 @@ impl Session {
     }
 
     fn kept_plain(&self) -> Option<&Plain> {
-        self.plain.as_ref().filter(|_| self.keeps())
+        self.plain.as_deref().filter(|_| self.keeps())
     }
 
     /// What was changed outside as a record.

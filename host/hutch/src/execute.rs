@@ -37,7 +37,7 @@ pub(crate) fn execute(prepared: &Prepared, stored: Arc<dyn Objects>, state: &Sta
     let preopens = prepared.invocation.preopens();
     let volumes = state.iter().map(|(name, digest)| (name.to_string(), *digest));
     trees.extend(volumes.filter(|(name, _)| preopens.contains_key(name)));
-    let mut layers = vec![stored, Arc::clone(&prepared.resources.objects) as Arc<dyn Objects>];
+    let mut layers = vec![stored, Arc::clone(&prepared.resources.objects)];
     let mut granted = BTreeMap::new();
     for (name, mount) in &prepared.mounts {
         let objects = mount.objects(name);

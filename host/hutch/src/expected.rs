@@ -3,40 +3,72 @@
 use crate::call::Call;
 use crate::failure::Failure;
 use crate::output_schema;
-use crate::package::Package;
-use hutch_model::contract::{ArgumentViolation, ReadArguments};
+use crate::package::{Package, PackageError};
+use hutch_model::contract::{self as model, ArgumentViolation, ReadArguments};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::outcome::{Contract, Outcome, Verdict};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// How the arguments of a call break the contract of its package. Nothing is known of a package without a contract.
-pub fn argument_violations(package: &Package, arguments: &[String]) -> Vec<ArgumentViolation> {
-    read(package, arguments, |read| read.violations).unwrap_or_default()
+///
+/// # Errors
+/// The package was changed since it was opened.
+pub fn argument_violations(package: &Package, arguments: &[String]) -> Result<Vec<ArgumentViolation>, PackageError> {
+    Ok(read(package, arguments, |read| read.violations)?.unwrap_or_default())
+}
+
+/// As much of a package's description as these arguments are judged by.
+pub(crate) fn contract<'p>(
+    package: &'p Package,
+    arguments: &[String],
+) -> Result<Option<Cow<'p, model::Contract>>, PackageError> {
+    let leading = package.manifest().entry().arguments();
+    let words: Vec<&str> = leading.iter().chain(arguments).map(String::as_str).collect();
+    package.contract_of_call(&words)
 }
 
 /// Reads arguments as the contract says. Leading arguments of the entry command are the guest's own affair, unless the words of a
 /// command begin among them.
-fn read<T>(package: &Package, arguments: &[String], take: impl Fn(ReadArguments<'_>) -> T) -> Option<T> {
-    let contract = package.contract()?.contract();
+fn read<T>(
+    package: &Package,
+    arguments: &[String],
+    take: impl Fn(ReadArguments<'_>) -> T,
+) -> Result<Option<T>, PackageError> {
+    let Some(mut contract) = contract(package, arguments)? else { return Ok(None) };
+    if contract.read_arguments(arguments).command.is_none() {
+        // What is said then names the commands that there are.
+        let Some(whole) = package.whole_contract()? else { return Ok(None) };
+        contract = whole;
+    }
+    Ok(Some(read_by(&contract, package, arguments, take)))
+}
+
+fn read_by<T>(
+    contract: &model::Contract,
+    package: &Package,
+    arguments: &[String],
+    take: impl Fn(ReadArguments<'_>) -> T,
+) -> T {
     let leading = package.manifest().entry().arguments();
     let plain = contract.read_arguments(arguments);
     if leading.is_empty() || plain.violations.is_empty() {
-        return Some(take(plain));
+        return take(plain);
     }
     let all: Vec<String> = leading.iter().chain(arguments).cloned().collect();
     let mut whole = contract.read_arguments(&all);
     if whole.command.is_none() {
-        return Some(take(plain));
+        return take(plain);
     }
     for violation in &mut whole.violations {
         violation.index = violation.index.and_then(|index| index.checked_sub(leading.len()));
     }
-    Some(take(whole))
+    take(whole)
 }
 
 /// Refuses a call whose arguments break the contract.
 pub(crate) fn check_arguments(package: &Package, call: &Call) -> Result<(), Failure> {
-    let violations = if call.unchecked { Vec::new() } else { argument_violations(package, &call.arguments) };
+    let violations = if call.unchecked { Vec::new() } else { argument_violations(package, &call.arguments)? };
     if violations.is_empty() { Ok(()) } else { Err(Failure::Arguments { violations }) }
 }
 
@@ -45,13 +77,14 @@ pub(crate) fn schema(package: &Package, contract: Contract, arguments: &[String]
     if contract != Contract::Schema {
         return Ok(None);
     }
-    let expected = read(package, arguments, |read| match read.command {
+    let Some(whole) = package.whole_contract()? else { return Err(Failure::NoSchema) };
+    let expected = read_by(&whole, package, arguments, |read| match read.command {
         // Help, and answers for people or with chosen fields, have another shape than the declared one.
         _ if read.asks_about || read.shaped => Some(None),
         Some(command) => Some(Some(command.output_schema.clone())),
         None => None,
     });
-    expected.flatten().ok_or(Failure::NoSchema)
+    expected.ok_or(Failure::NoSchema)
 }
 
 /// Judges an outcome by its ending, its form, and the schema if there is one.

@@ -83,7 +83,8 @@ impl Host {
     /// # Errors
     /// The component can't be run.
     pub fn load(&self, package: &Package, limits: &Limits) -> Result<Program, Failure> {
-        Ok(self.sandbox.load(package.component(), limits)?)
+        let (digest, bytes) = (package.component_digest(), package.component_bytes());
+        self.sandbox.load_known(digest, bytes, limits, || Ok(package.component()?))
     }
 
     /// The limits of a run of `package`: what the operator says, else what the package asks for, else the default. What a package

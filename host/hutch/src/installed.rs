@@ -5,7 +5,7 @@
 //! <home>/packages/<slug>/<digest>/    the package's files, written before the pin names them
 //! ```
 
-use crate::package::{Package, PackageBounds, PackageError, Source, open_folder};
+use crate::package::{Memory, Package, PackageBounds, PackageError, Scope, Source, open_folder};
 use cap_std::fs::Dir;
 use hutch_folder::{Hands, open_file};
 use hutch_model::asks::Asks;
@@ -180,7 +180,8 @@ impl Installed {
     ///
     /// # Errors
     /// It is not installed, or not what was installed.
-    pub fn open(&self, slug: &Slug, bounds: PackageBounds) -> Result<Package, InstalledError> {
+    /// What `memory` holds of them is taken if it is of the pin.
+    pub fn open(&self, slug: &Slug, bounds: PackageBounds, memory: Option<&Memory>) -> Result<Package, InstalledError> {
         let pin = self.pin(slug)?;
         let unfit = |reason: String| InstalledError::Unfit { slug: slug.to_string(), reason };
         let folder = self.folder_of(&pin);
@@ -189,8 +190,19 @@ impl Installed {
             _ => self.io(&folder.display().to_string(), source),
         })?;
         let source = Source::folder(dir);
+        if let Some((package, digest)) = memory.and_then(|memory| memory.recall(&source, bounds, Scope::All))
+            && digest == Some(pin.digest)
+        {
+            return Ok(package.from_origin(Origin::installed()));
+        }
         match source.digest(&bounds) {
-            Ok(found) if found == pin.digest => Ok(Package::open(&source, bounds)?.from_origin(Origin::installed())),
+            Ok(found) if found == pin.digest => {
+                let package = Package::open(&source, bounds)?;
+                if let Some(memory) = memory {
+                    memory.keep(&package, Some(found));
+                }
+                Ok(package.from_origin(Origin::installed()))
+            }
             Ok(found) => Err(InstalledError::Changed { slug: slug.to_string(), pinned: pin.digest, found }),
             // The system's refusal says nothing about what is there; everything else was not there when it was installed.
             Err(error) if error.diagnostics().iter().any(|problem| problem.code == Code::FileUnreadable) => {

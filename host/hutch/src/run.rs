@@ -32,8 +32,13 @@ impl Host {
     /// Everything that is not the guest's own end. It is recorded too.
     pub fn run(&self, package: &Package, call: &Call) -> Result<Answer, Failure> {
         let session = self.open_for(EntryKind::Run, package, &call.instance, call.at)?;
-        let prepared = self.admit(package, call, &session, EntryKind::Run)?;
-        self.run_and_keep(&session, &prepared, session.record(EntryKind::Run), call.retries)
+        self.run_in(&session, package, call)
+    }
+
+    /// Runs in an instance that is ready for it.
+    pub(crate) fn run_in(&self, session: &Session, package: &Package, call: &Call) -> Result<Answer, Failure> {
+        let prepared = self.admit(package, call, session, EntryKind::Run)?;
+        self.run_and_keep(session, &prepared, session.record(EntryKind::Run), call.retries)
     }
 
     /// Prepares a call; one that is refused is recorded.

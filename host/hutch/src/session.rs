@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::{Package, folder_snapshot};
-use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::names::Slug;
@@ -16,11 +15,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An open instance. All that is done to it is recorded as done at one instant.
+/// An open instance. All that is done to it is recorded as done at one instant. Clones are the same instance.
+#[derive(Clone)]
 pub struct Session {
     pub(crate) store: Arc<dyn Store>,
     /// The plain directories; none where nothing is kept of an instance that is not there.
-    pub(crate) plain: Option<Plain>,
+    pub(crate) plain: Option<Arc<Plain>>,
     /// Where it lies; none if it is nowhere on disk.
     pub(crate) dir: Option<InstanceDir>,
     pub(crate) wait: Duration,
@@ -50,12 +50,23 @@ impl Host {
         instance: &InstanceName,
         at: Instant,
     ) -> Result<Session, Failure> {
+        let session = self.open_unready(package, instance, at)?;
+        self.make_ready(kind, package, session)
+    }
+
+    /// The instance of a package, of which nothing was looked at yet.
+    pub(crate) fn open_unready(
+        &self,
+        package: &Package,
+        instance: &InstanceName,
+        at: Instant,
+    ) -> Result<Session, Failure> {
         let record = package_record(package)?;
         let dir = InstanceDir::new(self.home(), package.manifest().slug(), instance);
-        let mut session = match dir.exists() || self.keeps() {
-            true => self.open_dir(dir, IfMissing::Create, instance, record, at)?,
+        match dir.exists() || self.keeps() {
+            true => self.open_dir(dir, IfMissing::Create, instance, record, at),
             // What would be made is made in memory.
-            false => Session {
+            false => Ok(Session {
                 store: Arc::new(MemoryStore::new(SecretKey::new([0; 32]))),
                 plain: None,
                 dir: None,
@@ -65,8 +76,17 @@ impl Host {
                 package: record,
                 at,
                 owner: None,
-            },
-        };
+            }),
+        }
+    }
+
+    /// Sees to it that the package may use the instance and has its volumes there, before a call of this kind.
+    pub(crate) fn make_ready(
+        &self,
+        kind: EntryKind,
+        package: &Package,
+        mut session: Session,
+    ) -> Result<Session, Failure> {
         session.recover()?;
         let owner = session.new_owner(package, self.adopts());
         let owner = session.recorded(kind, owner)?;
@@ -101,7 +121,7 @@ impl Host {
     ) -> Result<Session, Failure> {
         let wait = self.wait();
         let kept: Arc<dyn Store> = Arc::new(SqliteStore::open(&dir, &Opening { if_missing, wait })?);
-        let plain = Some(Plain::open(&dir, kept.clone(), wait)?);
+        let plain = Some(Arc::new(Plain::open(&dir, kept.clone(), wait)?));
         let store: Arc<dyn Store> = match self.keeps() {
             true => kept,
             false => Arc::new(MemoryStore::over(kept)),
@@ -112,6 +132,11 @@ impl Host {
 }
 
 impl Session {
+    /// The same instance, at another instant.
+    pub(crate) fn at(&self, at: Instant) -> Session {
+        Session { at, owner: None, ..self.clone() }
+    }
+
     /// The store, for reading.
     pub fn store(&self) -> &dyn Store {
         &*self.store
@@ -263,6 +288,6 @@ fn package_record(package: &Package) -> Result<PackageRecord, Failure> {
         version: Some(manifest.version().to_string()),
         digest: Some(package.run_digest()?),
         component: Some(package.component_digest()),
-        resources: package.resources()?.trees.clone().into_iter().collect::<BTreeMap<String, Digest>>(),
+        resources: package.resources()?.trees.clone(),
     })
 }

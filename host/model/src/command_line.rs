@@ -8,7 +8,7 @@ use crate::names::PackagePath;
 pub const PAYLOAD_FOLDER: &str = "app";
 
 /// What an invocation of the package starts.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct EntryCommand {
     component: PackagePath,
     arguments: Vec<String>,

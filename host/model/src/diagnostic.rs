@@ -139,7 +139,7 @@ impl serde::Serialize for Code {
 }
 
 /// A place in a text file. Both numbers count from 1; a column counts characters (Unicode scalar values).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Position {
     /// The line.
     pub line: u32,

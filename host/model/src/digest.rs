@@ -34,6 +34,8 @@ pub enum Kind {
     Profile,
     /// The key of one compiled artifact.
     Artifact,
+    /// What a cache notes, by what it is about.
+    Note,
     /// A part of a real folder: a handle to what is there, not a name for its content.
     Mount,
 }
@@ -53,6 +55,7 @@ impl Kind {
             Kind::Standing => "hutch v1 standing",
             Kind::Profile => "hutch v1 profile",
             Kind::Artifact => "hutch v1 artifact",
+            Kind::Note => "hutch v1 note",
             Kind::Mount => "hutch v1 mount",
         }
     }

@@ -186,12 +186,15 @@ fn secret(argument: &str) -> Option<&'static str> {
         return Some("holds an address with a password");
     }
     forms::TOKENS.iter().find_map(|(prefix, length, what)| {
-        let found = argument.match_indices(prefix).any(|(at, _)| {
-            let starts_word = !argument.get(..at).unwrap_or_default().ends_with(|c: char| c.is_ascii_alphanumeric());
-            let rest = argument.get(at + prefix.len()..).unwrap_or_default();
-            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').unwrap_or(rest.len());
-            starts_word && is_token(rest.get(..end).unwrap_or_default(), *length)
-        });
+        // Most words are too short for any, and there are many kinds.
+        let found = argument.len() >= prefix.len() + *length
+            && argument.match_indices(prefix).any(|(at, _)| {
+                let starts_word =
+                    !argument.get(..at).unwrap_or_default().ends_with(|c: char| c.is_ascii_alphanumeric());
+                let rest = argument.get(at + prefix.len()..).unwrap_or_default();
+                let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').unwrap_or(rest.len());
+                starts_word && is_token(rest.get(..end).unwrap_or_default(), *length)
+            });
         found.then_some(*what)
     })
 }

@@ -16,6 +16,7 @@ pub mod guard;
 pub mod instant;
 pub mod invocation;
 mod json;
+pub mod kept;
 pub mod ledger;
 pub mod limits;
 pub mod manifest;

@@ -20,6 +20,13 @@ macro_rules! text_name {
         #[serde(transparent)]
         pub struct $name(String);
 
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                $name::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+
         impl $name {
             /// The name as text.
             pub fn as_str(&self) -> &str {

@@ -5,25 +5,29 @@ use crate::diagnostic::Position;
 use serde_json::{Map, Number, Value};
 
 /// One value and the place where it is written.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Node {
     pub(crate) at: Position,
     pub(crate) data: Data,
 }
 
 /// A value. Numbers keep the text they were written as: `1.10` is a version, not 1.1.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Data {
     Null,
     Bool(bool),
-    Number { value: Number, written: String },
+    Number {
+        #[serde(with = "crate::kept::json")]
+        value: Number,
+        written: String,
+    },
     Text(String),
     List(Vec<Node>),
     Map(Vec<Entry>),
 }
 
 /// One key of a mapping and its value.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Entry {
     pub(crate) at: Position,
     pub(crate) key: String,

@@ -3,7 +3,7 @@
 use crate::diagnostic::Code;
 
 /// A payload that can be run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Payload {
     /// A WebAssembly component.
     Component,

@@ -1,15 +1,19 @@
 //! Verdicts of the compiler on disk: machine code, and refusals, so that those are paid for once too. None is used unless its seal
 //! holds under a key that does not lie in the folder, so who can write here can make it miss and nothing else. A cache that can't be used
 //! costs time and nothing else: no failure here reaches a caller.
+//!
+//! A seal covers a whole file, and checking it reads all of that. So once a seal was found to hold, it is noted how the file looks, and
+//! as long as it looks the same the machine code is mapped from it unread. Notes are sealed too, and others may keep some here.
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::engine;
 use crate::program::LoadError;
-use crate::verdict::{SealKey, Verdict};
+use crate::verdict::{MachineCode, SealKey, Verdict};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, OpenOptions};
-use hutch_model::digest::Digest;
+use hutch_folder::Stamp;
+use hutch_model::digest::{Digest, Hasher, Kind};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -39,8 +43,21 @@ const SLOW_KEPT: Duration = Duration::from_secs(3600);
 /// A use is written down when the last one that was is so long ago.
 const USE_NOTED_AFTER: Duration = Duration::from_secs(24 * 3600);
 
-/// How the name of a finished file ends.
-const FINISHED: &str = ".artifact";
+/// How the name of a finished file ends: of a verdict, and of a note.
+const FINISHED: [&str; 2] = [VERDICT, NOTE];
+const VERDICT: &str = ".artifact";
+const NOTE: &str = ".note";
+
+/// No note is longer.
+const NOTE_BYTES_MAX: u64 = 16 << 20;
+
+/// What is noted of machine code whose seal holds.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Seen {
+    stamp: Stamp,
+    component_instances: u64,
+    resources: u64,
+}
 
 impl ArtifactCache {
     /// The cache in this folder, which is made if need be and private to its owner. `None` if it can't be, or if others may
@@ -76,36 +93,87 @@ impl ArtifactCache {
 
     /// The verdict on `name`, if a whole one is here.
     pub(crate) fn get(&self, name: &Digest) -> Option<Verdict> {
+        self.get_at(name, SystemTime::now())
+    }
+
+    fn get_at(&self, name: &Digest, now: SystemTime) -> Option<Verdict> {
         let key = (*self.key)?;
         let file_name = file_name(&key, name);
         if !self.dir.symlink_metadata(&file_name).ok()?.is_file() {
             return None;
         }
-        let mut file = self.dir.open(&file_name).ok()?.into_std();
+        let file = self.dir.open(&file_name).ok()?;
+        let metadata = file.metadata().ok()?;
+        let used = metadata.modified().ok().map(|used| used.into_std());
+        let stamp = Stamp::of(&metadata);
+        let mut file = file.into_std();
+        let use_is_noted = used.is_some_and(|used| !is_older(used, USE_NOTED_AFTER));
+        if use_is_noted && let Some(seen) = self.seen(name).filter(|seen| seen.stamp == stamp) {
+            let Seen { component_instances, resources, .. } = seen;
+            return Some(Verdict::Code { code: MachineCode::File(file), component_instances, resources });
+        }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
         let verdict = Verdict::open(&key, name, bytes)?;
-        let used = file.metadata().and_then(|metadata| metadata.modified()).ok();
-        let slow = matches!(verdict, Verdict::Refused(LoadError::TooSlow { .. }));
-        if slow && used.is_none_or(|noted| is_older(noted, SLOW_KEPT)) {
-            return None;
+        match &verdict {
+            Verdict::Refused(LoadError::TooSlow { .. }) if used.is_none_or(|noted| is_older(noted, SLOW_KEPT)) => None,
+            _ if !use_is_noted => {
+                // If it can't be noted, it goes a little early one day. The file looks changed by it, so once a day it is read.
+                let _ = file.set_modified(now);
+                Some(verdict)
+            }
+            Verdict::Code { component_instances, resources, .. } if stamp.is_settled(unix_ns(now)) => {
+                let (component_instances, resources) = (*component_instances, *resources);
+                if let Ok(seen) = postcard::to_allocvec(&Seen { stamp, component_instances, resources }) {
+                    self.keep_note(&seen_name(name), seen);
+                }
+                Some(verdict)
+            }
+            _ => Some(verdict),
         }
-        if used.is_none_or(|used| is_older(used, USE_NOTED_AFTER)) {
-            // If it can't be noted, it goes a little early one day.
-            let _ = file.set_modified(SystemTime::now());
-        }
-        Some(verdict)
     }
 
-    /// Keeps a verdict: written aside, then given its name, so that no reader sees half of it. Makes room first.
+    /// How the file of the machine code looked when its seal was last found to hold.
+    fn seen(&self, name: &Digest) -> Option<Seen> {
+        postcard::from_bytes(&self.note(&seen_name(name))?).ok()
+    }
+
+    /// Keeps a verdict. Makes room first.
     pub(crate) fn put(&self, name: &Digest, verdict: &Verdict) {
         let Some(key) = *self.key else { return };
-        let sealed = verdict.seal(&key, name);
+        if let Some(sealed) = verdict.seal(&key, name) {
+            self.write(&file_name(&key, name), &sealed);
+        }
+    }
+
+    /// What was noted under this name, if its seal holds: somebody with the key noted it, perhaps long ago.
+    pub fn note(&self, name: &Digest) -> Option<Vec<u8>> {
+        let key = (*self.key)?;
+        let file = self.dir.open(note_name(&key, name)).ok()?.into_std();
+        let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(NOTE_BYTES_MAX)).ok()?);
+        (&file).take(NOTE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        if metadata.modified().is_ok_and(|used| is_older(used, USE_NOTED_AFTER)) {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        key.unsealed(name, bytes)
+    }
+
+    /// Notes something: it may be gone at any time.
+    pub fn keep_note(&self, name: &Digest, note: Vec<u8>) {
+        let Some(key) = *self.key else { return };
+        let sealed = key.sealed(name, note);
+        if sealed.len() as u64 <= NOTE_BYTES_MAX {
+            self.write(&note_name(&key, name), &sealed);
+        }
+    }
+
+    /// Writes a file aside, and then gives it its name, so that no reader sees half of it. Makes room first.
+    fn write(&self, file_name: &str, sealed: &[u8]) {
         self.make_room(sealed.len() as u64);
         if sealed.len() as u64 > self.bytes_max {
             return;
         }
-        let file_name = file_name(&key, name);
         // One for each writer: of several processes, and of several threads of one.
         static WRITERS: AtomicU64 = AtomicU64::new(0);
         let aside = format!("{file_name}.{}.{}", std::process::id(), WRITERS.fetch_add(1, Ordering::Relaxed));
@@ -113,9 +181,9 @@ impl ArtifactCache {
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let written = self.dir.open_with(&aside, &options).and_then(|mut file| file.write_all(&sealed));
-        if written.and_then(|()| self.dir.rename(&aside, &self.dir, &file_name)).is_err() {
-            // A full disk, most likely: the next run compiles again.
+        let written = self.dir.open_with(&aside, &options).and_then(|mut file| file.write_all(sealed));
+        if written.and_then(|()| self.dir.rename(&aside, &self.dir, file_name)).is_err() {
+            // A full disk, most likely: the next run does it again.
             let _ = self.dir.remove_file(&aside);
         }
     }
@@ -126,9 +194,9 @@ impl ArtifactCache {
         let mut kept: Vec<(SystemTime, u64, String)> = Vec::new();
         for (used, size, name) in entries.filter_map(|entry| described(&entry.ok()?)) {
             let ours = name.starts_with(version());
-            let finished = name.ends_with(FINISHED);
+            let finished = FINISHED.iter().any(|end| name.ends_with(end));
             let unused = if finished { !ours && is_older(used, OTHERS_KEPT) } else { is_older(used, UNFINISHED_KEPT) };
-            if name.contains(FINISHED) && unused {
+            if FINISHED.iter().any(|end| name.contains(end)) && unused {
                 let _ = self.dir.remove_file(&name);
             } else if finished {
                 kept.push((used, size, name));
@@ -164,7 +232,24 @@ fn version() -> &'static str {
 
 /// Of each key another: homes that share a folder don't overwrite each other's.
 fn file_name(key: &SealKey, name: &Digest) -> String {
-    format!("{}-{}{FINISHED}", version(), key.name(name))
+    format!("{}-{}{VERDICT}", version(), key.name(name))
+}
+
+fn note_name(key: &SealKey, name: &Digest) -> String {
+    format!("{}{NOTE}", key.name(name))
+}
+
+/// What is noted of the file of a verdict is noted under this name.
+fn seen_name(verdict: &Digest) -> Digest {
+    let mut hasher = Hasher::new(Kind::Note);
+    hasher.update_part(b"seen");
+    hasher.update_part(verdict.as_bytes());
+    hasher.finish()
+}
+
+fn unix_ns(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -278,6 +363,114 @@ mod tests {
         left.push(file_name(&KEY, &name("1")));
         left.sort();
         assert_eq!(names(folder.path()), left);
+    }
+
+    fn code(text: &str) -> Verdict {
+        Verdict::Code { code: MachineCode::Bytes(text.as_bytes().to_vec()), component_instances: 7, resources: 9 }
+    }
+
+    /// How the code comes back: read and checked, or as a file that is known. At a moment when everything is old.
+    fn comes(cache: &ArtifactCache, at: &str) -> Option<&'static str> {
+        match cache.get_at(&name(at), SystemTime::now() + Duration::from_secs(10))? {
+            Verdict::Code { code, component_instances: 7, resources: 9 } => Some(match code {
+                MachineCode::Bytes(bytes) => {
+                    assert_eq!(bytes, at.as_bytes());
+                    "read"
+                }
+                MachineCode::File(mut file) => {
+                    let mut bytes = Vec::new();
+                    file.read_to_end(&mut bytes).unwrap();
+                    assert!(bytes.starts_with(at.as_bytes()));
+                    "known"
+                }
+            }),
+            _ => panic!("another verdict came back"),
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn code_whose_seal_held_is_not_read_again_as_long_as_its_file_looks_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap();
+        let path = |at: &str| folder.path().join(file_name(&KEY, &name(at)));
+        let modified = |path: &Path| std::fs::metadata(path).unwrap().modified().unwrap();
+        let put = |at: &str| {
+            cache.put(&name(at), &code(at));
+            assert!(matches!(cache.get(&name(at)), Some(Verdict::Code { code: MachineCode::Bytes(_), .. })));
+            // So young a file could be changed and look the same: that its seal held is not noted.
+            assert_eq!([comes(&cache, at), comes(&cache, at)], [Some("read"), Some("known")]);
+        };
+        // The same length and the same time.
+        put("changed in place");
+        let at = path("changed in place");
+        let (mut bytes, before) = (std::fs::read(&at).unwrap(), modified(&at));
+        bytes[0] ^= 1;
+        std::fs::write(&at, &bytes).unwrap();
+        std::fs::File::options().append(true).open(&at).unwrap().set_modified(before).unwrap();
+        assert_eq!(comes(&cache, "changed in place"), None);
+        // Another file under its name, also of the same length and time.
+        put("replaced 1");
+        put("replaced 2");
+        let before = modified(&path("replaced 1"));
+        std::fs::rename(path("replaced 2"), path("replaced 1")).unwrap();
+        std::fs::File::options().append(true).open(path("replaced 1")).unwrap().set_modified(before).unwrap();
+        assert_eq!(comes(&cache, "replaced 1"), None);
+        // Unchanged, but it looks different: read, and known from then on.
+        put("touched");
+        std::fs::File::options().append(true).open(path("touched")).unwrap().set_modified(before).unwrap();
+        assert_eq!([comes(&cache, "touched"), comes(&cache, "touched")], [Some("read"), Some("known")]);
+        // Brought elsewhere, notes and all.
+        let elsewhere = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(folder.path()).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), elsewhere.path().join(entry.file_name())).unwrap();
+        }
+        let copy = ArtifactCache::open(elsewhere.path(), || Some(KEY)).unwrap();
+        assert_eq!(comes(&copy, "touched"), Some("read"));
+        // The note of one is not that of another.
+        let note = |at: &str| folder.path().join(note_name(&KEY, &seen_name(&name(at))));
+        put("other");
+        std::fs::copy(note("touched"), note("other")).unwrap();
+        assert_eq!(comes(&cache, "other"), Some("read"));
+    }
+
+    #[test]
+    fn once_a_day_the_whole_seal_is_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap();
+        cache.put(&name("1"), &code("1"));
+        let comes_after = |hours: u64| {
+            let at = SystemTime::now() + Duration::from_secs(hours * 3600);
+            match cache.get_at(&name("1"), at) {
+                Some(Verdict::Code { code: MachineCode::Bytes(_), .. }) => "read",
+                Some(Verdict::Code { code: MachineCode::File(_), .. }) => "known",
+                _ => panic!("something else came back"),
+            }
+        };
+        assert_eq!([1, 2, 23, 25, 26].map(comes_after), ["read", "known", "known", "read", "read"]);
+    }
+
+    #[test]
+    fn a_note_is_read_as_it_was_made_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap();
+        assert_eq!(cache.note(&name("1")), None);
+        cache.keep_note(&name("1"), b"one".to_vec());
+        assert_eq!(cache.note(&name("1")).as_deref(), Some(&b"one"[..]));
+        assert_eq!(cache.note(&name("2")), None);
+        let path = folder.path().join(note_name(&KEY, &name("1")));
+        std::fs::copy(&path, folder.path().join(note_name(&KEY, &name("2")))).unwrap();
+        assert_eq!(cache.note(&name("2")), None, "under another name");
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(cache.note(&name("1")), None, "a flipped bit in byte {at}");
+        }
+        let other = ArtifactCache::open(folder.path(), || Some(SealKey::new([4; 32]))).unwrap();
+        assert_eq!(other.note(&name("1")), None);
     }
 
     #[cfg(unix)]

@@ -14,7 +14,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -38,14 +38,20 @@ pub type Watch = Arc<dyn Fn(Work) -> Box<dyn Any> + Send + Sync>;
 /// Makes programs. One for a process; it may be shared by threads.
 #[derive(Default)]
 pub struct Sandbox {
-    cache: Option<ArtifactCache>,
+    cache: Option<Arc<ArtifactCache>>,
     compile: Compile,
     watch: Option<Watch>,
     /// Engines by stack size, the one setting that differs between runs, of which there are few.
     engines: Mutex<HashMap<u64, Engine>>,
+    /// The last programs, the one that was used last at the end.
+    programs: Mutex<Vec<Program>>,
 }
 
-/// A compiled and linked component.
+/// Programs that are kept ready. Each holds its machine code mapped, of which only the pages that are used take memory.
+const PROGRAMS_MAX: usize = 16;
+
+/// A compiled and linked component. Clones share it.
+#[derive(Clone)]
 pub struct Program {
     pub(crate) engine: Engine,
     pub(crate) linked: GuestPre<Guest>,
@@ -93,7 +99,18 @@ impl LoadError {
 impl Sandbox {
     /// A sandbox that compiles as it is told and keeps artifacts in `cache`, if there is one.
     pub fn new(compile: Compile, cache: Option<ArtifactCache>) -> Sandbox {
-        Sandbox { cache, compile, watch: None, engines: Mutex::default() }
+        Sandbox {
+            cache: cache.map(Arc::new),
+            compile,
+            watch: None,
+            engines: Mutex::default(),
+            programs: Mutex::default(),
+        }
+    }
+
+    /// The same, keeping artifacts in a cache that has other users too.
+    pub fn sharing(self, cache: Arc<ArtifactCache>) -> Sandbox {
+        Sandbox { cache: Some(cache), ..self }
     }
 
     /// The same, telling of what may take long.
@@ -106,13 +123,31 @@ impl Sandbox {
     /// # Errors
     /// See [`LoadError`].
     pub fn load(&self, component: &[u8], limits: &Limits) -> Result<Program, LoadError> {
+        let digest = Digest::of(Kind::Component, component);
+        self.load_known(digest, component.len() as u64, limits, || Ok(component))
+    }
+
+    /// The same, of a component of which digest and length are known: it is read only if it has to be compiled.
+    ///
+    /// # Errors
+    /// See [`LoadError`]; or the failure of `read`.
+    pub fn load_known<'c, E: From<LoadError>>(
+        &self,
+        digest: Digest,
+        bytes: u64,
+        limits: &Limits,
+        read: impl FnOnce() -> Result<&'c [u8], E>,
+    ) -> Result<Program, E> {
         let start = Instant::now();
         let max = limits.get(Limit::Component);
-        if component.len() as u64 > max {
-            return Err(LoadError::TooMuch(format!("it has {} bytes, more than {max}", component.len())));
+        if bytes > max {
+            return Err(LoadError::TooMuch(format!("it has {bytes} bytes, more than {max}")).into());
         }
-        let digest = Digest::of(Kind::Component, component);
         let stack_bytes = engine::stack_bytes(limits.get(Limit::Stack));
+        if let Some(program) = self.loaded(&digest, stack_bytes) {
+            let load_time_us = start.elapsed().as_micros() as u64;
+            return Ok(Program { load_time_us, compiled: false, ..program });
+        }
         let engine = self.engine(stack_bytes)?;
         let name = artifact_name(&digest);
         let usable = |verdict: Verdict| ready(&engine, verdict, limits);
@@ -121,6 +156,7 @@ impl Sandbox {
         let ready = match cached {
             Some(ready) => ready,
             None => {
+                let component = read()?;
                 let _watched = self.watch.as_ref().map(|watch| watch(Work::Compile));
                 self.compile(&engine, &name, component, limits)
             }
@@ -135,7 +171,23 @@ impl Sandbox {
             false => LoadError::Invalid(format!("{error:#}")),
         })?;
         let load_time_us = start.elapsed().as_micros() as u64;
-        Ok(Program { engine, linked, stack_bytes, made, load_time_us, compiled, watch: self.watch.clone(), digest })
+        let watch = self.watch.clone();
+        let program = Program { engine, linked, stack_bytes, made, load_time_us, compiled, watch, digest };
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if programs.len() >= PROGRAMS_MAX {
+            programs.remove(0);
+        }
+        programs.push(program.clone());
+        Ok(program)
+    }
+
+    /// A program that was loaded before.
+    fn loaded(&self, digest: &Digest, stack_bytes: u64) -> Option<Program> {
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |program: &Program| program.digest == *digest && program.stack_bytes == stack_bytes;
+        let program = programs.iter().position(is_it).map(|at| programs.remove(at))?;
+        programs.push(program.clone());
+        Some(program)
     }
 
     /// Compiles a component and keeps what that comes to.
@@ -160,7 +212,7 @@ impl Sandbox {
     }
 
     fn engine(&self, stack_bytes: u64) -> Result<Engine, LoadError> {
-        let mut engines = self.engines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(engine) = engines.get(&stack_bytes) {
             return Ok(engine.clone());
         }

@@ -5,6 +5,8 @@
 use crate::program::LoadError;
 use crate::shape::Made;
 use hutch_model::digest::Digest;
+use std::fs::File;
+use std::io::Read;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -37,6 +39,25 @@ impl SealKey {
         hasher.update(bytes);
         hasher.finalize()
     }
+
+    /// The same bytes, with a seal that says whose they are.
+    pub(crate) fn sealed(&self, name: &Digest, mut bytes: Vec<u8>) -> Vec<u8> {
+        let seal = self.seal(name, &bytes);
+        bytes.extend_from_slice(seal.as_bytes());
+        bytes
+    }
+
+    /// What was sealed, if the seal holds.
+    pub(crate) fn unsealed(&self, name: &Digest, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+        let at = bytes.len().checked_sub(SEAL_BYTES)?;
+        let (sealed, seal) = bytes.split_at(at);
+        // Compared in constant time.
+        if self.seal(name, sealed) != blake3::Hash::from_slice(seal).ok()? {
+            return None;
+        }
+        bytes.truncate(at);
+        Some(bytes)
+    }
 }
 
 impl std::fmt::Debug for SealKey {
@@ -46,29 +67,55 @@ impl std::fmt::Debug for SealKey {
 }
 
 /// What the compiler made, unchanged.
-pub(crate) struct MachineCode {
-    bytes: Vec<u8>,
-    /// Where it begins among the bytes: what stands before it is not moved out of the way.
-    at: usize,
+pub(crate) enum MachineCode {
+    /// In memory.
+    Bytes(Vec<u8>),
+    /// At the beginning of a file that is known to be as it was when its seal was last found to hold.
+    File(File),
 }
 
 impl MachineCode {
     /// Compiles a component.
     pub(crate) fn compile(compiler: &Engine, component: &[u8]) -> wasmtime::Result<MachineCode> {
-        Ok(MachineCode { bytes: compiler.precompile_component(component)?, at: 0 })
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.bytes.get(self.at..).unwrap_or_default()
+        Ok(MachineCode::Bytes(compiler.precompile_component(component)?))
     }
 
     /// Makes the code executable.
-    #[allow(unsafe_code, reason = "wasmtime trusts machine code; this is where that trust is given")]
     pub(crate) fn map(&self, runner: &Engine) -> wasmtime::Result<Component> {
-        // SAFETY: the bytes are those of `precompile_component`: from this process, or sealed by one that had the key. What keeps the
-        // key, and the child that is given one, to this program is said where they are taken (`SealKey::new`, `Compile::Child`).
-        unsafe { Component::deserialize(runner, self.bytes()) }
+        match self {
+            MachineCode::Bytes(bytes) => copied(runner, bytes),
+            MachineCode::File(file) => mapped(runner, file).or_else(|_| {
+                let mut bytes = Vec::new();
+                let mut file = file;
+                file.read_to_end(&mut bytes)?;
+                copied(runner, &bytes)
+            }),
+        }
     }
+}
+
+#[allow(unsafe_code, reason = "wasmtime trusts machine code; this is where that trust is given")]
+fn copied(runner: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes are those of `precompile_component`: from this process, or sealed by one that had the key. What keeps the
+    // key, and the child that is given one, to this program is said where they are taken (`SealKey::new`, `Compile::Child`).
+    unsafe { Component::deserialize(runner, code) }
+}
+
+/// The same without copying: only the pages that are used are ever read.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "wasmtime trusts machine code; this is where that trust is given")]
+fn mapped(runner: &Engine, file: &File) -> wasmtime::Result<Component> {
+    use std::os::fd::AsRawFd;
+    // Through the open file, so that it is the one that was looked at, whatever has its name by now.
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    // SAFETY: as above, of a file whose seal held and that shows no change since (`ArtifactCache::get`), in a folder where nobody
+    // else may write. Nothing of hutch writes to a finished file.
+    unsafe { Component::deserialize_file(runner, path) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn mapped(_: &Engine, _: &File) -> wasmtime::Result<Component> {
+    Err(wasmtime::format_err!("no file is mapped here"))
 }
 
 /// What compiling came to.
@@ -85,10 +132,10 @@ const TOO_MUCH: u8 = b'M';
 const TOO_SLOW: u8 = b'S';
 const HOST: u8 = b'H';
 
-/// Where code begins: after its tag and two numbers.
-const CODE_AT: usize = 1 + 8 + 8;
+/// Bytes of two numbers, which follow the code.
+const NUMBERS_BYTES: usize = 8 + 8;
 
-/// Bytes of a seal, at the end.
+/// Bytes of a seal, at the end; before it stands the tag, and first of all the code, which is mapped from there.
 const SEAL_BYTES: usize = 32;
 
 impl Verdict {
@@ -96,20 +143,21 @@ impl Verdict {
         Verdict::Code { code, component_instances: made.component_instances, resources: made.resources }
     }
 
-    /// The verdict's bytes, sealed under `key` as that on `name`.
-    pub(crate) fn seal(&self, key: &SealKey, name: &Digest) -> Vec<u8> {
+    /// The verdict's bytes, sealed under `key` as that on `name`. None for code that lies in a file: it is there, sealed.
+    pub(crate) fn seal(&self, key: &SealKey, name: &Digest) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        match self {
-            Verdict::Code { code, component_instances, resources } => {
-                bytes.reserve_exact(CODE_AT + code.bytes().len() + SEAL_BYTES);
-                bytes.push(CODE);
+        let tag = match self {
+            Verdict::Code { code: MachineCode::File(_), .. } => return None,
+            Verdict::Code { code: MachineCode::Bytes(code), component_instances, resources } => {
+                bytes.reserve_exact(code.len() + NUMBERS_BYTES + 1 + SEAL_BYTES);
+                bytes.extend_from_slice(code);
                 bytes.extend_from_slice(&component_instances.to_le_bytes());
                 bytes.extend_from_slice(&resources.to_le_bytes());
-                bytes.extend_from_slice(code.bytes());
+                CODE
             }
             Verdict::Refused(LoadError::TooSlow { time_ms }) => {
-                bytes.push(TOO_SLOW);
                 bytes.extend_from_slice(&time_ms.to_le_bytes());
+                TOO_SLOW
             }
             Verdict::Refused(error) => {
                 let (tag, text) = match error {
@@ -117,31 +165,26 @@ impl Verdict {
                     LoadError::TooMuch(text) => (TOO_MUCH, text.clone()),
                     other => (HOST, other.to_string()),
                 };
-                bytes.push(tag);
                 bytes.extend_from_slice(text.as_bytes());
+                tag
             }
-        }
-        let seal = key.seal(name, &bytes);
-        bytes.extend_from_slice(seal.as_bytes());
-        bytes
+        };
+        bytes.push(tag);
+        Some(key.sealed(name, bytes))
     }
 
     /// The verdict on `name` in these bytes, if its seal holds.
-    pub(crate) fn open(key: &SealKey, name: &Digest, mut bytes: Vec<u8>) -> Option<Verdict> {
-        let at = bytes.len().checked_sub(SEAL_BYTES)?;
-        let (sealed, seal) = bytes.split_at(at);
-        // Compared in constant time.
-        if key.seal(name, sealed) != blake3::Hash::from_slice(seal).ok()? {
-            return None;
-        }
-        bytes.truncate(at);
-        let (tag, rest) = bytes.split_first()?;
-        let text = || String::from_utf8_lossy(rest).into_owned();
-        let number = |at: usize| Some(u64::from_le_bytes(*rest.get(at..)?.first_chunk()?));
-        Some(match *tag {
+    pub(crate) fn open(key: &SealKey, name: &Digest, bytes: Vec<u8>) -> Option<Verdict> {
+        let mut bytes = key.unsealed(name, bytes)?;
+        let tag = bytes.pop()?;
+        let text = || String::from_utf8_lossy(&bytes).into_owned();
+        let number = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+        Some(match tag {
             CODE => {
-                let (component_instances, resources) = (number(0)?, number(8)?);
-                Verdict::Code { code: MachineCode { bytes, at: CODE_AT }, component_instances, resources }
+                let end = bytes.len().checked_sub(NUMBERS_BYTES)?;
+                let (component_instances, resources) = (number(end)?, number(end + 8)?);
+                bytes.truncate(end);
+                Verdict::Code { code: MachineCode::Bytes(bytes), component_instances, resources }
             }
             INVALID => Verdict::Refused(LoadError::Invalid(text())),
             TOO_MUCH => Verdict::Refused(LoadError::TooMuch(text())),
@@ -162,7 +205,7 @@ mod tests {
         let (key, other) = (SealKey::new([1; 32]), SealKey::new([2; 32]));
         let (name, another) = (Digest::of(Kind::Artifact, b"1"), Digest::of(Kind::Artifact, b"2"));
         let code = || {
-            let code = MachineCode { bytes: b"code".to_vec(), at: 0 };
+            let code = MachineCode::Bytes(b"code".to_vec());
             Verdict::Code { code, component_instances: 7, resources: 9 }
         };
         let refused = |error: LoadError| Verdict::Refused(error);
@@ -173,11 +216,14 @@ mod tests {
             refused(LoadError::TooSlow { time_ms: 5 }),
         ];
         for verdict in verdicts {
-            let bytes = verdict.seal(&key, &name);
+            let bytes = verdict.seal(&key, &name).unwrap();
             let back = Verdict::open(&key, &name, bytes.clone());
             match (back, verdict) {
-                (Some(Verdict::Code { code, component_instances, resources }), Verdict::Code { .. }) => {
-                    assert_eq!((code.bytes(), component_instances, resources), (&b"code"[..], 7, 9));
+                (
+                    Some(Verdict::Code { code: MachineCode::Bytes(code), component_instances, resources }),
+                    Verdict::Code { .. },
+                ) => {
+                    assert_eq!((&code[..], component_instances, resources), (&b"code"[..], 7, 9));
                 }
                 (Some(Verdict::Refused(back)), Verdict::Refused(error)) => assert_eq!(back, error),
                 _ => panic!("something else came back"),

@@ -65,7 +65,7 @@ impl<'p> PackageTarget<'p> {
             let tree = folder_snapshot(package, path, &mut resources.objects)?;
             resources.volumes.insert(path.to_string(), tree);
         }
-        let described = package.contract().map(|file| file.contract());
+        let described = package.contract()?.map(|file| file.contract());
         let codes = described.map(|contract| {
             contract.errors.iter().map(|failure| (failure.code.clone(), failure.exit_status)).collect()
         });
@@ -91,7 +91,10 @@ impl<'p> PackageTarget<'p> {
             return None;
         }
         let manifest = self.package.manifest();
-        let contract = self.package.contract().map(|file| file.contract());
+        let contract = match self.package.contract() {
+            Ok(file) => file.map(|file| file.contract()),
+            Err(changed) => return Some(Failure::from(changed).report()),
+        };
         let decision = Gate::new(manifest, contract).decide(args);
         let command = decision.command.as_ref().map(|command| command.as_str());
         if let Err(violation) = guard::check(args, manifest.guard(), contract, command) {
@@ -100,8 +103,10 @@ impl<'p> PackageTarget<'p> {
         if let Some(reason) = decision.confirmation.filter(|_| !confirmed) {
             return Some(Failure::Confirmation { reason }.report());
         }
-        let violations = hutch::argument_violations(self.package, args);
-        (!violations.is_empty()).then(|| Failure::Arguments { violations }.report())
+        match hutch::argument_violations(self.package, args) {
+            Ok(violations) => (!violations.is_empty()).then(|| Failure::Arguments { violations }.report()),
+            Err(changed) => Some(Failure::from(changed).report()),
+        }
     }
 
     fn invocation(&self, args: &[String], options: &Options) -> Result<Invocation, Failure> {

@@ -28,7 +28,7 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         checks.push(match pin {
             Ok(pin) => {
                 let name = format!("package {}", pin.slug);
-                let opened = Slug::parse(&pin.slug).map(|slug| installed.open(&slug, bounds));
+                let opened = Slug::parse(&pin.slug).map(|slug| installed.open(&slug, bounds, None));
                 match opened {
                     Ok(Ok(_)) => check(&name, "ok", format!("version {}, as installed", pin.version), None),
                     Ok(Err(error)) => {

@@ -142,6 +142,8 @@ fn batch(
     let word = own.invocation.package.display().to_string();
     let (now, seed) = (own.invocation.now, own.invocation.seed);
     let call = own.invocation.call(global, host, package, own.retry)?;
+    let instance = host.instance(package, &call.instance, call.at);
+    let instance = instance.map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
     let (mut done, mut failed, mut kept, mut room) = (Vec::new(), None, 0_usize, Room::default());
     let _step = progress::during("run");
     for (at, item) in items.into_iter().enumerate() {
@@ -152,7 +154,7 @@ fn batch(
         call.seed = item.seed.or(seed).map_or_else(surroundings::random_seed, Ok)?;
         call.stdin = item.stdin.into_bytes();
         call.arguments.extend(item.arguments);
-        let (run, status, report) = match host.run(package, &call) {
+        let (run, status, report) = match instance.run(&call) {
             Ok(answer) => {
                 if answer.kept {
                     kept += 1;

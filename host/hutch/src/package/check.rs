@@ -43,7 +43,7 @@ pub(super) fn check(source: &Source, bounds: PackageBounds) -> Checked {
         }
     }
     if let Some(package) = &package
-        && let Some(contract) = package.contract()
+        && let Ok(Some(contract)) = package.contract()
     {
         found.extend(contract.disagreements(package.manifest()));
     }

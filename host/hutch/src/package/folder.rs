@@ -1,6 +1,6 @@
 //! A package's folder as a snapshot: the first content of a volume, or a resource that the guest may read.
 
-use super::{Package, PackageEntry, PackageError};
+use super::{Package, PackageBounds, PackageEntry, PackageError, Source};
 use hutch_model::digest::Digest;
 use hutch_model::names::PackagePath;
 use hutch_model::snapshot::{Entry, MemoryObjects, Name, Node, Tree, empty_tree};
@@ -21,8 +21,18 @@ struct Folder {
 /// # Errors
 /// A file of it can't be read.
 pub fn snapshot(package: &Package, folder: &PackagePath, objects: &mut MemoryObjects) -> Result<Digest, PackageError> {
+    read(&package.source, &package.bounds, folder, objects)
+}
+
+/// The same, of the files of a package.
+pub(super) fn read(
+    source: &Source,
+    bounds: &PackageBounds,
+    folder: &PackagePath,
+    objects: &mut MemoryObjects,
+) -> Result<Digest, PackageError> {
     let mut top = Folder::default();
-    for PackageEntry { path, file_bytes } in package.entries(folder)? {
+    for PackageEntry { path, file_bytes } in source.entries(folder, bounds)? {
         let inside: Vec<&str> = path.components().skip(folder.components().count()).collect();
         let Some((name, above)) = inside.split_last() else { continue };
         let mut at = &mut top;
@@ -34,7 +44,7 @@ pub fn snapshot(package: &Package, folder: &PackagePath, objects: &mut MemoryObj
                 at.folders.entry((*name).to_owned()).or_default();
             }
             Some(_) => {
-                let content = package.read(&path).map_err(PackageError::one)?;
+                let content = source.read_whole(&path, bounds).map_err(PackageError::one)?;
                 at.files.insert((*name).to_owned(), objects.insert_file(&content));
             }
         }

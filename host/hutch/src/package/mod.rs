@@ -2,8 +2,10 @@
 //! become authority in [`open_folder`] and [`Source::open`] alone. Runs nothing and knows no engine.
 
 mod check;
+mod description;
 mod files;
 mod folder;
+mod memory;
 mod outline;
 mod packed;
 mod resources;
@@ -11,14 +13,17 @@ mod source;
 
 pub use files::{PackageBounds, PackageEntry};
 pub use folder::snapshot as folder_snapshot;
+pub use memory::Memory;
+pub(crate) use memory::Scope;
 pub use outline::Outline;
 pub use packed::PackError;
 pub(crate) use resources::Resources;
 pub use source::{Source, SourceError};
 
 use cap_std::fs::Dir;
-use files::{Found, problem};
-use hutch_model::contract::{self, CONTRACT_BYTES_MAX, CONTRACT_FILE, ContractFile};
+use description::Description;
+use files::problem;
+use hutch_model::contract::{self, CONTRACT_BYTES_MAX, CONTRACT_FILE, Contract, ContractFile};
 use hutch_model::diagnostic::{Code, Diagnostic, Position, sort};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
@@ -28,6 +33,7 @@ use hutch_model::manifest::{self, MANIFEST_FILE, Manifest};
 use hutch_model::names::PackagePath;
 use hutch_model::payload::Payload;
 use hutch_model::skill::Skill;
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -48,8 +54,10 @@ pub struct Package {
     source: Source,
     bounds: PackageBounds,
     manifest: Manifest,
-    contract: Option<ContractFile>,
-    component: Vec<u8>,
+    description: Description,
+    /// Read when it is needed.
+    component: OnceLock<Vec<u8>>,
+    component_bytes: u64,
     component_digest: Digest,
     /// Manifest and contract, as they were read.
     texts: Digest,
@@ -108,19 +116,66 @@ impl Package {
         package.ok_or(PackageError { diagnostics })
     }
 
+    /// The same, of a package that may be remembered: if so, and if all that a run depends on looks as it did, nothing is read. A
+    /// part that is read later is held against what was remembered.
+    ///
+    /// # Errors
+    /// As for [`open`](Package::open).
+    pub fn open_remembered(source: &Source, bounds: PackageBounds, memory: &Memory) -> Result<Package, PackageError> {
+        if let Some((package, _)) = memory.recall(source, bounds, Scope::Run) {
+            return Ok(package);
+        }
+        let package = Package::open(source, bounds)?;
+        memory.keep(&package, None);
+        Ok(package)
+    }
+
     /// The manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
     /// The description of the commands, if the package has one.
-    pub fn contract(&self) -> Option<&ContractFile> {
-        self.contract.as_ref()
+    ///
+    /// # Errors
+    /// Its file was changed since the package was opened.
+    pub fn contract(&self) -> Result<Option<&ContractFile>, PackageError> {
+        self.description.file_in(&self.source)
+    }
+
+    /// As much of the description as a call is judged by, whose words, leading ones of the entry command included, are these: at least
+    /// the command that they call. Nothing is known of a package without a description.
+    pub(crate) fn contract_of_call(&self, words: &[&str]) -> Result<Option<Cow<'_, Contract>>, PackageError> {
+        self.description.of_call(words)
+    }
+
+    /// The whole description.
+    pub(crate) fn whole_contract(&self) -> Result<Option<Cow<'_, Contract>>, PackageError> {
+        self.description.whole()
     }
 
     /// The component's bytes.
-    pub fn component(&self) -> &[u8] {
-        &self.component
+    ///
+    /// # Errors
+    /// Its file can't be read, or was changed since the package was opened.
+    pub fn component(&self) -> Result<&[u8], PackageError> {
+        if let Some(bytes) = self.component.get() {
+            return Ok(bytes);
+        }
+        let path = self.manifest.entry().component();
+        let bytes = self.source.read(path, self.bounds.component_bytes_max).map_err(PackageError::one)?;
+        match bytes.filter(|bytes| Digest::of(Kind::Component, bytes) == self.component_digest) {
+            Some(bytes) => Ok(self.component.get_or_init(|| bytes)),
+            None => {
+                let message = "the file was changed after the package was opened";
+                Err(PackageError::one(problem(Code::FileUnreadable, path.as_str(), message)))
+            }
+        }
+    }
+
+    /// How long the component is.
+    pub fn component_bytes(&self) -> u64 {
+        self.component_bytes
     }
 
     /// The name of the component's bytes.
@@ -173,16 +228,7 @@ impl Package {
     /// # Errors
     /// What makes a file unfit to be read, or a bound that is passed.
     pub fn entries(&self, folder: &PackagePath) -> Result<Vec<PackageEntry>, PackageError> {
-        let refused = |diagnostics| Err(PackageError { diagnostics });
-        match self.source.look(folder) {
-            Ok(Found::Nothing) => return Ok(Vec::new()),
-            Ok(Found::Folder) => {}
-            Ok(Found::File(_)) => return refused(vec![not_a_folder(folder.as_str())]),
-            Err(problem) => return refused(vec![problem]),
-        }
-        let mut walk = self.source.walk(Some(folder), &self.bounds);
-        sort(&mut walk.problems);
-        if walk.problems.is_empty() { Ok(walk.entries) } else { refused(walk.problems) }
+        self.source.entries(folder, &self.bounds)
     }
 
     /// The content of a file of the package.
@@ -266,9 +312,10 @@ fn open_parts(
                 source: source.clone(),
                 bounds,
                 manifest,
-                contract,
+                description: Description::read(contract),
                 component_digest: Digest::of(Kind::Component, &component),
-                component,
+                component_bytes: component.len() as u64,
+                component: OnceLock::from(component),
                 texts: texts.finish(),
                 payload,
                 origin: None,

@@ -7,6 +7,7 @@
 
 use super::files::{Found, PackageBounds, PackageEntry, Walk, problem};
 use super::{Package, PackageError};
+use hutch_folder::Stamp;
 use hutch_model::diagnostic::{Code, Diagnostic, sort};
 use hutch_model::names::PackagePath;
 use std::collections::BTreeMap;
@@ -69,6 +70,13 @@ impl Packed {
         }
         sort(&mut index.problems);
         Err(PackageError { diagnostics: index.problems })
+    }
+
+    /// How the file looks.
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let metadata = cap_std::fs::Metadata::from_file(&file).ok()?;
+        Some(Stamp::of(&metadata))
     }
 
     pub(super) fn look(&self, path: &PackagePath) -> Found {

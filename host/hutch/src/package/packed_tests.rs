@@ -55,7 +55,7 @@ fn what_is_packed_is_the_package() {
     assert_eq!(checked.diagnostics, []);
     let again = checked.package.unwrap();
     assert_eq!(again.files().unwrap(), package.files().unwrap());
-    assert_eq!(again.component(), package.component());
+    assert_eq!(again.component().unwrap(), package.component().unwrap());
     let resources = &again.manifest().resources()[0];
     assert_eq!(again.entries(resources).unwrap(), package.entries(resources).unwrap());
     assert_eq!(packed(&again), bytes, "a packed file of a packed file is the same");

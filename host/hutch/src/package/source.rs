@@ -3,8 +3,9 @@
 
 use super::files::{self, Found, PackageBounds, Walk, problem};
 use super::packed::Packed;
-use super::{PackageError, open_folder};
+use super::{PackageEntry, PackageError, not_a_folder, open_folder};
 use cap_std::fs::Dir;
+use hutch_folder::{Stamp, look};
 use hutch_model::diagnostic::{Code, Diagnostic, sort};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::names::PackagePath;
@@ -97,6 +98,46 @@ impl Source {
         match &*self.0 {
             Place::Folder(dir) => files::look(dir, path),
             Place::Packed(packed) => Ok(packed.look(path)),
+        }
+    }
+
+    /// Everything in a folder, sorted by path; nothing if the folder is absent. No file is opened.
+    pub(super) fn entries(
+        &self,
+        folder: &PackagePath,
+        bounds: &PackageBounds,
+    ) -> Result<Vec<PackageEntry>, PackageError> {
+        let refused = |diagnostics| Err(PackageError { diagnostics });
+        match self.look(folder) {
+            Ok(Found::Nothing) => return Ok(Vec::new()),
+            Ok(Found::Folder) => {}
+            Ok(Found::File(_)) => return refused(vec![not_a_folder(folder.as_str())]),
+            Err(problem) => return refused(vec![problem]),
+        }
+        let mut walk = self.walk(Some(folder), bounds);
+        sort(&mut walk.problems);
+        if walk.problems.is_empty() { Ok(walk.entries) } else { refused(walk.problems) }
+    }
+
+    /// How the folder or the packed file itself looks.
+    pub(super) fn place(&self) -> Option<Stamp> {
+        match &*self.0 {
+            Place::Folder(dir) => dir.dir_metadata().ok().map(|metadata| Stamp::of(&metadata)),
+            Place::Packed(packed) => packed.stamp(),
+        }
+    }
+
+    /// Whether it is one file.
+    pub(super) fn is_packed(&self) -> bool {
+        matches!(&*self.0, Place::Packed(_))
+    }
+
+    /// How what stands at `path` looks, if anything does, a link as a link; for no path, the place itself. `None` if the system does
+    /// not say.
+    pub(super) fn stamp(&self, path: &str) -> Option<Option<Stamp>> {
+        match &*self.0 {
+            Place::Folder(dir) if !path.is_empty() => look(dir, path).ok(),
+            _ => self.place().map(Some),
         }
     }
 

@@ -79,10 +79,10 @@ fn a_good_package_opens() {
     let folder = Folder::good();
     assert_eq!(folder.problems(), [] as [&str; 0]);
     let package = folder.opened().unwrap();
-    assert_eq!(package.component(), COMPONENT);
+    assert_eq!(package.component().unwrap(), COMPONENT);
     assert_eq!(package.payload(), Payload::Component);
     assert_eq!(package.manifest().slug().as_str(), "todo");
-    assert!(package.contract().is_none());
+    assert!(package.contract().unwrap().is_none());
     let names: Vec<String> = folder.checked().skills.iter().map(|skill| skill.name().to_string()).collect();
     assert_eq!(names, ["usage"]);
 }
@@ -203,7 +203,7 @@ fn contract_and_manifest_are_compared() {
     folder.file("schemas/commands.json", contract.replace("\"todo\"", "\"other\""));
     let found = folder.problems();
     assert!(found.len() >= 2 && found.iter().all(|problem| problem.ends_with("CONTRACT_MANIFEST")), "{found:?}");
-    assert!(folder.opened().unwrap().contract().is_some());
+    assert!(folder.opened().unwrap().contract().unwrap().is_some());
 }
 
 #[test]
@@ -308,7 +308,7 @@ mod unix {
         folder.link("docs/again.txt", "sub/b.txt");
         assert_eq!(folder.problems(), [] as [&str; 0]);
         let package = folder.opened().unwrap();
-        assert_eq!(package.component(), COMPONENT);
+        assert_eq!(package.component().unwrap(), COMPONENT);
         let entries = package.entries(&package.manifest().resources()[0]).unwrap();
         assert_eq!(entries[1].path.as_str(), "docs/again.txt");
         assert_eq!(entries[1].file_bytes, Some(2));

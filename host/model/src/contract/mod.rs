@@ -4,10 +4,12 @@
 mod arguments;
 mod check;
 mod compare;
+mod kept;
 mod read;
 mod tool;
 
 pub use arguments::{ArgumentViolation, ReadArguments, ViolationKind};
+pub use kept::KeptContract;
 
 use crate::diagnostic::{Diagnostic, Position};
 use crate::node::Node;
@@ -63,7 +65,7 @@ pub struct Command {
 }
 
 /// One parameter.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Parameter {
     /// Lower-case words joined by `-`, without leading dashes.
@@ -94,7 +96,7 @@ impl Parameter {
 }
 
 /// What a command may do to the state, in the order of growing risk.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
     /// Leaves every byte as it was.
@@ -106,7 +108,7 @@ pub enum Effect {
 }
 
 /// The type of one argument.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueType {
     /// Any text.
@@ -128,7 +130,7 @@ pub enum ValueType {
 }
 
 /// One way to fail.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// Upper-case words joined by `_`.
@@ -142,7 +144,7 @@ pub struct Failure {
 }
 
 /// One call and how it ends.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Example {
     /// What the call is for.

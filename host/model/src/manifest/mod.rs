@@ -2,6 +2,7 @@
 //! `metadata.hutch`. Knows no file system: whether a declared file exists is for the package's reader to find.
 
 mod hutch;
+mod kept;
 mod read;
 
 use crate::command_line::EntryCommand;
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 pub const MANIFEST_FILE: &str = "APP.md";
 
 /// Whether the application has commands about scheduling.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Scheduling {
     /// It has; the body of the manifest documents them.
@@ -26,7 +27,7 @@ pub enum Scheduling {
 }
 
 /// How strictly a guest's arguments are judged before it starts (rules G2, G3, G8, S4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guard {
     /// By all rules; only declared free text may hold shell metacharacters.
@@ -39,7 +40,7 @@ pub enum Guard {
 }
 
 /// A manifest without errors.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
     slug: Slug,
@@ -78,7 +79,7 @@ impl serde::Serialize for Version {
 }
 
 /// What stands under `metadata.hutch`.
-#[derive(Clone, Debug, Default, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
 struct Requests {
     state: Vec<PackagePath>,
     resources: Vec<PackagePath>,

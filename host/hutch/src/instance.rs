@@ -1,0 +1,44 @@
+//! Many calls of one package on one instance: what they share is opened once.
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::host::Host;
+use crate::package::Package;
+use crate::session::Session;
+use hutch_model::instant::Instant;
+use hutch_model::ledger::EntryKind;
+use hutch_store::InstanceName;
+
+/// An instance of a package that stays open. It may be shared by threads; each call has a guest of its own, and an entry of its own.
+pub struct Instance<'h> {
+    host: &'h Host,
+    package: &'h Package,
+    session: Session,
+}
+
+impl Host {
+    /// Opens the instance of a package for many calls. Nothing is looked at or made before the first of them.
+    ///
+    /// # Errors
+    /// The store can't be opened.
+    pub fn instance<'h>(
+        &'h self,
+        package: &'h Package,
+        name: &InstanceName,
+        at: Instant,
+    ) -> Result<Instance<'h>, Failure> {
+        Ok(Instance { host: self, package, session: self.open_unready(package, name, at)? })
+    }
+}
+
+impl Instance<'_> {
+    /// Does what [`Host::run`] does. The instance is this one, whatever the call names.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run(&self, call: &Call) -> Result<Answer, Failure> {
+        let session = self.host.make_ready(EntryKind::Run, self.package, self.session.at(call.at))?;
+        self.host.run_in(&session, self.package, call)
+    }
+}
