@@ -3,10 +3,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::adapter;
 use crate::engine;
 use crate::program::LoadError;
-use crate::shape::{self, Payloads, ShapeError};
+use crate::shape::{self, ShapeError};
 use crate::verdict::{MachineCode, SealKey, Verdict};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::{Limit, Limits};
@@ -72,20 +71,12 @@ fn compile_here(bytes: &[u8]) -> Verdict {
 }
 
 fn compile_now(bytes: &[u8]) -> Result<Verdict, LoadError> {
-    let inspect = |bytes: &[u8]| {
-        shape::inspect(bytes).map_err(|error| match error {
-            ShapeError::Malformed(_) => LoadError::Invalid(error.to_string()),
-            ShapeError::TooMuch { .. } => LoadError::TooMuch(error.to_string()),
-        })
-    };
-    let (kind, mut made) = inspect(bytes)?;
-    let mut adapted = None;
-    if kind == Payloads::CoreModule {
-        let component = adapted.insert(adapter::componentize(bytes).map_err(LoadError::Invalid)?);
-        made = inspect(component)?.1;
-    }
+    let (kind, made) = shape::inspect(bytes).map_err(|error| match error {
+        ShapeError::Malformed(_) => LoadError::Invalid(error.to_string()),
+        ShapeError::TooMuch { .. } => LoadError::TooMuch(error.to_string()),
+    })?;
     let engine = engine::compiler().map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
-    let code = MachineCode::compile(&engine, adapted.as_deref().unwrap_or(bytes));
+    let code = MachineCode::compile(&engine, kind, bytes);
     Ok(Verdict::code(code.map_err(|error| LoadError::Invalid(format!("{error:#}")))?, made))
 }
 

@@ -4,6 +4,7 @@
 use crate::deadline::on_thread;
 use crate::ending::{Stopped, classify};
 use crate::guest::Guest;
+use crate::linked::Linked;
 use crate::program::Program;
 use crate::run::{RunError, new_store};
 use hutch_model::invocation::Invocation;
@@ -37,7 +38,8 @@ pub enum DescribeError {
 /// # Errors
 /// The guest traps or exceeds a limit, or the host fails.
 pub fn describe(program: &Program, invocation: &Invocation) -> Result<Option<Value>, DescribeError> {
-    let component = program.linked.instance_pre().component().component_type();
+    let Linked::Component(linked) = &program.linked else { return Ok(None) };
+    let component = linked.instance_pre().component().component_type();
     let mut exports = component.exports(&program.engine).map(|(name, _)| name);
     let Some(interface) = exports.find(|name| name.split('@').next() == Some(INTERFACE)).map(str::to_owned) else {
         return Ok(None);
@@ -46,7 +48,7 @@ pub fn describe(program: &Program, invocation: &Invocation) -> Result<Option<Val
         World::new(invocation, &BTreeMap::new(), Arc::new(MemoryObjects::default())).map_err(RunError::State)?;
     let described = on_thread(program, Guest::new(world, invocation.clone()), |guest| {
         let store = new_store(&program.engine, guest)?;
-        call(store, program.linked.instance_pre(), &interface).map_err(|error| match classify(&error) {
+        call(store, linked.instance_pre(), &interface).map_err(|error| match classify(&error) {
             Stopped::Fault(reason) => DescribeError::Host(RunError::Host(reason)),
             Stopped::State(error) => DescribeError::Host(error.into()),
             stopped => DescribeError::Guest(format!("{stopped:?}")),

@@ -5,10 +5,8 @@
 use crate::cache::ArtifactCache;
 use crate::compile::{Compile, compile, is_final};
 use crate::engine;
-use crate::guest::Guest;
+use crate::linked::{Code, Linked};
 use crate::verdict::Verdict;
-use crate::wasi;
-use crate::wasi::bindings::GuestPre;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
@@ -17,8 +15,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use wasmtime::Engine;
-use wasmtime::component::Component;
-use wasmtime::component::types::{Component as ComponentType, ComponentItem, Type};
 
 /// Work that a person may want to know of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +44,7 @@ pub struct Sandbox {
 /// A compiled and linked component.
 pub struct Program {
     pub(crate) engine: Engine,
-    pub(crate) linked: GuestPre<Guest>,
+    pub(crate) linked: Linked,
     pub(crate) stack_bytes: u64,
     /// Component instances or resource types that instantiating it makes, whichever are more.
     pub(crate) made: u64,
@@ -125,12 +121,8 @@ impl Sandbox {
                 self.compile(&engine, &name, component, limits)
             }
         };
-        let Ready { component, made } = ready?;
-        let component_type = component.component_type();
-        check_command(&engine, &component_type).map_err(LoadError::Invalid)?;
-        let linker = wasi::link(&engine, &component_type);
-        let linked = linker.and_then(|linker| GuestPre::new(linker.instantiate_pre(&component)?));
-        let linked = linked.map_err(|error| match error.is::<wasmtime::OutOfMemory>() {
+        let Ready { code, made } = ready?;
+        let linked = code.link(&engine).map_err(|error| match error.is::<wasmtime::OutOfMemory>() {
             true => LoadError::Host(format!("{error:#}")),
             false => LoadError::Invalid(format!("{error:#}")),
         })?;
@@ -142,9 +134,8 @@ impl Sandbox {
     fn compile(&self, engine: &Engine, name: &Digest, component: &[u8], limits: &Limits) -> Result<Ready, LoadError> {
         let mut verdict = compile(&self.compile, component, limits);
         if let Verdict::Code { code, .. } = &verdict {
-            let component = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
-            // Once for each component, and not at each of its runs.
-            if let Err(error) = wasi::check_denied(engine, &component.component_type()) {
+            let code = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
+            if let Err(error) = code.check_denied(engine) {
                 verdict = Verdict::Refused(LoadError::Invalid(error));
             }
         }
@@ -177,33 +168,9 @@ impl Program {
     }
 }
 
-/// Whether a component exports `wasi:cli/run` with the one function that it has.
-fn check_command(engine: &Engine, component: &ComponentType) -> Result<(), String> {
-    let mut exports = component.exports(engine);
-    let export = exports.find(|(name, _)| name.split('@').next() == Some("wasi:cli/run"));
-    let Some((name, item)) = export else {
-        return Err("it does not export wasi:cli/run, so it is no command".to_owned());
-    };
-    let fits = match item.ty {
-        ComponentItem::ComponentInstance(instance) => {
-            instance.get_export(engine, "run").is_some_and(|run| is_run(&run.ty))
-        }
-        _ => false,
-    };
-    if fits { Ok(()) } else { Err(format!("its export {name} is not the function `run: func() -> result`")) }
-}
-
-/// Whether it is `func() -> result`.
-fn is_run(item: &ComponentItem) -> bool {
-    let ComponentItem::ComponentFunc(run) = item else { return false };
-    let results: Vec<Type> = run.results().collect();
-    let fits = matches!(&results[..], [Type::Result(result)] if result.ok().is_none() && result.err().is_none());
-    fits && run.params().len() == 0
-}
-
 /// Code that can be run, and what instantiating it makes: the larger number, of component instances or of resource types.
 struct Ready {
-    component: Component,
+    code: Code,
     made: u64,
 }
 
@@ -212,8 +179,8 @@ struct Ready {
 fn ready(engine: &Engine, verdict: Verdict, limits: &Limits) -> Option<Result<Ready, LoadError>> {
     match verdict {
         Verdict::Code { code, component_instances, resources } => {
-            let component = code.map(engine).ok()?;
-            Some(Ok(Ready { component, made: component_instances.max(resources) }))
+            let code = code.map(engine).ok()?;
+            Some(Ok(Ready { code, made: component_instances.max(resources) }))
         }
         Verdict::Refused(LoadError::TooSlow { time_ms }) if time_ms < limits.get(Limit::CompileTime) => None,
         Verdict::Refused(refusal) => Some(Err(refusal)),

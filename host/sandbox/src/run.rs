@@ -7,8 +7,8 @@ use crate::deadline::on_thread;
 use crate::ending::{Stopped, classify};
 use crate::engine;
 use crate::guest::Guest;
+use crate::linked::Linked;
 use crate::program::Program;
-use crate::wasi::bindings::GuestPre;
 use hutch_model::digest::Digest;
 use hutch_model::invocation::Invocation;
 use hutch_model::limits::Limit;
@@ -119,10 +119,9 @@ pub(crate) fn new_store(engine: &wasmtime::Engine, guest: Guest) -> Result<Store
     Ok(store)
 }
 
-fn run_guest(mut store: Store<Guest>, linked: &GuestPre<Guest>) -> Result<(Outcome, WorldAfter), RunError> {
-    let called = linked.instantiate(&mut store).and_then(|instance| instance.wasi_cli_run().call_run(&mut store));
-    let stopped = match called {
-        Ok(result) => Stopped::Exited(if result.is_ok() { 0 } else { 1 }),
+fn run_guest(mut store: Store<Guest>, linked: &Linked) -> Result<(Outcome, WorldAfter), RunError> {
+    let stopped = match linked.call(&mut store) {
+        Ok(status) => Stopped::Exited(status),
         Err(error) => classify(&error),
     };
     let left = store.get_fuel().map_err(host)?;

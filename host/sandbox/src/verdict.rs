@@ -2,11 +2,12 @@
 //! bytes have a type of their own, [`MachineCode`], which two things make: the compiler, in this process, and a seal that holds under
 //! a key which only hutch has. All that comes from outside, from a child or from a file, comes through [`Verdict::open`].
 
+use crate::linked::Code;
 use crate::program::LoadError;
-use crate::shape::Made;
+use crate::shape::{Made, Payloads};
 use hutch_model::digest::Digest;
-use wasmtime::Engine;
 use wasmtime::component::Component;
+use wasmtime::{Engine, Module, Precompiled};
 
 /// A secret that seals are made with.
 #[derive(Clone, Copy)]
@@ -53,9 +54,13 @@ pub(crate) struct MachineCode {
 }
 
 impl MachineCode {
-    /// Compiles a component.
-    pub(crate) fn compile(compiler: &Engine, component: &[u8]) -> wasmtime::Result<MachineCode> {
-        Ok(MachineCode { bytes: compiler.precompile_component(component)?, at: 0 })
+    /// Compiles a component or a core module.
+    pub(crate) fn compile(compiler: &Engine, kind: Payloads, code: &[u8]) -> wasmtime::Result<MachineCode> {
+        let bytes = match kind {
+            Payloads::Component => compiler.precompile_component(code)?,
+            Payloads::CoreModule => compiler.precompile_module(code)?,
+        };
+        Ok(MachineCode { bytes, at: 0 })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -64,10 +69,15 @@ impl MachineCode {
 
     /// Makes the code executable.
     #[allow(unsafe_code, reason = "wasmtime trusts machine code; this is where that trust is given")]
-    pub(crate) fn map(&self, runner: &Engine) -> wasmtime::Result<Component> {
+    pub(crate) fn map(&self, runner: &Engine) -> wasmtime::Result<Code> {
         // SAFETY: the bytes are those of `precompile_component`: from this process, or sealed by one that had the key. What keeps the
         // key, and the child that is given one, to this program is said where they are taken (`SealKey::new`, `Compile::Child`).
-        unsafe { Component::deserialize(runner, self.bytes()) }
+        unsafe {
+            match Engine::detect_precompiled(self.bytes()) {
+                Some(Precompiled::Module) => Ok(Code::Module(Module::deserialize(runner, self.bytes())?)),
+                _ => Ok(Code::Component(Component::deserialize(runner, self.bytes())?)),
+            }
+        }
     }
 }
 
