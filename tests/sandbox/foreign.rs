@@ -5,6 +5,7 @@
 
 mod support;
 
+use hutch_model::invocation::Access;
 use hutch_model::limits::Limits;
 use hutch_model::snapshot::{Node, Tree, read_tree};
 use std::path::Path;
@@ -31,6 +32,17 @@ fn compile(source: &str, optimisation: &str) -> Vec<u8> {
     let module = folder.path().join("guest.wasm");
     clang(source, &["--target=wasm32-wasi", optimisation], &module);
     std::fs::read(&module).expect("the module that clang wrote")
+}
+
+#[test]
+fn calls_are_as_wasi_says() {
+    let program = sandbox().load(&compile("wasi.c", "-O1"), &Limits::default()).expect("a program");
+    let mut parts = parts(&[], Limits::default());
+    parts.preopens.insert("given/data".to_owned(), Access::ReadOnly);
+    let run = run_parts(&program, parts).expect("an outcome");
+    assert_eq!(run.outcome.ending, exited(0), "{}", String::from_utf8_lossy(&run.outcome.stderr));
+    assert_eq!(run.outcome.stdout, b"as WASI says\n");
+    assert_eq!(run.after.volumes.keys().collect::<Vec<_>>(), [VOLUME], "a folder to look at was changed");
 }
 
 #[test]
