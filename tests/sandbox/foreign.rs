@@ -45,6 +45,30 @@ fn calls_are_as_wasi_says() {
     assert_eq!(run.after.volumes.keys().collect::<Vec<_>>(), [VOLUME], "a folder to look at was changed");
 }
 
+/// How often, and with how many operations each time.
+const SEEDS: u32 = 30;
+const OPERATIONS: &str = "2000";
+
+#[test]
+fn random_work_with_files_comes_to_the_same_as_on_this_machine() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let native = folder.path().join("native");
+    clang("random.c", &["-O1"], &native);
+    let program = sandbox().load(&compile("random.c", "-O1"), &Limits::default()).expect("a program");
+    for seed in 1..=SEEDS {
+        let (work, seed) = (folder.path().join(seed.to_string()), seed.to_string());
+        std::fs::create_dir_all(work.join(VOLUME)).expect("a folder to work in");
+        let here = Command::new(&native).args([&seed, OPERATIONS]).current_dir(&work).output().expect("the program runs");
+        let run = run_parts(&program, parts(&[&seed, OPERATIONS], Limits::default())).expect("an outcome");
+        assert_eq!(run.outcome.ending, exited(0), "{seed}: {}", String::from_utf8_lossy(&run.outcome.stderr));
+        let (here, there) = (String::from_utf8_lossy(&here.stdout), String::from_utf8_lossy(&run.outcome.stdout));
+        assert!(here.lines().count() > 1500, "{seed}: {here}");
+        let differs = here.lines().zip(there.lines()).enumerate().find(|(_, (here, there))| here != there);
+        assert_eq!(differs, None, "seed {seed}: the line, as it is on this machine and in the sandbox");
+        assert_eq!(here.len(), there.len(), "seed {seed}");
+    }
+}
+
 #[test]
 fn files_are_as_posix_says_and_as_they_are_on_this_machine() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -153,12 +153,12 @@ pub(super) fn above_stat(folder: usize, start_ns: u64) -> [u8; 64] {
 }
 
 pub(super) fn fd_filestat_set_size(call: &mut Call<'_>, fd: u32, size: u64) -> Result<(), Fail> {
-    let file = call.guest.descriptors.file(fd)?;
-    if !file.write {
-        // Not a file that can be cut, says POSIX.
-        return Err(World::Invalid.into());
+    match call.guest.descriptors.get(fd)? {
+        Open::File(file) if file.write => Ok(call.guest.world.set_size(&file.descriptor, size)?),
+        // Nothing that can be cut, says POSIX.
+        Open::File(_) | Open::Folder(_) | Open::Above(_) => Err(World::Invalid.into()),
+        Open::Stdin | Open::Stdout | Open::Stderr => Err(World::BadDescriptor.into()),
     }
-    Ok(call.guest.world.set_size(&file.descriptor, size)?)
 }
 
 pub(super) fn fd_filestat_set_times(
