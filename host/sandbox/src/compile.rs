@@ -3,10 +3,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::engine;
 use crate::program::LoadError;
 use crate::shape::{self, ShapeError};
 use crate::verdict::{MachineCode, SealKey, Verdict};
+use hutch_engine::settings::{self, Backend};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::{Limit, Limits};
 use std::ffi::OsString;
@@ -35,8 +35,11 @@ pub enum Compile {
     },
 }
 
-/// What a child reads before the component: the key to seal its answer with.
-pub const CHILD_HEADER_BYTES: u64 = SealKey::BYTES as u64;
+/// What a child reads before the component: the key to seal its answer with, and what to compile for.
+pub const CHILD_HEADER_BYTES: u64 = SealKey::BYTES as u64 + 1;
+
+/// Backends by their numbers in a child's header.
+const BACKENDS: [Backend; 3] = [Backend::Native, Backend::Interpreter64, Backend::Interpreter32];
 
 /// Stack of the compiling thread: the compiler recurses, and how deep must not depend on where the host's own stacks end.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -48,34 +51,34 @@ const MEMORY_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Bytes of the longest answer that is taken from a child.
 const ANSWER_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
-/// Compiles `component` for this machine.
-pub(crate) fn compile(how: &Compile, component: &[u8], limits: &Limits) -> Verdict {
+/// Compiles `component`.
+pub(crate) fn compile(how: &Compile, backend: Backend, component: &[u8], limits: &Limits) -> Verdict {
     match how {
-        Compile::Here => compile_here(component),
+        Compile::Here => compile_here(backend, component),
         Compile::Child { program, arguments, key } => {
-            let compiled =
-                compile_in_child(Command::new(program).args(arguments), key, component, limits.get(Limit::CompileTime));
+            let (mut command, time_ms) = (Command::new(program), limits.get(Limit::CompileTime));
+            let compiled = compile_in_child(command.args(arguments), key, backend, component, time_ms);
             compiled.unwrap_or_else(Verdict::Refused)
         }
     }
 }
 
-fn compile_here(bytes: &[u8]) -> Verdict {
+fn compile_here(backend: Backend, bytes: &[u8]) -> Verdict {
     let compiled = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("compiler".to_owned()).stack_size(STACK_BYTES);
-        let thread = thread.spawn_scoped(scope, || compile_now(bytes));
+        let thread = thread.spawn_scoped(scope, || compile_now(backend, bytes));
         let thread = thread.map_err(|error| LoadError::Host(format!("no thread for the compiler: {error}")))?;
         thread.join().unwrap_or_else(|_| Err(LoadError::Invalid("the compiler failed on it".to_owned())))
     });
     compiled.unwrap_or_else(Verdict::Refused)
 }
 
-fn compile_now(bytes: &[u8]) -> Result<Verdict, LoadError> {
+fn compile_now(backend: Backend, bytes: &[u8]) -> Result<Verdict, LoadError> {
     let (kind, made) = shape::inspect(bytes).map_err(|error| match error {
         ShapeError::Malformed(_) => LoadError::Invalid(error.to_string()),
         ShapeError::TooMuch { .. } => LoadError::TooMuch(error.to_string()),
     })?;
-    let engine = engine::compiler().map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
+    let engine = settings::compiler(backend).map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
     let code = MachineCode::compile(&engine, kind, bytes);
     Ok(Verdict::code(code.map_err(|error| LoadError::Invalid(format!("{error:#}")))?, made))
 }
@@ -91,15 +94,17 @@ pub fn compile_from_stdin() -> io::Result<()> {
     compile_as_child(&input)
 }
 
-/// What a [`Compile::Child`] does with what was on its standard input, a key and then a component: writes its verdict, sealed, to
+/// What a [`Compile::Child`] does with what was on its standard input, a header and then a component: writes its verdict, sealed, to
 /// standard output. The process must do nothing else: it takes on limits for good.
 ///
 /// # Errors
-/// There is no key, standard output fails, or the limits can't be set.
+/// There is no header, standard output fails, or the limits can't be set.
 pub fn compile_as_child(input: &[u8]) -> io::Result<()> {
     take_on_limits()?;
-    let (key, component) = input.split_first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
-    let sealed = compile_here(component).seal(&SealKey::new(*key), &answer_name(component));
+    let (key, rest) = input.split_first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
+    let (backend, component) = rest.split_first().ok_or(io::ErrorKind::UnexpectedEof)?;
+    let backend = BACKENDS.get(usize::from(*backend)).copied().ok_or(io::ErrorKind::InvalidInput)?;
+    let sealed = compile_here(backend, component).seal(&SealKey::new(*key), &answer_name(component));
     let mut stdout = io::stdout().lock();
     stdout.write_all(&sealed)?;
     stdout.flush()
@@ -129,6 +134,7 @@ fn take_on_limits() -> io::Result<()> {
 fn compile_in_child(
     command: &mut Command,
     key: &SealKey,
+    backend: Backend,
     component: &[u8],
     time_ms: u64,
 ) -> Result<Verdict, LoadError> {
@@ -141,7 +147,9 @@ fn compile_in_child(
     let (sender, receiver) = mpsc::channel();
     let answer = std::thread::scope(|scope| {
         // A child that ends early closes its pipe; what it answered then says why.
-        scope.spawn(move || input.write_all(key.bytes()).and_then(|()| input.write_all(component)));
+        let number = BACKENDS.iter().position(|known| *known == backend).unwrap_or_default() as u8;
+        let header = [&key.bytes()[..], &[number]].concat();
+        scope.spawn(move || input.write_all(&header).and_then(|()| input.write_all(component)));
         scope.spawn(move || {
             let mut answer = Vec::new();
             let read = output.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut answer).map(|_| answer);
@@ -181,7 +189,7 @@ pub(crate) fn is_final(refusal: &LoadError) -> bool {
     match refusal {
         LoadError::Invalid(_) | LoadError::TooSlow { .. } => true,
         LoadError::TooMuch(text) => !text.starts_with(GAVE_UP),
-        LoadError::Host(_) => false,
+        LoadError::Processor { .. } | LoadError::Host(_) => false,
     }
 }
 

@@ -4,9 +4,10 @@
 
 use crate::cache::ArtifactCache;
 use crate::compile::{Compile, compile, is_final};
-use crate::engine;
-use crate::linked::{Code, Linked};
+use crate::shape;
 use crate::verdict::Verdict;
+use hutch_engine::settings::{self, Backend};
+use hutch_engine::{Code, Linked};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
@@ -32,8 +33,8 @@ pub const NOTICED_AFTER: Duration = Duration::from_secs(1);
 pub type Watch = Arc<dyn Fn(Work) -> Box<dyn Any> + Send + Sync>;
 
 /// Makes programs. One for a process; it may be shared by threads.
-#[derive(Default)]
 pub struct Sandbox {
+    backend: Backend,
     cache: Option<ArtifactCache>,
     compile: Compile,
     watch: Option<Watch>,
@@ -69,6 +70,12 @@ pub enum LoadError {
         /// The limit.
         time_ms: u64,
     },
+    /// Code is made for processors that have more.
+    #[error("this processor lacks {missing}, which the host's code for guests needs")]
+    Processor {
+        /// What it lacks.
+        missing: String,
+    },
     /// The host's own failure.
     #[error("the component could not be loaded: {0}")]
     Host(String),
@@ -81,15 +88,26 @@ impl LoadError {
             LoadError::Invalid(_) => ErrorCode::ComponentInvalid,
             LoadError::TooMuch(_) => ErrorCode::ComponentLimit,
             LoadError::TooSlow { .. } => ErrorCode::CompileTimeLimit,
-            LoadError::Host(_) => ErrorCode::HostFault,
+            LoadError::Processor { .. } | LoadError::Host(_) => ErrorCode::HostFault,
         }
+    }
+}
+
+impl Default for Sandbox {
+    fn default() -> Sandbox {
+        Sandbox::new(Compile::default(), None)
     }
 }
 
 impl Sandbox {
     /// A sandbox that compiles as it is told and keeps artifacts in `cache`, if there is one.
     pub fn new(compile: Compile, cache: Option<ArtifactCache>) -> Sandbox {
-        Sandbox { cache, compile, watch: None, engines: Mutex::default() }
+        Sandbox { backend: Backend::Native, cache, compile, watch: None, engines: Mutex::default() }
+    }
+
+    /// The same on another backend: outcomes are equal, and one engine is checked by another so.
+    pub fn on(self, backend: Backend) -> Sandbox {
+        Sandbox { backend, engines: Mutex::default(), ..self }
     }
 
     /// The same, telling of what may take long.
@@ -108,9 +126,9 @@ impl Sandbox {
             return Err(LoadError::TooMuch(format!("it has {} bytes, more than {max}", component.len())));
         }
         let digest = Digest::of(Kind::Component, component);
-        let stack_bytes = engine::stack_bytes(limits.get(Limit::Stack));
+        let stack_bytes = settings::stack_bytes(limits.get(Limit::Stack));
         let engine = self.engine(stack_bytes)?;
-        let name = artifact_name(&digest);
+        let name = artifact_name(self.backend, &digest);
         let usable = |verdict: Verdict| ready(&engine, verdict, limits);
         let cached = self.cache.as_ref().and_then(|cache| cache.get(&name)).and_then(usable);
         let compiled = cached.is_none();
@@ -132,7 +150,7 @@ impl Sandbox {
 
     /// Compiles a component and keeps what that comes to.
     fn compile(&self, engine: &Engine, name: &Digest, component: &[u8], limits: &Limits) -> Result<Ready, LoadError> {
-        let mut verdict = compile(&self.compile, component, limits);
+        let mut verdict = compile(&self.compile, self.backend, component, limits);
         if let Verdict::Code { code, .. } = &verdict {
             let code = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
             if let Err(error) = code.check_denied(engine) {
@@ -155,7 +173,12 @@ impl Sandbox {
         if let Some(engine) = engines.get(&stack_bytes) {
             return Ok(engine.clone());
         }
-        let engine = engine::runner(stack_bytes).map_err(|error| LoadError::Host(format!("no engine: {error:#}")))?;
+        let missing = if self.backend == Backend::Native { settings::missing_features() } else { Vec::new() };
+        if !missing.is_empty() {
+            return Err(LoadError::Processor { missing: missing.join(", ") });
+        }
+        let engine = settings::runner(self.backend, stack_bytes);
+        let engine = engine.map_err(|error| LoadError::Host(format!("no engine: {error:#}")))?;
         engines.insert(stack_bytes, engine.clone());
         Ok(engine)
     }
@@ -188,12 +211,10 @@ fn ready(engine: &Engine, verdict: Verdict, limits: &Limits) -> Option<Result<Re
 }
 
 /// What the verdict on a component is kept as: everything is in it that the verdict follows from.
-fn artifact_name(component: &Digest) -> Digest {
+fn artifact_name(backend: Backend, component: &Digest) -> Digest {
     let mut hasher = Hasher::new(Kind::Artifact);
     hasher.update_part(component.as_bytes());
-    hasher.update_part(engine::profile().as_bytes());
-    engine::makers().iter().for_each(|maker| hasher.update_part(maker.as_bytes()));
-    hasher.update_part(std::env::consts::ARCH.as_bytes());
-    hasher.update_part(std::env::consts::OS.as_bytes());
+    hasher.update_part(settings::build_key(backend).as_bytes());
+    hasher.update_part(format!("{:?}", shape::CAPS).as_bytes());
     hasher.finish()
 }

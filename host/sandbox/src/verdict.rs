@@ -2,9 +2,9 @@
 //! bytes have a type of their own, [`MachineCode`], which two things make: the compiler, in this process, and a seal that holds under
 //! a key which only hutch has. All that comes from outside, from a child or from a file, comes through [`Verdict::open`].
 
-use crate::linked::Code;
 use crate::program::LoadError;
 use crate::shape::{Made, Payloads};
+use hutch_engine::Code;
 use hutch_model::digest::Digest;
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module, Precompiled};

@@ -9,7 +9,7 @@ use hutch_world::files::Type;
 use hutch_world::{Errno as World, price};
 
 /// Counted for each name of a listing that the guest was given, beside the name's own bytes.
-pub(crate) const GIVEN_BYTES: u64 = 32;
+pub(super) const GIVEN_BYTES: u64 = 32;
 
 /// Bytes of an entry before its name.
 const ENTRY_BYTES: usize = 24;

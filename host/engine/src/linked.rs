@@ -3,18 +3,22 @@
 use crate::guest::Guest;
 use crate::wasi::bindings::GuestPre;
 use crate::{wasi, wasi_0_1};
-use wasmtime::component::Component;
+use wasmtime::component::{Component, InstancePre as ComponentPre};
 use wasmtime::component::types::{Component as ComponentType, ComponentItem, Type};
 use wasmtime::{Engine, InstancePre, Module, Result, Store};
 
 /// Compiled code.
-pub(crate) enum Code {
+pub enum Code {
+    /// A component.
     Component(Component),
+    /// A core module.
     Module(Module),
 }
 
 /// The same with everything that it imports.
-pub(crate) enum Linked {
+pub struct Linked(Kind);
+
+enum Kind {
     Component(GuestPre<Guest>),
     Module(InstancePre<Guest>),
 }
@@ -24,7 +28,7 @@ impl Code {
     ///
     /// # Errors
     /// It can't: the message names what is too large.
-    pub(crate) fn check_denied(&self, engine: &Engine) -> Result<(), String> {
+    pub fn check_denied(&self, engine: &Engine) -> Result<(), String> {
         match self {
             Code::Component(component) => wasi::check_denied(engine, &component.component_type()),
             Code::Module(_) => Ok(()),
@@ -35,28 +39,36 @@ impl Code {
     ///
     /// # Errors
     /// It is no command, or it imports what this host does not have: the message says so.
-    pub(crate) fn link(&self, engine: &Engine) -> Result<Linked> {
-        Ok(match self {
+    pub fn link(&self, engine: &Engine) -> Result<Linked> {
+        Ok(Linked(match self {
             Code::Component(component) => {
                 let component_type = component.component_type();
                 check_command(engine, &component_type).map_err(wasmtime::Error::msg)?;
                 let linker = wasi::link(engine, &component_type)?;
-                Linked::Component(GuestPre::new(linker.instantiate_pre(component)?)?)
+                Kind::Component(GuestPre::new(linker.instantiate_pre(component)?)?)
             }
-            Code::Module(module) => Linked::Module(wasi_0_1::link(engine, module)?.instantiate_pre(module)?),
-        })
+            Code::Module(module) => Kind::Module(wasi_0_1::link(engine, module)?.instantiate_pre(module)?),
+        }))
     }
 }
 
 impl Linked {
+    /// The component before it is instantiated, if it is one.
+    pub fn component(&self) -> Option<&ComponentPre<Guest>> {
+        match &self.0 {
+            Kind::Component(component) => Some(component.instance_pre()),
+            Kind::Module(_) => None,
+        }
+    }
+
     /// Calls the guest, from its instances to its return, and says the exit status that stands for that.
     pub(crate) fn call(&self, store: &mut Store<Guest>) -> Result<u8> {
-        match self {
-            Linked::Component(component) => {
+        match &self.0 {
+            Kind::Component(component) => {
                 let ended = component.instantiate(&mut *store)?.wasi_cli_run().call_run(store)?;
                 Ok(if ended.is_ok() { 0 } else { 1 })
             }
-            Linked::Module(module) => {
+            Kind::Module(module) => {
                 store.data_mut().open_descriptors()?;
                 let instance = module.instantiate(&mut *store)?;
                 instance.get_typed_func::<(), ()>(&mut *store, wasi_0_1::START)?.call(store, ())?;

@@ -1,7 +1,7 @@
 //! What the engine keeps for one running guest, and the way from a host call's failure to the guest or to the end of the run.
 
 use crate::limiter::Limiter;
-use crate::wasi_0_1::{Descriptors, GIVEN_BYTES};
+use crate::wasi_0_1::Descriptors;
 use hutch_model::invocation::Invocation;
 use hutch_model::limits::Limit;
 use hutch_world::{Errno, Stop, World, price};
@@ -12,11 +12,12 @@ use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 pub(crate) const HANDLE_BYTES: u64 = 256;
 
 /// What the profile names of this.
-pub(crate) const RULES: &[(&str, u64)] = &[("handle_bytes", HANDLE_BYTES), ("given_bytes", GIVEN_BYTES)];
+pub(crate) const RULES: &[(&str, u64)] = &[("handle_bytes", HANDLE_BYTES)];
 
-/// The data of a guest's store.
-pub(crate) struct Guest {
-    pub(crate) world: World,
+/// The data of a guest's store: its world, and what the engine keeps for it.
+pub struct Guest {
+    /// The computer that it sees.
+    pub world: World,
     pub(crate) invocation: Invocation,
     pub(crate) limiter: Limiter,
     /// Descriptors, streams, pollables and errors that the guest holds.
@@ -37,7 +38,8 @@ pub struct Failed(pub(crate) Errno);
 pub enum Terminal {}
 
 impl Guest {
-    pub(crate) fn new(world: World, invocation: Invocation) -> Guest {
+    /// A guest that has not begun.
+    pub fn new(world: World, invocation: Invocation) -> Guest {
         let limits = invocation.limits();
         let mut table = ResourceTable::new();
         table.set_max_capacity(usize::try_from(limits.get(Limit::Handles)).unwrap_or(usize::MAX));
