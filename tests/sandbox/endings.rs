@@ -7,6 +7,8 @@
 mod bytes;
 #[path = "endings/fuel.rs"]
 mod fuel;
+#[path = "endings/features.rs"]
+mod features;
 #[path = "endings/imports.rs"]
 mod imports;
 #[path = "endings/instructions.rs"]

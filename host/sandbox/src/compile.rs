@@ -9,8 +9,11 @@ use crate::verdict::{MachineCode, SealKey, Verdict};
 use hutch_engine::settings::{self, Backend};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::{Limit, Limits};
+use rayon::ThreadPoolBuilder;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -41,8 +44,12 @@ pub const CHILD_HEADER_BYTES: u64 = SealKey::BYTES as u64 + 1;
 /// Backends by their numbers in a child's header.
 const BACKENDS: [Backend; 3] = [Backend::Native, Backend::Interpreter64, Backend::Interpreter32];
 
-/// Stack of the compiling thread: the compiler recurses, and how deep must not depend on where the host's own stacks end.
+/// Stack of a compiling thread: the compiler recurses, and how deep must not depend on where the host's own stacks end.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// Threads that compile one component, at most: each takes address space of its own. What they make does not depend on how many
+/// there are.
+const THREADS_MAX: usize = 8;
 
 /// Address space of a compiling child. The largest components that were met, of 20 MB, take a quarter of it.
 #[cfg(unix)]
@@ -64,12 +71,15 @@ pub(crate) fn compile(how: &Compile, backend: Backend, component: &[u8], limits:
 }
 
 fn compile_here(backend: Backend, bytes: &[u8]) -> Verdict {
-    let compiled = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("compiler".to_owned()).stack_size(STACK_BYTES);
-        let thread = thread.spawn_scoped(scope, || compile_now(backend, bytes));
-        let thread = thread.map_err(|error| LoadError::Host(format!("no thread for the compiler: {error}")))?;
-        thread.join().unwrap_or_else(|_| Err(LoadError::Invalid("the compiler failed on it".to_owned())))
-    });
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(THREADS_MAX);
+    let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
+    let compiled = match pool.thread_name(|_| "compiler".to_owned()).build() {
+        Ok(pool) => {
+            let compiled = catch_unwind(AssertUnwindSafe(|| pool.install(|| compile_now(backend, bytes))));
+            compiled.unwrap_or_else(|_| Err(LoadError::Invalid("the compiler failed on it".to_owned())))
+        }
+        Err(error) => Err(LoadError::Host(format!("no threads for the compiler: {error}"))),
+    };
     compiled.unwrap_or_else(Verdict::Refused)
 }
 
@@ -80,7 +90,27 @@ fn compile_now(backend: Backend, bytes: &[u8]) -> Result<Verdict, LoadError> {
     })?;
     let engine = settings::compiler(backend).map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
     let code = MachineCode::compile(&engine, kind, bytes);
-    Ok(Verdict::code(code.map_err(|error| LoadError::Invalid(format!("{error:#}")))?, made))
+    Ok(Verdict::code(code.map_err(|error| LoadError::Invalid(said_plainly(&format!("{error:#}"))))?, made))
+}
+
+/// What the validator's words mean that stand for a feature which is off, by what they hold; tests provoke each.
+const FEATURES_OFF: [(&str, &str); 10] = [
+    ("requires the component model async feature", "WASI 0.3 (functions that wait, streams and futures)"),
+    ("require the component model async feature", "WASI 0.3 (functions that wait, streams and futures)"),
+    ("threads must be enabled", "threads"),
+    ("threads support is not enabled", "threads"),
+    ("when stack switching is disabled", "stack switching"),
+    ("without the gc feature", "garbage collection (structures and arrays)"),
+    ("function references required", "typed function references"),
+    ("the custom page sizes proposal must be enabled", "custom page sizes"),
+    ("wide arithmetic support is not enabled", "wide arithmetic"),
+    ("legacy_exceptions feature required", "exceptions as they were before the standard (now compilers emit those that are in it)"),
+];
+
+/// The reason for a refusal: a feature that this host does not have, by its name, or the engine's own words.
+fn said_plainly(error: &str) -> String {
+    let off = FEATURES_OFF.iter().find(|(words, _)| error.contains(words));
+    off.map_or_else(|| error.to_owned(), |(_, name)| format!("it needs {name}, which this host does not have: {error}"))
 }
 
 /// What a [`Compile::Child`] runs: reads standard input, and answers as [`compile_as_child`] does.
