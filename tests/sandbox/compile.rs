@@ -17,8 +17,9 @@ fn main() {
     if let Some(role) = std::env::args().nth(1).filter(|argument| !argument.starts_with('-')) {
         return child(&role);
     }
-    let checks: [(&str, fn()); 7] = [
+    let checks: [(&str, fn()); 8] = [
         ("a child compiles as this process does", compiles),
+        ("however many threads compile, they make the same", same_code),
         ("what is no component is refused with the same words", refuses),
         ("children that misbehave are ended", misbehaving_children),
         ("compile bombs are refused in time", bombs),
@@ -31,6 +32,31 @@ fn main() {
         check();
         println!("ok {name} ({:?})", start.elapsed());
     }
+}
+
+/// The one artifact that a cache holds.
+fn only_artifact(folder: &std::path::Path) -> (std::ffi::OsString, Vec<u8>) {
+    let mut files = std::fs::read_dir(folder).expect("the cache");
+    let file = files.next().expect("an artifact").expect("an entry");
+    assert!(files.next().is_none(), "more than one");
+    (file.file_name(), std::fs::read(file.path()).expect("an artifact"))
+}
+
+/// Here with as many threads as there are processors, and in a child that has one.
+fn same_code() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let made = |name: &str, compile: Compile| {
+        let folder = folder.path().join(name);
+        let sandbox = Sandbox::new(compile, ArtifactCache::open(&folder, || Some(KEY)));
+        assert!(sandbox.load(&probe_bytes(), &Limits::default()).is_ok());
+        only_artifact(&folder)
+    };
+    let here = made("here", Compile::Here);
+    assert!(here == made("again", Compile::Here), "the same compiler made other code");
+    let this = std::env::current_exe().expect("a path");
+    let arguments = ["-c", "0", this.to_str().expect("a path of text"), "compile"].map(Into::into).to_vec();
+    let child = Compile::Child { program: "/usr/bin/taskset".into(), arguments, key: KEY };
+    assert!(here == made("one processor", child), "one thread made other code");
 }
 
 /// What this program is when it is told to be a child.

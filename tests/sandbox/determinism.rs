@@ -8,9 +8,9 @@ mod support;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::{Invocation, Seed};
 use hutch_model::limits::{Limit, Limits};
-use hutch_model::outcome::Outcome;
+use hutch_model::outcome::{Ending, Outcome, Unreproducible};
 use hutch_model::snapshot::{Layered, MemoryObjects, Objects};
-use hutch_sandbox::{ArtifactCache, Compile, Program, Sandbox};
+use hutch_sandbox::{ArtifactCache, Backend, Compile, Program, Sandbox};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
@@ -253,6 +253,26 @@ fn processes_do_not_show() {
         }
     }
     println!("{pairs} pairs of runs across processes are equal");
+}
+
+/// The interpreter shares no code generator with the processor's: what both come to is not one compiler's mistake. Only how deep a stack
+/// goes is an engine's own, and such ends are marked.
+#[test]
+fn another_engine_comes_to_the_same() {
+    let stack = Ending::Limited { limit: Limit::Stack };
+    let comparable = |programs: &Programs| {
+        let mut observed = programs.observe_all();
+        for (_, outcome, _) in observed.iter_mut().filter(|(_, outcome, _)| outcome.ending == stack) {
+            assert_eq!(outcome.unreproducible, [Unreproducible::Stack]);
+            (outcome.fuel, outcome.memory_peak_bytes) = (0, 0);
+        }
+        observed
+    };
+    let native = comparable(&Programs::compiled());
+    let interpreted = Programs::load(&Sandbox::new(Compile::Here, None).on(Backend::Interpreter64));
+    let pairs = same(&native, &comparable(&interpreted), "on the interpreter");
+    assert!(native.iter().filter(|(_, outcome, _)| outcome.ending != stack).count() + 5 > pairs, "few are compared");
+    println!("{pairs} pairs of runs on two engines are equal");
 }
 
 /// Prints what `processes_do_not_show` compares, and checks that it can differ: other inputs are other outcomes.

@@ -5,6 +5,8 @@
 
 #[path = "endings/bytes.rs"]
 mod bytes;
+#[path = "endings/features.rs"]
+mod features;
 #[path = "endings/fuel.rs"]
 mod fuel;
 #[path = "endings/imports.rs"]

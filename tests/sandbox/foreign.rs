@@ -5,31 +5,99 @@
 
 mod support;
 
+use hutch_model::invocation::Access;
 use hutch_model::limits::Limits;
 use hutch_model::snapshot::{Node, Tree, read_tree};
+use std::path::Path;
 use std::process::Command;
 use support::case::exited;
 use support::{VOLUME, parts, repository, run_parts, sandbox};
 
-/// What `files.c` is once it is compiled with this option.
-fn compile(optimisation: &str) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let module = folder.path().join("files.wasm");
+/// Compiles a program of `foreign/` with these options.
+fn clang(source: &str, options: &[&str], to: &Path) {
     let built = Command::new("clang")
-        .args(["--target=wasm32-wasi", "-Wall", "-Werror", optimisation, "-o"])
-        .arg(&module)
-        .arg(repository("tests/sandbox/foreign/files.c"))
+        .args(["-Wall", "-Werror", "-o"])
+        .arg(to)
+        .args(options)
+        .arg(repository("tests/sandbox/foreign").join(source))
         .output();
     let install = "apt-get install -y --no-install-recommends clang lld wasi-libc libclang-rt-dev-wasm32";
     let built = built.unwrap_or_else(|error| panic!("no clang ({error}); {install}"));
     assert!(built.status.success(), "{}\n{install}", String::from_utf8_lossy(&built.stderr));
+}
+
+/// What a program is as a module of WASI 0.1.
+fn compile(source: &str, optimisation: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let module = folder.path().join("guest.wasm");
+    clang(source, &["--target=wasm32-wasi", optimisation], &module);
     std::fs::read(&module).expect("the module that clang wrote")
+}
+
+#[test]
+fn calls_are_as_wasi_says() {
+    let program = sandbox().load(&compile("wasi.c", "-O1"), &Limits::default()).expect("a program");
+    let mut parts = parts(&[], Limits::default());
+    parts.preopens.insert("given/data".to_owned(), Access::ReadOnly);
+    let run = run_parts(&program, parts).expect("an outcome");
+    assert_eq!(run.outcome.ending, exited(0), "{}", String::from_utf8_lossy(&run.outcome.stderr));
+    assert_eq!(run.outcome.stdout, b"as WASI says\n");
+    assert_eq!(run.after.volumes.keys().collect::<Vec<_>>(), [VOLUME], "a folder to look at was changed");
+}
+
+/// How often, and with how many operations each time.
+const SEEDS: u32 = 30;
+const OPERATIONS: &str = "2000";
+
+#[test]
+fn random_work_with_files_comes_to_the_same_as_on_this_machine() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let native = folder.path().join("native");
+    clang("random.c", &["-O1"], &native);
+    let program = sandbox().load(&compile("random.c", "-O1"), &Limits::default()).expect("a program");
+    for seed in 1..=SEEDS {
+        let (work, seed) = (folder.path().join(seed.to_string()), seed.to_string());
+        std::fs::create_dir_all(work.join(VOLUME)).expect("a folder to work in");
+        let here =
+            Command::new(&native).args([&seed, OPERATIONS]).current_dir(&work).output().expect("the program runs");
+        let run = run_parts(&program, parts(&[&seed, OPERATIONS], Limits::default())).expect("an outcome");
+        assert_eq!(run.outcome.ending, exited(0), "{seed}: {}", String::from_utf8_lossy(&run.outcome.stderr));
+        let (here, there) = (String::from_utf8_lossy(&here.stdout), String::from_utf8_lossy(&run.outcome.stdout));
+        assert!(here.lines().count() > 1500, "{seed}: {here}");
+        let differs = here.lines().zip(there.lines()).enumerate().find(|(_, (here, there))| here != there);
+        assert_eq!(differs, None, "seed {seed}: the line, as it is on this machine and in the sandbox");
+        assert_eq!(here.len(), there.len(), "seed {seed}");
+    }
+}
+
+#[test]
+fn files_are_as_posix_says_and_as_they_are_on_this_machine() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let native = folder.path().join("native");
+    clang("posix.c", &["-O1"], &native);
+    std::fs::create_dir(folder.path().join(VOLUME)).expect("a folder to work in");
+    let here = Command::new(&native).current_dir(folder.path()).stdin(std::process::Stdio::null()).output();
+    let here = here.expect("the program runs");
+    assert!(here.status.success(), "on this machine: {}", String::from_utf8_lossy(&here.stderr));
+
+    for optimisation in ["-O0", "-O2"] {
+        let program = sandbox().load(&compile("posix.c", optimisation), &Limits::default()).expect("a program");
+        let run = run_parts(&program, parts(&[], Limits::default())).expect("an outcome");
+        let complaint = String::from_utf8_lossy(&run.outcome.stderr);
+        assert_eq!(run.outcome.ending, exited(0), "{optimisation}: {complaint}");
+        assert_eq!(run.outcome.stdout, here.stdout);
+        let names = |volume: &str| -> Vec<String> {
+            let top = read_tree(&run.after.objects, &run.after.volumes[volume].after).expect("the volume");
+            top.entries().iter().map(|entry| entry.name.as_str().to_owned()).collect()
+        };
+        assert_eq!(names(VOLUME), ["grows", "log", "made"]);
+    }
 }
 
 #[test]
 fn a_c_program_works_with_files() {
     for optimisation in ["-O0", "-O2", "-Os"] {
-        let program = sandbox().load(&compile(optimisation), &Limits::default()).expect("a program");
+        let program = sandbox().load(&compile("files.c", optimisation), &Limits::default()).expect("a program");
 
         let run = run_parts(&program, parts(&[], Limits::default())).expect("an outcome");
         let (said, complaint) =

@@ -7,11 +7,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::engine;
 use crate::program::LoadError;
 use crate::verdict::{MachineCode, SealKey, Verdict};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, OpenOptions};
+use hutch_engine::settings;
 use hutch_folder::Stamp;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use std::io::{Read, Write};
@@ -227,7 +227,7 @@ fn is_older(time: SystemTime, than: Duration) -> bool {
 
 /// How the names of this version's files begin.
 fn version() -> &'static str {
-    engine::profile()
+    settings::profile()
 }
 
 /// Of each key another: homes that share a folder don't overwrite each other's.

@@ -3,15 +3,17 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::adapter;
-use crate::engine;
 use crate::program::LoadError;
-use crate::shape::{self, Payloads, ShapeError};
+use crate::shape::{self, ShapeError};
 use crate::verdict::{MachineCode, SealKey, Verdict};
+use hutch_engine::settings::{self, Backend};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::{Limit, Limits};
+use rayon::ThreadPoolBuilder;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -36,11 +38,18 @@ pub enum Compile {
     },
 }
 
-/// What a child reads before the component: the key to seal its answer with.
-pub const CHILD_HEADER_BYTES: u64 = SealKey::BYTES as u64;
+/// What a child reads before the component: the key to seal its answer with, and what to compile for.
+pub const CHILD_HEADER_BYTES: u64 = SealKey::BYTES as u64 + 1;
 
-/// Stack of the compiling thread: the compiler recurses, and how deep must not depend on where the host's own stacks end.
+/// Backends by their numbers in a child's header.
+const BACKENDS: [Backend; 3] = [Backend::Native, Backend::Interpreter64, Backend::Interpreter32];
+
+/// Stack of a compiling thread: the compiler recurses, and how deep must not depend on where the host's own stacks end.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// Threads that compile one component, at most: each takes address space of its own. What they make does not depend on how many
+/// there are.
+const THREADS_MAX: usize = 8;
 
 /// Address space of a compiling child. The largest components that were met, of 20 MB, take a quarter of it.
 #[cfg(unix)]
@@ -49,44 +58,62 @@ const MEMORY_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Bytes of the longest answer that is taken from a child.
 const ANSWER_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
-/// Compiles `component` for this machine.
-pub(crate) fn compile(how: &Compile, component: &[u8], limits: &Limits) -> Verdict {
+/// Compiles `component`.
+pub(crate) fn compile(how: &Compile, backend: Backend, component: &[u8], limits: &Limits) -> Verdict {
     match how {
-        Compile::Here => compile_here(component),
+        Compile::Here => compile_here(backend, component),
         Compile::Child { program, arguments, key } => {
-            let compiled =
-                compile_in_child(Command::new(program).args(arguments), key, component, limits.get(Limit::CompileTime));
+            let (mut command, time_ms) = (Command::new(program), limits.get(Limit::CompileTime));
+            let compiled = compile_in_child(command.args(arguments), key, backend, component, time_ms);
             compiled.unwrap_or_else(Verdict::Refused)
         }
     }
 }
 
-fn compile_here(bytes: &[u8]) -> Verdict {
-    let compiled = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("compiler".to_owned()).stack_size(STACK_BYTES);
-        let thread = thread.spawn_scoped(scope, || compile_now(bytes));
-        let thread = thread.map_err(|error| LoadError::Host(format!("no thread for the compiler: {error}")))?;
-        thread.join().unwrap_or_else(|_| Err(LoadError::Invalid("the compiler failed on it".to_owned())))
-    });
+fn compile_here(backend: Backend, bytes: &[u8]) -> Verdict {
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(THREADS_MAX);
+    let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
+    let compiled = match pool.thread_name(|_| "compiler".to_owned()).build() {
+        Ok(pool) => {
+            let compiled = catch_unwind(AssertUnwindSafe(|| pool.install(|| compile_now(backend, bytes))));
+            compiled.unwrap_or_else(|_| Err(LoadError::Invalid("the compiler failed on it".to_owned())))
+        }
+        Err(error) => Err(LoadError::Host(format!("no threads for the compiler: {error}"))),
+    };
     compiled.unwrap_or_else(Verdict::Refused)
 }
 
-fn compile_now(bytes: &[u8]) -> Result<Verdict, LoadError> {
-    let inspect = |bytes: &[u8]| {
-        shape::inspect(bytes).map_err(|error| match error {
-            ShapeError::Malformed(_) => LoadError::Invalid(error.to_string()),
-            ShapeError::TooMuch { .. } => LoadError::TooMuch(error.to_string()),
-        })
-    };
-    let (kind, mut made) = inspect(bytes)?;
-    let mut adapted = None;
-    if kind == Payloads::CoreModule {
-        let component = adapted.insert(adapter::componentize(bytes).map_err(LoadError::Invalid)?);
-        made = inspect(component)?.1;
-    }
-    let engine = engine::compiler().map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
-    let code = MachineCode::compile(&engine, adapted.as_deref().unwrap_or(bytes));
-    Ok(Verdict::code(code.map_err(|error| LoadError::Invalid(format!("{error:#}")))?, made))
+fn compile_now(backend: Backend, bytes: &[u8]) -> Result<Verdict, LoadError> {
+    let (kind, made) = shape::inspect(bytes).map_err(|error| match error {
+        ShapeError::Malformed(_) => LoadError::Invalid(error.to_string()),
+        ShapeError::TooMuch { .. } => LoadError::TooMuch(error.to_string()),
+    })?;
+    let engine = settings::compiler(backend).map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
+    let code = MachineCode::compile(&engine, kind, bytes);
+    Ok(Verdict::code(code.map_err(|error| LoadError::Invalid(said_plainly(&format!("{error:#}"))))?, made))
+}
+
+/// What the validator's words mean that stand for a feature which is off, by what they hold; tests provoke each.
+const FEATURES_OFF: [(&str, &str); 10] = [
+    ("requires the component model async feature", "WASI 0.3 (functions that wait, streams and futures)"),
+    ("require the component model async feature", "WASI 0.3 (functions that wait, streams and futures)"),
+    ("threads must be enabled", "threads"),
+    ("threads support is not enabled", "threads"),
+    ("when stack switching is disabled", "stack switching"),
+    ("without the gc feature", "garbage collection (structures and arrays)"),
+    ("function references required", "typed function references"),
+    ("the custom page sizes proposal must be enabled", "custom page sizes"),
+    ("wide arithmetic support is not enabled", "wide arithmetic"),
+    (
+        "legacy_exceptions feature required",
+        "exceptions as they were before the standard (now compilers emit those that are in it)",
+    ),
+];
+
+/// The reason for a refusal: a feature that this host does not have, by its name, or the engine's own words.
+fn said_plainly(error: &str) -> String {
+    let off = FEATURES_OFF.iter().find(|(words, _)| error.contains(words));
+    off.map_or_else(|| error.to_owned(), |(_, name)| format!("it needs {name}, which this host does not have: {error}"))
 }
 
 /// What a [`Compile::Child`] runs: reads standard input, and answers as [`compile_as_child`] does.
@@ -100,15 +127,17 @@ pub fn compile_from_stdin() -> io::Result<()> {
     compile_as_child(&input)
 }
 
-/// What a [`Compile::Child`] does with what was on its standard input, a key and then a component: writes its verdict, sealed, to
+/// What a [`Compile::Child`] does with what was on its standard input, a header and then a component: writes its verdict, sealed, to
 /// standard output. The process must do nothing else: it takes on limits for good.
 ///
 /// # Errors
-/// There is no key, standard output fails, or the limits can't be set.
+/// There is no header, standard output fails, or the limits can't be set.
 pub fn compile_as_child(input: &[u8]) -> io::Result<()> {
     take_on_limits()?;
-    let (key, component) = input.split_first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
-    let sealed = compile_here(component).seal(&SealKey::new(*key), &answer_name(component));
+    let (key, rest) = input.split_first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
+    let (backend, component) = rest.split_first().ok_or(io::ErrorKind::UnexpectedEof)?;
+    let backend = BACKENDS.get(usize::from(*backend)).copied().ok_or(io::ErrorKind::InvalidInput)?;
+    let sealed = compile_here(backend, component).seal(&SealKey::new(*key), &answer_name(component));
     let mut stdout = io::stdout().lock();
     // A compiler's code is never in a file.
     stdout.write_all(&sealed.unwrap_or_default())?;
@@ -139,6 +168,7 @@ fn take_on_limits() -> io::Result<()> {
 fn compile_in_child(
     command: &mut Command,
     key: &SealKey,
+    backend: Backend,
     component: &[u8],
     time_ms: u64,
 ) -> Result<Verdict, LoadError> {
@@ -151,7 +181,9 @@ fn compile_in_child(
     let (sender, receiver) = mpsc::channel();
     let answer = std::thread::scope(|scope| {
         // A child that ends early closes its pipe; what it answered then says why.
-        scope.spawn(move || input.write_all(key.bytes()).and_then(|()| input.write_all(component)));
+        let number = BACKENDS.iter().position(|known| *known == backend).unwrap_or_default() as u8;
+        let header = [&key.bytes()[..], &[number]].concat();
+        scope.spawn(move || input.write_all(&header).and_then(|()| input.write_all(component)));
         scope.spawn(move || {
             let mut answer = Vec::new();
             let read = output.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut answer).map(|_| answer);
@@ -191,7 +223,7 @@ pub(crate) fn is_final(refusal: &LoadError) -> bool {
     match refusal {
         LoadError::Invalid(_) | LoadError::TooSlow { .. } => true,
         LoadError::TooMuch(text) => !text.starts_with(GAVE_UP),
-        LoadError::Host(_) => false,
+        LoadError::Processor { .. } | LoadError::Host(_) => false,
     }
 }
 

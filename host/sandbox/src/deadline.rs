@@ -4,9 +4,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::guest::Guest;
 use crate::program::{NOTICED_AFTER, Program, Work};
 use crate::run::RunError;
+use hutch_engine::Guest;
 use hutch_model::limits::Limit;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,10 +2,9 @@
 //! open. The answer is turned into JSON by the rules in `wit/hutch.wit`; what it means is `hutch_model::contract`'s matter.
 
 use crate::deadline::on_thread;
-use crate::ending::{Stopped, classify};
-use crate::guest::Guest;
 use crate::program::Program;
-use crate::run::{RunError, new_store};
+use crate::run::RunError;
+use hutch_engine::{Guest, Stopped, classify, new_store};
 use hutch_model::invocation::Invocation;
 use hutch_model::snapshot::MemoryObjects;
 use hutch_world::World;
@@ -37,7 +36,8 @@ pub enum DescribeError {
 /// # Errors
 /// The guest traps or exceeds a limit, or the host fails.
 pub fn describe(program: &Program, invocation: &Invocation) -> Result<Option<Value>, DescribeError> {
-    let component = program.linked.instance_pre().component().component_type();
+    let Some(linked) = program.linked.component() else { return Ok(None) };
+    let component = linked.component().component_type();
     let mut exports = component.exports(&program.engine).map(|(name, _)| name);
     let Some(interface) = exports.find(|name| name.split('@').next() == Some(INTERFACE)).map(str::to_owned) else {
         return Ok(None);
@@ -45,8 +45,8 @@ pub fn describe(program: &Program, invocation: &Invocation) -> Result<Option<Val
     let world =
         World::new(invocation, &BTreeMap::new(), Arc::new(MemoryObjects::default())).map_err(RunError::State)?;
     let described = on_thread(program, Guest::new(world, invocation.clone()), |guest| {
-        let store = new_store(&program.engine, guest)?;
-        call(store, program.linked.instance_pre(), &interface).map_err(|error| match classify(&error) {
+        let store = new_store(&program.engine, guest).map_err(RunError::from)?;
+        call(store, linked, &interface).map_err(|error| match classify(&error) {
             Stopped::Fault(reason) => DescribeError::Host(RunError::Host(reason)),
             Stopped::State(error) => DescribeError::Host(error.into()),
             stopped => DescribeError::Guest(format!("{stopped:?}")),

@@ -4,11 +4,10 @@
 
 use crate::cache::ArtifactCache;
 use crate::compile::{Compile, compile, is_final};
-use crate::engine;
-use crate::guest::Guest;
+use crate::shape;
 use crate::verdict::Verdict;
-use crate::wasi;
-use crate::wasi::bindings::GuestPre;
+use hutch_engine::settings::{self, Backend};
+use hutch_engine::{Code, Linked};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
@@ -17,8 +16,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wasmtime::Engine;
-use wasmtime::component::Component;
-use wasmtime::component::types::{Component as ComponentType, ComponentItem, Type};
 
 /// Work that a person may want to know of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,8 +33,8 @@ pub const NOTICED_AFTER: Duration = Duration::from_secs(1);
 pub type Watch = Arc<dyn Fn(Work) -> Box<dyn Any> + Send + Sync>;
 
 /// Makes programs. One for a process; it may be shared by threads.
-#[derive(Default)]
 pub struct Sandbox {
+    backend: Backend,
     cache: Option<Arc<ArtifactCache>>,
     compile: Compile,
     watch: Option<Watch>,
@@ -54,7 +51,7 @@ const PROGRAMS_MAX: usize = 16;
 #[derive(Clone)]
 pub struct Program {
     pub(crate) engine: Engine,
-    pub(crate) linked: GuestPre<Guest>,
+    pub(crate) linked: Linked,
     pub(crate) stack_bytes: u64,
     /// Component instances or resource types that instantiating it makes, whichever are more.
     pub(crate) made: u64,
@@ -79,6 +76,12 @@ pub enum LoadError {
         /// The limit.
         time_ms: u64,
     },
+    /// Code is made for processors that have more.
+    #[error("this processor lacks {missing}, which the host's code for guests needs")]
+    Processor {
+        /// What it lacks.
+        missing: String,
+    },
     /// The host's own failure.
     #[error("the component could not be loaded: {0}")]
     Host(String),
@@ -91,8 +94,14 @@ impl LoadError {
             LoadError::Invalid(_) => ErrorCode::ComponentInvalid,
             LoadError::TooMuch(_) => ErrorCode::ComponentLimit,
             LoadError::TooSlow { .. } => ErrorCode::CompileTimeLimit,
-            LoadError::Host(_) => ErrorCode::HostFault,
+            LoadError::Processor { .. } | LoadError::Host(_) => ErrorCode::HostFault,
         }
+    }
+}
+
+impl Default for Sandbox {
+    fn default() -> Sandbox {
+        Sandbox::new(Compile::default(), None)
     }
 }
 
@@ -100,12 +109,18 @@ impl Sandbox {
     /// A sandbox that compiles as it is told and keeps artifacts in `cache`, if there is one.
     pub fn new(compile: Compile, cache: Option<ArtifactCache>) -> Sandbox {
         Sandbox {
+            backend: Backend::Native,
             cache: cache.map(Arc::new),
             compile,
             watch: None,
             engines: Mutex::default(),
             programs: Mutex::default(),
         }
+    }
+
+    /// The same on another backend: outcomes are equal, and one engine is checked by another so.
+    pub fn on(self, backend: Backend) -> Sandbox {
+        Sandbox { backend, engines: Mutex::default(), programs: Mutex::default(), ..self }
     }
 
     /// The same, keeping artifacts in a cache that has other users too.
@@ -143,13 +158,13 @@ impl Sandbox {
         if bytes > max {
             return Err(LoadError::TooMuch(format!("it has {bytes} bytes, more than {max}")).into());
         }
-        let stack_bytes = engine::stack_bytes(limits.get(Limit::Stack));
+        let stack_bytes = settings::stack_bytes(limits.get(Limit::Stack));
         if let Some(program) = self.loaded(&digest, stack_bytes) {
             let load_time_us = start.elapsed().as_micros() as u64;
             return Ok(Program { load_time_us, compiled: false, ..program });
         }
         let engine = self.engine(stack_bytes)?;
-        let name = artifact_name(&digest);
+        let name = artifact_name(self.backend, &digest);
         let usable = |verdict: Verdict| ready(&engine, verdict, limits);
         let cached = self.cache.as_ref().and_then(|cache| cache.get(&name)).and_then(usable);
         let compiled = cached.is_none();
@@ -161,12 +176,8 @@ impl Sandbox {
                 self.compile(&engine, &name, component, limits)
             }
         };
-        let Ready { component, made } = ready?;
-        let component_type = component.component_type();
-        check_command(&engine, &component_type).map_err(LoadError::Invalid)?;
-        let linker = wasi::link(&engine, &component_type);
-        let linked = linker.and_then(|linker| GuestPre::new(linker.instantiate_pre(&component)?));
-        let linked = linked.map_err(|error| match error.is::<wasmtime::OutOfMemory>() {
+        let Ready { code, made } = ready?;
+        let linked = code.link(&engine).map_err(|error| match error.is::<wasmtime::OutOfMemory>() {
             true => LoadError::Host(format!("{error:#}")),
             false => LoadError::Invalid(format!("{error:#}")),
         })?;
@@ -192,11 +203,10 @@ impl Sandbox {
 
     /// Compiles a component and keeps what that comes to.
     fn compile(&self, engine: &Engine, name: &Digest, component: &[u8], limits: &Limits) -> Result<Ready, LoadError> {
-        let mut verdict = compile(&self.compile, component, limits);
+        let mut verdict = compile(&self.compile, self.backend, component, limits);
         if let Verdict::Code { code, .. } = &verdict {
-            let component = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
-            // Once for each component, and not at each of its runs.
-            if let Err(error) = wasi::check_denied(engine, &component.component_type()) {
+            let code = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
+            if let Err(error) = code.check_denied(engine) {
                 verdict = Verdict::Refused(LoadError::Invalid(error));
             }
         }
@@ -216,7 +226,12 @@ impl Sandbox {
         if let Some(engine) = engines.get(&stack_bytes) {
             return Ok(engine.clone());
         }
-        let engine = engine::runner(stack_bytes).map_err(|error| LoadError::Host(format!("no engine: {error:#}")))?;
+        let missing = if self.backend == Backend::Native { settings::missing_features() } else { Vec::new() };
+        if !missing.is_empty() {
+            return Err(LoadError::Processor { missing: missing.join(", ") });
+        }
+        let engine = settings::runner(self.backend, stack_bytes);
+        let engine = engine.map_err(|error| LoadError::Host(format!("no engine: {error:#}")))?;
         engines.insert(stack_bytes, engine.clone());
         Ok(engine)
     }
@@ -229,33 +244,9 @@ impl Program {
     }
 }
 
-/// Whether a component exports `wasi:cli/run` with the one function that it has.
-fn check_command(engine: &Engine, component: &ComponentType) -> Result<(), String> {
-    let mut exports = component.exports(engine);
-    let export = exports.find(|(name, _)| name.split('@').next() == Some("wasi:cli/run"));
-    let Some((name, item)) = export else {
-        return Err("it does not export wasi:cli/run, so it is no command".to_owned());
-    };
-    let fits = match item.ty {
-        ComponentItem::ComponentInstance(instance) => {
-            instance.get_export(engine, "run").is_some_and(|run| is_run(&run.ty))
-        }
-        _ => false,
-    };
-    if fits { Ok(()) } else { Err(format!("its export {name} is not the function `run: func() -> result`")) }
-}
-
-/// Whether it is `func() -> result`.
-fn is_run(item: &ComponentItem) -> bool {
-    let ComponentItem::ComponentFunc(run) = item else { return false };
-    let results: Vec<Type> = run.results().collect();
-    let fits = matches!(&results[..], [Type::Result(result)] if result.ok().is_none() && result.err().is_none());
-    fits && run.params().len() == 0
-}
-
 /// Code that can be run, and what instantiating it makes: the larger number, of component instances or of resource types.
 struct Ready {
-    component: Component,
+    code: Code,
     made: u64,
 }
 
@@ -264,8 +255,8 @@ struct Ready {
 fn ready(engine: &Engine, verdict: Verdict, limits: &Limits) -> Option<Result<Ready, LoadError>> {
     match verdict {
         Verdict::Code { code, component_instances, resources } => {
-            let component = code.map(engine).ok()?;
-            Some(Ok(Ready { component, made: component_instances.max(resources) }))
+            let code = code.map(engine).ok()?;
+            Some(Ok(Ready { code, made: component_instances.max(resources) }))
         }
         Verdict::Refused(LoadError::TooSlow { time_ms }) if time_ms < limits.get(Limit::CompileTime) => None,
         Verdict::Refused(refusal) => Some(Err(refusal)),
@@ -273,12 +264,10 @@ fn ready(engine: &Engine, verdict: Verdict, limits: &Limits) -> Option<Result<Re
 }
 
 /// What the verdict on a component is kept as: everything is in it that the verdict follows from.
-fn artifact_name(component: &Digest) -> Digest {
+fn artifact_name(backend: Backend, component: &Digest) -> Digest {
     let mut hasher = Hasher::new(Kind::Artifact);
     hasher.update_part(component.as_bytes());
-    hasher.update_part(engine::profile().as_bytes());
-    engine::makers().iter().for_each(|maker| hasher.update_part(maker.as_bytes()));
-    hasher.update_part(std::env::consts::ARCH.as_bytes());
-    hasher.update_part(std::env::consts::OS.as_bytes());
+    hasher.update_part(settings::build_key(backend).as_bytes());
+    hasher.update_part(format!("{:?}", shape::CAPS).as_bytes());
     hasher.finish()
 }

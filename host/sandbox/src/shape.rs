@@ -9,22 +9,34 @@ use wasmparser::{
 };
 
 /// Bytes of one function's body.
-pub(crate) const BODY_BYTES_MAX: u64 = 512 * 1024;
+const BODY_BYTES_MAX: u64 = 512 * 1024;
 /// Bytes beyond which a function's body is large. The largest of CPython's has 104 KB.
-pub(crate) const LARGE_BYTES: u64 = 64 * 1024;
+const LARGE_BYTES: u64 = 64 * 1024;
 /// The sum of the squares of the lengths of all large bodies. Measured, the compiler took at most 0.14 ns for each (wasmtime issue
 /// 4923), so 77 s for all of this; yosys, 69 MB of ordinary code, has two thirds of it.
-pub(crate) const LARGE_SQUARES_MAX: u64 = 1 << 39;
+const LARGE_SQUARES_MAX: u64 = 1 << 39;
 /// Local variables of one function, parameters not counted.
-pub(crate) const LOCALS_MAX: u64 = 20_000;
+const LOCALS_MAX: u64 = 20_000;
 /// Functions of all modules.
-pub(crate) const FUNCTIONS_MAX: u64 = 200_000;
+const FUNCTIONS_MAX: u64 = 200_000;
 /// Modules and components, nested ones included.
-pub(crate) const PARTS_MAX: u64 = 2_000;
+const PARTS_MAX: u64 = 2_000;
 /// Modules and components within each other.
-pub(crate) const NESTING_MAX: u64 = 8;
+const NESTING_MAX: u64 = 8;
 /// Component instances, core instances, resources, and functions between them, each, once all is instantiated.
-pub(crate) const INSTANTIATED_MAX: u64 = 100_000;
+const INSTANTIATED_MAX: u64 = 100_000;
+
+/// All of them: with others, other components are refused.
+pub(crate) const CAPS: [u64; 8] = [
+    BODY_BYTES_MAX,
+    LARGE_BYTES,
+    LARGE_SQUARES_MAX,
+    LOCALS_MAX,
+    FUNCTIONS_MAX,
+    PARTS_MAX,
+    NESTING_MAX,
+    INSTANTIATED_MAX,
+];
 
 /// What the bytes are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,12 +3,13 @@
 //! a key which only hutch has. All that comes from outside, from a child or from a file, comes through [`Verdict::open`].
 
 use crate::program::LoadError;
-use crate::shape::Made;
+use crate::shape::{Made, Payloads};
+use hutch_engine::Code;
 use hutch_model::digest::Digest;
 use std::fs::File;
 use std::io::Read;
-use wasmtime::Engine;
 use wasmtime::component::Component;
+use wasmtime::{Engine, Module, Precompiled};
 
 /// A secret that seals are made with.
 #[derive(Clone, Copy)]
@@ -75,13 +76,16 @@ pub(crate) enum MachineCode {
 }
 
 impl MachineCode {
-    /// Compiles a component.
-    pub(crate) fn compile(compiler: &Engine, component: &[u8]) -> wasmtime::Result<MachineCode> {
-        Ok(MachineCode::Bytes(compiler.precompile_component(component)?))
+    /// Compiles a component or a core module.
+    pub(crate) fn compile(compiler: &Engine, kind: Payloads, code: &[u8]) -> wasmtime::Result<MachineCode> {
+        Ok(MachineCode::Bytes(match kind {
+            Payloads::Component => compiler.precompile_component(code)?,
+            Payloads::CoreModule => compiler.precompile_module(code)?,
+        }))
     }
 
     /// Makes the code executable.
-    pub(crate) fn map(&self, runner: &Engine) -> wasmtime::Result<Component> {
+    pub(crate) fn map(&self, runner: &Engine) -> wasmtime::Result<Code> {
         match self {
             MachineCode::Bytes(bytes) => copied(runner, bytes),
             MachineCode::File(file) => mapped(runner, file).or_else(|_| {
@@ -95,26 +99,36 @@ impl MachineCode {
 }
 
 #[allow(unsafe_code, reason = "wasmtime trusts machine code; this is where that trust is given")]
-fn copied(runner: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes are those of `precompile_component`: from this process, or sealed by one that had the key. What keeps the
+fn copied(runner: &Engine, code: &[u8]) -> wasmtime::Result<Code> {
+    // SAFETY: the bytes are those of `MachineCode::compile`: from this process, or sealed by one that had the key. What keeps the
     // key, and the child that is given one, to this program is said where they are taken (`SealKey::new`, `Compile::Child`).
-    unsafe { Component::deserialize(runner, code) }
+    unsafe {
+        match Engine::detect_precompiled(code) {
+            Some(Precompiled::Module) => Ok(Code::Module(Module::deserialize(runner, code)?)),
+            _ => Ok(Code::Component(Component::deserialize(runner, code)?)),
+        }
+    }
 }
 
 /// The same without copying: only the pages that are used are ever read.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "wasmtime trusts machine code; this is where that trust is given")]
-fn mapped(runner: &Engine, file: &File) -> wasmtime::Result<Component> {
+fn mapped(runner: &Engine, file: &File) -> wasmtime::Result<Code> {
     use std::os::fd::AsRawFd;
     // Through the open file, so that it is the one that was looked at, whatever has its name by now.
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     // SAFETY: as above, of a file whose seal held and that shows no change since (`ArtifactCache::get`), in a folder where nobody
     // else may write. Nothing of hutch writes to a finished file.
-    unsafe { Component::deserialize_file(runner, path) }
+    unsafe {
+        match Engine::detect_precompiled_file(&path)? {
+            Some(Precompiled::Module) => Ok(Code::Module(Module::deserialize_file(runner, path)?)),
+            _ => Ok(Code::Component(Component::deserialize_file(runner, path)?)),
+        }
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn mapped(_: &Engine, _: &File) -> wasmtime::Result<Component> {
+fn mapped(_: &Engine, _: &File) -> wasmtime::Result<Code> {
     Err(wasmtime::format_err!("no file is mapped here"))
 }
 

@@ -120,6 +120,11 @@ impl World {
         }
     }
 
+    /// Bytes of standard input that are still to be read.
+    pub fn stdin_left(&self) -> u64 {
+        self.invocation.stdin().len().saturating_sub(self.stdin_at) as u64
+    }
+
     /// Bytes that the next write may have.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Core modules of WASI 0.1, as other toolchains make them: turned into components when they are loaded.
+//! Core modules of WASI 0.1, as other toolchains make them.
 
 use crate::support::case::{Case, check, exited, limited, trapped};
 use crate::support::sandbox;
@@ -64,4 +64,125 @@ fn modules_that_are_no_commands_are_refused() {
         let error = sandbox().load(&wat(&text), &Limits::default()).err();
         assert_eq!(error.map(|error| error.code()), Some(ErrorCode::ComponentInvalid), "{text}");
     }
+}
+
+/// Allocators that begin with all the memory there is find it as they left it.
+#[test]
+fn memory_is_the_guests_alone() {
+    let imports =
+        ["args_sizes_get", "environ_sizes_get", "args_get"].map(|name| import(name, "(param i32 i32) (result i32)"));
+    let read = import("fd_prestat_get", "(param i32 i32) (result i32)");
+    let body = "
+        (memory.fill (i32.const 0) (i32.const 0x5a) (i32.const 65536))
+        (if (call $args_sizes_get (i32.const 0) (i32.const 4)) (then unreachable))
+        (if (call $environ_sizes_get (i32.const 0) (i32.const 4)) (then unreachable))
+        (if (call $args_get (i32.const 0) (i32.const 64)) (then unreachable))
+        (if (call $fd_prestat_get (i32.const 4) (i32.const 0)) (then unreachable))
+        (memory.fill (i32.const 0) (i32.const 0x5a) (i32.const 128))
+        (if (i32.ne (memory.size) (i32.const 1)) (then unreachable))
+        (loop $each
+          (if (i32.ne (i32.load8_u (local.get 0)) (i32.const 0x5a)) (then unreachable))
+          (local.set 0 (i32.add (local.get 0) (i32.const 1)))
+          (br_if $each (i32.lt_u (local.get 0) (i32.const 65536))))";
+    check(&[Case::text("takes it all", &module(&(imports.concat() + &read), body), exited(0))]);
+}
+
+#[test]
+fn pointers_that_lead_nowhere_trap() {
+    let two = |name: &str, at: &str| {
+        let imports = import(name, "(param i32 i32) (result i32)");
+        module(&imports, &format!("(drop (call ${name} (i32.const {at}) (i32.const 8)))"))
+    };
+    let write = import("fd_write", "(param i32 i32 i32 i32) (result i32)");
+    let vector = |at: &str, length: &str| {
+        let body = format!(
+            "(i32.store (i32.const 0) (i32.const {at})) (i32.store (i32.const 4) (i32.const {length}))
+             (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 16)))"
+        );
+        module(&write, &body)
+    };
+    let count = |at: &str, count: &str| {
+        module(
+            &write,
+            &format!("(drop (call $fd_write (i32.const 1) (i32.const {at}) (i32.const {count}) (i32.const 16)))"),
+        )
+    };
+    let random = |at: &str, length: &str| {
+        let body = format!("(drop (call $random_get (i32.const {at}) (i32.const {length})))");
+        module(&import("random_get", "(param i32 i32) (result i32)"), &body)
+    };
+    let out = || trapped("pointer_out_of_bounds");
+    let start = format!(
+        "(module {} (memory (export \"memory\") 1) (func $s (drop (call $args_sizes_get (i32.const 0) (i32.const 4)))
+           (if (i32.eqz (i32.load (i32.const 0))) (then unreachable))) (start $s) (func (export \"_start\")))",
+        import("args_sizes_get", "(param i32 i32) (result i32)")
+    );
+    let without = format!(
+        "(module {} (func (export \"_start\") (drop (call $args_sizes_get (i32.const 0) (i32.const 4)))))",
+        import("args_sizes_get", "(param i32 i32) (result i32)")
+    );
+    check(&[
+        Case::text("a number at the end", &two("args_sizes_get", "65532"), exited(0)),
+        Case::text("a number beyond it", &two("args_sizes_get", "65536"), out()),
+        Case::text("a number at the top", &two("args_sizes_get", "-4"), out()),
+        Case::text("a number between", &two("args_sizes_get", "1"), trapped("unaligned_pointer")),
+        Case::text("a buffer to the end", &vector("65530", "6"), exited(0)).says("\0\0\0\0\0\0"),
+        Case::text("a buffer beyond it", &vector("65530", "7"), out()),
+        Case::text("a buffer around", &vector("65530", "-1"), out()),
+        Case::text("a list beyond it", &count("65528", "2"), out()),
+        Case::text("a list around", &count("8", "-1"), out()),
+        Case::text("a list between", &count("2", "1"), trapped("unaligned_pointer")),
+        Case::text("random bytes beyond it", &random("65000", "1000"), out()),
+        Case::text("random bytes to the end", &random("65000", "536"), exited(0)),
+        Case::text("calls before it starts", &start, exited(0)),
+        Case::text("without a memory", &without, out()),
+    ]);
+}
+
+#[test]
+fn what_is_open_is_bounded() {
+    let open = import("path_open", "(param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)");
+    let exit = import("proc_exit", "(param i32)");
+    let endless = |at_last: &str| {
+        let body = format!(
+            "(loop $again (local.set 0 (call $path_open (i32.const 4) (i32.const 0) (i32.const 64) (i32.const 5) (i32.const 1)
+               (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 0))) (br_if $again (i32.eqz (local.get 0)))) {at_last}"
+        );
+        module(&(open.clone() + &exit), &body)
+    };
+    let exits = "(call $proc_exit (local.get 0))";
+    let copes = "(if (i32.ne (local.get 0) (i32.const 33)) (then unreachable))";
+    check(&[
+        Case::text("opens without end and copes", &endless(copes), exited(0))
+            .under(Limit::Handles, 100)
+            .refused(&[Limit::Handles]),
+        Case::text("opens without end", &endless(exits), limited(Limit::Handles))
+            .under(Limit::Handles, 100)
+            .refused(&[Limit::Handles]),
+        Case::text("may open nothing", &endless(copes), limited(Limit::Handles))
+            .under(Limit::Handles, 4)
+            .refused(&[Limit::Handles]),
+        Case::text("opens until its memory is full", &endless(exits), limited(Limit::Memory))
+            .under(Limit::Memory, 200_000)
+            .refused(&[Limit::Memory]),
+    ]);
+}
+
+/// One call can be asked for any amount of work; all of it has its price before it is done.
+#[test]
+fn long_lists_are_paid_for() {
+    let write = import("fd_write", "(param i32 i32 i32 i32) (result i32)");
+    let poll = import("poll_oneoff", "(param i32 i32 i32 i32) (result i32)");
+    let read = import("fd_readdir", "(param i32 i32 i32 i64 i32) (result i32)");
+    let empty = "(drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 8000) (i32.const 65532)))";
+    let clocks = "(drop (call $poll_oneoff (i32.const 0) (i32.const 0) (i32.const 1300) (i32.const 65532)))";
+    let list =
+        "(drop (call $fd_readdir (i32.const 4) (i32.const 0) (i32.const 60000) (i64.const 0) (i32.const 65532)))";
+    let dear = |imports: &str, body: &str| {
+        let text = format!(
+            "(module {imports} (memory (export \"memory\") 1) (func (export \"_start\") (loop $l {body} (br $l))))"
+        );
+        Case::text(body, &text, limited(Limit::Fuel)).under(Limit::Fuel, 100_000_000).under(Limit::WallTime, 20_000)
+    };
+    check(&[dear(&write, empty), dear(&poll, clocks), dear(&read, list)]);
 }

@@ -63,6 +63,20 @@ impl World {
         Ok(self.stat_node(id))
     }
 
+    /// As [`stat_at`](World::stat_at), with the identity within the volume.
+    ///
+    /// # Errors
+    /// Those of finding it.
+    pub fn stat_and_identity_at(
+        &mut self,
+        base: &Descriptor,
+        path: &str,
+        follow: bool,
+    ) -> Result<(Stat, u64), Failure> {
+        let id = self.find(base, path, follow)?;
+        Ok((self.stat_node(id), self.files.node(id).serial))
+    }
+
     /// The kind of what a descriptor is open on.
     pub fn kind(&self, descriptor: &Descriptor) -> Type {
         self.stat_node(descriptor.node).kind

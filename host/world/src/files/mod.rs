@@ -33,7 +33,7 @@ pub use commit::{VolumeAfter, WorldAfter};
 pub(crate) use content::BUFFER_BYTES_MIN;
 pub(crate) use open::check_offset;
 pub use open::{Descriptor, OpenOptions};
-pub use read_folder::FolderStream;
+pub use read_folder::{FolderStream, Listed};
 #[cfg(feature = "recount")]
 pub use recount::Counts;
 pub(crate) use resolve::{HOPS_MAX, PATH_BYTES_MAX};

@@ -154,6 +154,16 @@ impl World {
         self.file_write(descriptor.node, offset, bytes)
     }
 
+    /// Writes all bytes at the end, and says where that is then.
+    ///
+    /// # Errors
+    /// As [`write`](World::write).
+    pub fn append(&mut self, descriptor: &Descriptor, bytes: &[u8]) -> Result<u64, Failure> {
+        let end = self.stat(descriptor).size;
+        self.write(descriptor, bytes, end)?;
+        Ok(end + bytes.len() as u64)
+    }
+
     /// Cuts a file, or makes it longer with zeros.
     ///
     /// # Errors

@@ -16,7 +16,52 @@ pub struct FolderStream {
     after: Option<Name>,
 }
 
+/// One name of a folder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// What it stands for.
+    pub kind: Type,
+    /// The name.
+    pub name: String,
+    /// As [`World::identity`] has it, within the volume.
+    pub identity: u64,
+}
+
 impl World {
+    /// The first name of a folder, or the first after `after`, which need not be there any more.
+    ///
+    /// # Errors
+    /// NotDirectory for a file; fuel or memory is used up.
+    pub fn list_after(&mut self, folder: &Descriptor, after: Option<&str>) -> Result<Option<Listed>, Failure> {
+        self.meter.spend(price::ENTRY)?;
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let entries = self.entries(folder.node)?;
+        let next = entries.range::<str, _>((start, Bound::Unbounded)).next();
+        let name = next.map(|(name, _)| name.as_str().to_string());
+        self.files.folder_mut(folder.node)?.listed = true;
+        let Some(name) = name else { return Ok(None) };
+        let id = self.lookup(folder.node, &name)?.ok_or(Errno::NoEntry)?;
+        let identity = self.files.node(id).serial;
+        Ok(Some(Listed { kind: self.kind_of(id), name, identity }))
+    }
+
+    /// The identity of the folder above one; of itself, if it is the top or was removed.
+    ///
+    /// # Errors
+    /// NotDirectory for a file.
+    pub fn identity_above(&self, folder: &Descriptor) -> Result<u64, Failure> {
+        let above = self.files.folder(folder.node)?.parent.filter(|_| self.files.node(folder.node).names > 0);
+        Ok(self.files.node(above.unwrap_or(folder.node)).serial)
+    }
+
+    fn kind_of(&self, id: NodeId) -> Type {
+        match self.files.node(id).what {
+            What::File(_) => Type::File,
+            What::Folder(_) => Type::Folder,
+            What::Link(_) => Type::Link,
+        }
+    }
+
     /// Starts a listing.
     ///
     /// # Errors
@@ -41,11 +86,7 @@ impl World {
             Slot::Cold { node: Node::File { .. }, .. } => Type::File,
             Slot::Cold { node: Node::Folder { .. }, .. } => Type::Folder,
             Slot::Cold { node: Node::Link { .. }, .. } => Type::Link,
-            Slot::Live(id) => match self.files.node(*id).what {
-                What::File(_) => Type::File,
-                What::Folder(_) => Type::Folder,
-                What::Link(_) => Type::Link,
-            },
+            Slot::Live(id) => self.kind_of(*id),
         };
         stream.after = Some(name.clone());
         Ok(Some((kind, name.as_str().to_string())))

@@ -10,8 +10,11 @@ use wasmtime::ResourceLimiter;
 /// Counted for each element of a table. The engine takes a pointer, and twice as much while a table grows.
 const ELEMENT_BYTES: u64 = 16;
 
+/// Bytes of the largest memory, also of one with addresses of 64 bits: so much is reserved where nothing may move.
+const ONE_MEMORY_BYTES: u64 = 1 << 32;
+
 /// What the profile names of this.
-pub(crate) const RULES: &[(&str, u64)] = &[("element_bytes", ELEMENT_BYTES)];
+pub(crate) const RULES: &[(&str, u64)] = &[("element_bytes", ELEMENT_BYTES), ("one_memory_bytes", ONE_MEMORY_BYTES)];
 
 /// Sums over a guest's tables and memories, and how many parts it may have.
 pub(crate) struct Limiter {
@@ -44,6 +47,10 @@ impl Guest {
 impl ResourceLimiter for Guest {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        if desired as u64 > ONE_MEMORY_BYTES {
+            self.world.meter.refuse(Limit::Memory);
             return Ok(false);
         }
         Ok(self.grow((desired - current) as u64))

@@ -1,25 +1,32 @@
 //! What the engine keeps for one running guest, and the way from a host call's failure to the guest or to the end of the run.
 
 use crate::limiter::Limiter;
+use crate::wasi_0_1::Descriptors;
 use hutch_model::invocation::Invocation;
 use hutch_model::limits::Limit;
 use hutch_world::{Errno, Stop, World, price};
+use wasmtime::Memory;
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 
 /// Counted for each descriptor, stream, pollable and error that the guest holds.
-const HANDLE_BYTES: u64 = 256;
+pub(crate) const HANDLE_BYTES: u64 = 256;
 
 /// What the profile names of this.
 pub(crate) const RULES: &[(&str, u64)] = &[("handle_bytes", HANDLE_BYTES)];
 
-/// The data of a guest's store.
-pub(crate) struct Guest {
-    pub(crate) world: World,
+/// The data of a guest's store: its world, and what the engine keeps for it.
+pub struct Guest {
+    /// The computer that it sees.
+    pub world: World,
     pub(crate) invocation: Invocation,
     pub(crate) limiter: Limiter,
     /// Descriptors, streams, pollables and errors that the guest holds.
     pub(crate) table: ResourceTable,
     handles: u64,
+    /// What the numbers stand for that a guest of WASI 0.1 has.
+    pub(crate) descriptors: Descriptors,
+    /// The memory of such a guest, once a call has needed it.
+    pub(crate) memory: Option<Memory>,
 }
 
 /// What `wasi:io/error` stands for: the error of a file's stream.
@@ -31,12 +38,21 @@ pub struct Failed(pub(crate) Errno);
 pub enum Terminal {}
 
 impl Guest {
-    pub(crate) fn new(world: World, invocation: Invocation) -> Guest {
+    /// A guest that has not begun.
+    pub fn new(world: World, invocation: Invocation) -> Guest {
         let limits = invocation.limits();
         let mut table = ResourceTable::new();
         table.set_max_capacity(usize::try_from(limits.get(Limit::Handles)).unwrap_or(usize::MAX));
         let limiter = Limiter::new(limits);
-        Guest { world, invocation, limiter, table, handles: 0 }
+        let descriptors = Descriptors::default();
+        Guest { world, invocation, limiter, table, handles: 0, descriptors, memory: None }
+    }
+
+    /// Opens what a guest of WASI 0.1 finds open.
+    pub(crate) fn open_descriptors(&mut self) -> Result<(), Stop> {
+        let names: Vec<&str> = self.invocation.preopens().keys().map(String::as_str).collect();
+        self.descriptors = Descriptors::new(&mut self.world, &names)?;
+        Ok(())
     }
 
     /// Every host call begins here: it is charged for.
@@ -73,7 +89,9 @@ impl Guest {
     /// Lets go of everything that only a running guest needs: its memories are gone, and its handles go now.
     pub(crate) fn let_go(&mut self) {
         self.table = ResourceTable::new();
-        let bytes = self.limiter.take_bytes() + std::mem::take(&mut self.handles) * HANDLE_BYTES;
+        let descriptors = std::mem::take(&mut self.descriptors);
+        let handles = std::mem::take(&mut self.handles) + descriptors.count();
+        let bytes = self.limiter.take_bytes() + handles * HANDLE_BYTES + descriptors.listed_bytes();
         self.world.meter.return_memory(bytes);
     }
 }

@@ -6,13 +6,16 @@ use hutch_model::snapshot::ObjectError;
 use hutch_world::Stop;
 use std::char::{CharTryFromError, DecodeUtf16Error};
 use std::str::Utf8Error;
-use wasmtime::{Error, Trap};
+use wasmtime::{Error, GcHeapOutOfMemory, ThrownException, Trap};
 
 /// How the guest stopped, before refusals are weighed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Stopped {
+pub enum Stopped {
+    /// With this status.
     Exited(u8),
+    /// By this limit.
     Limited(Limit),
+    /// By this trap.
     Trapped(String),
     /// By the deadline's signal.
     Interrupted,
@@ -74,7 +77,7 @@ const TEXTS: [Text; 25] = [
 ];
 
 /// What an error that ended a call means. Fails closed: an error that is not known to be the guest's doing is the host's.
-pub(crate) fn classify(error: &Error) -> Stopped {
+pub fn classify(error: &Error) -> Stopped {
     if let Some(stop) = error.downcast_ref::<Stop>() {
         return match stop {
             Stop::Exit(status) => Stopped::Exited(*status),
@@ -92,6 +95,13 @@ pub(crate) fn classify(error: &Error) -> Stopped {
             Trap::Interrupt => Stopped::Interrupted,
             other => Stopped::Trapped(trap_name(*other)),
         };
+    }
+    // What it was refused says why: its limit of memory.
+    if error.is::<GcHeapOutOfMemory<()>>() {
+        return Stopped::Trapped("no_memory_for_exception".to_owned());
+    }
+    if error.is::<ThrownException>() {
+        return Stopped::Trapped("uncaught_exception".to_owned());
     }
     if error.is::<Utf8Error>() {
         return Stopped::Trapped("invalid_utf8".to_owned());

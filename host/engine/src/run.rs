@@ -1,0 +1,150 @@
+//! One run: the whole life of a guest, from its instances to the names of what it leaves, under one counter of fuel and one budget
+//! of memory. Whoever calls this keeps the deadline: by the flag of the world's meter, and by the engine's epoch.
+
+use crate::ending::{Stopped, classify};
+use crate::guest::Guest;
+use crate::linked::Linked;
+use crate::settings;
+use hutch_model::limits::Limit;
+use hutch_model::outcome::{Ending, Outcome, Unreproducible};
+use hutch_model::snapshot::ObjectError;
+use hutch_world::Stop;
+use hutch_world::files::WorldAfter;
+use std::sync::atomic::Ordering;
+use wasmtime::{CallHook, Engine, Store, UpdateDeadline};
+
+/// Why there is no outcome: never the guest's doing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A volume can't be read.
+    #[error("the state can't be read: {0}")]
+    State(#[from] ObjectError),
+    /// The host failed.
+    #[error("{0}")]
+    Host(String),
+}
+
+/// Runs a guest whose code makes so many component instances or resource types, whichever are more.
+///
+/// # Errors
+/// See [`Fault`]. However a guest ends, it is an outcome.
+pub fn run_in(engine: &Engine, linked: &Linked, guest: Guest, made: u64) -> Result<(Outcome, WorldAfter), Fault> {
+    if made > guest.world.meter.limit(Limit::Instances) {
+        // The engine would make them all, and count none of them.
+        return finish(guest, Stopped::Limited(Limit::Instances));
+    }
+    run_guest(new_store(engine, guest)?, linked)
+}
+
+/// A store for `guest` with all its limits, and one counter of fuel for what the guest and the host do.
+///
+/// # Errors
+/// The engine has no fuel, which is not one of this crate's.
+pub fn new_store(engine: &Engine, guest: Guest) -> Result<Store<Guest>, Fault> {
+    let limit = |limit| guest.world.meter.limit(limit);
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let (fuel, host_call, handles) = (limit(Limit::Fuel), size(limit(Limit::HostCall)), size(limit(Limit::Handles)));
+    let late = guest.world.meter.late();
+    let mut store = Store::new(engine, guest);
+    store.limiter(|guest| guest);
+    store.set_hostcall_fuel(host_call);
+    store.set_max_component_handles(handles);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(move |_| {
+        // The engine's epoch is shared by all its runs: another run's deadline is not this one's.
+        if late.load(Ordering::Acquire) { Ok(UpdateDeadline::Interrupt) } else { Ok(UpdateDeadline::Continue(1)) }
+    });
+    store.set_fuel(fuel).map_err(host)?;
+    store.call_hook(|mut store, hook| {
+        let engine_left = store.get_fuel()?;
+        let meter = &mut store.data_mut().world.meter;
+        match hook {
+            CallHook::CallingHost | CallHook::ReturningFromWasm => meter.set_fuel_left(engine_left),
+            // Only if the host's work took some: the engine's own functions are called with the counter in a register.
+            CallHook::CallingWasm | CallHook::ReturningFromHost => {
+                let left = meter.fuel_left();
+                if left != engine_left {
+                    store.set_fuel(left)?;
+                }
+            }
+        }
+        Ok(())
+    });
+    Ok(store)
+}
+
+fn run_guest(mut store: Store<Guest>, linked: &Linked) -> Result<(Outcome, WorldAfter), Fault> {
+    let stopped = match linked.call(&mut store) {
+        Ok(status) => Stopped::Exited(status),
+        Err(error) => classify(&error),
+    };
+    let left = store.get_fuel().map_err(host)?;
+    let mut guest = store.into_data();
+    guest.world.meter.set_fuel_left(left);
+    finish(guest, stopped)
+}
+
+fn host(error: wasmtime::Error) -> Fault {
+    Fault::Host(format!("{error:#}"))
+}
+
+/// Weighs how the guest stopped against what it was refused and has used, and names the state it leaves: work that has its price
+/// and its deadline as all other.
+fn finish(mut guest: Guest, stopped: Stopped) -> Result<(Outcome, WorldAfter), Fault> {
+    guest.let_go();
+    let world = &mut guest.world;
+    let mut interrupted = stopped == Stopped::Interrupted;
+    let cut_short = matches!(stopped, Stopped::Trapped(_) | Stopped::Interrupted | Stopped::Limited(Limit::Stack));
+    let mut unreproducible = Vec::new();
+    if stopped == Stopped::Limited(Limit::Stack) {
+        unreproducible.push(Unreproducible::Stack);
+    }
+    let mut ending = match stopped {
+        Stopped::Fault(reason) => return Err(Fault::Host(reason)),
+        Stopped::State(error) => return Err(error.into()),
+        Stopped::Interrupted => Ending::Limited { limit: Limit::WallTime },
+        Stopped::Limited(limit) => Ending::Limited { limit },
+        // The engine looks at its counter at calls and loops; what was used up after the last of them shows here.
+        _ if world.meter.fuel_left() == 0 => Ending::Limited { limit: Limit::Fuel },
+        Stopped::Exited(status) => Ending::Exited { status },
+        Stopped::Trapped(trap) => Ending::Trapped { trap },
+    };
+    // A guest that was refused something and did not end well is ended by that refusal, the last one.
+    if !matches!(ending, Ending::Exited { status: 0 } | Ending::Limited { .. })
+        && let Some(limit) = world.meter.refused_last()
+    {
+        ending = Ending::Limited { limit };
+    }
+    let mut after = WorldAfter::default();
+    if ending == (Ending::Exited { status: 0 }) {
+        match world.commit() {
+            Ok(named) => after = named,
+            Err(Stop::Limit(limit)) => ending = Ending::Limited { limit },
+            Err(Stop::Late) => {
+                ending = Ending::Limited { limit: Limit::WallTime };
+                interrupted = true;
+            }
+            Err(stop) => return Err(Fault::Host(stop.to_string())),
+        }
+    }
+    after.touched = world.touched();
+    let (stdout, stderr) = world.take_output();
+    if interrupted {
+        unreproducible.push(Unreproducible::WallTime);
+    }
+    if !guest.invocation.mounts().is_empty() {
+        unreproducible.push(Unreproducible::Mount);
+    }
+    let outcome = Outcome {
+        ending,
+        stdout,
+        stderr,
+        fuel: world.meter.fuel(),
+        fuel_exact: !cut_short && !interrupted,
+        memory_peak_bytes: world.meter.memory_peak_bytes(),
+        refused: world.meter.refused().to_vec(),
+        unreproducible,
+        profile: settings::profile().to_owned(),
+    };
+    Ok((outcome, after))
+}
