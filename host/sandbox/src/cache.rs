@@ -5,8 +5,6 @@
 //! A seal covers a whole file, and checking it reads all of that. So once a seal was found to hold, it is noted how the file looks, and
 //! as long as it looks the same the machine code is mapped from it unread. Notes are sealed too, and others may keep some here.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::program::LoadError;
 use crate::verdict::{MachineCode, SealKey, Verdict};
 use cap_std::ambient_authority;
@@ -67,7 +65,9 @@ impl ArtifactCache {
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        #[expect(clippy::disallowed_methods, reason = "the cache is a path, and this makes the way to it")]
         builder.create(path).ok()?;
+        #[expect(clippy::disallowed_methods, reason = "the one place where the cache's path becomes authority")]
         let dir = Dir::open_ambient_dir(path, ambient_authority()).ok()?;
         #[cfg(unix)]
         {
@@ -93,7 +93,9 @@ impl ArtifactCache {
 
     /// The verdict on `name`, if a whole one is here.
     pub(crate) fn get(&self, name: &Digest) -> Option<Verdict> {
-        self.get_at(name, SystemTime::now())
+        #[expect(clippy::disallowed_methods, reason = "how long a look is trusted depends on the time that has passed")]
+        let now = SystemTime::now();
+        self.get_at(name, now)
     }
 
     fn get_at(&self, name: &Digest, now: SystemTime) -> Option<Verdict> {
@@ -154,6 +156,7 @@ impl ArtifactCache {
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(NOTE_BYTES_MAX)).ok()?);
         (&file).take(NOTE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
         if metadata.modified().is_ok_and(|used| is_older(used, USE_NOTED_AFTER)) {
+            #[expect(clippy::disallowed_methods, reason = "the file says when it was last used, by the system's clock")]
             let _ = file.set_modified(SystemTime::now());
         }
         key.unsealed(name, bytes)
@@ -222,7 +225,9 @@ fn described(entry: &DirEntry) -> Option<(SystemTime, u64, String)> {
 }
 
 fn is_older(time: SystemTime, than: Duration) -> bool {
-    SystemTime::now().duration_since(time).is_ok_and(|age| age > than)
+    #[expect(clippy::disallowed_methods, reason = "ages of files are by the system's clock")]
+    let now = SystemTime::now();
+    now.duration_since(time).is_ok_and(|age| age > than)
 }
 
 /// How the names of this version's files begin.

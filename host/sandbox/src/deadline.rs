@@ -2,8 +2,6 @@
 //! the guest's code runs, and by a flag that every priced step of the host looks at. So whatever goes on there ends, and no thread
 //! is left behind.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::program::{NOTICED_AFTER, Program, Work};
 use crate::run::RunError;
 use hutch_engine::Guest;

@@ -1,7 +1,5 @@
 //! The key of the artifacts' seals, in a file that nobody else can read and that does not lie with the artifacts.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::verdict::SealKey;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
@@ -20,8 +18,10 @@ impl SealKey {
             builder.recursive(true);
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way to it")]
             builder.create(folder).ok()?;
         }
+        #[expect(clippy::disallowed_methods, reason = "the one place where the key's folder becomes authority")]
         let dir = Dir::open_ambient_dir(folder, ambient_authority()).ok()?;
         if let Some(key) = read(&dir) {
             return Some(key);

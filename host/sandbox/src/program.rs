@@ -1,7 +1,5 @@
 //! A component that is ready to run, and the sandbox that makes it so.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::cache::ArtifactCache;
 use crate::compile::{Compile, compile, is_final};
 use crate::shape;
@@ -153,6 +151,7 @@ impl Sandbox {
         limits: &Limits,
         read: impl FnOnce() -> Result<&'c [u8], E>,
     ) -> Result<Program, E> {
+        #[expect(clippy::disallowed_methods, reason = "measures the loading; nothing that a guest sees depends on it")]
         let start = Instant::now();
         let max = limits.get(Limit::Component);
         if bytes > max {

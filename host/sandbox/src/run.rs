@@ -1,7 +1,5 @@
 //! One run on this machine: on a thread of its own, under a deadline, and timed.
 
-#![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
-
 use crate::deadline::on_thread;
 use crate::program::Program;
 use hutch_engine::{Fault, Guest, run_in, settings};
@@ -72,6 +70,7 @@ pub fn run(
         return Err(RunError::StackDiffers { loaded: program.stack_bytes, asked });
     }
     let world = World::new(invocation, state, objects)?;
+    #[expect(clippy::disallowed_methods, reason = "measures the run; nothing that a guest sees depends on it")]
     let start = Instant::now();
     let guest = Guest::new(world, invocation.clone());
     let ran = on_thread(program, guest, |guest| run_in(&program.engine, &program.linked, guest, program.made));

@@ -18,6 +18,10 @@ use std::io;
 /// The most bytes of paths that one run may change in one granted folder.
 const PATH_BYTES_MAX: usize = 64 << 20;
 
+/// So many files are made durable one by one; if there are more, the rest with their whole file system at once. Where a system has no way
+/// to do that, all one by one.
+const SYNCED_EACH_MAX: usize = if cfg!(target_os = "linux") { 32 } else { usize::MAX };
+
 /// The most paths that are named of those that a granted folder does not get.
 const WITHHELD_MAX: usize = 100;
 
@@ -64,6 +68,8 @@ pub(crate) struct Carry<'a> {
     journal: Journal,
     /// Links that could leave the folder, and names that are the host's own.
     withheld: Vec<String>,
+    /// Files that were written.
+    files: usize,
 }
 
 impl<'a> Carry<'a> {
@@ -79,7 +85,7 @@ impl<'a> Carry<'a> {
         staging: &str,
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
-        let mut carry = Carry { mount, hands, journal: Journal::new(staging), withheld: Vec::new() };
+        let mut carry = Carry { mount, hands, journal: Journal::new(staging), withheld: Vec::new(), files: 0 };
         match carry.stage_all(objects, change, seen) {
             Ok(()) => Ok(carry),
             Err(error) => {
@@ -98,7 +104,7 @@ impl<'a> Carry<'a> {
         staging: &str,
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
-        let mut carry = Carry { mount, hands, journal: Journal::new(staging), withheld: Vec::new() };
+        let mut carry = Carry { mount, hands, journal: Journal::new(staging), withheld: Vec::new(), files: 0 };
         carry.stage_all(objects, change, seen).map(|()| carry)
     }
 
@@ -151,6 +157,12 @@ impl<'a> Carry<'a> {
                 && !matches!(is.node, Node::Link { .. })
             {
                 self.add(path, What::Time { was_ns: was.modified_ns, is_ns: is.modified_ns })?;
+            }
+        }
+        #[cfg(target_os = "linux")]
+        if self.files > SYNCED_EACH_MAX {
+            for staging in self.journal.all_staging(self.mount.dir()).map_err(io_at(""))? {
+                self.hands.sync_file_system(&staging).map_err(io_at(""))?;
             }
         }
         self.journal.write(self.mount.dir(), &self.hands).map_err(io_at(""))
@@ -225,8 +237,11 @@ impl<'a> Carry<'a> {
                 if replaces && let Some(mode) = self.mode(path) {
                     self.hands.set_mode(&file, mode).map_err(io_at(path))?;
                 }
-                let timed = self.hands.set_file_modified(&file, is.modified_ns);
-                timed.and_then(|()| self.hands.sync(&file)).map_err(failed)?;
+                self.hands.set_file_modified(&file, is.modified_ns).map_err(&failed)?;
+                self.files += 1;
+                if self.files <= SYNCED_EACH_MAX {
+                    self.hands.sync(&file).map_err(failed)?;
+                }
             }
         }
         let stamp = look(&folder, &name).map_err(io_at(path))?;

@@ -138,6 +138,12 @@ impl Journal {
         }
     }
 
+    /// All staging folders.
+    #[cfg(target_os = "linux")]
+    pub(super) fn all_staging(&self, root: &Dir) -> io::Result<Vec<Dir>> {
+        (0..self.places.len()).filter_map(|number| self.open_staging(root, number).transpose()).collect()
+    }
+
     /// The folders in which something is changed.
     #[cfg(unix)]
     pub(super) fn folders(&self) -> BTreeSet<&str> {

@@ -430,3 +430,23 @@ fn another_runs_leftovers_are_not_touched_and_do_not_hinder() {
         assert!(recover(mount.dir(), name, false).is_err(), "{name}");
     }
 }
+
+/// A wait for the disk for each of thousands of files would be minutes.
+#[test]
+#[cfg(target_os = "linux")]
+fn many_files_are_not_waited_for_one_by_one() {
+    let granted = Granted::new(&[("a", "1")]);
+    let mount = granted.mount();
+    let names: Vec<String> = (0..200).map(|number| format!("f{number:03}")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "x")).chain([("a", "1")]).collect();
+    let ran = ran(&mount, &files);
+    let syncs = Arc::new(AtomicU64::new(0));
+    let counted = syncs.clone();
+    let hands = Hands::checked(move |step| {
+        counted.fetch_add(u64::from(step == Step::Sync), Ordering::Relaxed);
+        Ok(())
+    });
+    carry(&mount, &ran, hands).unwrap().finish();
+    assert_eq!(granted.files().len(), 201);
+    assert!((33..50).contains(&syncs.load(Ordering::Relaxed)), "{syncs:?}");
+}
