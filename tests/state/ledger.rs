@@ -58,8 +58,9 @@ fn every_call_that_reaches_the_host_leaves_one_entry_whatever_its_end() {
         (&["run", probe, "not-json"], &["run"], Some("CONTRACT_VIOLATION")),
         (&["run", "--limit", "fuel=1000", probe, "spin"], &["run"], Some("FUEL_LIMIT")),
         (&["run", "--env", "A=b", probe, "return-ok"], &["run"], Some("PERMISSION_DENIED")),
-        (&["run", "--mount", &mount, probe, "return-ok"], &["run"], Some("PERMISSION_DENIED")),
-        (&["run", "--mount", &own, probe, "return-ok"], &["run"], Some("PERMISSION_DENIED")),
+        // A folder of the host's own is refused before any instance is opened, so that nothing is written there.
+        (&["run", "--mount", &mount, probe, "return-ok"], &[], None),
+        (&["run", "--mount", &own, probe, "return-ok"], &[], None),
         (&["run", probe, "\u{7}"], &["run"], Some("ARGUMENT_REFUSED")),
         (&["run", "--limit", "instances=1", probe, "return-ok"], &["run"], Some("INSTANCE_LIMIT")),
         (&["plan", probe, "write-text", "state/a", "9"], &["plan"], None),
@@ -82,7 +83,7 @@ fn every_call_that_reaches_the_host_leaves_one_entry_whatever_its_end() {
         let new: Vec<Value> = entries(&home, "probe").split_off(before);
         let found: Vec<&str> = new.iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
         assert_eq!(found, kinds, "{line:?}: {new:?}");
-        assert_eq!(new.last().unwrap()["error"].as_str(), code, "{line:?}");
+        assert_eq!(new.last().and_then(|entry| entry["error"].as_str()), code, "{line:?}");
     }
     home.json(&["ledger", "verify", "probe"]);
     let (_, error) = home.error(&["verify", probe, "--all"]);
