@@ -211,7 +211,7 @@ fn is_secret_name(name: &str) -> bool {
     let name = name.trim_start_matches('-').to_ascii_lowercase().replace('-', "_");
     let ends =
         |known: &&str| name.strip_suffix(*known).is_some_and(|before| before.is_empty() || before.ends_with('_'));
-    forms::SECRET_NAMES.contains(&name.as_str()) || forms::SECRET_NAME_ENDINGS.iter().any(|known| ends(&known))
+    forms::SECRET_NAMES.contains(&name.as_str()) || forms::SECRET_NAME_ENDINGS.iter().any(ends)
 }
 
 /// `scheme://name:password@host`.
