@@ -288,6 +288,25 @@ fn observations_are_printed() {
     assert_eq!(one[1], other[1], "a seed changes what does not ask for randomness");
 }
 
+/// A program that is loaded again is kept ready, and nothing of the runs before is in it.
+#[test]
+fn a_program_that_was_kept_ready_is_as_one_that_was_loaded() {
+    let sandbox = Sandbox::new(Compile::Here, None);
+    let run = |limits: Limits, arguments: &[&str]| {
+        let program = sandbox.load(&probe_bytes(), &limits).expect("the probe loads");
+        support::run_parts(&program, parts(arguments, limits)).expect("an outcome")
+    };
+    let first = run(Limits::default(), &["grow-and-touch"]);
+    assert!(first.measured.compiled);
+    for _ in 0..3 {
+        let again = run(Limits::default(), &["grow-and-touch"]);
+        assert!(!again.measured.compiled, "it was loaded anew");
+        assert_eq!(again.outcome, first.outcome);
+    }
+    let larger = limits(&[(Limit::Stack, 8 << 20)]);
+    assert!(run(larger, &["grow-and-touch"]).measured.compiled, "another stack is another engine");
+}
+
 #[test]
 fn every_nan_is_one_nan() {
     use support::wat_guest::{WatGuest, wat};

@@ -52,7 +52,9 @@ pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
         Work::Compile => Box::new(progress::during("compile")),
         Work::Run => Box::new(progress::after("run", NOTICED_AFTER)),
     }));
-    let sandbox = match cache(global)? {
+    let (keeper, dry_run) = (home.clone(), global.dry_run);
+    let key = move || SealKey::kept(&keeper, random_seed().ok().filter(|_| !dry_run).map(|seed| seed.0));
+    let sandbox = match cache(|| ArtifactCache::open(&cache_folder()?, key)) {
         Some(cache) => sandbox.sharing(cache),
         None => sandbox,
     };
@@ -70,19 +72,19 @@ fn cache_folder() -> Option<PathBuf> {
 }
 
 /// What was compiled and read before, opened once: a process has one home.
-fn cache(global: &Global) -> Result<Option<Arc<ArtifactCache>>, Fault> {
+fn cache(open: impl FnOnce() -> Option<ArtifactCache>) -> Option<Arc<ArtifactCache>> {
     static CACHE: OnceLock<Option<Arc<ArtifactCache>>> = OnceLock::new();
-    let (home, dry_run) = (home(global)?, global.dry_run);
-    let opened = CACHE.get_or_init(|| {
-        let key = move || SealKey::kept(&home, random_seed().ok().filter(|_| !dry_run).map(|seed| seed.0));
-        ArtifactCache::open(&cache_folder()?, key).map(Arc::new)
-    });
-    Ok(opened.clone())
+    CACHE.get_or_init(|| open().map(Arc::new)).clone()
 }
 
-/// What is remembered of packages.
+/// What is remembered of packages, if anything can be yet: whether there is a good package that needs a cache and a key is not known
+/// before one is read.
 pub(crate) fn memory(global: &Global) -> Result<Option<Memory>, Fault> {
-    Ok(cache(global)?.map(|cache| Memory::new(cache, now())))
+    let at = now();
+    let key = SealKey::kept(&home(global)?, None);
+    let found = key.zip(cache_folder().filter(|folder| folder.is_dir()));
+    let cache = found.and_then(|(key, folder)| cache(|| ArtifactCache::open(&folder, move || Some(key))));
+    Ok(cache.map(|cache| Memory::new(cache, at)))
 }
 
 /// The home that the command line, HUTCH_HOME or the platform names.

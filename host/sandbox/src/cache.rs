@@ -109,7 +109,7 @@ impl ArtifactCache {
         let used = metadata.modified().ok().map(|used| used.into_std());
         let stamp = Stamp::of(&metadata);
         let mut file = file.into_std();
-        let use_is_noted = used.is_some_and(|used| !is_older(used, USE_NOTED_AFTER));
+        let use_is_noted = used.is_some_and(|used| !is_older_at(now, used, USE_NOTED_AFTER));
         if use_is_noted && let Some(seen) = self.seen(name).filter(|seen| seen.stamp == stamp) {
             let Seen { component_instances, resources, .. } = seen;
             return Some(Verdict::Code { code: MachineCode::File(file), component_instances, resources });
@@ -118,7 +118,11 @@ impl ArtifactCache {
         file.read_to_end(&mut bytes).ok()?;
         let verdict = Verdict::open(&key, name, bytes)?;
         match &verdict {
-            Verdict::Refused(LoadError::TooSlow { .. }) if used.is_none_or(|noted| is_older(noted, SLOW_KEPT)) => None,
+            Verdict::Refused(LoadError::TooSlow { .. })
+                if used.is_none_or(|noted| is_older_at(now, noted, SLOW_KEPT)) =>
+            {
+                None
+            }
             _ if !use_is_noted => {
                 // If it can't be noted, it goes a little early one day. The file looks changed by it, so once a day it is read.
                 let _ = file.set_modified(now);
@@ -227,6 +231,10 @@ fn described(entry: &DirEntry) -> Option<(SystemTime, u64, String)> {
 fn is_older(time: SystemTime, than: Duration) -> bool {
     #[expect(clippy::disallowed_methods, reason = "ages of files are by the system's clock")]
     let now = SystemTime::now();
+    is_older_at(now, time, than)
+}
+
+fn is_older_at(now: SystemTime, time: SystemTime, than: Duration) -> bool {
     now.duration_since(time).is_ok_and(|age| age > than)
 }
 

@@ -169,10 +169,10 @@ fn looks(package: &Package, scope: Scope) -> Option<Vec<(String, Option<Stamp>)>
             }
         }
     }
-    let direct = paths.iter().all(|path| folders_above(path).all(|folder| is_folder(source, folder)));
-    direct
-        .then(|| paths.into_iter().map(|path| Some((source.stamp(&path)?, path))).collect::<Option<Vec<_>>>())?
-        .map(|looks| looks.into_iter().map(|(stamp, path)| (path, stamp)).collect())
+    if !paths.iter().all(|path| folders_above(path).all(|folder| is_folder(source, folder))) {
+        return None;
+    }
+    paths.into_iter().map(|path| source.stamp(&path).map(|stamp| (path, stamp))).collect()
 }
 
 fn folders_above(path: &str) -> impl Iterator<Item = &str> {
