@@ -155,7 +155,9 @@ fn the_engine_names_no_files_threads_clocks_or_surroundings() {
     for path in all {
         let text = std::fs::read_to_string(&path).unwrap();
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        for foreign in ["std::fs", "std::thread", "std::time", "std::env::var", "std::io", "std::process", "std::net", "cap_std"] {
+        for foreign in
+            ["std::fs", "std::thread", "std::time", "std::env::var", "std::io", "std::process", "std::net", "cap_std"]
+        {
             let named = code.lines().find(|line| line.contains(foreign) && !line.trim_start().starts_with("//"));
             assert_eq!(named, None, "{}", path.display());
         }

@@ -5,10 +5,10 @@
 
 #[path = "endings/bytes.rs"]
 mod bytes;
-#[path = "endings/fuel.rs"]
-mod fuel;
 #[path = "endings/features.rs"]
 mod features;
+#[path = "endings/fuel.rs"]
+mod fuel;
 #[path = "endings/imports.rs"]
 mod imports;
 #[path = "endings/instructions.rs"]

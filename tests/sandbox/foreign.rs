@@ -58,7 +58,8 @@ fn random_work_with_files_comes_to_the_same_as_on_this_machine() {
     for seed in 1..=SEEDS {
         let (work, seed) = (folder.path().join(seed.to_string()), seed.to_string());
         std::fs::create_dir_all(work.join(VOLUME)).expect("a folder to work in");
-        let here = Command::new(&native).args([&seed, OPERATIONS]).current_dir(&work).output().expect("the program runs");
+        let here =
+            Command::new(&native).args([&seed, OPERATIONS]).current_dir(&work).output().expect("the program runs");
         let run = run_parts(&program, parts(&[&seed, OPERATIONS], Limits::default())).expect("an outcome");
         assert_eq!(run.outcome.ending, exited(0), "{seed}: {}", String::from_utf8_lossy(&run.outcome.stderr));
         let (here, there) = (String::from_utf8_lossy(&here.stdout), String::from_utf8_lossy(&run.outcome.stdout));

@@ -3,8 +3,8 @@
 use crate::guest::Guest;
 use crate::wasi::bindings::GuestPre;
 use crate::{wasi, wasi_0_1};
-use wasmtime::component::{Component, InstancePre as ComponentPre};
 use wasmtime::component::types::{Component as ComponentType, ComponentItem, Type};
+use wasmtime::component::{Component, InstancePre as ComponentPre};
 use wasmtime::{Engine, InstancePre, Module, Result, Store};
 
 /// Compiled code.

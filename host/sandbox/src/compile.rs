@@ -104,7 +104,10 @@ const FEATURES_OFF: [(&str, &str); 10] = [
     ("function references required", "typed function references"),
     ("the custom page sizes proposal must be enabled", "custom page sizes"),
     ("wide arithmetic support is not enabled", "wide arithmetic"),
-    ("legacy_exceptions feature required", "exceptions as they were before the standard (now compilers emit those that are in it)"),
+    (
+        "legacy_exceptions feature required",
+        "exceptions as they were before the standard (now compilers emit those that are in it)",
+    ),
 ];
 
 /// The reason for a refusal: a feature that this host does not have, by its name, or the engine's own words.

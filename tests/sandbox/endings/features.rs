@@ -48,19 +48,44 @@ fn webassembly_3_runs() {
           (i32.eq (i8x16.extract_lane_u 1 (i8x16.relaxed_swizzle (i8x16.splat (i32.const 9)) (v128.const i8x16 0 77 0 0 0 0 0 0 0 0 0 0 0 0 0 0))) (i32.const 0))
           (f32.eq (f32x4.extract_lane 0 (f32x4.relaxed_madd (f32x4.splat (f32.const 16777217)) (f32x4.splat (f32.const 3)) (f32x4.splat (f32.const 1)))) (f32.const 50331648))))";
     let runs = [
-        ("an exception through a hundred calls", start(tag, &fails_unless(&format!("(i32.eq {caught} (i32.const 42))")))),
+        (
+            "an exception through a hundred calls",
+            start(tag, &fails_unless(&format!("(i32.eq {caught} (i32.const 42))"))),
+        ),
         ("thrown again", start(tag, &fails_unless(&format!("(i32.eq {again} (i32.const 7))")))),
         ("past a handler of another tag", start(tag, through)),
         ("ten thousand exceptions", start(tag, &counted)),
         ("a tail call a million times", start(tail, &fails_unless("(call $count (i32.const 1000000))"))),
         (
             "an indirect tail call",
-            start(&format!("{tail} (func $to (result i32) (return_call_indirect (type $t) (i32.const 1000) (i32.const 0)))"), &fails_unless("(call $to)")),
+            start(
+                &format!(
+                    "{tail} (func $to (result i32) (return_call_indirect (type $t) (i32.const 1000) (i32.const 0)))"
+                ),
+                &fails_unless("(call $to)"),
+            ),
         ),
-        ("64-bit addresses", start(wide, &format!("{} {} (i64.store (i64.const 131064) (i64.const 5))",
-            fails_unless("(i64.eq (call $grow) (i64.const 1))"), fails_unless("(i64.eq (memory.size) (i64.const 2))")))),
-        ("two memories", start(two, &format!("(memory.copy $a $b (i32.const 5) (i32.const 0) (i32.const 1)) {}",
-            fails_unless("(i32.eq (i32.load8_u $a (i32.const 5)) (i32.const 98))")))),
+        (
+            "64-bit addresses",
+            start(
+                wide,
+                &format!(
+                    "{} {} (i64.store (i64.const 131064) (i64.const 5))",
+                    fails_unless("(i64.eq (call $grow) (i64.const 1))"),
+                    fails_unless("(i64.eq (memory.size) (i64.const 2))")
+                ),
+            ),
+        ),
+        (
+            "two memories",
+            start(
+                two,
+                &format!(
+                    "(memory.copy $a $b (i32.const 5) (i32.const 0) (i32.const 1)) {}",
+                    fails_unless("(i32.eq (i32.load8_u $a (i32.const 5)) (i32.const 98))")
+                ),
+            ),
+        ),
         ("relaxed vectors, in one way", start("", &fails_unless(relaxed))),
     ];
     for (name, module) in runs {
@@ -69,8 +94,18 @@ fn webassembly_3_runs() {
     }
     let ends = [
         ("caught by nobody", start(tag, "(call $throws (i32.const 1))"), vec![], trapped("uncaught_exception")),
-        ("beyond the end, 64-bit", start(wide, "(i64.store (i64.const 0xffffffffffff) (i64.const 5))"), vec![], trapped("memory_out_of_bounds")),
-        ("exceptions without end", start(tag, &format!("(loop $l (drop {caught}) (br $l))")), vec![(Limit::Fuel, 5_000_000)], limited(Limit::Fuel)),
+        (
+            "beyond the end, 64-bit",
+            start(wide, "(i64.store (i64.const 0xffffffffffff) (i64.const 5))"),
+            vec![],
+            trapped("memory_out_of_bounds"),
+        ),
+        (
+            "exceptions without end",
+            start(tag, &format!("(loop $l (drop {caught}) (br $l))")),
+            vec![(Limit::Fuel, 5_000_000)],
+            limited(Limit::Fuel),
+        ),
         (
             "exceptions without end, and little memory",
             start(tag, &format!("(loop $l (drop {caught}) (br $l))")),
@@ -81,7 +116,8 @@ fn webassembly_3_runs() {
     for (name, module, changed, ending) in ends {
         assert_eq!(outcome(name, &module, &changed).ending, ending, "{name}");
     }
-    let huge = start("(memory i64 1)", "(if (i64.ne (memory.grow (i64.const 65536)) (i64.const -1)) (then unreachable))");
+    let huge =
+        start("(memory i64 1)", "(if (i64.ne (memory.grow (i64.const 65536)) (i64.const -1)) (then unreachable))");
     let outcome = outcome("more than 4 GiB", &huge, &[(Limit::Memory, 1 << 40)]);
     assert_eq!((outcome.ending, outcome.refused), (Ending::Exited { status: 0 }, vec![Limit::Memory]));
 }

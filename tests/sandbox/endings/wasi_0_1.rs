@@ -69,7 +69,8 @@ fn modules_that_are_no_commands_are_refused() {
 /// Allocators that begin with all the memory there is find it as they left it.
 #[test]
 fn memory_is_the_guests_alone() {
-    let imports = ["args_sizes_get", "environ_sizes_get", "args_get"].map(|name| import(name, "(param i32 i32) (result i32)"));
+    let imports =
+        ["args_sizes_get", "environ_sizes_get", "args_get"].map(|name| import(name, "(param i32 i32) (result i32)"));
     let read = import("fd_prestat_get", "(param i32 i32) (result i32)");
     let body = "
         (memory.fill (i32.const 0) (i32.const 0x5a) (i32.const 65536))
@@ -175,7 +176,8 @@ fn long_lists_are_paid_for() {
     let read = import("fd_readdir", "(param i32 i32 i32 i64 i32) (result i32)");
     let empty = "(drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 8000) (i32.const 65532)))";
     let clocks = "(drop (call $poll_oneoff (i32.const 0) (i32.const 0) (i32.const 1300) (i32.const 65532)))";
-    let list = "(drop (call $fd_readdir (i32.const 4) (i32.const 0) (i32.const 60000) (i64.const 0) (i32.const 65532)))";
+    let list =
+        "(drop (call $fd_readdir (i32.const 4) (i32.const 0) (i32.const 60000) (i64.const 0) (i32.const 65532)))";
     let dear = |imports: &str, body: &str| {
         let text = format!(
             "(module {imports} (memory (export \"memory\") 1) (func (export \"_start\") (loop $l {body} (br $l))))"

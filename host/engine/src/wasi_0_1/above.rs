@@ -154,7 +154,10 @@ mod tests {
         assert_eq!(above.find(1, ".."), Found::Above(0));
         assert_eq!(above.find(1, "a/x"), Found::Preopened(1, "x"));
         assert_eq!(find(""), Found::Above(0));
-        assert_eq!((find("stat"), find("state/c/d"), find("etc/passwd")), (Found::Nothing, Found::Nothing, Found::Nothing));
+        assert_eq!(
+            (find("stat"), find("state/c/d"), find("etc/passwd")),
+            (Found::Nothing, Found::Nothing, Found::Nothing)
+        );
         assert_eq!((find(".."), find("state/../../data")), (Found::Outside, Found::Outside));
         let names: Vec<_> = above.names(0, 0).collect();
         assert_eq!(names, [("data", Found::Preopened(0, ".")), ("state", Found::Above(1))]);

@@ -51,7 +51,9 @@ pub(crate) fn link(engine: &Engine, module: &Module) -> Result<Linker<Guest>> {
         };
         let linked = from == MODULE && (link_function(&mut linker, name)? || process::link(&mut linker, name)?);
         if !linked {
-            return Err(Error::msg(format!("it imports the function {name:?} of {from:?}, which this host does not have")));
+            return Err(Error::msg(format!(
+                "it imports the function {name:?} of {from:?}, which this host does not have"
+            )));
         }
         // One function may be imported twice.
         linker.allow_shadowing(true);
@@ -145,10 +147,7 @@ functions! {
 }
 
 /// Every call begins here: it is charged for, and finds the guest's memory.
-fn enter(
-    mut caller: Caller<'_, Guest>,
-    body: impl FnOnce(&mut Call<'_>) -> Result<(), Fail>,
-) -> Result<u32> {
+fn enter(mut caller: Caller<'_, Guest>, body: impl FnOnce(&mut Call<'_>) -> Result<(), Fail>) -> Result<u32> {
     caller.data_mut().enter()?;
     let memory = match caller.data().memory {
         Some(memory) => Some(memory),

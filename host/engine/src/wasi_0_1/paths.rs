@@ -39,10 +39,7 @@ pub(super) fn new_times(accessed: u64, modified: u64, flags: u32) -> Result<Time
     if flags & !(ACCESSED | ACCESSED_NOW | MODIFIED | MODIFIED_NOW) != 0 {
         return Err(World::Invalid.into());
     }
-    Ok(Times {
-        accessed: time(accessed, ACCESSED, ACCESSED_NOW)?,
-        modified: time(modified, MODIFIED, MODIFIED_NOW)?,
-    })
+    Ok(Times { accessed: time(accessed, ACCESSED, ACCESSED_NOW)?, modified: time(modified, MODIFIED, MODIFIED_NOW)? })
 }
 
 /// Attributes as the guest has them.
@@ -63,10 +60,13 @@ pub(super) fn put_stat(bytes: &mut Bytes<'_>, at: u32, stat: &[u8; 64]) -> Resul
     Ok(bytes.put_record(at, 8, stat)?)
 }
 
-/// A path of the guest's, which is charged for.
+/// A path of the guest's, which is charged for, and for looking at each of its parts.
 fn text<'a>(bytes: &'a Bytes<'_>, world: &mut Computer, at: u32, length: u32) -> Result<&'a str, Fail> {
     world.meter.spend(u64::from(length) * price::BYTE)?;
-    bytes.text(at, length)
+    let text = bytes.text(at, length)?;
+    let parts = text.bytes().filter(|byte| *byte == b'/').count() as u64 + 1;
+    world.meter.spend(parts * 2 * price::STEP)?;
+    Ok(text)
 }
 
 /// A folder of the world that something below is to be changed in.
@@ -132,9 +132,7 @@ pub(super) fn path_filestat_set_times(
     let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
     let path = text(&call.bytes, world, path, length)?;
     match descriptors.place(fd, path)? {
-        Place::World(folder, path) => {
-            Ok(world.set_times_at(folder, path, lookup & FOLLOW != 0, accessed, modified)?)
-        }
+        Place::World(folder, path) => Ok(world.set_times_at(folder, path, lookup & FOLLOW != 0, accessed, modified)?),
         Place::Above(_) => Err(World::ReadOnly.into()),
     }
 }
@@ -213,18 +211,20 @@ pub(super) fn path_open(
         Place::Above(_) if write => return Err(World::IsDirectory.into()),
         Place::Above(folder) => Open::Above(folder),
     };
-    let number = match descriptors.push(world, is) {
-        Ok(number) => number,
-        Err((fail, open)) => {
-            match open {
+    match descriptors.take_number(world) {
+        Ok(number) => {
+            descriptors.put(number, is);
+            Ok(call.bytes.put_u32(opened, number)?)
+        }
+        Err(fail) => {
+            match is {
                 Open::File(file) => world.close(file.descriptor),
                 Open::Folder(folder) => world.close(folder.descriptor),
                 Open::Stdin | Open::Stdout | Open::Stderr | Open::Above(_) => {}
             }
-            return Err(fail);
+            Err(fail)
         }
-    };
-    Ok(call.bytes.put_u32(opened, number)?)
+    }
 }
 
 pub(super) fn path_readlink(

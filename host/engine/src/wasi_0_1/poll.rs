@@ -85,7 +85,8 @@ fn subscription(call: &mut Call<'_>, at: u32) -> Result<(u64, u8, Answer), Fail>
     let (user_data, kind) = (call.bytes.u64(at)?, call.bytes.u8(at + 8)?);
     let answer = match kind {
         CLOCK => {
-            let (id, timeout_ns, flags) = (call.bytes.u32(at + 16)?, call.bytes.u64(at + 24)?, call.bytes.u16(at + 40)?);
+            let (id, timeout_ns, flags) =
+                (call.bytes.u32(at + 16)?, call.bytes.u64(at + 24)?, call.bytes.u16(at + 40)?);
             let clock = &call.guest.world.clock;
             let absolute = flags & ABSOLUTE != 0;
             let deadline_ns = match id {
