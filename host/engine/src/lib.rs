@@ -6,6 +6,7 @@
 //!
 //! It knows no files, threads, clocks or processes of the host, no compiler's caches and no deadline's keeper: those are `hutch-sandbox`'s.
 //! So it builds for a browser too.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
 mod ending;
 mod guest;

@@ -82,11 +82,12 @@ impl Descriptors {
         }
         descriptors.preopened = world.open_preopens().into_iter().map(|(descriptor, _)| descriptor).collect();
         for open in open {
-            descriptors.push(world, open).map_err(|(fail, _)| match fail {
+            let number = descriptors.take_number(world).map_err(|fail| match fail {
                 Fail::Stop(stop) => stop,
                 Fail::Errno(Errno::TooManyOpen) => Stop::Limit(Limit::Handles),
                 Fail::Errno(_) => Stop::Limit(Limit::Memory),
             })?;
+            descriptors.put(number, open);
         }
         Ok(descriptors)
     }
@@ -101,21 +102,22 @@ impl Descriptors {
         self.open.values().map(|open| if let Open::Folder(folder) = open { folder.given_bytes } else { 0 }).sum()
     }
 
-    /// Gives a number to what was opened; gives it back if there is none for it.
-    pub(super) fn push(&mut self, world: &mut World, open: Open) -> Result<u32, (Fail, Open)> {
+    /// Takes a number for what is opened: it is to be [`put`](Descriptors::put) there.
+    pub(super) fn take_number(&mut self, world: &mut World) -> Result<u32, Fail> {
         if self.count() >= world.meter.limit(Limit::Handles) {
             world.meter.refuse(Limit::Handles);
-            return Err((Errno::TooManyOpen.into(), open));
+            return Err(Errno::TooManyOpen.into());
         }
-        if let Err(failure) = world.meter.take_memory_or_errno(HANDLE_BYTES) {
-            return Err((failure.into(), open));
-        }
-        let number = self.free.pop_first().unwrap_or_else(|| {
+        world.meter.take_memory_or_errno(HANDLE_BYTES)?;
+        Ok(self.free.pop_first().unwrap_or_else(|| {
             self.next += 1;
             self.next - 1
-        });
+        }))
+    }
+
+    /// Lets a number that was taken stand for this.
+    pub(super) fn put(&mut self, number: u32, open: Open) {
         self.open.insert(number, open);
-        Ok(number)
     }
 
     pub(super) fn get(&self, fd: u32) -> Result<&Open, Fail> {

@@ -189,7 +189,7 @@ impl Vectors {
     /// The next buffer that is not empty, in parts that a stream takes; `done` is how much of the last one is done.
     fn next(&mut self, call: &mut Call<'_>) -> Result<Option<(u32, u32)>, Fail> {
         while self.next < self.count {
-            call.guest.world.meter.spend(price::STEP + u64::from(VECTOR_BYTES) * price::BYTE)?;
+            call.guest.world.meter.spend(price::ITEM + u64::from(VECTOR_BYTES) * price::BYTE)?;
             let at = Bytes::element(self.at, self.next, VECTOR_BYTES)?;
             self.next += 1;
             let (buffer, length) = (call.bytes.u32(at)?, call.bytes.u32(at + 4)?);

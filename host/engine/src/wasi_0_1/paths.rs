@@ -60,10 +60,13 @@ pub(super) fn put_stat(bytes: &mut Bytes<'_>, at: u32, stat: &[u8; 64]) -> Resul
     Ok(bytes.put_record(at, 8, stat)?)
 }
 
-/// A path of the guest's, which is charged for.
+/// A path of the guest's, which is charged for, and for looking at each of its parts.
 fn text<'a>(bytes: &'a Bytes<'_>, world: &mut Computer, at: u32, length: u32) -> Result<&'a str, Fail> {
     world.meter.spend(u64::from(length) * price::BYTE)?;
-    bytes.text(at, length)
+    let text = bytes.text(at, length)?;
+    let parts = text.bytes().filter(|byte| *byte == b'/').count() as u64 + 1;
+    world.meter.spend(parts * 2 * price::STEP)?;
+    Ok(text)
 }
 
 /// A folder of the world that something below is to be changed in.
@@ -208,18 +211,20 @@ pub(super) fn path_open(
         Place::Above(_) if write => return Err(World::IsDirectory.into()),
         Place::Above(folder) => Open::Above(folder),
     };
-    let number = match descriptors.push(world, is) {
-        Ok(number) => number,
-        Err((fail, open)) => {
-            match open {
+    match descriptors.take_number(world) {
+        Ok(number) => {
+            descriptors.put(number, is);
+            Ok(call.bytes.put_u32(opened, number)?)
+        }
+        Err(fail) => {
+            match is {
                 Open::File(file) => world.close(file.descriptor),
                 Open::Folder(folder) => world.close(folder.descriptor),
                 Open::Stdin | Open::Stdout | Open::Stderr | Open::Above(_) => {}
             }
-            return Err(fail);
+            Err(fail)
         }
-    };
-    Ok(call.bytes.put_u32(opened, number)?)
+    }
 }
 
 pub(super) fn path_readlink(
