@@ -6,12 +6,13 @@
 mod support;
 
 use hutch_model::invocation::Access;
-use hutch_model::limits::Limits;
+use hutch_model::limits::{Limit, Limits};
 use hutch_model::snapshot::{Node, Tree, read_tree};
+use hutch_sandbox::{Backend, Compile, Program, Sandbox};
 use std::path::Path;
 use std::process::Command;
-use support::case::exited;
-use support::{VOLUME, parts, repository, run_parts, sandbox};
+use support::case::{exited, limited};
+use support::{VOLUME, limits, parts, repository, run_parts, sandbox};
 
 /// Compiles a program of `foreign/` with these options.
 fn clang(source: &str, options: &[&str], to: &Path) {
@@ -67,6 +68,34 @@ fn random_work_with_files_comes_to_the_same_as_on_this_machine() {
         let differs = here.lines().zip(there.lines()).enumerate().find(|(_, (here, there))| here != there);
         assert_eq!(differs, None, "seed {seed}: the line, as it is on this machine and in the sandbox");
         assert_eq!(here.len(), there.len(), "seed {seed}");
+    }
+}
+
+/// The same outcome on another engine; and fuel is one exact sum, also where the host works for a module.
+#[test]
+fn outcomes_of_a_module_are_exact() {
+    let module = compile("random.c", "-O1");
+    let program = sandbox().load(&module, &Limits::default()).expect("a program");
+    let interpreter = Sandbox::new(Compile::Here, None).on(Backend::Interpreter64);
+    let interpreted = interpreter.load(&module, &Limits::default()).expect("a program");
+    for seed in ["101", "102", "103"] {
+        let run = |program: &Program, fuel: u64| {
+            let run = run_parts(program, parts(&[seed, "1000"], limits(&[(Limit::Fuel, fuel)]))).expect("an outcome");
+            (run.outcome, run.after.volumes)
+        };
+        let plenty = run(&program, 10_000_000_000);
+        assert_eq!(plenty.0.ending, exited(0));
+        assert_eq!(run(&interpreted, 10_000_000_000), plenty, "{seed}: on the interpreter");
+        let fuel = plenty.0.fuel;
+        assert_eq!(run(&program, fuel + 1), plenty, "{seed}: with one more than it uses");
+        for fuel in [fuel, fuel - 1, fuel / 2] {
+            let (ended, after) = run(&program, fuel);
+            assert_eq!(
+                (&ended.ending, ended.fuel, after.len()),
+                (&limited(Limit::Fuel), fuel, 0),
+                "{seed}: with {fuel}"
+            );
+        }
     }
 }
 

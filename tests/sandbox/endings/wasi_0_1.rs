@@ -186,3 +186,112 @@ fn long_lists_are_paid_for() {
     };
     check(&[dear(&write, empty), dear(&poll, clocks), dear(&read, list)]);
 }
+
+/// All functions that return, and what they are given: addresses by `p`, numbers of 32 bits by `i`, numbers of 64 by `l`.
+const FUNCTIONS: [(&str, &str); 45] = [
+    ("args_get", "pp"),
+    ("args_sizes_get", "pp"),
+    ("environ_get", "pp"),
+    ("environ_sizes_get", "pp"),
+    ("clock_res_get", "ip"),
+    ("clock_time_get", "ilp"),
+    ("fd_advise", "illi"),
+    ("fd_allocate", "ill"),
+    ("fd_close", "i"),
+    ("fd_datasync", "i"),
+    ("fd_fdstat_get", "ip"),
+    ("fd_fdstat_set_flags", "ii"),
+    ("fd_fdstat_set_rights", "ill"),
+    ("fd_filestat_get", "ip"),
+    ("fd_filestat_set_size", "il"),
+    ("fd_filestat_set_times", "illi"),
+    ("fd_pread", "ipilp"),
+    ("fd_prestat_get", "ip"),
+    ("fd_prestat_dir_name", "ipi"),
+    ("fd_pwrite", "ipilp"),
+    ("fd_read", "ipip"),
+    ("fd_readdir", "ipilp"),
+    ("fd_renumber", "ii"),
+    ("fd_seek", "ilip"),
+    ("fd_sync", "i"),
+    ("fd_tell", "ip"),
+    ("fd_write", "ipip"),
+    ("path_create_directory", "ipi"),
+    ("path_filestat_get", "iipip"),
+    ("path_filestat_set_times", "iipilli"),
+    ("path_link", "iipiipi"),
+    ("path_open", "iipiillip"),
+    ("path_readlink", "ipipip"),
+    ("path_remove_directory", "ipi"),
+    ("path_rename", "ipiipi"),
+    ("path_symlink", "piipi"),
+    ("path_unlink_file", "ipi"),
+    ("poll_oneoff", "ppip"),
+    ("proc_raise", "i"),
+    ("sched_yield", ""),
+    ("random_get", "pi"),
+    ("sock_accept", "iip"),
+    ("sock_recv", "ipiipp"),
+    ("sock_send", "ipiip"),
+    ("sock_shutdown", "ii"),
+];
+
+/// Numbers without pattern.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+
+    /// An argument, which often means something.
+    fn argument(&mut self, kind: char) -> String {
+        let wild = self.next(40) == 0;
+        let far = [0xffff_ffff, 0x7fff_ffff, 65_536, 65_528, 3][self.next(5) as usize];
+        match kind {
+            'l' if wild => {
+                format!("(i64.const {})", [u64::MAX, 1 << 63, i64::MAX as u64, far][self.next(4) as usize] as i64)
+            }
+            'l' => format!("(i64.const {})", self.next(300)),
+            _ if wild => format!("(i32.const {far})"),
+            'p' => format!("(i32.const {})", self.next(60) * 8),
+            _ => format!("(i32.const {})", self.next(12)),
+        }
+    }
+}
+
+/// Whatever they are called with, all functions answer, trap or end the run, and never fault; and they do it again in the same way.
+#[test]
+fn any_call_is_answered_or_ends_the_run() {
+    let imports: String = FUNCTIONS
+        .iter()
+        .map(|(name, parameters)| {
+            let types: String = parameters.chars().map(|kind| if kind == 'l' { " i64" } else { " i32" }).collect();
+            import(name, &format!("(param{types}) (result i32)"))
+        })
+        .collect();
+    // Paths, buffers in memory, and descriptors that are there: calls go somewhere.
+    let data = "(data (i32.const 0) \"a\") (data (i32.const 8) \"state/a/..\") (data (i32.const 32) \"b/c\")
+                (data (i32.const 64) \"\\40\\00\\00\\00\\10\\00\\00\\00\\00\\10\\00\\00\\00\\20\\00\\00\")
+                (data (i32.const 96) \"\\ff\\ff\") (data (i32.const 128) \"state/a\") (data (i32.const 136) \".\")";
+    let (mut numbers, mut ended_well) = (Numbers(1), 0);
+    for program in 0..300 {
+        let mut body = String::new();
+        for _ in 0..20 {
+            let (name, parameters) = FUNCTIONS[numbers.next(FUNCTIONS.len() as u64) as usize];
+            let given: String = parameters.chars().map(|kind| numbers.argument(kind)).collect();
+            body += &format!("(drop (call ${name} {given}))\n");
+        }
+        let text = module(&imports, &body).replacen("(func (export", &format!("{data} (func (export"), 1);
+        let limits = crate::support::limits(&[(Limit::Fuel, 100_000_000)]);
+        let program_of = sandbox().load(&wat(&text), &limits).expect("a program");
+        let run = || crate::support::run_parts(&program_of, crate::support::parts(&["one"], limits.clone()));
+        let first = run().unwrap_or_else(|error| panic!("{program}: {error}"));
+        let again = run().unwrap_or_else(|error| panic!("{program}: {error}"));
+        assert_eq!((&first.outcome, &first.after.volumes), (&again.outcome, &again.after.volumes), "{program}");
+        assert_eq!(crate::support::case::laws(&first, &[(Limit::Fuel, 100_000_000)]), [""; 0], "{program}");
+        ended_well += u32::from(first.outcome.ending == exited(0));
+    }
+    assert!(ended_well > 50, "only {ended_well} of 300 went all the way");
+}
