@@ -284,10 +284,7 @@ mod compile {
     ///
     /// # Errors
     /// The engine can't be had, for want of memory for example.
-    #[allow(
-        unsafe_code,
-        reason = "code that uses what a processor lacks must not run; loading it looks, and so do runners"
-    )]
+    #[allow(unsafe_code, reason = "features are declared that not every processor has; loading looks for them")]
     pub fn compiler(backend: Backend) -> wasmtime::Result<Engine> {
         let mut config = config(backend)?;
         config.cranelift_nan_canonicalization(SEMANTICS.nan_canonicalization);
