@@ -82,7 +82,9 @@ fn cache(open: impl FnOnce() -> Option<ArtifactCache>) -> Option<Arc<ArtifactCac
 pub(crate) fn memory(global: &Global) -> Result<Option<Memory>, Fault> {
     let at = now();
     let key = SealKey::kept(&home(global)?, None);
-    let found = key.zip(cache_folder().filter(|folder| folder.is_dir()));
+    #[expect(clippy::disallowed_methods, reason = "the platform names the cache by its path; looking makes nothing")]
+    let folder = cache_folder().filter(|folder| folder.is_dir());
+    let found = key.zip(folder);
     let cache = found.and_then(|(key, folder)| cache(|| ArtifactCache::open(&folder, move || Some(key))));
     Ok(cache.map(|cache| Memory::new(cache, at)))
 }
