@@ -179,6 +179,7 @@ fn every_source_says_what_it_is_for() {
 fn unsafe_code_has_its_known_homes() {
     let mut all = Vec::new();
     sources(&repository().join("host"), &mut all);
+    all.sort();
     let homes: Vec<_> = all
         .iter()
         .filter(|path| std::fs::read_to_string(path).unwrap().contains("allow(unsafe_code"))
