@@ -1,4 +1,5 @@
-//! A program from another toolchain runs unmodified: C, compiled by Debian's clang against its wasi-libc, for WASI 0.1. The
+//! A program from another toolchain runs unmodified: C, compiled by Debian's clang against its wasi-libc, for WASI 0.1. Run with the
+//! feature `foreign`, because a machine with Rust and a C compiler has no such clang. The
 //! interpreter of `foreign.sh` is the other such guest.
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
