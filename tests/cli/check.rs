@@ -135,6 +135,17 @@ fn a_component_that_describes_itself_otherwise_than_its_package_does_fails_the_c
     assert!(problems(&check(&machine, &path)).iter().any(|problem| problem.code == "CONTRACT_DIFFERS"));
 }
 
+#[test]
+fn a_package_without_the_description_that_its_component_has_is_warned_of() {
+    let machine = Machine::new();
+    let folder = package::copy(&machine, "undescribed");
+    std::fs::remove_dir_all(folder.join("schemas")).unwrap();
+    let checked = check(&machine, &folder.display().to_string());
+    let answer = checked.result("check");
+    assert_eq!((&answer["errors"], &answer["warnings"]), (&0.into(), &1.into()), "{answer}");
+    assert_eq!(answer["diagnostics"][0]["code"], "CONTRACT_MISSING", "{answer}");
+}
+
 #[cfg(unix)]
 #[test]
 fn links_that_leave_the_package_and_special_files_are_refused_and_not_read() {

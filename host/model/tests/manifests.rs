@@ -184,3 +184,25 @@ fn the_table_of_codes_is_golden() {
     expect(&folder().join("diagnostic-codes.json"), &Value::from(table), &mut failures);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
+
+/// What is beyond a bound of size is said, and what is just within it is read.
+#[test]
+fn bounds_of_size_are_exact() {
+    let codes = |diagnostics: Vec<Diagnostic>| diagnostics.into_iter().map(|found| found.code).collect::<BTreeSet<_>>();
+    let front = |padding: usize| {
+        let text = format!("---\nkind: app\n# {}\n---\nbody\n", "x".repeat(padding));
+        codes(manifest::parse(&text, "APP.md").1)
+    };
+    let written = "kind: app\n# \n".len();
+    assert!(!front(front_matter::FRONT_MATTER_BYTES_MAX - written).contains(&Code::FrontMatterTooLarge));
+    assert!(front(front_matter::FRONT_MATTER_BYTES_MAX - written + 1).contains(&Code::FrontMatterTooLarge));
+    let tags = |count: usize| {
+        let text = format!("---\ntags: [{}]\n---\nbody\n", vec!["a"; count].join(","));
+        codes(manifest::parse(&text, "APP.md").1)
+    };
+    assert!(!tags(4_000).contains(&Code::DataTooLarge));
+    assert!(tags(5_000).contains(&Code::DataTooLarge));
+    let list = |count: usize| codes(contract::parse(&format!("[{}]", vec!["1"; count].join(",")), "commands.json").1);
+    assert!(!list(65_000).contains(&Code::DataTooLarge));
+    assert!(list(66_000).contains(&Code::DataTooLarge));
+}
