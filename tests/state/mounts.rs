@@ -287,3 +287,42 @@ fn a_folder_of_many_long_paths_takes_no_more_memory_than_a_run_may() {
         }
     }
 }
+
+/// A folder is listed no further than the guest can pay for, so a large one costs no more than a limit's worth of memory.
+#[test]
+fn a_folder_that_is_too_large_for_the_guest_is_not_listed_to_its_end() {
+    let granted = granted();
+    for number in 0..30_000 {
+        fs::write(granted.folder.join(format!("{number:0>150}")), "").expect("not written");
+    }
+    let mount = format!("{}:mnt:ro", granted.folder.display());
+    let line = |memory: &str| -> Vec<String> {
+        let words = ["run", "--limit", memory, "--mount", &mount, "tests/packages/probe", "stat", "mnt/a.txt"];
+        words.map(str::to_owned).to_vec()
+    };
+    let run = |memory: &str| {
+        let line = line(memory);
+        granted.home.run(&line.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let refused = run("memory_bytes=4MiB");
+    assert!(refused.stderr.contains("MEMORY_LIMIT"), "{}", refused.stderr);
+    assert_eq!(run("memory_bytes=64MiB").status, 0);
+    // What can't be shown counts for nothing: behind ever so many pipes the guest sees what there is.
+    let odd = granted.folder.join("inner/odd");
+    fs::create_dir(&odd).expect("no folder");
+    let made = std::process::Command::new("sh")
+        .args(["-c", "cd \"$0\" && seq -f p%g 1 40000 | xargs mkfifo && echo here > zz", &odd.display().to_string()])
+        .status();
+    assert!(made.expect("no shell").success());
+    let listed = granted.home.json(&[
+        "run",
+        "--limit",
+        "memory_bytes=4MiB",
+        "--mount",
+        &format!("{}:mnt:ro", odd.display()),
+        "tests/packages/probe",
+        "list-dir",
+        "mnt",
+    ]);
+    assert_eq!(listed["entries"], json!([{ "kind": "file", "name": "zz" }]));
+}

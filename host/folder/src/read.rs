@@ -36,8 +36,16 @@ pub struct Listing {
 /// # Errors
 /// The system's refusal.
 pub fn list(folder: &Dir) -> io::Result<Listing> {
+    list_at_most(folder, usize::MAX)
+}
+
+/// So many of the names in `folder`, whichever come first.
+///
+/// # Errors
+/// The system's refusal.
+pub fn list_at_most(folder: &Dir, names: usize) -> io::Result<Listing> {
     let mut listing = Listing::default();
-    for entry in folder.entries()? {
+    for entry in folder.entries()?.take(names) {
         match entry?.file_name().into_string() {
             Ok(name) => listing.names.push(name),
             Err(name) => listing.not_text.push(name.to_string_lossy().into_owned()),

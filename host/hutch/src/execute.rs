@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::mount::MountObjects;
 use crate::prepare::Prepared;
 use hutch_model::invocation::Access;
+use hutch_model::limits::Limit;
 use hutch_model::outcome::{Measured, Outcome, Verdict};
 use hutch_model::snapshot::{Layered, MemoryObjects, Objects, Touched, diff};
 use hutch_sandbox::{Run, RunError, run};
@@ -40,7 +41,7 @@ pub(crate) fn execute(prepared: &Prepared, stored: Arc<dyn Objects>, state: &Sta
     let mut layers = vec![stored, Arc::clone(&prepared.resources.objects)];
     let mut granted = BTreeMap::new();
     for (name, mount) in &prepared.mounts {
-        let objects = mount.objects(name);
+        let objects = mount.objects(name, prepared.invocation.limits().get(Limit::Memory));
         trees.insert(name.clone(), objects.root());
         layers.push(objects.clone());
         granted.insert(name.clone(), objects);

@@ -89,7 +89,8 @@ impl Session {
                 _ => (Vec::new(), changes.count()),
             };
             let staging = staging(name);
-            let folder = FolderRecord { path: mount.real_path(), changes, changes_omitted, staging };
+            let folder =
+                FolderRecord { path: mount.real_path(), identity: mount.identity(), changes, changes_omitted, staging };
             records.insert((*name).to_owned(), folder);
         }
         Ok(records)
@@ -216,7 +217,9 @@ fn end(intent: &Sealed, recorded: bool) -> Result<bool, Failure> {
     let mut all = true;
     for folder in intent.folders.values() {
         let mount = Mount::open(Path::new(&folder.path), Access::ReadWrite);
-        all &= mount.is_ok_and(|mount| recover(mount.dir(), &folder.staging, recorded).is_ok());
+        // Another folder may have its name by now; the one that was changed may come back.
+        let same = mount.ok().filter(|mount| mount.identity() == folder.identity);
+        all &= same.is_some_and(|mount| recover(mount.dir(), &folder.staging, recorded).is_ok());
     }
     Ok(all)
 }

@@ -209,7 +209,7 @@ fn is_secret_assignment(word: &str) -> bool {
 /// Whether a name, of a flag or of a variable, is that of a secret.
 fn is_secret_name(name: &str) -> bool {
     let name = name.trim_start_matches('-').to_ascii_lowercase().replace('-', "_");
-    let ends = |known: &str| name.strip_suffix(known).is_some_and(|before| before.is_empty() || before.ends_with('_'));
+    let ends = |known: &str| name.ends_with(known);
     forms::SECRET_NAMES.contains(&name.as_str()) || forms::SECRET_NAME_ENDINGS.iter().any(|known| ends(known))
 }
 
@@ -230,7 +230,8 @@ fn is_token(text: &str, length: usize) -> bool {
 /// Whether a component of a path is `..`, written plainly or percent-encoded.
 fn leaves_folder(argument: &str) -> bool {
     let decoded = argument.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\");
-    let bounded = |c: char| c.is_whitespace() || matches!(c, '/' | '\\' | '=' | ':' | ',' | ';' | '"' | '\'' | '(');
+    let bounded =
+        |c: char| c.is_whitespace() || matches!(c, '/' | '\\' | '=' | ':' | ',' | ';' | '@' | '"' | '\'' | '(');
     decoded.match_indices("..").any(|(at, _)| {
         let before = decoded.get(..at).unwrap_or_default();
         let after = decoded.get(at + 2..).unwrap_or_default();
@@ -243,7 +244,7 @@ fn leaves_folder(argument: &str) -> bool {
 fn is_sensitive_path(argument: &str) -> bool {
     let lower = argument.trim().to_lowercase();
     // `--file=x.pem` and `a.pem,b.pem` hold paths too.
-    lower.split(['=', ',', ':']).any(|path| {
+    lower.split(['=', ',', ':', '@']).any(|path| {
         let mut components = path.split(['/', '\\']).map(str::trim);
         let file = path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default().trim();
         let named = forms::FILE_ENDINGS.iter().any(|ending| file.ends_with(ending))

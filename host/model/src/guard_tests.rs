@@ -67,6 +67,21 @@ fn every_row_of_the_tables_is_refused() {
 }
 
 #[test]
+fn forms_within_words_are_refused_too() {
+    for (argument, rule) in [
+        ("dbpassword=x1", "G2"),
+        ("--clientSecret=abc", "G2"),
+        ("@id_rsa", "G3"),
+        ("file=@.netrc", "G3"),
+        ("@/etc/passwd", "G3"),
+        ("@../b", "S4"),
+        ("--f=@../x", "S4"),
+    ] {
+        assert_eq!(judged(Guard::Strict, argument), Some(rule), "{argument}");
+    }
+}
+
+#[test]
 fn what_only_looks_alike_passes() {
     for argument in [
         "token",

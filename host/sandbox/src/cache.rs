@@ -155,8 +155,8 @@ impl ArtifactCache {
     /// What was noted under this name, if its seal holds: somebody with the key noted it, perhaps long ago.
     pub fn note(&self, name: &Digest) -> Option<Vec<u8>> {
         let key = (*self.key)?;
-        let file = self.dir.open(note_name(&key, name)).ok()?.into_std();
-        let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let file = hutch_folder::open_file(&self.dir, &note_name(&key, name)).ok()?;
+        let metadata = file.metadata().ok()?;
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(NOTE_BYTES_MAX)).ok()?);
         (&file).take(NOTE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
         if metadata.modified().is_ok_and(|used| is_older(used, USE_NOTED_AFTER)) {

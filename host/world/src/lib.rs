@@ -20,7 +20,7 @@ mod streams;
 
 pub use clock::{Clock, TICK_NS};
 pub use failure::{Errno, Failure, Stop};
-pub use files::{Descriptor, FolderStream};
+pub use files::{Descriptor, FolderStream, SLOT_BYTES as NAME_MEMORY_BYTES};
 pub use meter::{Meter, price};
 pub use poll::Pollable;
 pub use random::Random;

@@ -5,7 +5,7 @@
 //! replaces, and each time what came out is looked at: if it is not what the run was shown, somebody changed it meanwhile, and all
 //! is taken back. Nothing is removed before [`Carried::finish`].
 
-use super::journal::{Journal, Operation, What};
+use super::journal::{Journal, Made, Operation, What};
 use super::objects::{MountObjects, open_below};
 use super::{Mount, STAGING};
 use crate::answer::VolumeChange;
@@ -141,11 +141,11 @@ impl<'a> Carry<'a> {
                 (Some(was), _) if was.node == is.node || (is_folder(was) && is_folder(is)) => {}
                 (_, Some(_)) => {
                     let stamp = self.seen(seen, path)?;
-                    let number = self.add(path, What::Replace { inode: 0, was: stamp.into() })?;
+                    let number = self.add(path, What::Replace { made: Made::default(), was: stamp.into() })?;
                     self.write(objects, number, path, is, true)?;
                 }
                 _ => {
-                    let number = self.add(path, What::Place { inode: 0 })?;
+                    let number = self.add(path, What::Place(Made::default()))?;
                     self.write(objects, number, path, is, false)?;
                 }
             }
@@ -156,7 +156,8 @@ impl<'a> Carry<'a> {
                 && (was.node == is.node || is_folder(is) && is_folder(was))
                 && !matches!(is.node, Node::Link { .. })
             {
-                self.add(path, What::Time { was_ns: was.modified_ns, is_ns: is.modified_ns })?;
+                let seen = if is_folder(is) { None } else { Some(self.seen(seen, path)?.into()) };
+                self.add(path, What::Time { was_ns: was.modified_ns, is_ns: is.modified_ns, seen })?;
             }
         }
         #[cfg(target_os = "linux")]
@@ -245,10 +246,10 @@ impl<'a> Carry<'a> {
             }
         }
         let stamp = look(&folder, &name).map_err(io_at(path))?;
-        let made = stamp.ok_or_else(|| CarryError::Changed(path.to_owned()))?.inode;
+        let staged = stamp.ok_or_else(|| CarryError::Changed(path.to_owned()))?.into();
         let operation = self.journal.operations.get_mut(number);
-        if let Some(Operation { what: What::Place { inode } | What::Replace { inode, .. }, .. }) = operation {
-            *inode = made;
+        if let Some(Operation { what: What::Place(made) | What::Replace { made, .. }, .. }) = operation {
+            *made = staged;
         }
         Ok(())
     }
@@ -332,10 +333,16 @@ impl Carried<'_> {
         let staging = staging.ok_or_else(changed)?;
         let (new, old) = (Operation::new_name(number), Operation::old_name(number));
         let gone = match &operation.what {
-            What::Place { .. } => match self.hands.place((&staging, &new), (&folder, name)) {
+            What::Place(_) => match self.hands.place((&staging, &new), (&folder, name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Gone::Changed,
                 placed => placed.map(|()| Gone::Moved).map_err(failed)?,
             },
+            // Looked at once more with the time of change, which a move changes and which nobody can set back.
+            What::Replace { was, .. } | What::Remove(was)
+                if look(&folder, name).map_err(&failed)? != Some((*was).into()) =>
+            {
+                Gone::Changed
+            }
             What::Replace { was, .. } => {
                 self.hands.exchange((&staging, &new), (&folder, name), &(*was).into()).map_err(failed)?
             }
@@ -358,6 +365,9 @@ impl Carried<'_> {
                         return Err(CarryError::Io { path: path.to_owned(), source });
                     }
                 }
+            }
+            What::Time { seen: Some(seen), .. } if look(&folder, name).map_err(&failed)? != Some((*seen).into()) => {
+                Gone::Changed
             }
             What::Time { is_ns, .. } => {
                 self.hands.set_modified(&folder, name, *is_ns).map_err(failed)?;

@@ -43,15 +43,45 @@ impl Operation {
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
     /// Something staged, with this number, to where nothing stands.
-    Place { inode: u64 },
+    Place(Made),
     /// Something staged, with this number, and a file or link change places.
-    Replace { inode: u64, was: Looked },
+    Replace { made: Made, was: Looked },
     /// A file or link goes.
     Remove(Looked),
     /// An empty folder goes.
     RemoveFolder { inode: u64 },
-    /// A file or folder gets another time.
-    Time { was_ns: u64, is_ns: u64 },
+    /// A file or folder gets another time; a file only if it looks as the run was shown it.
+    Time { was_ns: u64, is_ns: u64, seen: Option<Looked> },
+}
+
+/// What was staged, as it can be known again wherever it was moved.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Made {
+    inode: u64,
+    /// Bytes and time of a file; a folder's change with what is put into it.
+    content: Option<(u64, u64)>,
+}
+
+impl From<Stamp> for Made {
+    fn from(stamp: Stamp) -> Made {
+        let content = (stamp.form == Form::File).then_some((stamp.size, stamp.modified_ns));
+        Made { inode: stamp.inode, content }
+    }
+}
+
+impl Made {
+    fn is(&self, stamp: &Stamp) -> bool {
+        stamp.inode == self.inode
+    }
+
+    /// # Errors
+    /// Somebody wrote to it since: it is not ours to take away any more.
+    fn check_unchanged(&self, stamp: &Stamp) -> io::Result<()> {
+        match Made::from(*stamp) == *self {
+            true => Ok(()),
+            false => Err(io::Error::new(io::ErrorKind::AlreadyExists, "it was changed since it was put there")),
+        }
+    }
 }
 
 /// A [`Stamp`], written down.
@@ -198,30 +228,32 @@ impl Journal {
         let Some(folder) = open_below(root, above)? else { return Ok(()) };
         let here = look(&folder, name)?;
         match &operation.what {
-            What::Place { inode } => match here {
+            What::Place(made) => match here {
                 // A folder in which somebody put something meanwhile stays.
-                Some(stamp) if stamp.inode == *inode && is_empty(&folder, name)? => {
+                Some(stamp) if made.is(&stamp) && is_empty(&folder, name)? => {
+                    made.check_unchanged(&stamp)?;
                     hands.place((&folder, name), (&staging, &new))
                 }
                 _ => Ok(()),
             },
-            What::Replace { inode, .. } => match here {
-                Some(stamp) if stamp.inode == *inode => {
+            What::Replace { made, .. } => match here {
+                Some(stamp) if made.is(&stamp) => {
+                    made.check_unchanged(&stamp)?;
                     let back = hands.exchange((&staging, &new), (&folder, name), &stamp)?;
                     expect_moved(back)
                 }
                 // It was taken away after it was put there: what was replaced comes back.
-                None if !is_staged(&staging, &new, *inode)? && look(&staging, &new)?.is_some() => {
+                None if !is_staged(&staging, &new, made)? && look(&staging, &new)?.is_some() => {
                     hands.place((&staging, &new), (&folder, name))
                 }
-                _ if is_staged(&staging, &new, *inode)? => Ok(()),
+                _ if is_staged(&staging, &new, made)? => Ok(()),
                 _ => Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else stands there now")),
             },
             What::Remove(_) | What::RemoveFolder { .. } => match look(&staging, &old)? {
                 Some(_) => hands.place((&staging, &old), (&folder, name)),
                 None => Ok(()),
             },
-            What::Time { was_ns, is_ns } => match here {
+            What::Time { was_ns, is_ns, .. } => match here {
                 Some(stamp) if stamp.modified_ns == *is_ns => hands.set_modified(&folder, name, *was_ns),
                 _ => Ok(()),
             },
@@ -250,8 +282,8 @@ fn remove_staging(folder: &Dir, staging: &str) -> io::Result<()> {
     }
 }
 
-fn is_staged(staging: &Dir, name: &str, inode: u64) -> io::Result<bool> {
-    Ok(look(staging, name)?.is_some_and(|stamp| stamp.inode == inode))
+fn is_staged(staging: &Dir, name: &str, made: &Made) -> io::Result<bool> {
+    Ok(look(staging, name)?.is_some_and(|stamp| made.is(&stamp)))
 }
 
 /// Whether it is no folder that holds something.

@@ -17,6 +17,7 @@ pub(crate) use journal::recover;
 pub(crate) use objects::MountObjects;
 
 use cap_std::fs::Dir;
+use hutch_folder::Stamp;
 use hutch_model::invocation::Access;
 use hutch_model::ledger::MountRecord;
 use std::io;
@@ -82,12 +83,21 @@ impl Mount {
         self.real_path.to_string_lossy().into_owned()
     }
 
+    /// Its number and that of its file system.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        self.dir.dir_metadata().map_or((0, 0), |metadata| {
+            let Stamp { inode, device, .. } = Stamp::of(&metadata);
+            (inode, device)
+        })
+    }
+
     pub(crate) fn dir(&self) -> &Dir {
         &self.dir
     }
 
-    /// The folder as a tree, and what reads it. `name` is the guest's: it tells the handles of two folders apart.
-    pub(crate) fn objects(&self, name: &str) -> Arc<MountObjects> {
-        Arc::new(MountObjects::new(self.dir.clone(), self.path.clone(), name))
+    /// The folder as a tree, and what reads it for a guest that may have so much memory. `name` is the guest's: it tells the handles of
+    /// two folders apart.
+    pub(crate) fn objects(&self, name: &str, memory_bytes: u64) -> Arc<MountObjects> {
+        Arc::new(MountObjects::new(self.dir.clone(), self.path.clone(), name, memory_bytes))
     }
 }

@@ -4,11 +4,12 @@
 
 use super::STAGING;
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Stamp, link_target, list, look, open_file, open_folder, stays_inside};
+use hutch_folder::{Form, Stamp, link_target, list_at_most, look, open_file, open_folder, stays_inside};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::snapshot::{
     CHUNK_BYTES, Entry, LIST_PARTS, Lack, Name, Node, ObjectError, Objects, Totals, Tree, encode_list, list_levels,
 };
+use hutch_sandbox::NAME_MEMORY_BYTES;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -79,17 +80,19 @@ pub(crate) struct MountObjects {
     dir: Arc<Dir>,
     at: PathBuf,
     mark: [u8; MARK_BYTES],
+    /// What the guest may have in memory: a folder that it can't pay for is not listed to its end.
+    memory_bytes: u64,
     nodes: Mutex<Nodes>,
 }
 
 impl MountObjects {
-    pub(super) fn new(dir: Arc<Dir>, at: PathBuf, name: &str) -> MountObjects {
+    pub(super) fn new(dir: Arc<Dir>, at: PathBuf, name: &str, memory_bytes: u64) -> MountObjects {
         let mut hasher = Hasher::new(Kind::Mount);
         hasher.update_part(name.as_bytes());
         let mut mark = [0; MARK_BYTES];
         mark.copy_from_slice(hasher.finish().as_bytes().split_at(MARK_BYTES).0);
         let top = Shown { above: 0, name: "".into(), stamp: None, target: None, inside: None };
-        MountObjects { dir, at, mark, nodes: Mutex::new(Nodes(vec![top])) }
+        MountObjects { dir, at, mark, memory_bytes, nodes: Mutex::new(Nodes(vec![top])) }
     }
 
     /// The folder itself.
@@ -131,21 +134,11 @@ impl MountObjects {
         }
         let folder = open_below(&self.dir, path)?.ok_or(io::ErrorKind::NotFound)?;
         let depth = path.split('/').filter(|name| !name.is_empty()).count();
-        let mut found = Vec::new();
-        for text in list(&folder)?.names {
-            if text.starts_with(STAGING) || Name::new(&text).is_err() {
-                continue;
-            }
-            let Some(stamp) = look(&folder, &text)? else { continue };
-            let target = match stamp.form {
-                Form::Folder | Form::File => None,
-                Form::Link => match link_target(&folder, &text)? {
-                    Some(target) if stays_inside(depth, &target) => Some(target.into()),
-                    _ => continue,
-                },
-                Form::Other => continue,
-            };
-            found.push(Shown { above: node, name: text.into(), stamp: Some(stamp), target, inside: None });
+        let most = usize::try_from(self.memory_bytes / NAME_MEMORY_BYTES).unwrap_or(usize::MAX).saturating_add(1);
+        let (mut found, cut) = self.described(&folder, node, depth, most)?;
+        // What is not shown took the place of what is.
+        if cut {
+            found = self.described(&folder, node, depth, usize::MAX)?.0;
         }
         let full = |_| io::Error::other("more is in it than can be numbered");
         let mut nodes = self.nodes();
@@ -157,6 +150,34 @@ impl MountObjects {
         }
         drop(nodes);
         self.tree(first..end)
+    }
+
+    /// What a guest sees of so many names of a folder, and whether there may be more that it could pay for. If it can't pay for what is
+    /// found, it gets nothing of it, and there is no need to look at the rest.
+    fn described(&self, folder: &Dir, node: u32, depth: usize, most: usize) -> io::Result<(Vec<Shown>, bool)> {
+        let (mut found, mut paid) = (Vec::new(), 0);
+        let listing = list_at_most(folder, most)?;
+        let cut = listing.names.len() + listing.not_text.len() >= most;
+        for text in listing.names {
+            if paid > self.memory_bytes {
+                return Ok((found, false));
+            }
+            if text.starts_with(STAGING) || Name::new(&text).is_err() {
+                continue;
+            }
+            let Some(stamp) = look(folder, &text)? else { continue };
+            let target: Option<Box<str>> = match stamp.form {
+                Form::Folder | Form::File => None,
+                Form::Link => match link_target(folder, &text)? {
+                    Some(target) if stays_inside(depth, &target) => Some(target.into()),
+                    _ => continue,
+                },
+                Form::Other => continue,
+            };
+            paid += NAME_MEMORY_BYTES + (text.len() + target.as_ref().map_or(0, |target| target.len())) as u64;
+            found.push(Shown { above: node, name: text.into(), stamp: Some(stamp), target, inside: None });
+        }
+        Ok((found, cut && paid <= self.memory_bytes))
     }
 
     fn tree(&self, inside: Range<u32>) -> io::Result<Tree> {

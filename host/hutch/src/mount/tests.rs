@@ -138,7 +138,7 @@ fn ran(mount: &Mount, after: Files<'_>) -> Ran {
         }
         new.insert_tree(&Tree::new(entries).unwrap())
     }
-    let shown = mount.objects("mnt");
+    let shown = mount.objects("mnt", 1 << 20);
     let before = shown.root();
     let mut known = BTreeMap::new();
     look(&*shown, &before, "", &mut known);
@@ -333,7 +333,7 @@ fn unchanged_parts_are_those_that_the_guest_saw() {
     let text: String = (0..40_000).map(|line| format!("{line}\n")).collect();
     let granted = Granted::new(&[("big", &text)]);
     let mount = granted.mount();
-    let shown = mount.objects("mnt");
+    let shown = mount.objects("mnt", 1 << 20);
     let before = shown.root();
     let entry = read_tree(&*shown, &before).unwrap().get("big").unwrap().clone();
     let Node::File { size, content } = entry.node else { unreachable!() };
@@ -449,4 +449,38 @@ fn many_files_are_not_waited_for_one_by_one() {
     carry(&mount, &ran, hands).unwrap().finish();
     assert_eq!(granted.files().len(), 201);
     assert!((33..50).contains(&syncs.load(Ordering::Relaxed)), "{syncs:?}");
+}
+
+/// What was put there by a run that did not live is taken away only as long as nobody wrote to it.
+#[test]
+fn what_somebody_wrote_after_the_end_of_a_process_is_not_taken_back() {
+    for (path, was) in [("new", None), ("old", Some("1"))] {
+        let granted = Granted::new(&[("old", "1"), ("other", "1")]);
+        let mount = granted.mount();
+        let files: Vec<_> = [("old", if was.is_some() { "2" } else { "1" }), ("other", "2")].into();
+        let files = if was.is_none() { [files, vec![("new", "2")]].concat() } else { files };
+        let ran = ran(&mount, &files);
+        let staged = Carry::stage_and_stop(&mount, &ran.objects, (&ran.change, &ran.seen), STAGED, Hands::default());
+        assert!(staged.unwrap().apply_and_stop(), "{path}");
+        std::fs::write(granted.at(path), "a person's own words").unwrap();
+        assert!(recover(mount.dir(), STAGED, false).is_err(), "{path}");
+        assert_eq!(granted.files()[path], "a person's own words");
+        assert_eq!(granted.files()["other"], "1", "the rest is put back");
+    }
+}
+
+/// Times can be set back by anybody; the system's own time of change can't.
+#[test]
+fn a_change_that_hides_itself_is_a_conflict() {
+    for after in [&[("a", "222")][..], &[]] {
+        let granted = Granted::new(&[("a", "111")]);
+        let mount = granted.mount();
+        let ran = ran(&mount, after);
+        let was = std::fs::metadata(granted.at("a")).unwrap().modified().unwrap();
+        std::fs::write(granted.at("a"), "333").unwrap();
+        std::fs::File::options().write(true).open(granted.at("a")).unwrap().set_modified(was).unwrap();
+        let error = carry(&mount, &ran, Hands::default()).err().unwrap();
+        assert!(matches!(&error, CarryError::Changed(_)), "{error}");
+        assert_eq!(granted.files(), expected(&[("a", "333")]));
+    }
 }

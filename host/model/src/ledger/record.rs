@@ -155,6 +155,9 @@ pub struct PackageRecord {
 pub struct FolderRecord {
     /// Where it is on the host.
     pub path: String,
+    /// Its number and that of its file system, by which it is known again.
+    #[serde(default)]
+    pub identity: (u64, u64),
     /// What differs, the first paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<PathChange>,

@@ -55,7 +55,7 @@ use quota::Usage;
 /// Counted for each node in memory, its name in its folder not included.
 pub(crate) const NODE_BYTES: u64 = 256;
 /// Counted for each name in a folder that was read, beside the name's own bytes.
-pub(crate) const SLOT_BYTES: u64 = 128;
+pub const SLOT_BYTES: u64 = 128;
 /// How many names that are not there are remembered, in all folders: at most 1 MiB.
 pub(crate) const MISSED_NAMES: usize = 4096;
 /// How many objects of snapshots are kept at hand.
