@@ -107,7 +107,7 @@ const PRELUDE: &str = r#"
 cargo() {
     case "$*" in
     "run --release -- "*) shift 3; hutch "$@" ;;
-    "test --release --workspace" | "build --release" | "install --path host/cli") ;;
+    "test --release --workspace" | "build --release" | "install --locked --path host/cli") ;;
     *) echo "not vouched for: cargo $*"; return 1 ;;
     esac
 }

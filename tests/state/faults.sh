@@ -121,6 +121,38 @@ for what in write mount move read undo; do
     done
 done
 
+# What somebody does with a granted folder between a kill and the next call: what is theirs stays theirs, and what is not put back is
+# said.
+half_done() {
+    what=mount
+    for ((when = 1; when < 100; when++)); do
+        fresh
+        case_of mount
+        granted_before=$(granted)
+        inject fsync "signal=KILL:when=$when" >/dev/null
+        [ "$(cat "$home/granted/a")" = after ] || continue
+        find "$home/granted" -name '.hutch-*' | grep -q . || fail "the run was not killed half way"
+        return
+    done
+    fail "no kill leaves a granted folder half done"
+}
+unsettled() { hutch state status probe | grep -q '"unsettled":\["'; }
+
+half_done
+mv "$home/granted" "$home/away"
+mkdir "$home/granted"
+unsettled || fail "another folder was taken for the one that is half done"
+[ -z "$(ls -A "$home/granted")" ] || fail "another folder was changed"
+rmdir "$home/granted"
+mv "$home/away" "$home/granted"
+! unsettled || fail "what came back is not put back"
+[ "$(granted)" = "$granted_before" ] || fail "what came back is not as it was"
+half_done
+printf ' and mine' >>"$home/granted/a"
+unsettled || fail "what somebody wrote was taken back in silence"
+[ "$(cat "$home/granted/a")" = "after and mine" ] || fail "what somebody wrote is lost"
+kills=$((kills + 2))
+
 # Two writers that repeat what was overtaken, and an editor that saves a file of its own, all at once.
 what=write
 fresh

@@ -85,14 +85,13 @@ impl<'a> Carry<'a> {
         staging: &str,
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
-        let mut carry = Carry { mount, hands, journal: Journal::new(staging), withheld: Vec::new(), files: 0 };
-        match carry.stage_all(objects, change, seen) {
-            Ok(()) => Ok(carry),
-            Err(error) => {
-                let _ = carry.journal.clear(carry.mount.dir());
-                Err(error)
-            }
-        }
+        let mut carry = Carry::new(mount, staging, hands);
+        carry.stage_all(objects, change, seen).inspect_err(|_| drop(carry.journal.clear(mount.dir())))?;
+        Ok(carry)
+    }
+
+    fn new(mount: &'a Mount, staging: &str, hands: Hands) -> Carry<'a> {
+        Carry { mount, hands, journal: Journal::new(staging), withheld: Vec::new(), files: 0 }
     }
 
     /// Stages, and if that fails leaves everything as it stands, as a process that ends there does.
@@ -104,7 +103,7 @@ impl<'a> Carry<'a> {
         staging: &str,
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
-        let mut carry = Carry { mount, hands, journal: Journal::new(staging), withheld: Vec::new(), files: 0 };
+        let mut carry = Carry::new(mount, staging, hands);
         carry.stage_all(objects, change, seen).map(|()| carry)
     }
 

@@ -484,3 +484,25 @@ fn a_change_that_hides_itself_is_a_conflict() {
         assert_eq!(granted.files(), expected(&[("a", "333")]));
     }
 }
+
+#[test]
+fn a_time_is_not_set_on_what_was_changed_meanwhile() {
+    let granted = Granted::new(&[("a", "1")]);
+    let mount = granted.mount();
+    let shown = mount.objects("mnt", 1 << 20);
+    let before = shown.root();
+    let entry = read_tree(&*shown, &before).unwrap().get("a").unwrap().clone();
+    let mut new = MemoryObjects::default();
+    let dated = Entry { modified_ns: 5_000_000_000, ..entry };
+    let Node::Folder { tree: after, .. } = new.insert_tree(&Tree::new(vec![dated]).unwrap()) else { unreachable!() };
+    let ran = Ran {
+        objects: Layered(vec![Arc::new(new), shown.clone()]),
+        change: VolumeChange { before, after, changes: Changes::default() },
+        seen: shown,
+    };
+    let modified = || std::fs::metadata(granted.at("a")).unwrap().modified().unwrap();
+    std::fs::write(granted.at("a"), "2").unwrap();
+    let was = modified();
+    assert!(matches!(carry(&mount, &ran, Hands::default()), Err(CarryError::Changed(_))));
+    assert_eq!((modified(), &granted.files()["a"][..]), (was, "2"));
+}
