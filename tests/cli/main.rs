@@ -34,6 +34,8 @@ mod lost_answers;
 mod one_build;
 mod output;
 #[cfg(unix)]
+mod people;
+#[cfg(unix)]
 mod progress;
 mod readme;
 #[cfg(unix)]

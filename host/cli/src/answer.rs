@@ -75,7 +75,7 @@ impl Output {
             let told = human(items);
             match result.get("has_more") {
                 Some(Value::Bool(true)) => {
-                    told.and(&format!("… more with --offset {}", page.offset as usize + items.len()))
+                    told.and(format!("… more with --offset {}", page.offset as usize + items.len()))
                 }
                 _ => told,
             }

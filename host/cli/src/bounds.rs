@@ -59,6 +59,9 @@ macro_rules! bounds {
 bounds! {
     STREAM_BYTES = 16 << 20, Bytes, "standard output and error in documents about runs", "`ANSWER_LOST`, with `kept` and `entry`";
     OUTPUT_MEMORY = 128 << 20, Bytes, "memory for what of it is JSON, by an estimate before it is read", "`ANSWER_LOST`, with `kept` and `entry`";
+    DRAWN_MEMORY = 64 << 20, Bytes, "memory for an answer that `--human` draws, by an estimate before it is read", "printed as it is";
+    DRAWN_CELLS = 100_000, Count, "cells of the table of a list that `--human` draws", "printed as it is";
+    DRAWN_BYTES = 16 << 20, Bytes, "text of the fields that `--human` draws", "printed as it is";
     FILE_BYTES = 16 << 20, Bytes, "a file in the answer of `state cat`", "`USAGE`; `--raw` writes any file";
     COMPARED_FILE_BYTES = 256 << 10, Bytes, "a file whose content a plan compares", "`omitted` says so in place of the difference";
     COMPARED_BYTES = 8 << 20, Bytes, "all files whose content a plan compares", "`omitted` says so in place of the difference";

@@ -23,8 +23,10 @@ pub(crate) fn status(answer: &Answer) -> u8 {
 }
 
 /// The host's report about a run that is not good.
-pub(crate) fn failure_of(answer: &Answer) -> Option<ErrorReport> {
-    bad_end(answer).or_else(|| guest_failed(answer))
+/// A person is told elsewhere what the guest said.
+pub(crate) fn failure_of(answer: &Answer, person: bool) -> Option<ErrorReport> {
+    let failed = || if person { unsaid(answer, true) } else { guest_failed(answer) };
+    bad_end(answer).or_else(failed)
 }
 
 /// The host's report about a guest that ended with a failure of its own.

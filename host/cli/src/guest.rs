@@ -1,20 +1,21 @@
 //! What a guest printed, as people read it: the error that it tells, and the list that it answers with. What is of no form that is
 //! known here is shown as it is.
 
+use crate::bounds::{DRAWN_BYTES, DRAWN_CELLS, DRAWN_MEMORY};
 use crate::human;
+use crate::table::{COLUMNS_MAX, Table};
 use crate::told::{Told, one_line};
 use hutch::DocumentSize;
 use hutch_certify::read;
 use hutch_certify::target::Observation;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::fmt;
 
 /// Bytes of the longest stream that an error is looked for in: errors are short.
 const ERROR_BYTES_MAX: usize = 64 << 10;
-/// Memory of the largest answer that is drawn.
-const DRAWN_MEMORY_MAX: u64 = 64 << 20;
 /// Characters of a text that a table shows.
 const CELL_CHARS_MAX: usize = 60;
 
@@ -52,30 +53,50 @@ pub(crate) fn error(stdout: &[u8], stderr: &[u8]) -> Option<Said> {
     })
 }
 
-/// An answer for people: a list as a table, another document as its fields; `None` for what is no document, or too large to be read.
+/// An answer for people: a list as a table, another document as its fields; `None` for what is no document, or too large for that.
 pub(crate) fn drawn(stdout: &[u8]) -> Option<Told> {
-    if DocumentSize::of(stdout).ok()?.memory_bytes > DRAWN_MEMORY_MAX {
+    if DRAWN_MEMORY.is_below(DocumentSize::of(stdout).ok()?.memory_bytes) {
         return None;
     }
-    let rows = serde_json::from_slice::<Listed>(stdout).map(|listed| listed.items);
-    let rows = rows.or_else(|_| serde_json::from_slice::<Answered>(stdout).map(|answered| answered.result.items));
-    let rows = rows.or_else(|_| serde_json::from_slice::<Vec<Row>>(stdout));
-    match rows {
-        Ok(rows) => Some(table(&rows)),
-        Err(_) => serde_json::from_slice::<Value>(stdout).ok().map(|value| human::fields(&value).into()),
-    }
+    let listed = serde_json::from_slice::<Listed>(stdout);
+    let listed = listed.or_else(|_| serde_json::from_slice::<Answered>(stdout).map(Answered::listed));
+    let listed = listed.or_else(|_| serde_json::from_slice(stdout).map(|items| Listed { items, rest: Map::new() }));
+    let bytes_max = usize::try_from(DRAWN_BYTES.max).unwrap_or(usize::MAX);
+    let fields = |value: &Value| human::fields_within(value, bytes_max);
+    let Ok(Listed { items, mut rest }) = listed else {
+        return fields(&serde_json::from_slice::<Value>(stdout).ok()?).map(Told::from);
+    };
+    let table = Told::from(table(&items)?);
+    // What every answer says is seen by the answer being there.
+    rest.retain(|name, _| !matches!(name.as_str(), "ok" | "command" | "error" | "success"));
+    let (short, long): (Map<_, _>, Map<_, _>) = rest.into_iter().partition(|(_, value)| is_short(value));
+    let short: Vec<String> =
+        short.iter().map(|(name, value)| format!("{}: {}", cut(name), cut(&human::text(Some(value))))).collect();
+    let table = if short.is_empty() { table } else { table.and(format!("\n{}", one_line(&short.join("  ")))) };
+    Some(if long.is_empty() { table } else { table.and(fields(&long.into())?) })
 }
 
-/// A list under a name that says so.
+/// A list under a name that says so, and what is said beside it.
 #[derive(Deserialize)]
 struct Listed {
     #[serde(alias = "results", alias = "data")]
     items: Vec<Row>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
 struct Answered {
     result: Listed,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+impl Answered {
+    fn listed(mut self) -> Listed {
+        self.result.rest.extend(self.rest);
+        self.result
+    }
 }
 
 /// An item, its fields in the order in which they were printed.
@@ -103,65 +124,89 @@ impl<'de> Deserialize<'de> for Row {
     }
 }
 
-/// Every field that some item has a short value for, in the order in which they first come.
-fn table(rows: &[Row]) -> Told {
+/// Every field that some item has a short value for, in the order in which they first come; what has no column is named.
+fn table(rows: &[Row]) -> Option<Table> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
     let mut names: Vec<&str> = Vec::new();
-    for (name, value) in rows.iter().flat_map(|row| &row.0) {
-        if is_said(value) && !names.contains(&name.as_str()) {
-            names.push(name);
+    let mut deep: Vec<&str> = Vec::new();
+    for (name, value) in rows.iter().flat_map(|row| &row.0).filter(|(_, value)| !is_empty(value)) {
+        if is_short(value) {
+            places.entry(name).or_insert_with(|| {
+                names.push(name);
+                names.len() - 1
+            });
+        } else {
+            deep.push(name);
         }
     }
-    let cut = |value: &Value| match human::text(Some(value)) {
-        text if text.chars().count() > CELL_CHARS_MAX => {
-            text.chars().take(CELL_CHARS_MAX - 1).chain(['…']).collect::<String>()
-        }
-        text => text,
-    };
-    // By number: a name may be anything.
-    let place = |name: &str| names.iter().position(|known| *known == name).unwrap_or(0).to_string();
-    let cells = |row: &Row| {
-        let said = row.0.iter().filter(|(_, value)| is_said(value));
-        said.map(|(name, value)| (place(name), cut(value).into())).collect()
-    };
-    let items: Vec<Value> = rows.iter().map(|row| Value::Object(cells(row))).collect();
-    let (places, headings): (Vec<String>, Vec<String>) =
-        names.iter().map(|name| (place(name), one_line(&name.to_uppercase()))).unzip();
-    let columns: Vec<(&str, &str)> =
-        places.iter().map(String::as_str).zip(headings.iter().map(String::as_str)).collect();
-    human::table(&items, &columns)
+    if DRAWN_CELLS.is_below((rows.len() * names.len().min(COLUMNS_MAX)) as u64) {
+        return None;
+    }
+    deep.sort_unstable();
+    deep.dedup();
+    let upper = |name: &&str| one_line(&cut(name)).to_uppercase();
+    let deep = deep.into_iter().filter(|name| !places.contains_key(name));
+    let mut table = Table::of(names.iter().map(upper), deep.map(|name| upper(&name)));
+    for row in rows {
+        let said = row.0.iter().filter(|(_, value)| !is_empty(value) && is_short(value));
+        let cells = said.filter_map(|(name, value)| Some((*places.get(name.as_str())?, value)));
+        let cells = cells.filter(|(column, _)| *column < COLUMNS_MAX);
+        table.row(cells.map(|(column, value)| (column, cut(&human::text(Some(value))))));
+    }
+    Some(table)
 }
 
-/// Whether a value says something, and fits into a cell.
-fn is_said(value: &Value) -> bool {
+/// As much of a text as a cell shows.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(CELL_CHARS_MAX) {
+        Some(_) => text.chars().take(CELL_CHARS_MAX - 1).chain(['…']).collect(),
+        None => text.to_owned(),
+    }
+}
+
+/// Whether a value says nothing.
+fn is_empty(value: &Value) -> bool {
     match value {
-        Value::Null | Value::Object(_) => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty() && items.iter().all(|item| !item.is_object() && !item.is_array()),
-        Value::Bool(_) | Value::Number(_) => true,
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whether a value fits into a cell.
+fn is_short(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => false,
+        Value::Array(items) => items.iter().all(|item| !item.is_object() && !item.is_array()),
+        _ => true,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::told::Screen;
 
     fn shown(document: &str) -> Option<String> {
-        drawn(document.as_bytes()).map(|told| told.shown(false))
+        drawn(document.as_bytes()).map(|told| told.shown(Screen::default()))
     }
 
     #[test]
     fn lists_become_tables_in_the_order_of_their_fields() {
         let items =
             r#"[{"id":"b","title":"x\u001b[2J","empty":"","deep":{"a":1}},{"id":"a","tags":["p","q"],"title":""}]"#;
-        let table = "ID  TITLE  TAGS\nb   x\u{fffd}[2J  -\na   -      p, q";
+        let table = "ID  TITLE  TAGS\nb   x\u{fffd}[2J  -\na   -      p, q\nnot shown: DEEP; --agent shows all";
         for document in [
             items.to_owned(),
             format!(r#"{{"ok":true,"items":{items}}}"#),
-            format!(r#"{{"count":2,"data":{items}}}"#),
             format!(r#"{{"ok":true,"result":{{"results":{items}}}}}"#),
         ] {
             assert_eq!(shown(&document).as_deref(), Some(table), "{document}");
         }
+        let counted = format!(r#"{{"count":2,"data":{items}}}"#);
+        assert_eq!(shown(&counted), Some(format!("{table}\n\ncount: 2")));
         assert_eq!(shown(r#"{"items":[]}"#).as_deref(), Some("nothing"));
         let long = format!(r#"[{{"a":"{}"}}]"#, "x".repeat(100));
         assert_eq!(shown(&long).unwrap(), format!("A\n{}…", "x".repeat(59)));

@@ -7,11 +7,43 @@ use crate::fault::Fault;
 use crate::line::CallLine;
 use crate::output::{Format, Output};
 use crate::repair;
+use crate::words::{self, Words};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde_json::json;
+use std::io::IsTerminal;
 use std::process::ExitCode;
+
+/// What a person is shown who calls the program alone.
+const GREETING: &str = "\
+hutch runs command-line applications that somebody else wrote, without trusting them.
+
+  hutch catalog DIR            the packages in a folder
+  hutch find --in DIR WORDS    the commands that do what the words say
+  hutch meta PACKAGE           the commands of a package
+  hutch run PACKAGE COMMAND    run one; its state is kept
+  hutch plan PACKAGE COMMAND   see what it would change, then hutch apply PACKAGE last
+  hutch undo PACKAGE           take the last change back
+  hutch init DIR               begin a package of your own
+
+hutch help lists all commands, and hutch help COMMAND says all about one.";
+
+/// `help` where a command stands asks what `--help` asks.
+pub(crate) fn as_flag(mut words: Vec<String>) -> Vec<String> {
+    let Some(at) = words.iter().position(|word| word == "help") else { return words };
+    if !crate::arguments::command_for(None).is_some_and(|all| Words::command(&words, &all) == Some("help")) {
+        return words;
+    }
+    words.remove(at);
+    let rest = words.split_off(at);
+    let named = named_until(&crate::arguments::command(), rest.iter());
+    // A word that is no command is read as one, and so refused.
+    let named = named.max(usize::from(rest.first().is_some_and(|word| !word.starts_with('-'))));
+    let (names, rest) = rest.split_at(named.min(rest.len()));
+    words.extend(names.iter().cloned().chain(["--help".to_owned()]).chain(rest.iter().cloned()));
+    words
+}
 
 /// Answers what clap did not parse into a command.
 pub(crate) fn answer(line: &CallLine, error: &clap::Error, output: &Output) -> ExitCode {
@@ -21,6 +53,11 @@ pub(crate) fn answer(line: &CallLine, error: &clap::Error, output: &Output) -> E
         return brief(output);
     }
     let answered = match error.kind() {
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            if words.named == 1 && (output.format == Format::Human || is_seen()) =>
+        {
+            output.told(GREETING)
+        }
         ErrorKind::DisplayHelp => match output.format {
             Format::Human if !output.shaping.selects() => output.told(error.render().to_string()),
             _ => describe(&words.host, output),
@@ -35,6 +72,11 @@ pub(crate) fn answer(line: &CallLine, error: &clap::Error, output: &Output) -> E
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => output.fail(&fault),
     }
+}
+
+/// Whether a person sees standard output directly.
+fn is_seen() -> bool {
+    std::io::stdout().is_terminal()
 }
 
 /// Prints the one paragraph of `agent/brief.md` (rule D15).
@@ -55,18 +97,30 @@ fn describe(words: &[String], output: &Output) -> Result<(), Fault> {
 
 /// The words of a line that name a command, as far as they do.
 fn path<'w>(root: &clap::Command, words: &'w [String]) -> Vec<&'w str> {
+    named(root, words.iter().skip(1)).into_iter().map(|(_, word)| word).collect()
+}
+
+/// How many words there are up to the last that names a command.
+fn named_until<'w>(root: &clap::Command, words: impl Iterator<Item = &'w String>) -> usize {
+    named(root, words).last().map_or(0, |(at, _)| at + 1)
+}
+
+fn named<'w>(root: &clap::Command, words: impl Iterator<Item = &'w String>) -> Vec<(usize, &'w str)> {
     let mut at = root;
-    let mut path = Vec::new();
-    for word in words.iter().skip(1) {
-        if let Some(inner) = at.find_subcommand(word) {
+    let mut found = Vec::new();
+    let mut rest = words.enumerate();
+    while let Some((place, word)) = rest.next() {
+        if words::takes_value(at, word) {
+            rest.next();
+        } else if let Some(inner) = at.find_subcommand(word) {
             at = inner;
-            path.push(word.as_str());
+            found.push((place, word.as_str()));
             if !inner.has_subcommands() {
                 break;
             }
         }
     }
-    path
+    found
 }
 
 /// One sentence about what is wrong, without clap's layout.

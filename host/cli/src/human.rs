@@ -1,27 +1,17 @@
 //! Answers for people: aligned tables under a heading, and plain lines.
 
+use crate::table::Table;
 use crate::told::{Told, one_line};
 use serde_json::Value;
 
 /// A table of these columns: the field of each item, and its heading.
 pub(crate) fn table(items: &[Value], columns: &[(&str, &str)]) -> Told {
-    let cell = |item: &Value, field: &str| one_line(&text(item.pointer(&format!("/{}", field.replace('.', "/")))));
-    let rows: Vec<Vec<String>> =
-        items.iter().map(|item| columns.iter().map(|(field, _)| cell(item, field)).collect()).collect();
-    if rows.is_empty() {
-        return "nothing".into();
+    let mut table = Table::of(columns.iter().map(|(_, heading)| (*heading).to_owned()), []);
+    for item in items {
+        let cell = |field: &str| text(item.pointer(&format!("/{}", field.replace('.', "/"))));
+        table.row(columns.iter().enumerate().map(|(column, (field, _))| (column, cell(field))));
     }
-    let width = |column: usize, heading: &str| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-        cells.chain([heading.chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = columns.iter().enumerate().map(|(at, (_, heading))| width(at, heading)).collect();
-    let line = |cells: &[String]| {
-        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    let heading: Vec<String> = columns.iter().map(|(_, heading)| (*heading).to_owned()).collect();
-    Told::under(line(&heading), rows.iter().map(|row| line(row)).collect::<Vec<_>>().join("\n"))
+    table.into()
 }
 
 /// A value as a person would write it.
@@ -44,37 +34,56 @@ pub(crate) fn text_or_json(value: &Value) -> String {
 
 /// The fields of an object, one a line; objects inside are indented.
 pub(crate) fn fields(value: &Value) -> String {
-    let mut lines = Vec::new();
-    describe(value, "", &mut lines);
-    lines.join("\n")
+    fields_within(value, usize::MAX).unwrap_or_default()
 }
 
-fn describe(value: &Value, indent: &str, lines: &mut Vec<String>) {
+/// The same, unless it is longer than so many bytes.
+pub(crate) fn fields_within(value: &Value, bytes_max: usize) -> Option<String> {
+    let mut lines = Lines { text: Vec::new(), left: bytes_max };
+    describe(value, "", &mut lines)?;
+    Some(lines.text.join("\n"))
+}
+
+/// Lines, and how many bytes more there may be.
+struct Lines {
+    text: Vec<String>,
+    left: usize,
+}
+
+impl Lines {
+    fn push(&mut self, line: String) -> Option<()> {
+        self.left = self.left.checked_sub(line.len() + 1)?;
+        self.text.push(line);
+        Some(())
+    }
+}
+
+fn describe(value: &Value, indent: &str, lines: &mut Lines) -> Option<()> {
     let Value::Object(known) = value else {
-        lines.push(format!("{indent}{}", indented(&text(Some(value)), indent)));
-        return;
+        return lines.push(format!("{indent}{}", indented(&text(Some(value)), indent)));
     };
     for (name, value) in known {
         let name = one_line(&name.replace('_', " "));
         match value {
             Value::Object(inner) if !inner.is_empty() => {
-                lines.push(format!("{indent}{name}:"));
-                describe(value, &format!("{indent}  "), lines);
+                lines.push(format!("{indent}{name}:"))?;
+                describe(value, &format!("{indent}  "), lines)?;
             }
             Value::Array(items) if items.iter().any(Value::is_object) => {
-                lines.push(format!("{indent}{name}:"));
+                lines.push(format!("{indent}{name}:"))?;
                 for item in items {
-                    let at = lines.len();
-                    describe(item, &format!("{indent}    "), lines);
-                    if let Some(first) = lines.get_mut(at) {
+                    let at = lines.text.len();
+                    describe(item, &format!("{indent}    "), lines)?;
+                    if let Some(first) = lines.text.get_mut(at) {
                         *first = format!("{indent}  - {}", first.trim_start());
                     }
                 }
             }
-            Value::Object(_) => lines.push(format!("{indent}{name}: -")),
-            value => lines.push(format!("{indent}{name}: {}", indented(&text(Some(value)), indent))),
+            Value::Object(_) => lines.push(format!("{indent}{name}: -"))?,
+            value => lines.push(format!("{indent}{name}: {}", indented(&text(Some(value)), indent)))?,
         }
     }
+    Some(())
 }
 
 /// A text of several lines: none of them can look like a field.
@@ -85,14 +94,15 @@ fn indented(text: &str, indent: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::told::Screen;
     use serde_json::json;
 
     #[test]
     fn tables_align_and_hide_control_characters() {
         let items = [json!({"a": "x", "b": ["1", "2"]}), json!({"a": "lo\u{1b}[2Jng", "c": {"d": true}})];
         let shown = table(&items, &[("a", "A"), ("b", "B"), ("c.d", "D")]);
-        assert_eq!(shown.shown(false), "A         B     D\nx         1, 2  -\nlo\u{fffd}[2Jng  -     yes");
-        assert_eq!(table(&[], &[("a", "A")]).shown(true), "nothing");
+        assert_eq!(shown.shown(Screen::default()), "A         B     D\nx         1, 2  -\nlo\u{fffd}[2Jng  -     yes");
+        assert_eq!(table(&[], &[("a", "A")]).shown(Screen::default()), "nothing");
     }
 
     #[test]
@@ -101,5 +111,10 @@ mod tests {
         assert_eq!(fields(&value), "a b: 1\nc:\n  d: -\ne:\n  - f: 1\n    g: 2");
         let forged = json!({"a": {"b": "x\nhash: forged\n"}, "c\nd": 1});
         assert_eq!(fields(&forged), "a:\n  b: x\n      hash: forged\nc d: 1");
+        assert_eq!(
+            fields_within(&forged, 30).as_deref(),
+            Some("a:\n  b: x\n      hash: forged\nc d: 1").filter(|text| text.len() < 30)
+        );
+        assert_eq!(fields_within(&value, 10), None);
     }
 }

@@ -72,14 +72,19 @@ impl Issues {
         Issues { folder: home.join("issues") }
     }
 
-    /// All issues, the oldest first.
-    pub(crate) fn all(&self) -> Result<Vec<Issue>, Fault> {
+    /// All issues, the oldest first: each by itself, as one that can't be read takes nothing from the others.
+    pub(crate) fn all(&self) -> Result<Vec<Result<Issue, Fault>>, Fault> {
         let Some(dir) = self.dir(false)? else { return Ok(Vec::new()) };
+        Ok(self.numbers(&dir)?.into_iter().map(|number| self.read(&dir, &id(number))).collect())
+    }
+
+    /// The numbers that are taken, in order.
+    fn numbers(&self, dir: &Dir) -> Result<Vec<u64>, Fault> {
         let entries = dir.entries().map_err(|error| Fault::file(&self.folder, &error))?;
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut numbers: Vec<u64> = names.filter_map(|name| number(name.strip_suffix(".json")?)).collect();
         numbers.sort_unstable();
-        numbers.into_iter().map(|number| self.read(&dir, &id(number))).collect()
+        Ok(numbers)
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<Issue, Fault> {
@@ -92,7 +97,7 @@ impl Issues {
     /// Keeps a new issue under the next free number.
     pub(crate) fn create(&self, mut issue: Issue) -> Result<Issue, Fault> {
         let dir = self.dir(true)?.ok_or_else(|| Fault::host("the folder of issues can't be made"))?;
-        let last = self.all()?.last().and_then(|issue| number(&issue.id)).unwrap_or(0);
+        let last = self.numbers(&dir)?.last().copied().unwrap_or(0);
         for next in last + 1..=ISSUES_MAX {
             issue.id = id(next);
             match self.aside(&issue)?.persist_noclobber(self.path(&issue.id)) {
@@ -135,12 +140,20 @@ impl Issues {
 
     fn read(&self, dir: &Dir, id: &str) -> Result<Issue, Fault> {
         match read_text(dir, &format!("{id}.json")) {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| {
-                ErrorReport::new(ErrorCode::StoreDamaged, format!("the issue {id} can't be read: {error}")).into()
-            }),
+            Ok(text) => match serde_json::from_str::<Issue>(&text) {
+                Ok(issue) if issue.id == id => Ok(issue),
+                Ok(issue) => Err(self.damaged(id, &format!("it says that it is {:?}", issue.id))),
+                Err(error) => Err(self.damaged(id, &error)),
+            },
             Err(error) if error.kind() == ErrorKind::NotFound => Err(missing(id)),
-            Err(error) => Err(Fault::file(&self.folder, &error)),
+            Err(error) => Err(Fault::file(&self.path(id), &error)),
         }
+    }
+
+    fn damaged(&self, id: &str, why: &dyn std::fmt::Display) -> Fault {
+        let report = ErrorReport::new(ErrorCode::StoreDamaged, format!("the issue {id} can't be read: {why}"));
+        let report = report.suggest("mend its file or take it away; no other issue depends on it");
+        report.detail("file", self.path(id).display().to_string()).into()
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place where the path of the issues becomes authority")]

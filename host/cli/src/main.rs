@@ -26,6 +26,7 @@ mod launcher;
 mod line;
 mod output;
 mod packages;
+mod pager;
 mod pairs;
 mod progress;
 mod quote;
@@ -33,6 +34,7 @@ mod repair;
 mod selection;
 mod shaping;
 mod surroundings;
+mod table;
 mod told;
 mod words;
 
@@ -56,7 +58,7 @@ fn main() -> ExitCode {
             return Output::new(Format::Json, false).fail(&Fault::usage(message));
         }
     };
-    let Line { command, words, parsed } = Line::read(words);
+    let Line { command, words, parsed } = Line::read(help::as_flag(words));
     let line = CallLine::new(words.clone(), surroundings::home_variable());
     let mut output = Output::new(Format::asked_for(&words.host), words.host.iter().any(|word| word == "--quiet"));
     match parsed {

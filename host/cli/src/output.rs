@@ -4,10 +4,12 @@
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::pager;
 use crate::progress;
 use crate::shaping::Shaping;
 use crate::surroundings;
-use crate::told::{self, Told};
+use crate::told::{self, Screen, Told};
+use console::Term;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::redact::Cleaning;
@@ -85,9 +87,16 @@ impl Output {
 
     /// Prints a text for people, wherever it goes: what is piped ends on a terminal too.
     pub(crate) fn told(&self, told: impl Into<Told>) -> Result<(), Fault> {
-        let mut stdout = io::stdout().lock();
         let told = told.into().cleaned(self.shaping.cleaning);
-        let text = told.shown(stdout.is_terminal() && told::is_bold_wanted());
+        let screen = Screen::of(&Term::stdout());
+        let text = told.shown(screen);
+        if screen.height.is_some_and(|height| height <= text.lines().count()) {
+            progress::make_room();
+            if pager::show(&format!("{text}\n")) {
+                return Ok(());
+            }
+        }
+        let mut stdout = io::stdout().lock();
         self.write(&mut stdout, &[text.as_bytes(), b"\n"])
     }
 
@@ -149,8 +158,8 @@ impl Output {
         // With standard error closed there is nobody to tell; the status still says it.
         match self.format {
             Format::Human => {
-                let bold = io::stderr().is_terminal() && told::is_bold_wanted();
-                let seen = fault.seen().map(|seen| seen.clone().cleaned(self.shaping.cleaning).shown(bold));
+                let screen = Screen::of(&Term::stderr());
+                let seen = fault.seen().map(|seen| seen.clone().cleaned(self.shaping.cleaning).shown(screen));
                 let seen = seen.filter(|seen| !seen.is_empty());
                 let seen = seen.map(|seen| seen + "\n").unwrap_or_default();
                 say(&(seen + &for_people(&report)));
@@ -164,14 +173,12 @@ impl Output {
     }
 }
 
-/// An error without what its reader does not want. Its fixes are the caller's own words: one that holds hidden characters would be
-/// another one without them.
+/// An error without what its reader does not want. A fix that holds some of it would be another one without: it is left out.
 fn cleaned(mut report: ErrorReport, cleaning: Cleaning) -> ErrorReport {
     report.message = cleaning.text(&report.message).into_owned();
     report.suggestion = cleaning.text(&report.suggestion).into_owned();
     report.details.values_mut().for_each(|detail| cleaning.value(detail));
-    let hidden = Cleaning { personal: false, ..cleaning };
-    report.fixes.retain(|fix| hidden.text(&fix.cmd) == fix.cmd);
+    report.fixes.retain(|fix| cleaning.text(&fix.cmd) == fix.cmd);
     report
 }
 

@@ -14,6 +14,12 @@ pub(crate) fn explain(failure: &Failure, line: &CallLine, package: &str, call: &
         Failure::Arguments { violations } => {
             let corrected = corrected(violations, arguments).and_then(|by| line.with_arguments(arguments, &by));
             let report = fixed(report, corrected, "makes the call as it was probably meant", "low");
+            let report = match violations.iter().find_map(|violation| misplaced(violation, arguments)) {
+                Some(flag) => {
+                    report.suggest(format!("{flag} is a flag of hutch's too: there it stands before PACKAGE"))
+                }
+                None => report,
+            };
             let command: Vec<&str> =
                 arguments.iter().take_while(|word| !word.starts_with('-')).take(1).map(String::as_str).collect();
             let known = violations.iter().all(|one| one.kind != ViolationKind::UnknownCommand);
@@ -45,6 +51,15 @@ pub(crate) fn fixed(report: ErrorReport, cmd: Option<String>, effect: &str, risk
         Some(cmd) => report.fixed_by(cmd, effect, risk),
         None => report,
     }
+}
+
+/// A flag of hutch's that was written behind the package, where every word is the application's.
+fn misplaced<'a>(violation: &ArgumentViolation, arguments: &'a [String]) -> Option<&'a str> {
+    let word = arguments.get(violation.index.filter(|_| violation.kind == ViolationKind::UnknownFlag)?)?;
+    let flag = word.split('=').next().filter(|flag| flag.starts_with("--"))?;
+    let shape = crate::arguments::command_for(Some("run"))?;
+    let mut known = shape.get_arguments().chain(shape.get_subcommands().flat_map(clap::Command::get_arguments));
+    known.any(|known| known.get_long() == flag.strip_prefix("--")).then_some(flag)
 }
 
 /// The arguments with every violation mended, if that is known of each.

@@ -1,55 +1,112 @@
 //! Texts for people. What they say comes from anywhere, so everything that a terminal would act on is taken out of them here, and only
 //! then our own emphasis is put on: nothing else in this program writes an escape sequence.
 
+use crate::table::Table;
+use console::Term;
 use hutch_model::redact::Cleaning;
 use std::borrow::Cow;
 
-/// A text, perhaps under a heading that stands out.
+/// Texts, and what gives them a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
-    heading: Option<String>,
-    body: String,
+pub(crate) struct Told(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// One line that stands out.
+    Heading(String),
+    Text(String),
+    Table(Table),
+}
+
+/// What a text is shown on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Screen {
+    /// Whether emphasis can be seen there.
+    pub(crate) bold: bool,
+    /// Columns, if it ends somewhere.
+    pub(crate) width: Option<usize>,
+    /// Lines, if that is known.
+    pub(crate) height: Option<usize>,
+}
+
+impl Screen {
+    pub(crate) fn of(term: &Term) -> Screen {
+        if !term.is_term() {
+            return Screen::default();
+        }
+        let (height, width) =
+            term.size_checked().map_or((None, 80), |(height, width)| (Some(height.into()), width.into()));
+        Screen { bold: is_bold_wanted(), width: Some(width), height }
+    }
 }
 
 impl From<String> for Told {
-    fn from(body: String) -> Told {
-        Told { heading: None, body }
+    fn from(text: String) -> Told {
+        Told(vec![Part::Text(text)])
     }
 }
 
 impl From<&str> for Told {
-    fn from(body: &str) -> Told {
-        body.to_owned().into()
+    fn from(text: &str) -> Told {
+        text.to_owned().into()
+    }
+}
+
+impl From<Table> for Told {
+    fn from(table: Table) -> Told {
+        Told(vec![Part::Table(table)])
     }
 }
 
 impl Told {
     /// A text under a heading of one line.
-    pub(crate) fn under(heading: impl Into<String>, body: String) -> Told {
-        Told { heading: Some(heading.into()), body }
+    pub(crate) fn under(heading: impl Into<String>, text: String) -> Told {
+        Told(vec![Part::Heading(heading.into()), Part::Text(text)])
     }
 
-    /// One line more.
-    pub(crate) fn and(mut self, line: &str) -> Told {
-        self.body.push('\n');
-        self.body.push_str(line);
+    /// A text more, that begins in a line of its own.
+    pub(crate) fn and(mut self, text: impl Into<String>) -> Told {
+        self.0.push(Part::Text(text.into()));
         self
     }
 
     /// Without what its reader does not want.
     pub(crate) fn cleaned(self, cleaning: Cleaning) -> Told {
         let clean = |text: String| cleaning.text(&text).into_owned();
-        Told { heading: self.heading.map(clean), body: clean(self.body) }
+        Told(
+            self.0
+                .into_iter()
+                .map(|part| match part {
+                    Part::Heading(text) => Part::Heading(clean(text)),
+                    Part::Text(text) => Part::Text(clean(text)),
+                    Part::Table(table) => Part::Table(table.each(clean)),
+                })
+                .collect(),
+        )
     }
 
-    /// As it is printed. `bold` says whether emphasis can be seen there.
-    pub(crate) fn shown(&self, bold: bool) -> String {
-        let body = neutral(self.body.trim_end());
-        match &self.heading {
-            None => body.into_owned(),
-            Some(heading) if bold => format!("\u{1b}[1m{}\u{1b}[0m\n{body}", one_line(heading)),
-            Some(heading) => format!("{}\n{body}", one_line(heading)),
+    /// As it is printed.
+    pub(crate) fn shown(&self, screen: Screen) -> String {
+        let emphasised = |text: &str| match screen.bold {
+            true => format!("\u{1b}[1m{}\u{1b}[0m", one_line(text)),
+            false => one_line(text),
+        };
+        let plain = |text: &str| neutral(text.trim_end()).into_owned();
+        let mut parts = Vec::new();
+        for part in &self.0 {
+            match part {
+                Part::Heading(text) => parts.push(emphasised(text)),
+                Part::Text(text) => parts.push(plain(text)),
+                Part::Table(table) => {
+                    let (heading, body) = table.shown(screen.width);
+                    parts.extend(match body.is_empty() {
+                        true => vec![plain(&heading)],
+                        false => vec![emphasised(&heading), plain(&body)],
+                    });
+                }
+            }
         }
+        parts.join("\n")
     }
 }
 
@@ -74,7 +131,7 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// Whether emphasis is wanted on a terminal.
 #[expect(clippy::disallowed_methods, reason = "the variables say what the terminal can show")]
-pub(crate) fn is_bold_wanted() -> bool {
+fn is_bold_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
 }
@@ -89,10 +146,10 @@ mod tests {
         assert_eq!(neutral(wild), "a\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}b\n\tc\u{fffd}");
         assert!(matches!(neutral("plain ünïcode\n\t👩‍🚀"), Cow::Borrowed(_)));
         let told = Told::under("H\u{1b}[2J\nX", wild.to_owned()).and("\u{1b}]52;c;x\u{7}");
-        let bold = told.shown(true);
+        let bold = told.shown(Screen { bold: true, ..Screen::default() });
         assert!(bold.starts_with("\u{1b}[1mH\u{fffd}[2J X\u{1b}[0m\na\u{fffd}[2J"), "{bold:?}");
         assert_eq!(bold.matches('\u{1b}').count(), 2);
-        assert_eq!(told.shown(false).matches('\u{1b}').count(), 0);
+        assert_eq!(told.shown(Screen::default()).matches('\u{1b}').count(), 0);
         assert_eq!(one_line("a\nerror: b\tc\r"), "a error: b c\u{fffd}");
     }
 }

@@ -24,9 +24,7 @@ impl Words {
             if word == "--" {
                 break;
             } else if word.starts_with('-') && word != "-" {
-                if let (Some(option), false) = (option(at, word), word.contains('='))
-                    && option.get_action().takes_values()
-                {
+                if takes_value(at, word) {
                     rest.next();
                 }
             } else if let Some(inner) = at.find_subcommand(word) {
@@ -49,9 +47,7 @@ impl Words {
                 return None;
             } else if !word.starts_with('-') || word == "-" {
                 return Some(word);
-            } else if let (Some(option), false) = (option(all, word), word.contains('='))
-                && option.get_action().takes_values()
-            {
+            } else if takes_value(all, word) {
                 rest.next();
             }
         }
@@ -63,6 +59,13 @@ impl Words {
         let end = (!self.guest.is_empty()).then(|| "--".to_owned());
         self.host.iter().cloned().chain(end).chain(self.guest.iter().cloned()).collect()
     }
+}
+
+/// Whether a word is an option whose value is the next one.
+pub(crate) fn takes_value(command: &Command, word: &str) -> bool {
+    word.starts_with('-')
+        && !word.contains('=')
+        && option(command, word).is_some_and(|option| option.get_action().takes_values())
 }
 
 fn option<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {

@@ -56,7 +56,7 @@ fn every_code_of_every_package_is_explained() {
             for failure in command["failures"].as_array().unwrap() {
                 let code = failure["code"].as_str().unwrap();
                 let told = hutch.call(&["explain-error", code, &package]).result();
-                assert_eq!(told["meanings"][0]["fix"], failure["fix"]);
+                assert_eq!(told["meanings"][0]["cause"], failure["description"]);
             }
         }
     }

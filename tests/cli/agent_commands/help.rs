@@ -79,6 +79,40 @@ fn what_is_read_first_is_short() {
     assert!(index.len() <= 6 * 1024, "meta has {} bytes", index.len());
 }
 
+/// What an agent does that knows nothing but the program's name and what the program prints.
+#[test]
+fn from_words_to_a_proved_change_is_a_short_way() {
+    const CALLS_MAX: usize = 8;
+    const BYTES_MAX: usize = 6 * 1024;
+    let hutch = Hutch::new();
+    assert_eq!(hutch.line("install packages/todo").status, 0);
+    let (mut calls, mut bytes) = (0, 0);
+    let mut call = |line: &str| {
+        calls += 1;
+        let ended = hutch.line(line.strip_prefix("hutch ").unwrap());
+        bytes += ended.stdout.len() + ended.stderr.len();
+        assert_eq!(ended.status, 0, "{line}: {ended:?}");
+        ended.stdout
+    };
+    let brief = call("hutch --brief");
+    // The way is taught in one sentence; each of its calls is made as it stands there.
+    let taught = brief.split_once("From words to a proved change: ").unwrap().1.split_once(". ").unwrap().0;
+    let taught: Vec<&str> = taught.split(", then ").collect();
+    let [find, meta, plan, apply, verify] = taught[..] else { panic!("{taught:?}") };
+    let found: serde_json::Value = serde_json::from_str(&call(&find.replace("WORDS", "note a new task"))).unwrap();
+    let asked = meta.replace("PACKAGE COMMAND", "todo add");
+    assert_eq!(found["meta"], asked.replace(" --query commands[0]", ""));
+    let command: serde_json::Value = serde_json::from_str(&call(&asked)).unwrap();
+    let usage = command["usage"].as_str().unwrap();
+    assert!(usage.starts_with("hutch run todo add TITLE"), "{usage}");
+    let arguments = usage.split(' ').skip(2).take(2).collect::<Vec<_>>().join(" ");
+    let diff = call(&plan.replace("PACKAGE COMMAND …", &format!("{arguments} Milk")));
+    assert!(diff.contains("Milk"), "{diff}");
+    assert_eq!(call(&apply.replace("PACKAGE", "todo")), "true\n");
+    assert_eq!(call(&verify.replace("PACKAGE", "todo")), "0\n");
+    assert!(calls <= CALLS_MAX && bytes <= BYTES_MAX, "{calls} calls, {bytes} bytes");
+}
+
 #[test]
 fn parts_of_a_help_can_be_asked_for() {
     let hutch = Hutch::new();

@@ -27,7 +27,8 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
     let diagnostics = &checked.diagnostics;
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
     let warnings = diagnostics.len() - errors;
-    let summary = format!("{errors} errors, {warnings} warnings");
+    let counted = |count: usize, of: &str| format!("{count} {of}{}", if count == 1 { "" } else { "s" });
+    let summary = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
     if errors > 0 {
         let report = ErrorReport::new(ErrorCode::PackageInvalid, format!("{}: {summary}", own.package.display()))
             .suggest("mend what details.diagnostics lists")

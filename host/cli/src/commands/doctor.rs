@@ -4,7 +4,7 @@ use super::soundness;
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::told::Told;
+use crate::told::{Told, one_line};
 use crate::{human, issues::Issues, packages, surroundings};
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;
@@ -40,7 +40,8 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
             Err(error) => check("package", "bad", error.to_string(), Some("install it again")),
         });
     }
-    checks.push(match Issues::of(&home).all() {
+    let issues = Issues::of(&home).all();
+    checks.push(match issues.and_then(|issues| issues.into_iter().collect::<Result<Vec<_>, _>>()) {
         Ok(issues) => check("issues", "ok", format!("{} kept", issues.len()), None),
         Err(fault) => {
             check("issues", "bad", fault.report().message.clone(), Some("remove the file that can't be read"))
@@ -71,14 +72,17 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         let checks = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         match result.get("left_out").and_then(Value::as_array).map_or(0, Vec::len) {
             0 => table(checks),
-            some => table(checks).and(&format!("{some} instances were left out; hutch state check looks through one")),
+            some => table(checks).and(format!("{some} instances were left out; hutch state check looks through one")),
         }
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// A table, and below it what to do: that is not cut to fit a screen.
 fn table(checks: &[Value]) -> Told {
-    human::table(checks, &[("status", "STATUS"), ("name", "CHECK"), ("found", "FOUND"), ("fix", "FIX")])
+    let table = human::table(checks, &[("status", "STATUS"), ("name", "CHECK"), ("found", "FOUND")]);
+    let fixes = checks.iter().filter_map(|check| Some((check.get("name")?.as_str()?, check.get("fix")?.as_str()?)));
+    fixes.fold(table, |told, (name, fix)| told.and(format!("{}: {}", one_line(name), one_line(fix))))
 }
 
 pub(super) fn check(name: &str, status: &str, found: String, fix: Option<&str>) -> Value {

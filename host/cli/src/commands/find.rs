@@ -37,8 +37,8 @@ pub(super) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
     let items = found.iter().map(|found| {
         let mut item = serde_json::to_value(found).unwrap_or_default();
         if let Value::Object(fields) = &mut item {
-            let meta = format!("hutch meta {} {}", found.command.call, found.command.command);
-            fields.insert("meta".to_owned(), meta.into());
+            let words = ["meta", found.command.call.as_str()].into_iter().chain(found.command.command.split(' '));
+            fields.insert("meta".to_owned(), global.line.elsewhere(words).into());
         }
         item
     });

@@ -12,13 +12,14 @@ use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
+use semver::Version;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The folder that holds APP.md, or a packed file
+    /// The folder that holds APP.md, or a packed file; in an update also the slug, for where the package came from
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
     /// Grant this ask of the package, as env:TOKEN; may be repeated; --yes grants all
@@ -54,10 +55,14 @@ pub(super) enum Kind {
 
 pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, kind: Kind) -> Result<ExitCode, Fault> {
     let name = if kind == Kind::Install { "install" } else { "update" };
-    let word = own.package.display().to_string();
-    let checked = packages::checked(&own.package)?;
+    let path = match kind {
+        Kind::Install => own.package.clone(),
+        Kind::Update => source_of(global, &own.package)?,
+    };
+    let word = path.display().to_string();
+    let checked = packages::checked(&path)?;
     let Some(package) = checked.package else {
-        return Err(packages::refused(&global.line, &own.package, &checked.diagnostics));
+        return Err(packages::refused(&global.line, &path, &checked.diagnostics));
     };
     let slug = package.manifest().slug().clone();
     let installed = packages::installed(global)?;
@@ -88,6 +93,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         "slug": slug.as_str(),
         "version": package.manifest().version().to_string(),
         "from": before.as_ref().map(|pin| pin.version.clone()),
+        "downgrade": before.as_ref().is_some_and(|pin| is_older(package.manifest().version(), &pin.version)),
         "asks": asks,
         "needs_grant": beyond,
         "source": word,
@@ -108,7 +114,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         .detail("needs_grant", beyond.clone());
         return Err(repair::fixed(report, global.line.with_flag("--yes"), "grants all of it", "high").into());
     }
-    let source = std::path::absolute(&own.package).unwrap_or_else(|_| own.package.clone());
+    let source = std::path::absolute(&path).unwrap_or(path);
     let source = source.display().to_string();
     // The launcher first: where it can't be, nothing is installed.
     if let Some(launcher) = &launcher {
@@ -125,6 +131,25 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     );
     output.answer(name, result, human::fields)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where an update comes from: the path that is named, else where the installed package of that slug came from.
+fn source_of(global: &Global, named: &Path) -> Result<PathBuf, Fault> {
+    let Some(slug) = packages::slug(named) else { return Ok(named.to_owned()) };
+    let source = PathBuf::from(packages::installed(global)?.pin(&slug)?.source);
+    match packages::is_there(&source) {
+        true => Ok(source),
+        false => {
+            let message = format!("{slug} was installed from {}, and nothing is there", source.display());
+            let report = ErrorReport::new(ErrorCode::PackageNotFound, message);
+            Err(report.suggest("name the folder or the packed file to update from").into())
+        }
+    }
+}
+
+/// Whether a version comes before another one.
+fn is_older(version: &Version, than: &str) -> bool {
+    Version::parse(than).is_ok_and(|than| *version < than)
 }
 
 fn digest(package: &Package) -> Result<Value, Fault> {

@@ -8,6 +8,7 @@ use crate::{packages, surroundings};
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Host, Session};
+use hutch_model::error_code::ErrorCode;
 use hutch_model::ledger::Pin;
 use hutch_model::names::Slug;
 use hutch_store::InstanceName;
@@ -30,6 +31,14 @@ impl InstanceArguments {
         let host = surroundings::host(global)?;
         let slug = self.slug(global)?;
         Ok(host.open_existing(&slug, &self.instance, surroundings::now())?)
+    }
+
+    /// The same; an instance that is not there is made, if the package is.
+    pub(crate) fn open_or_make(&self, global: &Global) -> Result<Session, Fault> {
+        self.open(global).or_else(|fault| match fault.report().code {
+            ErrorCode::NotFound if packages::place(global, &self.package).is_ok() => Ok(self.open_package(global)?.2),
+            _ => Err(fault),
+        })
     }
 
     /// The package, of which nothing else need be there.

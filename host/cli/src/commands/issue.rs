@@ -114,7 +114,11 @@ fn list(own: &ListArguments, issues: &Issues, output: &Output) -> Result<ExitCod
     let wanted = |issue: &Issue| {
         own.status.is_none_or(|status| issue.status == status) && own.kind.is_none_or(|kind| issue.kind == kind)
     };
-    let items = issues.all()?.into_iter().filter(wanted).map(|issue| serde_json::to_value(issue).unwrap_or_default());
+    let readable = issues.all()?.into_iter().filter_map(|issue| {
+        let remark = |fault: &Fault| output.remark(&format!("left out: {}", fault.report().message));
+        issue.inspect_err(remark).ok()
+    });
+    let items = readable.filter(wanted).map(|issue| serde_json::to_value(issue).unwrap_or_default());
     output.list("issue list", own.page.of(items.collect()), &own.page, |items| {
         human::table(
             items,

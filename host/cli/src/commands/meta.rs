@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::{human, packages, repair};
 use clap::{Args, ValueEnum};
 use hutch_model::asks::Asks;
-use hutch_model::contract::{CONTRACT_SCHEMA, Command, Contract};
+use hutch_model::contract::{CONTRACT_SCHEMA, Command, Contract, Failure, Parameter};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::manifest::Manifest;
@@ -55,28 +55,36 @@ pub(super) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Res
     });
     let (manifest, word) = (outline.manifest(), place.word());
     if own.command.is_empty() {
-        let commands: Vec<Value> = wanted.iter().map(|command| listed(manifest, command, &word)).collect();
+        let commands: Vec<Value> =
+            wanted.iter().map(|command| listed(manifest, command, &word, &global.line)).collect();
         let columns = [("name", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")];
         let table = human::table(&commands, &columns);
+        result["global_parameters"] = contract.parameters.iter().map(said).collect();
         result["commands"] = commands.into();
         output.answer("meta", result, |_| table)?;
         return Ok(ExitCode::SUCCESS);
     }
-    result["global_parameters"] = json!(contract.parameters);
-    result["commands"] = wanted.iter().map(|command| describe(contract, manifest, command, &word)).collect();
+    result["global_parameters"] = contract.parameters.iter().map(Parameter::written).collect();
+    result["commands"] =
+        wanted.iter().map(|command| describe(contract, manifest, command, &word, &global.line)).collect();
     output.answer("meta", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// One line about a command, and the call that tells all about it.
-fn listed(manifest: &Manifest, command: &Command, call: &str) -> Value {
+fn listed(manifest: &Manifest, command: &Command, call: &str, line: &CallLine) -> Value {
     json!({
         "name": command.name,
         "description": command.description,
         "effect": command.effect,
         "confirmation_required": is_confirmed(manifest, command),
-        "meta": format!("hutch meta {call} {}", command.name),
+        "meta": line_of(line, "meta", call, command),
     })
+}
+
+/// A call of hutch about a command, as it is typed.
+fn line_of(line: &CallLine, verb: &str, call: &str, command: &Command) -> Option<String> {
+    line.elsewhere([verb, call].into_iter().chain(command.name.split(' ')))
 }
 
 fn is_confirmed(manifest: &Manifest, command: &Command) -> bool {
@@ -115,28 +123,83 @@ fn grants(manifest: &Manifest) -> Value {
     json!({ "asks": Asks::of(manifest), "needs_grant": Asks::of(manifest).beyond(&Asks::default()) })
 }
 
-fn describe(contract: &Contract, manifest: &Manifest, command: &Command, call: &str) -> Value {
+fn describe(contract: &Contract, manifest: &Manifest, command: &Command, call: &str, line: &CallLine) -> Value {
+    let export = [&["meta", call][..], &command.name.split(' ').collect::<Vec<_>>(), &["--export", "mcp"]].concat();
+    let schemas = line.elsewhere(export);
     let failures = contract.errors.iter().filter(|failure| command.errors.contains(&failure.code));
     json!({
         "name": command.name,
         "description": command.description,
-        "usage": usage(command, call),
-        "inputs": command.parameters,
-        "input_schema": command.input_schema(),
+        "usage": usage(command, call, line),
+        "inputs": command.parameters.iter().map(said).collect::<Vec<_>>(),
         "semantics": {
             "effect": command.effect,
             "idempotent": command.idempotent,
             "confirmation_required": is_confirmed(manifest, command),
-            "deterministic": true,
         },
-        "output_schema": command.output_schema,
-        "failures": failures.collect::<Vec<_>>(),
-        "examples": format!("hutch examples {call} {}", command.name),
+        "output": shape(&command.output_schema),
+        "failures": failures.map(failed).collect::<Vec<_>>(),
+        "schemas": schemas,
+        "examples": line_of(line, "examples", call, command),
     })
 }
 
-fn usage(command: &Command, call: &str) -> String {
-    let mut words = vec![format!("hutch run {call} {}", command.name)];
+/// A parameter without what it does not say.
+fn said(parameter: &Parameter) -> Value {
+    let mut value = json!(parameter);
+    let says = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && *value != json!([]);
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, value| says(value));
+    }
+    value
+}
+
+/// What a failure is; what to do about it `explain-error` says, with what the caller knows by then.
+fn failed(failure: &Failure) -> Value {
+    json!({"code": failure.code, "exitStatus": failure.exit_status, "description": failure.description})
+}
+
+/// An answer as it looks: each value of the schema by its type, or by the values that it can have.
+fn shape(schema: &Value) -> Value {
+    if let Some(value) = schema.get("const") {
+        return value.clone();
+    }
+    let any = ["enum", "anyOf", "oneOf"].iter().find_map(|key| schema.get(key)?.as_array());
+    if let Some(any) = any {
+        let is_enum = schema.get("enum").is_some();
+        let one = |value: &Value| if is_enum { value.clone() } else { shape(value) };
+        return either(any.iter().map(one).collect());
+    }
+    match (schema.get("properties"), schema.get("items")) {
+        (Some(Value::Object(properties)), _) => {
+            Value::Object(properties.iter().map(|(name, inner)| (name.clone(), shape(inner))).collect())
+        }
+        (_, Some(items)) => json!([shape(items)]),
+        _ => match schema.get("type") {
+            Some(Value::Array(types)) => either(types.clone()),
+            Some(kind) => kind.clone(),
+            None => "any".into(),
+        },
+    }
+}
+
+/// One of several: short ones in one text, once each.
+fn either(shapes: Vec<Value>) -> Value {
+    let mut texts = Vec::new();
+    for shape in &shapes {
+        match shape {
+            Value::String(text) if texts.contains(text) => {}
+            Value::String(text) => texts.push(text.clone()),
+            Value::Null => texts.push("null".to_owned()),
+            Value::Object(_) | Value::Array(_) => return json!({"anyOf": shapes}),
+            other => texts.push(other.to_string()),
+        }
+    }
+    texts.join(" or ").into()
+}
+
+fn usage(command: &Command, call: &str, line: &CallLine) -> String {
+    let mut words = vec![line_of(line, "run", call, command).unwrap_or_else(|| command.name.clone())];
     words.extend(command.parameters.iter().map(|parameter| {
         let dots = if parameter.repeated { "…" } else { "" };
         let value = match parameter.position {
@@ -147,4 +210,25 @@ fn usage(command: &Command, call: &str) -> String {
         if parameter.required { word } else { format!("[{word}]") }
     }));
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_shown_as_it_looks() {
+        let schema = json!({"type": "object", "properties": {
+            "ok": {"const": true},
+            "at": {"anyOf": [{"type": "string", "format": "date"}, {"type": "string"}, {"type": "null"}]},
+            "of": {"enum": ["a", "b", 1]},
+            "n": {"type": ["integer", "null"]},
+            "items": {"type": "array", "items": {"properties": {"id": {"type": "string"}}}},
+            "x": {"oneOf": [{"const": 1}, {"properties": {"y": {}}}]},
+            "z": {},
+        }});
+        let shown = json!({"ok": true, "at": "string or null", "of": "a or b or 1", "n": "integer or null",
+            "items": [{"id": "string"}], "x": {"anyOf": [1, {"y": "any"}]}, "z": "any"});
+        assert_eq!(shape(&schema), shown);
+    }
 }

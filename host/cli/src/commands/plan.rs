@@ -48,11 +48,9 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     tell("plan", &answer, value, output, |_| {
         let stdout = &answer.outcome.stdout;
         let printed = || String::from_utf8_lossy(stdout).trim_end().to_owned();
-        let mut text = guest::drawn(stdout).map_or_else(printed, |drawn| drawn.shown(false));
-        for diff in &diffs {
-            text.push_str(&format!("\n{}", diff.for_people()));
-        }
-        let Some(id) = plan_id else { return text };
+        let told = guest::drawn(stdout).unwrap_or_else(|| printed().into());
+        let told = diffs.iter().fold(told, |told, diff| told.and(diff.for_people()));
+        let Some(id) = plan_id else { return told };
         let short: String = id.chars().take(12).collect();
         let (yes, asked) = match &confirmation {
             Some(reason) => (Some("--yes"), format!("; {reason}: ask the user first")),
@@ -61,6 +59,6 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
         let instance = Some(call.instance.as_str()).filter(|name| *name != "default");
         let words = ["apply"].into_iter().chain(yes).chain(instance.into_iter().flat_map(|name| ["--instance", name]));
         let apply = global.line.elsewhere(words.chain([word.as_str(), &short])).unwrap_or_default();
-        format!("{text}\n\nplan {short}{asked}\napply it with {apply}")
+        told.and(format!("\nplan {short}{asked}\napply it with {apply}"))
     })
 }

@@ -9,6 +9,7 @@ use crate::fault::Fault;
 use crate::guest;
 use crate::invocation::InvocationArguments;
 use crate::output::{Format, Output};
+use crate::told::Told;
 use crate::{batch, human, progress, repair, surroundings};
 use clap::Args;
 use hutch::package::Package;
@@ -69,17 +70,18 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
 /// Answers as the guest did, or with one document about the run.
 fn finish(answer: &Answer, envelope: bool, output: &Output) -> Result<ExitCode, Fault> {
     output.behind(answer.behind.as_deref());
+    let person = output.format == Format::Human;
     if envelope {
         let value = match run_value(answer, &mut Room::default()) {
             Ok(value) => value,
             // That the run failed matters more than that it can't be shown.
             Err(report) => {
-                let report = failure_of(answer).unwrap_or(report);
+                let report = failure_of(answer, person).unwrap_or(report);
                 return Err(output.unanswered(report).seen_as(said(answer)));
             }
         };
         let good = answer.verdict == Verdict::Good;
-        output.answer_as(good, "run", value, human::fields).map_err(|fault| match failure_of(answer) {
+        output.answer_as(good, "run", value, human::fields).map_err(|fault| match failure_of(answer, person) {
             // What was asked for is not there because the run failed: that is what has to be said.
             Some(report) if fault.report().code == ErrorCode::NotFound => {
                 output.unanswered(report).ending_with(status(answer))
@@ -88,7 +90,6 @@ fn finish(answer: &Answer, envelope: bool, output: &Output) -> Result<ExitCode, 
         })?;
         return Ok(ExitCode::from(status(answer)));
     }
-    let person = output.format == Format::Human;
     if let Some(report) = bad_end(answer) {
         return Err(Fault::from(report).seen_as(said(answer)));
     }
@@ -104,15 +105,16 @@ fn finish(answer: &Answer, envelope: bool, output: &Output) -> Result<ExitCode, 
 }
 
 /// Answers with a document about a run whose end was good; any other end is a failure, with the document among its details.
-pub(super) fn tell(
+pub(super) fn tell<T: Into<Told>>(
     command: &str,
     answer: &Answer,
     value: Result<Value, ErrorReport>,
     output: &Output,
-    human: impl FnOnce(&Value) -> String,
+    human: impl FnOnce(&Value) -> T,
 ) -> Result<ExitCode, Fault> {
     output.behind(answer.behind.as_deref());
-    if let Some(report) = failure_of(answer) {
+    let person = output.format == Format::Human;
+    if let Some(report) = failure_of(answer, person) {
         let report = match value {
             Ok(value) => report.detail("run", value),
             Err(_) => report,
@@ -145,6 +147,7 @@ fn batch(
     let instance = host.instance(package, &call.instance, call.at);
     let instance = instance.map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
     let (mut done, mut failed, mut kept, mut room) = (Vec::new(), None, 0_usize, Room::default());
+    let (person, mut seen) = (output.format == Format::Human, None);
     let _step = progress::during("run");
     for (at, item) in items.into_iter().enumerate() {
         progress::at(at, total);
@@ -163,10 +166,13 @@ fn batch(
                 if own.ndjson {
                     room = Room::default();
                 }
+                if failure_of(&answer, person).is_some() {
+                    seen.get_or_insert_with(|| said(&answer));
+                }
                 match run_value(&answer, &mut room) {
-                    Ok(value) => (value, status(&answer), failure_of(&answer)),
+                    Ok(value) => (value, status(&answer), failure_of(&answer, person)),
                     Err(report) => {
-                        let report = failure_of(&answer).unwrap_or(report);
+                        let report = failure_of(&answer, person).unwrap_or(report);
                         let report = output.unanswered(report).report().clone();
                         (json!({"error": report}), report.code.exit_status(), Some(report))
                     }
@@ -193,22 +199,33 @@ fn batch(
     }
     if let Some((at, mut report)) = failed {
         report.message = format!("invocation {at} of {total}: {}", report.message);
+        if report.code == ErrorCode::GuestFailed && !person {
+            report.suggestion = match own.ndjson {
+                true => format!("read what it says in the line of index {at}"),
+                false => format!("read what it says in details.items[{at}].run"),
+            };
+        }
         if kept > 0 {
             report.suggestion = format!("{kept} invocations of the list are kept: send only the others again, mended");
         }
         let mut report =
             report.detail("index", at).detail("total", total).detail("kept", kept > 0).detail("items_kept", kept);
+        let told = table(&done).and(seen.unwrap_or_default());
         if !own.ndjson {
             report = report.detail("items", done);
         }
-        return Err(report.into());
+        return Err(Fault::from(report).seen_as(told));
     }
     if !own.ndjson {
         let result = json!({"items": done, "total": total, "done": done.len()});
         output.answer("run", result, |result| {
             let items = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            human::table(items, &[("index", "N"), ("status", "STATUS"), ("arguments", "ARGUMENTS")])
+            table(items)
         })?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn table(items: &[Value]) -> Told {
+    human::table(items, &[("index", "N"), ("status", "STATUS"), ("arguments", "ARGUMENTS")])
 }

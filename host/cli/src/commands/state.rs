@@ -23,6 +23,7 @@ use hutch_store::VolumeName;
 use hutch_store::plain::Skipped;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -151,7 +152,7 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             output.answer("state export", value, human::fields)?;
         }
         StateCommand::Import(own) => {
-            let session = own.instance.open(global)?;
+            let session = own.instance.open_or_make(global)?;
             let volume = own.volume(&session.state_at(None)?)?;
             let taken = session.import(&volume, (&folder(&own.folder)?, &own.folder))?;
             output.done(Done::entry(taken.entry.pin(), own.instance.show(global, &taken.entry.pin())));
@@ -336,6 +337,11 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
 fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath, output: &Output) -> Result<(), Fault> {
     progress::finish();
     let mut stdout = std::io::stdout().lock();
+    if stdout.is_terminal() {
+        return Err(ErrorReport::new(ErrorCode::Usage, "--raw writes any bytes, and standard output is a terminal")
+            .suggest("write it to a file or a pipe, or leave --raw out")
+            .into());
+    }
     let mut lost = None;
     let read = session.read(state, path, &mut |bytes| {
         output.write(&mut stdout, &[bytes]).map_err(|fault| {

@@ -140,6 +140,15 @@ fn amount(node: &Node, unit: Unit) -> Option<u64> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_readme_has_a_line_for_each_key() {
+        let readme = include_str!("../../../../README.md");
+        let table = readme.split_once("| key | value | what it asks for |\n|---|---|---|\n").unwrap().1;
+        let rows = table.lines().take_while(|line| line.starts_with('|'));
+        let keys: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+        assert_eq!(keys, KNOWN);
+    }
+
     fn read_amount(text: &str, unit: Unit) -> Option<u64> {
         amount(&Node { at: Position::START, data: Data::Text(text.to_owned()) }, unit)
     }
