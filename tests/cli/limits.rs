@@ -275,6 +275,50 @@ fn what_is_given_to_a_guest_is_limited_before_it_starts() {
     assert_eq!(machine.probe_state(), before);
 }
 
+/// What a package asks for its component, up to the ceiling, holds wherever the package is read.
+#[test]
+fn a_package_can_ask_for_a_larger_component() {
+    let machine = Machine::new();
+    // Bytes that mean nothing, more than a component has by default: a custom section, its length in five bytes, named "x".
+    let length: u32 = 70 << 20;
+    let mut section = vec![0];
+    section.extend((0..5).map(|at| (length >> (7 * at)) as u8 & 0x7f | if at < 4 { 0x80 } else { 0 }));
+    section.extend([1, b'x']);
+    section.resize(6 + length as usize, 0);
+    let folder = crate::support::package::copy(&machine, "large");
+    let component = folder.join("app/app.wasm");
+    let mut bytes = std::fs::read(&component).unwrap();
+    bytes.extend(&section);
+    std::fs::write(&component, &bytes).unwrap();
+    let package = folder.display().to_string();
+    machine.guest(&[&package, "return-ok"]).fault("COMPONENT_LIMIT", 2);
+    machine.run(["check", &package]).fault("PACKAGE_INVALID", 2);
+    let manifest = folder.join("APP.md");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let asks = |bytes: &str| {
+        let asking =
+            text.replacen("  hutch:\n", &format!("  hutch:\n    limits:\n      component_bytes: {bytes}\n"), 1);
+        assert_ne!(asking, text);
+        std::fs::write(&manifest, asking).unwrap();
+    };
+    asks("71303169");
+    machine.guest(&[&package, "return-ok"]).fault("COMPONENT_LIMIT", 2);
+    asks("100MiB");
+    machine.run(["check", &package]).result("check");
+    machine.guest(&[&package, "return-ok"]).answer();
+    let packed = machine.path("large.tar").display().to_string();
+    machine.run(["pack", &package, "--output", &packed]).result("pack");
+    machine.guest(&[&packed, "return-ok"]).answer();
+    machine.run(["install", &packed, "--yes"]).result("install");
+    machine.guest(&["installed:probe", "return-ok"]).answer();
+    machine.run(["doctor"]).result("doctor");
+    // The operator's word holds.
+    for word in [&package, &packed, "installed:probe"] {
+        let less = ["--limit", "component_bytes=1MiB"];
+        machine.guest(&[&less[..], &[word, "return-ok"]].concat()).fault("COMPONENT_LIMIT", 2);
+    }
+}
+
 #[test]
 fn compiling_is_limited() {
     let machine = Machine::new();

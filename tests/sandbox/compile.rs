@@ -295,7 +295,14 @@ fn refusals_are_paid_for_once() {
     }
     assert_eq!(with("compile", &good, 60_000), None);
     assert_eq!(with("crash", &good, 1), None);
-    for bad in [wat("(component (import \"a\" (func)))"), wat(&("(component ".repeat(9) + &")".repeat(9)))] {
+    let bad = [
+        wat("(component (import \"a\" (func)))"),
+        wat(&("(component ".repeat(9) + &")".repeat(9))),
+        // Modules of WASI 0.1 that can be compiled and not be linked.
+        wat("(module (import \"wasi_snapshot_preview1\" \"fd_fly\" (func)) (func (export \"_start\")))"),
+        wat("(module (func (export \"start\")))"),
+    ];
+    for bad in bad {
         let refusal = with("compile", &bad, 5_000);
         assert!(matches!(refusal, Some(LoadError::Invalid(_) | LoadError::TooMuch(_))), "{refusal:?}");
         assert_eq!(with("crash", &bad, 5_000), refusal);

@@ -24,3 +24,5 @@ mod support;
 mod together;
 #[path = "endings/wasi_0_1.rs"]
 mod wasi_0_1;
+#[path = "endings/wasi_0_1_paths.rs"]
+mod wasi_0_1_paths;

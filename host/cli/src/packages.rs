@@ -12,7 +12,6 @@ use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Origin;
-use hutch_model::limits::Limit;
 use hutch_model::names::Slug;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -104,7 +103,7 @@ pub(crate) fn installed(global: &Global) -> Result<Installed, Fault> {
 /// Opens what a run needs.
 #[expect(clippy::disallowed_methods, reason = "where a package comes from is its path without links")]
 pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64>) -> Result<Package, Fault> {
-    let bounds = component_bytes_max.map_or_else(default_bounds, PackageBounds::with_component);
+    let bounds = component_bytes_max.map_or_else(PackageBounds::default, PackageBounds::with_component);
     let memory = surroundings::memory(global)?;
     match place(global, path)? {
         Place::Local(path) => {
@@ -126,14 +125,14 @@ pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64
 /// Reads the manifest, and where the package is.
 pub(crate) fn outline(global: &Global, path: &Path) -> Result<(Outline, Place), Fault> {
     let place = place(global, path)?;
-    let source = source(&path_of(global, &place)?, default_bounds())?;
+    let source = source(&path_of(global, &place)?, PackageBounds::default())?;
     Ok((Outline::open(source)?, place))
 }
 
 /// Reads everything that a rule is about. What is wrong with a packed file is among the problems.
 pub(crate) fn checked(path: &Path) -> Result<Checked, Fault> {
-    match Source::open(path, &default_bounds()) {
-        Ok(source) => Ok(hutch::package::check(&source, default_bounds())),
+    match Source::open(path, &PackageBounds::default()) {
+        Ok(source) => Ok(hutch::package::check(&source, PackageBounds::default())),
         Err(SourceError::Package(error)) => Ok(error.into()),
         Err(SourceError::Io(error)) => Err(unopened(path, &error)),
     }
@@ -154,11 +153,6 @@ pub(crate) fn refused(line: &CallLine, path: &Path, diagnostics: &[Diagnostic]) 
         .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
     let report = repair::fixed(report, line.elsewhere(["check", &shown]), "lists every problem", "none");
     Fault::from(report).seen_as(diagnostics_lines(diagnostics))
-}
-
-/// Those of a package whose component may be as large as components are by default.
-pub(crate) fn default_bounds() -> PackageBounds {
-    PackageBounds::with_component(Limit::Component.info().default)
 }
 
 /// The description of a package's commands: from its file, else from its component, which is then asked.

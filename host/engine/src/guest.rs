@@ -67,6 +67,12 @@ impl Guest {
         Ok(&mut self.world)
     }
 
+    /// The same for two of them.
+    pub(crate) fn enter_with_both(&mut self, one: &str, other: &str) -> Result<&mut World, Stop> {
+        self.world.meter.spend(price::CALL + (one.len() + other.len()) as u64 * price::BYTE)?;
+        Ok(&mut self.world)
+    }
+
     /// Hands a new resource to the guest.
     pub(crate) fn push<T: Send + 'static>(&mut self, resource: T) -> wasmtime::Result<Resource<T>> {
         let resource = self.table.push(resource).map_err(|error| match error {

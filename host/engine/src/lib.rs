@@ -21,3 +21,4 @@ pub use ending::{Stopped, classify};
 pub use guest::Guest;
 pub use linked::{Code, Linked};
 pub use run::{Fault, new_store, run_in};
+pub use wasi::DENIED_SIZES_MAX;

@@ -41,6 +41,10 @@ struct Semantics {
     shared_memory: bool,
     stack_switching: bool,
     concurrency: bool,
+    fuel: bool,
+    epochs: bool,
+    collector: Collector,
+    memory_images: bool,
     memory_grow_fuel: u8,
     memory_grow_fuel_per_page: u8,
     table_grow_fuel: u8,
@@ -68,6 +72,14 @@ const SEMANTICS: Semantics = Semantics {
     shared_memory: false,
     stack_switching: false,
     concurrency: false,
+    // Work is counted, and for liveness a guest can be stopped by the clock too.
+    fuel: true,
+    epochs: true,
+    // For exceptions, which it keeps until the run ends: what each takes is counted as memory, and no collecting takes time.
+    collector: Collector::Null,
+    // What data segments cost to lay out is counted then, as every other copy is, on every platform; mapped, it would be counted
+    // only where mapping can be had.
+    memory_images: false,
     // Fuel for `memory.grow`: the system call behind it takes longer than an instruction.
     memory_grow_fuel: 200,
     memory_grow_fuel_per_page: u8::MAX,
@@ -91,6 +103,16 @@ struct Memory {
     /// Whether an access out of bounds is found by the processor.
     signals_based_traps: bool,
 }
+
+/// What artifacts hold beside code. Names, not backtraces: a trap says which it was, and what would describe code addresses is left out.
+#[derive(Debug)]
+struct Description {
+    address_map: bool,
+    unwind_info: bool,
+    debug_symbols: bool,
+}
+
+const DESCRIPTION: Description = Description { address_map: false, unwind_info: cfg!(windows), debug_symbols: false };
 
 const RESERVED: Memory = Memory {
     may_move: false,
@@ -190,6 +212,10 @@ fn config(backend: Backend) -> wasmtime::Result<Config> {
         shared_memory,
         stack_switching,
         concurrency,
+        fuel,
+        epochs,
+        collector,
+        memory_images,
         memory_grow_fuel,
         memory_grow_fuel_per_page,
         table_grow_fuel,
@@ -205,10 +231,9 @@ fn config(backend: Backend) -> wasmtime::Result<Config> {
     (cost.ReturnCall, cost.ReturnCallIndirect) = (call_fuel, call_fuel);
     (cost.Throw, cost.ThrowRef) = (throw_fuel, throw_fuel);
     let mut config = Config::new();
-    config.consume_fuel(true);
+    config.consume_fuel(fuel);
     config.operator_cost(cost);
-    // Liveness: a guest can be stopped by the clock.
-    config.epoch_interruption(true);
+    config.epoch_interruption(epochs);
     config.wasm_relaxed_simd(relaxed_simd);
     config.relaxed_simd_deterministic(relaxed_simd_deterministic);
     config.wasm_memory64(memory64);
@@ -217,8 +242,7 @@ fn config(backend: Backend) -> wasmtime::Result<Config> {
     config.wasm_exceptions(exceptions);
     config.wasm_function_references(function_references);
     config.wasm_gc(gc);
-    // For exceptions, which it keeps until the run ends: what each takes is counted as memory, and no collecting takes time.
-    config.collector(Collector::Null);
+    config.collector(collector);
     config.wasm_custom_page_sizes(custom_page_sizes);
     config.wasm_wide_arithmetic(wide_arithmetic);
     config.shared_memory(shared_memory);
@@ -230,16 +254,14 @@ fn config(backend: Backend) -> wasmtime::Result<Config> {
     config.memory_reservation_for_growth(reservation_for_growth);
     config.memory_guard_size(guard_bytes);
     config.signals_based_traps(signals_based_traps);
-    // What data segments cost to lay out is counted then, as every other copy is, on every platform; mapped, it would be counted
-    // only where mapping can be had.
-    config.memory_init_cow(false);
-    // Names, not backtraces: a trap says which it was. What would describe code addresses is left out of artifacts.
+    config.memory_init_cow(memory_images);
+    let Description { address_map, unwind_info, debug_symbols } = DESCRIPTION;
+    config.generate_address_map(address_map);
+    config.native_unwind_info(unwind_info);
+    config.debug_symbols(debug_symbols);
     config.wasm_backtrace_max_frames(None);
     // Said, or the engine asks WASMTIME_BACKTRACE_DETAILS, and with it no artifact would load.
     config.wasm_backtrace_details(WasmBacktraceDetails::Disable);
-    config.generate_address_map(false);
-    config.native_unwind_info(cfg!(windows));
-    config.debug_symbols(false);
     if backend != Backend::Native {
         config.target(&backend.target())?;
     }
@@ -313,7 +335,7 @@ pub fn build_key(backend: Backend) -> String {
     hasher.update_part(backend.target().as_bytes());
     let (memory, features) = (backend.memory(), backend.features());
     hasher.update_part(format!("{memory:?} {features:?} {:?} {:?}", compile::OPT_LEVEL, compile::REGALLOC).as_bytes());
-    hasher.update_part(format!("{}", cfg!(windows)).as_bytes());
+    hasher.update_part(format!("{DESCRIPTION:?}").as_bytes());
     short(&hasher.finish())
 }
 
@@ -368,6 +390,29 @@ mod tests {
         let keys = [Backend::Native, Backend::Interpreter64, Backend::Interpreter32].map(build_key);
         assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2], "{keys:?}");
         assert!(profile().starts_with("wasmtime-48.0.8-"));
+    }
+
+    /// A setting that is written down where it is made would be in no name.
+    #[test]
+    fn what_the_engine_is_told_is_in_a_name() {
+        // How backtraces look, which nobody sees.
+        const SEEN_BY_NOBODY: [&str; 2] = ["wasm_backtrace_max_frames", "wasm_backtrace_details"];
+        // A compiler's other half, which has to be told what the runner is.
+        const NO_SETTING: [&str; 1] = ["enable_compiler"];
+        let source = include_str!("settings.rs").split("#[cfg(test)]\nmod tests").next().unwrap();
+        let told = source.lines().filter_map(|line| line.trim().strip_prefix("config.")?.split_once('('));
+        let mut settings = 0;
+        for (name, given) in told {
+            let is_name = given.starts_with(|letter: char| letter == '&' || letter.is_ascii_lowercase())
+                && !given.starts_with("true")
+                && !given.starts_with("false")
+                && !given.contains("cfg!");
+            let is_constant = ["SEMANTICS.", "OPT_LEVEL)", "REGALLOC)"].iter().any(|name| given.starts_with(name));
+            let is_exempt = SEEN_BY_NOBODY.contains(&name) || NO_SETTING.contains(&name);
+            assert!(is_name || is_constant || is_exempt, "{name}({given}");
+            settings += 1;
+        }
+        assert!(settings > 30, "only {settings} settings were found");
     }
 
     #[test]

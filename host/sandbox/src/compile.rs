@@ -56,7 +56,7 @@ const THREADS_MAX: usize = 8;
 const MEMORY_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
 /// Bytes of the longest answer that is taken from a child.
-const ANSWER_BYTES_MAX: u64 = 512 * 1024 * 1024;
+pub(crate) const ANSWER_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// Compiles `component`.
 pub(crate) fn compile(how: &Compile, backend: Backend, component: &[u8], limits: &Limits) -> Verdict {

@@ -14,6 +14,7 @@ mod key;
 mod program;
 mod run;
 mod shape;
+mod shelf;
 mod verdict;
 
 pub use cache::ArtifactCache;

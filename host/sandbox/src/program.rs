@@ -1,9 +1,9 @@
 //! A component that is ready to run, and the sandbox that makes it so.
 
 use crate::cache::ArtifactCache;
-use crate::compile::{Compile, compile, is_final};
+use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, is_final};
 use crate::shape;
-use crate::verdict::Verdict;
+use crate::verdict::{self, Verdict};
 use hutch_engine::settings::{self, Backend};
 use hutch_engine::{Code, Linked};
 use hutch_model::digest::{Digest, Hasher, Kind};
@@ -202,22 +202,23 @@ impl Sandbox {
 
     /// Compiles a component and keeps what that comes to.
     fn compile(&self, engine: &Engine, name: &Digest, component: &[u8], limits: &Limits) -> Result<Ready, LoadError> {
-        let mut verdict = compile(&self.compile, self.backend, component, limits);
-        if let Verdict::Code { code, .. } = &verdict {
-            let code = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
-            if let Err(error) = code.check_denied(engine) {
-                verdict = Verdict::Refused(LoadError::Invalid(error));
+        let verdict = compile(&self.compile, self.backend, component, limits);
+        let ready = match &verdict {
+            Verdict::Code { code, component_instances, resources } => {
+                let code = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
+                let denied = code.check_denied(engine).map_err(LoadError::Invalid);
+                denied.map(|()| Ready { code, made: *component_instances.max(resources) })
+            }
+            Verdict::Refused(refusal) => Err(refusal.clone()),
+        };
+        if let Some(cache) = &self.cache {
+            match &ready {
+                Ok(_) => cache.put(name, &verdict),
+                Err(refusal) if is_final(refusal) => cache.put(name, &Verdict::Refused(refusal.clone())),
+                Err(_) => {}
             }
         }
-        let keep = match &verdict {
-            Verdict::Code { .. } => true,
-            Verdict::Refused(refusal) => is_final(refusal),
-        };
-        if let Some(cache) = self.cache.as_ref().filter(|_| keep) {
-            cache.put(name, &verdict);
-        }
-        ready(engine, verdict, limits)
-            .unwrap_or_else(|| Err(LoadError::Host("the compiler's code can't be used".to_owned())))
+        ready
     }
 
     fn engine(&self, stack_bytes: u64) -> Result<Engine, LoadError> {
@@ -267,6 +268,9 @@ fn artifact_name(backend: Backend, component: &Digest) -> Digest {
     let mut hasher = Hasher::new(Kind::Artifact);
     hasher.update_part(component.as_bytes());
     hasher.update_part(settings::build_key(backend).as_bytes());
-    hasher.update_part(format!("{:?}", shape::CAPS).as_bytes());
+    for bounds in [format!("{:?}", shape::CAPS), format!("{:?} {ANSWER_BYTES_MAX}", hutch_engine::DENIED_SIZES_MAX)] {
+        hasher.update_part(bounds.as_bytes());
+    }
+    hasher.update_part(&verdict::LAYOUT.to_le_bytes());
     hasher.finish()
 }

@@ -7,7 +7,7 @@ use crate::shape::{Made, Payloads};
 use hutch_engine::Code;
 use hutch_model::digest::Digest;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module, Precompiled};
 
@@ -71,8 +71,8 @@ impl std::fmt::Debug for SealKey {
 pub(crate) enum MachineCode {
     /// In memory.
     Bytes(Vec<u8>),
-    /// At the beginning of a file that is known to be as it was when its seal was last found to hold.
-    File(File),
+    /// At the beginning of the file of the verdict on `name`, which is known to be as it was when its seal was last found to hold.
+    File { file: File, key: SealKey, name: Digest },
 }
 
 impl MachineCode {
@@ -88,12 +88,7 @@ impl MachineCode {
     pub(crate) fn map(&self, runner: &Engine) -> wasmtime::Result<Code> {
         match self {
             MachineCode::Bytes(bytes) => copied(runner, bytes),
-            MachineCode::File(file) => mapped(runner, file).or_else(|_| {
-                let mut bytes = Vec::new();
-                let mut file = file;
-                file.read_to_end(&mut bytes)?;
-                copied(runner, &bytes)
-            }),
+            MachineCode::File { file, key, name } => mapped(runner, file).or_else(|_| read(runner, file, key, name)),
         }
     }
 }
@@ -107,6 +102,17 @@ fn copied(runner: &Engine, code: &[u8]) -> wasmtime::Result<Code> {
             Some(Precompiled::Module) => Ok(Code::Module(Module::deserialize(runner, code)?)),
             _ => Ok(Code::Component(Component::deserialize(runner, code)?)),
         }
+    }
+}
+
+/// The same of what a verdict's file holds: bytes that are read are checked first.
+fn read(runner: &Engine, mut file: &File, key: &SealKey, name: &Digest) -> wasmtime::Result<Code> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    match Verdict::open(key, name, bytes) {
+        Some(Verdict::Code { code: MachineCode::Bytes(code), .. }) => copied(runner, &code),
+        _ => Err(wasmtime::format_err!("the seal of the machine code does not hold")),
     }
 }
 
@@ -140,6 +146,9 @@ pub(crate) enum Verdict {
     Refused(LoadError),
 }
 
+/// The number of the layout that [`Verdict::seal`] writes: another layout has another number, and its files other names.
+pub(crate) const LAYOUT: u64 = 1;
+
 const CODE: u8 = b'C';
 const INVALID: u8 = b'I';
 const TOO_MUCH: u8 = b'M';
@@ -161,7 +170,7 @@ impl Verdict {
     pub(crate) fn seal(&self, key: &SealKey, name: &Digest) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let tag = match self {
-            Verdict::Code { code: MachineCode::File(_), .. } => return None,
+            Verdict::Code { code: MachineCode::File { .. }, .. } => return None,
             Verdict::Code { code: MachineCode::Bytes(code), component_instances, resources } => {
                 bytes.reserve_exact(code.len() + NUMBERS_BYTES + 1 + SEAL_BYTES);
                 bytes.extend_from_slice(code);
@@ -212,7 +221,49 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hutch_engine::settings::{self, Backend};
     use hutch_model::digest::Kind;
+    use std::io::Write;
+
+    #[test]
+    fn another_layout_has_another_number() {
+        let (key, name) = (SealKey::new([1; 32]), Digest::of(Kind::Artifact, b"1"));
+        let code = MachineCode::Bytes(b"code".to_vec());
+        let verdicts = [
+            Verdict::Code { code, component_instances: 7, resources: 9 },
+            Verdict::Refused(LoadError::Invalid("bad".to_owned())),
+            Verdict::Refused(LoadError::TooMuch("big".to_owned())),
+            Verdict::Refused(LoadError::TooSlow { time_ms: 5 }),
+        ];
+        let mut all = blake3::Hasher::new();
+        verdicts.iter().for_each(|verdict| {
+            all.update(&verdict.seal(&key, &name).unwrap());
+        });
+        let layout = all.finalize().to_hex();
+        assert_eq!((LAYOUT, &layout[..16]), (1, "815a9dacc0b8bcac"));
+    }
+
+    /// Where a file can't be mapped, it is not known that nothing was written to it since it was opened.
+    #[test]
+    fn bytes_that_are_read_are_used_only_if_their_seal_holds() {
+        let compiler = settings::compiler(Backend::Native).unwrap();
+        let runner = settings::runner(Backend::Native, 1 << 19).unwrap();
+        let (key, name) = (SealKey::new([1; 32]), Digest::of(Kind::Artifact, b"1"));
+        let code = MachineCode::compile(&compiler, Payloads::CoreModule, b"\0asm\x01\0\0\0").unwrap();
+        let sealed = Verdict::Code { code, component_instances: 7, resources: 9 }.seal(&key, &name).unwrap();
+        let of = |bytes: &[u8], key: &SealKey| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(bytes).unwrap();
+            read(&runner, &file, key, &name).is_ok()
+        };
+        assert!(of(&sealed, &key));
+        assert!(!of(&sealed, &SealKey::new([2; 32])), "another's seal");
+        let mut changed = sealed.clone();
+        // No byte of the code: its numbers.
+        *changed.iter_mut().rev().nth(SEAL_BYTES + 2).unwrap() ^= 1;
+        assert!(!of(&changed, &key));
+        assert!(!of(&sealed[..sealed.len() - 1], &key), "cut short");
+    }
 
     #[test]
     fn a_verdict_comes_back_under_its_key_and_name_and_under_no_other() {

@@ -178,13 +178,21 @@ fn long_lists_are_paid_for() {
     let clocks = "(drop (call $poll_oneoff (i32.const 0) (i32.const 0) (i32.const 1300) (i32.const 65532)))";
     let list =
         "(drop (call $fd_readdir (i32.const 4) (i32.const 0) (i32.const 60000) (i64.const 0) (i32.const 65532)))";
-    let dear = |imports: &str, body: &str| {
+    // A thousand folders to be listed, whose names are letters.
+    let make = import("path_create_directory", "(param i32 i32 i32) (result i32)");
+    let folders = "(loop $m (i32.store (i32.const 0) (i32.add (i32.const 0x61616161) (local.get 0)))
+        (drop (call $path_create_directory (i32.const 4) (i32.const 0) (i32.const 4)))
+        (local.set 0 (i32.add (local.get 0) (select (i32.const 0xe7) (i32.const 1)
+          (i32.eq (i32.and (local.get 0) (i32.const 0xff)) (i32.const 25)))))
+        (br_if $m (i32.lt_u (local.get 0) (i32.const 10000))))";
+    let dear = |imports: &str, before: &str, body: &str| {
         let text = format!(
-            "(module {imports} (memory (export \"memory\") 1) (func (export \"_start\") (loop $l {body} (br $l))))"
+            "(module {imports} (memory (export \"memory\") 1)
+               (func (export \"_start\") (local i32) {before} (loop $l {body} (br $l))))"
         );
-        Case::text(body, &text, limited(Limit::Fuel)).under(Limit::Fuel, 100_000_000).under(Limit::WallTime, 20_000)
+        Case::text(body, &text, limited(Limit::Fuel)).under(Limit::Fuel, 100_000_000).under(Limit::WallTime, 10_000)
     };
-    check(&[dear(&write, empty), dear(&poll, clocks), dear(&read, list)]);
+    check(&[dear(&write, "", empty), dear(&poll, "", clocks), dear(&(read + &make), folders, list)]);
 }
 
 /// All functions that return, and what they are given: addresses by `p`, numbers of 32 bits by `i`, numbers of 64 by `l`.

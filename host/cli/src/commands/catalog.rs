@@ -6,7 +6,7 @@ use crate::output::Output;
 use crate::packages::{self, Place};
 use crate::{human, selection::Page};
 use clap::Args;
-use hutch::package::Outline;
+use hutch::package::{Outline, PackageBounds};
 use hutch_model::manifest::Manifest;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -40,12 +40,12 @@ pub(super) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) 
 )]
 pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) -> Result<Vec<(Outline, Place)>, Fault> {
     let mut found = Vec::new();
-    let mut take =
-        |place: Place, path: &Path| match packages::source(path, packages::default_bounds()).map(Outline::open) {
-            Ok(Ok(outline)) => found.push((outline, place)),
-            Ok(Err(error)) => output.remark(&format!("left out {}: {error}", place.word())),
-            Err(fault) => output.remark(&format!("left out {}: {}", place.word(), fault.report().message)),
-        };
+    let mut take = |place: Place, path: &Path| match packages::source(path, PackageBounds::default()).map(Outline::open)
+    {
+        Ok(Ok(outline)) => found.push((outline, place)),
+        Ok(Err(error)) => output.remark(&format!("left out {}: {error}", place.word())),
+        Err(fault) => output.remark(&format!("left out {}: {}", place.word(), fault.report().message)),
+    };
     let installed = packages::installed(global)?;
     for pin in installed.pins()? {
         match pin {

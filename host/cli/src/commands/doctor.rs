@@ -9,7 +9,6 @@ use crate::{human, issues::Issues, packages, surroundings};
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::limits::Limit;
 use hutch_model::names::Slug;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -23,7 +22,7 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         Err(_) => check("home", "ok", format!("{} is made when it is first needed", home.display()), None),
     }];
     let installed = packages::installed(global)?;
-    let bounds = PackageBounds::with_component(Limit::Component.info().default);
+    let bounds = PackageBounds::default();
     for pin in installed.pins()? {
         checks.push(match pin {
             Ok(pin) => {

@@ -8,7 +8,7 @@ use crate::packages::{self, Place};
 use crate::{human, surroundings};
 use clap::Args;
 use hutch::check_described;
-use hutch::package::{PackError, Package, Source};
+use hutch::package::{PackError, Package, PackageBounds, Source};
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -91,7 +91,7 @@ fn keep(package: &Package, folder: &Path, path: &Path) -> Result<u64, Fault> {
     write(package, file.as_file_mut(), path)?;
     file.as_file().sync_all().map_err(|error| failed(&error))?;
     // What was written is read as anybody will read it: a package that changed meanwhile is no package.
-    let bounds = packages::default_bounds();
+    let bounds = PackageBounds::default();
     let written = file.reopen().map_err(|error| failed(&error))?;
     if Source::packed(written, &bounds)?.digest(&bounds)? != package.digest()? {
         return Err(Fault::new(ErrorCode::Conflict, "the package changed while it was packed"));

@@ -30,6 +30,9 @@ const FUNCTION_SIZE_MAX: u64 = 64 * 1024;
 /// The same for all denied functions together.
 const SIZE_MAX: u64 = 4 * 1024 * 1024;
 
+/// Both: what is refused follows from them.
+pub const SIZES_MAX: [u64; 2] = [FUNCTION_SIZE_MAX, SIZE_MAX];
+
 /// Whether what a component imports to be denied is of such a size that the host can make up answers.
 ///
 /// # Errors

@@ -242,7 +242,7 @@ impl types::HostDescriptor for Guest {
         new_base: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        self.enter_with(&old_path)?.meter.spend(new_path.len() as u64)?;
+        self.enter_with_both(&old_path, &new_path)?;
         let (old, new) = (self.table.get(&old_base)?, self.table.get(&new_base)?);
         answer(self.world.link((old, &old_path), follows(flags), (new, &new_path)))
     }
@@ -279,13 +279,13 @@ impl types::HostDescriptor for Guest {
         new_base: Resource<Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        self.enter_with(&old_path)?.meter.spend(new_path.len() as u64)?;
+        self.enter_with_both(&old_path, &new_path)?;
         let (old, new) = (self.table.get(&old_base)?, self.table.get(&new_base)?);
         answer(self.world.rename((old, &old_path), (new, &new_path)))
     }
 
     fn symlink_at(&mut self, base: Resource<Descriptor>, old_path: String, new_path: String) -> FsResult<()> {
-        self.enter_with(&old_path)?.meter.spend(new_path.len() as u64)?;
+        self.enter_with_both(&old_path, &new_path)?;
         answer(self.world.symlink(self.table.get(&base)?, &old_path, &new_path))
     }
 

@@ -10,6 +10,8 @@ mod filesystem;
 mod io;
 mod random;
 
+pub use denied::SIZES_MAX as DENIED_SIZES_MAX;
+
 use crate::guest::Guest;
 use bindings::wasi;
 use std::collections::BTreeSet;

@@ -26,7 +26,7 @@ pub(super) struct Above {
 }
 
 /// Inodes of folders above begin here, far from those that the world gives.
-const IDENTITY_BASE: u64 = 1 << 40;
+pub(super) const IDENTITY_BASE: u64 = 1 << 40;
 
 impl Above {
     /// What is above folders of these names; nothing if there are none, or if one of them is `/` itself.

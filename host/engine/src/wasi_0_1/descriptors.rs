@@ -102,7 +102,7 @@ impl Descriptors {
         self.open.values().map(|open| if let Open::Folder(folder) = open { folder.given_bytes } else { 0 }).sum()
     }
 
-    /// Takes a number for what is opened: it is to be [`put`](Descriptors::put) there.
+    /// Takes a number for what is opened: it is to be [`put`](Descriptors::put) there, or the number to be returned.
     pub(super) fn take_number(&mut self, world: &mut World) -> Result<u32, Fail> {
         if self.count() >= world.meter.limit(Limit::Handles) {
             world.meter.refuse(Limit::Handles);
@@ -113,6 +113,12 @@ impl Descriptors {
             self.next += 1;
             self.next - 1
         }))
+    }
+
+    /// Takes back a number that stands for nothing.
+    pub(super) fn return_number(&mut self, world: &mut World, number: u32) {
+        self.free.insert(number);
+        world.meter.return_memory(HANDLE_BYTES);
     }
 
     /// Lets a number that was taken stand for this.
@@ -178,8 +184,7 @@ impl Descriptors {
     /// Ends what a number stands for.
     pub(super) fn close(&mut self, world: &mut World, fd: u32) -> Result<(), Fail> {
         let open = self.open.remove(&fd).ok_or(BAD)?;
-        self.free.insert(fd);
-        world.meter.return_memory(HANDLE_BYTES);
+        self.return_number(world, fd);
         match open {
             Open::File(file) => world.close(file.descriptor),
             Open::Folder(folder) => {

@@ -5,7 +5,7 @@ use super::answer::{Errno, Fail};
 use super::descriptors::{Descriptors, File, Folder, Open, Place};
 use super::files::{self, above_stat, file_type};
 use super::memory::Bytes;
-use hutch_world::files::{NewTime, OpenOptions, Stat, Type};
+use hutch_world::files::{NewTime, OpenOptions, PATH_BYTES_MAX, Stat, Type};
 use hutch_world::{Descriptor, Errno as World, World as Computer, price};
 
 /// What a lookup does with a link at the end.
@@ -60,8 +60,11 @@ pub(super) fn put_stat(bytes: &mut Bytes<'_>, at: u32, stat: &[u8; 64]) -> Resul
     Ok(bytes.put_record(at, 8, stat)?)
 }
 
-/// A path of the guest's, which is charged for, and for looking at each of its parts.
+/// A path of the guest's, which is charged for, and for looking at each of its parts. One that is too long is not looked at.
 fn text<'a>(bytes: &'a Bytes<'_>, world: &mut Computer, at: u32, length: u32) -> Result<&'a str, Fail> {
+    if length as usize >= PATH_BYTES_MAX {
+        return Err(World::NameTooLong.into());
+    }
     world.meter.spend(u64::from(length) * price::BYTE)?;
     let text = bytes.text(at, length)?;
     let parts = text.bytes().filter(|byte| *byte == b'/').count() as u64 + 1;
@@ -69,12 +72,17 @@ fn text<'a>(bytes: &'a Bytes<'_>, world: &mut Computer, at: u32, length: u32) ->
     Ok(text)
 }
 
-/// A folder of the world that something below is to be changed in.
-fn change<'a>(descriptors: &'a Descriptors, fd: u32, path: &'a str) -> Result<(&'a Descriptor, &'a str), Fail> {
+/// A folder of the world that something is to be made in; a folder above the preopened ones that is there already is `taken`.
+fn place_to_make<'a>(
+    descriptors: &'a Descriptors,
+    fd: u32,
+    path: &'a str,
+    taken: World,
+) -> Result<(&'a Descriptor, &'a str), Fail> {
     match descriptors.place(fd, path) {
         Ok(Place::World(folder, rest)) => Ok((folder, rest)),
-        // What is above the preopened folders is as it is.
-        Ok(Place::Above(_)) => Err(World::ReadOnly.into()),
+        Ok(Place::Above(_)) => Err(taken.into()),
+        // Nothing is made there.
         Err(Fail::Errno(Errno::World(World::NoEntry))) if !path.is_empty() && is_above(descriptors, fd) => {
             Err(World::ReadOnly.into())
         }
@@ -89,10 +97,7 @@ fn is_above(descriptors: &Descriptors, fd: u32) -> bool {
 pub(super) fn path_create_directory(call: &mut Call<'_>, fd: u32, path: u32, length: u32) -> Result<(), Fail> {
     let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
     let path = text(&call.bytes, world, path, length)?;
-    if let Ok(Place::Above(_)) = descriptors.place(fd, path) {
-        return Err(World::Exist.into());
-    }
-    let (folder, path) = change(descriptors, fd, path)?;
+    let (folder, path) = place_to_make(descriptors, fd, path, World::Exist)?;
     Ok(world.create_folder(folder, path)?)
 }
 
@@ -137,6 +142,24 @@ pub(super) fn path_filestat_set_times(
     }
 }
 
+/// A folder, and the path from there.
+type At<'a> = (&'a Descriptor, &'a str);
+
+/// What a link or a new name leads from, and to where, of two paths, each with its descriptor. Folders above the preopened ones are
+/// answered with an error, one for each path.
+fn two_places<'a>(
+    call: &'a mut Call<'_>,
+    [(old_fd, old, old_length), (new_fd, new, new_length)]: [(u32, u32, u32); 2],
+    [kept, taken]: [World; 2],
+) -> Result<(&'a mut Computer, At<'a>, At<'a>), Fail> {
+    let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
+    let old = text(&call.bytes, world, old, old_length)?;
+    let new = text(&call.bytes, world, new, new_length)?;
+    let Place::World(folder, old) = descriptors.place(old_fd, old)? else { return Err(kept.into()) };
+    let to = place_to_make(descriptors, new_fd, new, taken)?;
+    Ok((world, (folder, old), to))
+}
+
 #[allow(clippy::too_many_arguments, reason = "the specification's")]
 pub(super) fn path_link(
     call: &mut Call<'_>,
@@ -148,12 +171,9 @@ pub(super) fn path_link(
     new_path: u32,
     new_length: u32,
 ) -> Result<(), Fail> {
-    let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
-    let old = text(&call.bytes, world, old_path, old_length)?;
-    let new = text(&call.bytes, world, new_path, new_length)?;
-    let Place::World(from, old) = descriptors.place(old_fd, old)? else { return Err(World::NotPermitted.into()) };
-    let (to, new) = change(descriptors, new_fd, new)?;
-    Ok(world.link((from, old), old_flags & FOLLOW != 0, (to, new))?)
+    let paths = [(old_fd, old_path, old_length), (new_fd, new_path, new_length)];
+    let (world, from, to) = two_places(call, paths, [World::NotPermitted, World::Exist])?;
+    Ok(world.link(from, old_flags & FOLLOW != 0, to)?)
 }
 
 #[allow(clippy::too_many_arguments, reason = "the specification's")]
@@ -187,44 +207,51 @@ pub(super) fn path_open(
         file_integrity_sync: flags & files::SYNC != 0,
         data_integrity_sync: flags & files::DSYNC != 0,
     };
-    let changes = options.create || options.truncate;
-    let place = if changes {
-        change(descriptors, fd, path).map(|(folder, path)| Place::World(folder, path))?
-    } else {
-        descriptors.place(fd, path)?
-    };
-    let is = match place {
-        Place::World(folder, path) => {
-            let descriptor = world.open_at(folder, path, options)?;
-            match world.kind(&descriptor) {
-                Type::Folder => Open::Folder(Folder::new(descriptor)),
-                Type::File | Type::Link => Open::File(File {
-                    descriptor,
-                    read,
-                    write,
-                    append: flags & files::APPEND != 0,
-                    nonblocking: flags & files::NONBLOCK != 0,
-                    position: 0,
-                }),
-            }
-        }
-        Place::Above(_) if write => return Err(World::IsDirectory.into()),
-        Place::Above(folder) => Open::Above(folder),
-    };
-    match descriptors.take_number(world) {
-        Ok(number) => {
+    // First, as on Linux: what can't be handed out is neither made nor cut.
+    let number = descriptors.take_number(world)?;
+    match open_place(world, descriptors, (fd, path), options, flags) {
+        Ok(is) => {
             descriptors.put(number, is);
             Ok(call.bytes.put_u32(opened, number)?)
         }
         Err(fail) => {
-            match is {
-                Open::File(file) => world.close(file.descriptor),
-                Open::Folder(folder) => world.close(folder.descriptor),
-                Open::Stdin | Open::Stdout | Open::Stderr | Open::Above(_) => {}
-            }
+            descriptors.return_number(world, number);
             Err(fail)
         }
     }
+}
+
+/// Opens what is at a path of a folder, or makes it.
+fn open_place(
+    world: &mut Computer,
+    descriptors: &Descriptors,
+    (fd, path): (u32, &str),
+    options: OpenOptions,
+    flags: u32,
+) -> Result<Open, Fail> {
+    let place = if options.create {
+        let taken = if options.exclusive { World::Exist } else { World::IsDirectory };
+        place_to_make(descriptors, fd, path, taken).map(|(folder, path)| Place::World(folder, path))?
+    } else {
+        descriptors.place(fd, path)?
+    };
+    let (folder, path) = match place {
+        Place::World(folder, path) => (folder, path),
+        Place::Above(_) if options.write || options.truncate => return Err(World::IsDirectory.into()),
+        Place::Above(folder) => return Ok(Open::Above(folder)),
+    };
+    let descriptor = world.open_at(folder, path, options)?;
+    Ok(match world.kind(&descriptor) {
+        Type::Folder => Open::Folder(Folder::new(descriptor)),
+        Type::File | Type::Link => Open::File(File {
+            descriptor,
+            read: options.read,
+            write: options.write,
+            append: flags & files::APPEND != 0,
+            nonblocking: flags & files::NONBLOCK != 0,
+            position: 0,
+        }),
+    })
 }
 
 pub(super) fn path_readlink(
@@ -265,12 +292,9 @@ pub(super) fn path_rename(
     new_path: u32,
     new_length: u32,
 ) -> Result<(), Fail> {
-    let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
-    let old = text(&call.bytes, world, old_path, old_length)?;
-    let new = text(&call.bytes, world, new_path, new_length)?;
-    let Place::World(from, old) = descriptors.place(fd, old)? else { return Err(World::Busy.into()) };
-    let (to, new) = change(descriptors, new_fd, new)?;
-    Ok(world.rename((from, old), (to, new))?)
+    let paths = [(fd, old_path, old_length), (new_fd, new_path, new_length)];
+    let (world, from, to) = two_places(call, paths, [World::Busy, World::Busy])?;
+    Ok(world.rename(from, to)?)
 }
 
 pub(super) fn path_symlink(
@@ -284,7 +308,7 @@ pub(super) fn path_symlink(
     let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
     let target = text(&call.bytes, world, target, target_length)?;
     let path = text(&call.bytes, world, path, length)?;
-    let (folder, path) = change(descriptors, fd, path)?;
+    let (folder, path) = place_to_make(descriptors, fd, path, World::Exist)?;
     Ok(world.symlink(folder, target, path)?)
 }
 

@@ -39,11 +39,11 @@ pub(super) fn poll_oneoff(
     if count == 0 {
         return Err(World::Invalid.into());
     }
-    // Looked at twice, so that no list of them is kept.
-    let bytes = 2 * u64::from(SUBSCRIPTION_BYTES) + u64::from(EVENT_BYTES);
-    call.guest.world.meter.spend(u64::from(count) * (bytes * price::BYTE + 2 * price::STEP))?;
+    // Looked at twice, so that no list of them is kept; each look has its price, so that the deadline is seen among them.
+    let look = u64::from(SUBSCRIPTION_BYTES) * price::BYTE + price::STEP;
     let mut earliest_ns = u64::MAX;
     for number in 0..count {
+        call.guest.world.meter.spend(look)?;
         let (_, _, answer) = subscription(call, Bytes::element(subscriptions, number, SUBSCRIPTION_BYTES)?)?;
         earliest_ns = earliest_ns.min(match answer {
             Answer::Clock(Pollable::At { deadline_ns }) => deadline_ns,
@@ -53,6 +53,7 @@ pub(super) fn poll_oneoff(
     let before_ns = call.guest.world.clock.monotonic_ns();
     let mut happened = 0;
     for number in 0..count {
+        call.guest.world.meter.spend(look + u64::from(EVENT_BYTES) * price::BYTE)?;
         let at = Bytes::element(subscriptions, number, SUBSCRIPTION_BYTES)?;
         let (user_data, kind, answer) = subscription(call, at)?;
         let is_ready = match answer {

@@ -49,6 +49,7 @@ pub(super) fn args_get(call: &mut Call<'_>, argv: u32, buffer: u32) -> Result<()
 
 pub(super) fn args_sizes_get(call: &mut Call<'_>, count: u32, bytes: u32) -> Result<(), Fail> {
     let arguments = call.guest.invocation.argv();
+    call.guest.world.meter.spend(arguments.len() as u64 * price::ITEM)?;
     let length: usize = arguments.iter().map(|text| text.len() + 1).sum();
     call.bytes.put_u32(count, arguments.len() as u32)?;
     Ok(call.bytes.put_u32(bytes, length as u32)?)
@@ -63,6 +64,7 @@ pub(super) fn environ_get(call: &mut Call<'_>, environ: u32, buffer: u32) -> Res
 
 pub(super) fn environ_sizes_get(call: &mut Call<'_>, count: u32, bytes: u32) -> Result<(), Fail> {
     let variables = call.guest.invocation.environment();
+    call.guest.world.meter.spend(2 * variables.len() as u64 * price::ITEM)?;
     let length: usize = variables.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
     call.bytes.put_u32(count, variables.len() as u32)?;
     Ok(call.bytes.put_u32(bytes, length as u32)?)

@@ -16,6 +16,7 @@ pub(super) fn check(source: &Source, bounds: PackageBounds) -> Checked {
     for folder in [PAYLOAD_FOLDER, SKILLS_FOLDER] {
         check_folder(source, folder, &mut found);
     }
+    let bounds = manifest.map_or(bounds, |manifest| bounds.asked_by(manifest));
     let walk = source.walk(None, &bounds);
     found.extend(walk.problems);
     let mut skills = Vec::new();

@@ -69,6 +69,8 @@ impl Memory {
         let note = self.cache.note(&note_name(source, scope)?)?;
         let known: Remembered = postcard::from_bytes(&note).ok()?;
         let age_ns = self.at.unix_ns().checked_sub(known.read_at_ns)?;
+        let manifest = Manifest::recall(&known.manifest)?;
+        let bounds = bounds.asked_by(&manifest);
         let bytes: u64 = known.looks.iter().filter_map(|(_, stamp)| Some(stamp.as_ref()?.size)).sum();
         let (component_digest, component_bytes) = known.component;
         let fits = component_bytes <= bounds.component_bytes_max && bytes <= bounds.total_bytes_max;
@@ -76,7 +78,6 @@ impl Memory {
         if age_ns >= KEPT_NS || !fits || !same {
             return None;
         }
-        let manifest = Manifest::recall(&known.manifest)?;
         let resources = Resources::known(source, bounds, &manifest, known.resources);
         let package = Package {
             source: source.clone(),

@@ -304,6 +304,7 @@ fn open_parts(
     let manifest = read_manifest(source, &mut texts, found);
     let contract = read_contract(source, &mut texts, found);
     let Some(manifest) = manifest else { return (None, None) };
+    let bounds = bounds.asked_by(&manifest);
     let component = read_component(source, &manifest, bounds, found);
     let complete = found.iter().filter(|problem| problem.is_error()).count() == errors_before;
     match component {

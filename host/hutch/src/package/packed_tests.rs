@@ -7,7 +7,12 @@ use hutch_model::diagnostic::Diagnostic;
 use std::fs;
 use std::path::Path;
 
-const BOUNDS: PackageBounds = PackageBounds { component_bytes_max: 1_000, total_bytes_max: 10_000, entries_max: 40 };
+const BOUNDS: PackageBounds = PackageBounds {
+    component_bytes_max: 1_000,
+    component_bytes_asked_max: None,
+    total_bytes_max: 10_000,
+    entries_max: 40,
+};
 
 /// A package with a name for each way to write one: short, of exactly the length of tar's field, longer, and longest.
 fn folder(at: &Path) {

@@ -55,7 +55,12 @@ impl Folder {
     }
 
     fn bounds() -> PackageBounds {
-        PackageBounds { component_bytes_max: 1_000, total_bytes_max: 10_000, entries_max: 40 }
+        PackageBounds {
+            component_bytes_max: 1_000,
+            component_bytes_asked_max: None,
+            total_bytes_max: 10_000,
+            entries_max: 40,
+        }
     }
 
     fn checked(&self) -> Checked {

@@ -36,7 +36,8 @@ pub use open::{Descriptor, OpenOptions};
 pub use read_folder::{FolderStream, Listed};
 #[cfg(feature = "recount")]
 pub use recount::Counts;
-pub(crate) use resolve::{HOPS_MAX, PATH_BYTES_MAX};
+pub(crate) use resolve::HOPS_MAX;
+pub use resolve::PATH_BYTES_MAX;
 
 use crate::World;
 use crate::failure::{Errno, Failure, Stop};

@@ -15,8 +15,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use hutch_model::snapshot::{Name, NameError};
 
-/// Bytes of the longest path that is walked.
-pub(crate) const PATH_BYTES_MAX: usize = 4096;
+/// Bytes of a path that is too long, as on Linux, where its end counts.
+pub const PATH_BYTES_MAX: usize = 4096;
 
 /// Links followed for one path.
 pub(crate) const HOPS_MAX: u32 = 40;
