@@ -9,7 +9,7 @@ use hutch_folder::Hands;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::Access;
 use hutch_model::ledger::{EntryKind, FolderRecord, Record, Sealed};
-use hutch_model::snapshot::{MemoryObjects, Objects};
+use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
 use hutch_store::{StoreError, Transaction};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -69,7 +69,7 @@ impl Session {
         settled
     }
 
-    /// What the intent says of the folders. Paths of a folder share the bytes that one entry has for them.
+    /// What the intent says of the folders.
     fn folder_records(
         &self,
         record: &Record,
@@ -81,13 +81,8 @@ impl Session {
             crate::mount::staging_name(&Digest::of(Kind::Mount, &parts.concat()))
         };
         let mut records = BTreeMap::new();
-        for (at, Granted { name, mount, change, .. }) in granted.iter().enumerate() {
-            let changes = change.changes.clone();
-            // The first folder's paths are listed; of the others the numbers are known.
-            let (changes, changes_omitted) = match at {
-                0 => (changes.listed, changes.omitted),
-                _ => (Vec::new(), changes.count()),
-            };
+        for Granted { name, mount, change, .. } in granted {
+            let Changes { listed: changes, omitted: changes_omitted } = change.changes.clone();
             let staging = staging(name);
             let folder =
                 FolderRecord { path: mount.real_path(), identity: mount.identity(), changes, changes_omitted, staging };

@@ -1,5 +1,6 @@
 //! What one entry says. Times, sizes and digests as facts; no output and no input of the guest itself, and no secret.
 
+use super::ENTRY_BYTES_MAX;
 use super::canonical::canonical;
 use super::standing::Owner;
 use crate::digest::{Digest, Kind};
@@ -14,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The most bytes that arguments and environment take in an entry; longer ones are kept as a stream that the entry names.
 pub const INPUTS_BYTES_MAX: usize = 32 << 10;
+
+/// The most bytes that the listed paths of all volumes and folders take in an entry, as they are written: half of it.
+pub const CHANGES_WRITTEN_MAX: usize = ENTRY_BYTES_MAX / 2;
 
 /// What was asked for. A request that was refused has the kind of what it asked for, an [error](Record::error) and no
 /// [outcome](Record::outcome).
@@ -108,6 +112,31 @@ impl Record {
             owner: None,
             collected: None,
         }
+    }
+
+    /// With so many of the listed paths as an entry has room for, the first of each volume and folder; the others are counted.
+    pub(super) fn fitted(mut self) -> Record {
+        let volumes = self.volumes.values_mut().map(|volume| (&mut volume.changes, &mut volume.changes_omitted));
+        let folders = self.folders.values_mut().map(|folder| (&mut folder.changes, &mut folder.changes_omitted));
+        let mut lists: Vec<_> = volumes.chain(folders).collect();
+        // A list that takes less than its share leaves the rest to the others.
+        lists.sort_by_key(|(changes, _)| changes.len());
+        let (mut left, mut count) = (CHANGES_WRITTEN_MAX, lists.len());
+        for (changes, omitted) in lists {
+            let share = left / count.max(1);
+            let (mut taken, mut kept) = (0, 0);
+            for change in changes.iter() {
+                let with_it = taken + change.written_bytes();
+                if with_it > share {
+                    break;
+                }
+                (taken, kept) = (with_it, kept + 1);
+            }
+            *omitted += (changes.len() - kept) as u64;
+            changes.truncate(kept);
+            (left, count) = (left - taken, count - 1);
+        }
+        self
     }
 
     /// Whether it leaves everything as it was: what such an entry says may be lost with the power, and nothing else with it.
