@@ -193,6 +193,9 @@ pub struct FolderRecord {
     /// How many more paths differ.
     #[serde(default)]
     pub changes_omitted: u64,
+    /// How many paths the run wanted there and the folder did not get.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub withheld: u64,
     /// The folder below it that holds what is on its way in and what was moved out of the way.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub staging: String,
@@ -436,6 +439,11 @@ impl VolumeRecord {
     pub fn unchanged(state: Digest) -> VolumeRecord {
         VolumeRecord::new(Some(state), state, Changes::default())
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// An error code as its text.
