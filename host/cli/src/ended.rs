@@ -180,6 +180,7 @@ pub(crate) fn run_value(answer: &Answer, room: &mut Room) -> Result<Value, Error
     });
     if !answer.withheld.is_empty() {
         value["withheld"] = json!(answer.withheld);
+        value["withheld_omitted"] = answer.withheld_omitted.into();
     }
     add_skipped(&mut value, &answer.skipped);
     Ok(value)

@@ -7,6 +7,9 @@ use hutch_model::snapshot::{Changes, Layered};
 use hutch_store::plain::Skipped;
 use std::collections::BTreeMap;
 
+/// The most paths that are named of those that granted folders do not get.
+pub const WITHHELD_MAX: usize = 100;
+
 /// A guest's end, judged and recorded.
 #[non_exhaustive]
 pub struct Answer {
@@ -21,7 +24,10 @@ pub struct Answer {
     /// Each granted folder that the guest might change, by name.
     pub mounted: BTreeMap<String, VolumeChange>,
     /// Paths that a granted folder did not get, the folder's name first: links that could leave it, and names that are the host's.
+    /// At most [`WITHHELD_MAX`].
     pub withheld: Vec<String>,
+    /// How many more such paths there are.
+    pub withheld_omitted: u64,
     /// What the volumes hold, before and after.
     pub objects: Layered,
     /// What the host's clock says.

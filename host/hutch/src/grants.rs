@@ -3,14 +3,15 @@
 //! instance.
 
 use crate::failure::Failure;
-use crate::mount::{Carried, Carry, CarryError, Mount, recover};
+use crate::mount::{Carried, Carry, CarryError, Mount, Wishes, recover};
+use crate::run::Unkept;
 use crate::session::Session;
 use hutch_folder::Hands;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::Access;
-use hutch_model::ledger::{EntryKind, FolderRecord, Record, Sealed};
-use hutch_model::snapshot::{MemoryObjects, Objects};
-use hutch_store::{StoreError, Transaction};
+use hutch_model::ledger::{EntryKind, FolderRecord, Record, Sealed, VolumeRecord};
+use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
+use hutch_store::{InstanceLock, StoreError, Transaction};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -25,6 +26,9 @@ pub(crate) struct Granted<'a> {
 /// What became of a record and its folders.
 pub(crate) struct Settled {
     pub(crate) sealed: Sealed,
+    /// What the folders got, by name.
+    pub(crate) changes: BTreeMap<String, Changes>,
+    /// What they did not get.
     pub(crate) withheld: Vec<String>,
 }
 
@@ -32,25 +36,41 @@ impl Session {
     /// Commits `record` together with what a run changes in granted folders: both, or neither.
     ///
     /// # Errors
-    /// The record is refused, or a folder can't be changed. The folders are as they were, and the ledger says what was to be.
+    /// The record is refused, or a folder can't be changed. The folders are as they were. With the record if nothing is written down
+    /// of it yet; with it, [`StoreError::Changed`] is a folder that another run had left half changed, which it is no more: what the
+    /// guest was shown of it is not so.
     pub(crate) fn commit_with_folders(
         &self,
         record: &Record,
         objects: &dyn Objects,
         (all, streams): (&dyn Objects, &[&[u8]]),
         granted: &[Granted<'_>],
-    ) -> Result<Settled, Failure> {
+    ) -> Result<Settled, Unkept> {
+        let refused = |failure| (failure, Some(Box::new(Record { kept: false, ..record.clone() })));
+        let mut wanted = Vec::new();
+        for granted in granted {
+            let wishes = Wishes::of(all, granted.change).map_err(|error| refused(failure(granted.mount, error)))?;
+            wanted.push((granted, wishes));
+        }
         // Held to the end: who comes meanwhile knows that this run lives.
-        let lock = self.dir.as_ref().map(|dir| dir.lock_grants(self.wait)).transpose()?;
-        let folders: BTreeMap<String, FolderRecord> = self.folder_records(record, granted)?;
+        let lock = self.dir.as_ref().map(|dir| dir.lock_grants(self.wait)).transpose();
+        let lock = lock.map_err(|error| refused(error.into()))?;
+        let mut noted = match &lock {
+            Some(lock) => self.recover_before(lock, granted).map_err(refused)?,
+            None => Vec::new(),
+        };
+        self.expect_head(record).map_err(refused)?;
+        let folders = self.folder_records(record, &wanted).map_err(refused)?;
         let intent = Record { kind: EntryKind::Intent, volumes: BTreeMap::new(), kept: false, ..record.clone() };
         let intent = Record { folders: folders.clone(), outcome: None, error: None, owner: None, ..intent };
-        let intent = self.store.commit(&intent, &MemoryObjects::default(), &[])?;
+        let intent = self.store.commit(&intent, &MemoryObjects::default(), &[]);
+        let intent = intent.map_err(|error| refused(error.into()))?;
         if let Some(lock) = &lock {
-            lock.note(intent.sequence);
+            noted.push(intent.sequence);
+            lock.note(&noted);
         }
         let record = Record { folders: folders.clone(), closes: Some(intent.sequence), ..record.clone() };
-        let settled = self.change_folders(&record, objects, (all, streams), granted);
+        let settled = self.change_folders(&record, objects, (all, streams), &wanted);
         if let Err(failure) = &settled {
             // What could not be put back stays open: the next one to open the instance tries again.
             let closes = record.closes.filter(|_| !matches!(failure, Failure::Mount { left: true, .. }));
@@ -63,37 +83,69 @@ impl Session {
         };
         match (&settled, lock) {
             (Err(Failure::Store(StoreError::Uncertain { .. })), _) | (_, None) => {}
-            (_, Some(lock)) if !granted.iter().any(left) => lock.clear(),
+            (_, Some(lock)) if !granted.iter().any(left) => {
+                noted.pop();
+                lock.note(&noted);
+            }
             _ => {}
         }
-        settled
+        let sealed = settled.map_err(|failure| (failure, None))?;
+        let (mut changes, mut withheld) = (BTreeMap::new(), Vec::new());
+        for (Granted { name, .. }, wishes) in wanted {
+            changes.insert((*name).to_owned(), wishes.changes);
+            withheld.extend(wishes.withheld.into_iter().map(|path| format!("{name}/{path}")));
+        }
+        Ok(Settled { sealed, changes, withheld })
     }
 
-    /// What the intent says of the folders. Paths of a folder share the bytes that one entry has for them.
+    /// Ends what a run had begun that ended while this one waited for the lock. Answers with the intents of which something is left.
+    fn recover_before(&self, lock: &InstanceLock, granted: &[Granted<'_>]) -> Result<Vec<u64>, Failure> {
+        let open = self.head()?.open;
+        let noted = self.recover_under(lock)?;
+        match (open == self.head()?.open, granted.first()) {
+            (false, Some(first)) => Err(StoreError::Changed { at: first.mount.path().display().to_string() }.into()),
+            _ => Ok(noted),
+        }
+    }
+
+    /// Refuses what can't be appended, before there is an intent of it.
+    fn expect_head(&self, record: &Record) -> Result<(), Failure> {
+        let head = self.head()?;
+        let is_other =
+            |(name, volume): &(&String, &VolumeRecord)| head.state.get(name.as_str()).copied() != volume.before;
+        match record.volumes.iter().find(is_other) {
+            Some((name, volume)) => {
+                let (expected, found) = (volume.before, head.state.get(name.as_str()).copied());
+                Err(StoreError::Conflict { volume: name.clone(), expected, found }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What the intent says of the folders.
     fn folder_records(
         &self,
         record: &Record,
-        granted: &[Granted<'_>],
+        wanted: &[(&Granted<'_>, Wishes)],
     ) -> Result<BTreeMap<String, FolderRecord>, Failure> {
         let place = (self.head()?.last.hash, serde_json::to_vec(record).unwrap_or_default());
         let staging = |name: &str| {
             let parts = [place.0.as_bytes(), name.as_bytes(), &place.1];
             crate::mount::staging_name(&Digest::of(Kind::Mount, &parts.concat()))
         };
-        let mut records = BTreeMap::new();
-        for (at, Granted { name, mount, change, .. }) in granted.iter().enumerate() {
-            let changes = change.changes.clone();
-            // The first folder's paths are listed; of the others the numbers are known.
-            let (changes, changes_omitted) = match at {
-                0 => (changes.listed, changes.omitted),
-                _ => (Vec::new(), changes.count()),
+        let folder = |(Granted { name, mount, .. }, wishes): &(&Granted<'_>, Wishes)| {
+            let Changes { listed: changes, omitted: changes_omitted } = wishes.changes.clone();
+            let folder = FolderRecord {
+                path: mount.real_path(),
+                identity: mount.identity(),
+                changes,
+                changes_omitted,
+                withheld: wishes.withheld.len() as u64,
+                staging: staging(name),
             };
-            let staging = staging(name);
-            let folder =
-                FolderRecord { path: mount.real_path(), identity: mount.identity(), changes, changes_omitted, staging };
-            records.insert((*name).to_owned(), folder);
-        }
-        Ok(records)
+            ((*name).to_owned(), folder)
+        };
+        Ok(wanted.iter().map(folder).collect())
     }
 
     fn change_folders(
@@ -101,47 +153,42 @@ impl Session {
         record: &Record,
         objects: &dyn Objects,
         (all, streams): (&dyn Objects, &[&[u8]]),
-        granted: &[Granted<'_>],
-    ) -> Result<Settled, Failure> {
+        wanted: &[(&Granted<'_>, Wishes)],
+    ) -> Result<Sealed, Failure> {
         let mut staged = Vec::new();
-        for Granted { name, mount, change, seen } in granted {
+        for (Granted { name, mount, seen, .. }, wishes) in wanted {
             let staging = record.folders.get(*name).map(|folder| folder.staging.as_str()).unwrap_or_default();
-            match Carry::stage(mount, all, (change, seen), staging, Hands::default()) {
-                Ok(carry) => staged.push((*name, *mount, carry)),
+            match Carry::stage(mount, all, (wishes, seen), staging, Hands::default()) {
+                Ok(carry) => staged.push((*mount, carry)),
                 Err(error) => {
-                    staged.into_iter().for_each(|(_, _, carry)| carry.drop_staged());
+                    staged.into_iter().for_each(|(_, carry)| carry.drop_staged());
                     return Err(failure(mount, error));
                 }
             }
         }
-        let withheld = |(name, _, carry): &(&str, &Mount, Carry<'_>)| {
-            carry.withheld().iter().map(|path| format!("{name}/{path}")).collect::<Vec<_>>()
-        };
-        let withheld: Vec<String> = staged.iter().flat_map(withheld).collect();
         let pending = match self.store.begin(record, objects, streams) {
             Ok(pending) => pending,
             Err(error) => {
-                staged.into_iter().for_each(|(_, _, carry)| carry.drop_staged());
+                staged.into_iter().for_each(|(_, carry)| carry.drop_staged());
                 return Err(error.into());
             }
         };
-        let sealed = self.carry_out(staged, pending)?;
-        Ok(Settled { sealed, withheld })
+        self.carry_out(staged, pending)
     }
 
     /// Changes the folders and commits; puts all folders back if either fails.
     fn carry_out(
         &self,
-        staged: Vec<(&str, &Mount, Carry<'_>)>,
+        staged: Vec<(&Mount, Carry<'_>)>,
         pending: Box<dyn Transaction + '_>,
     ) -> Result<Sealed, Failure> {
         let mut carried: Vec<(&Mount, Carried<'_>)> = Vec::new();
         let mut left = staged.into_iter();
-        while let Some((_, mount, carry)) = left.next() {
+        while let Some((mount, carry)) = left.next() {
             match carry.apply() {
                 Ok(done) => carried.push((mount, done)),
                 Err(error) => {
-                    left.for_each(|(_, _, carry)| carry.drop_staged());
+                    left.for_each(|(_, carry)| carry.drop_staged());
                     return Err(put_back(carried, failure(mount, error)));
                 }
             }
@@ -165,19 +212,27 @@ impl Session {
             return Ok(());
         }
         // Whoever holds the lock is at it, or lives.
-        let Some(lock) = dir.try_lock_grants()? else { return Ok(()) };
+        match dir.try_lock_grants()? {
+            Some(lock) => self.recover_under(&lock).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// The same under the lock. Answers with the intents that were recorded, and of which something is left in a folder.
+    fn recover_under(&self, lock: &InstanceLock) -> Result<Vec<u64>, Failure> {
         let open = self.head()?.open;
-        let mut all = true;
-        // One that was recorded, and did not live to remove what it had kept aside, or could not.
-        if let Some(noted) = lock.noted().filter(|noted| !open.contains(noted))
-            && let Some(sealed) = self.store.entry(noted)?
-        {
-            all = end(&sealed, true)?;
+        let (noted, mut left) = (lock.noted(), Vec::new());
+        // Those that were recorded, and did not live to remove what they had kept aside, or could not.
+        for noted in noted.iter().filter(|noted| !open.contains(noted)) {
+            if let Some(sealed) = self.store.entry(*noted)?
+                && !end(&sealed, true)?
+            {
+                left.push(*noted);
+            }
         }
         for sequence in open {
             let Some(sealed) = self.store.entry(sequence)? else { continue };
             if !end(&sealed, false)? {
-                all = false;
                 continue;
             }
             let folders = sealed.open().map_err(Failure::Entry)?.record.folders;
@@ -189,10 +244,10 @@ impl Session {
                 Err(error) => return Err(error.into()),
             }
         }
-        if all {
-            lock.clear();
+        if left != noted {
+            lock.note(&left);
         }
-        Ok(())
+        Ok(left)
     }
 
     /// The granted folders in which a run that did not live may have left something, each with the folder that holds what it moved
@@ -219,7 +274,7 @@ fn end(intent: &Sealed, recorded: bool) -> Result<bool, Failure> {
         let mount = Mount::open(Path::new(&folder.path), Access::ReadWrite);
         // Another folder may have its name by now; the one that was changed may come back.
         let same = mount.ok().filter(|mount| mount.identity() == folder.identity);
-        all &= same.is_some_and(|mount| recover(mount.dir(), &folder.staging, recorded).is_ok());
+        all &= same.is_some_and(|mount| recover(mount.dir(), &folder.staging, recorded, &Hands::default()).is_ok());
     }
     Ok(all)
 }
@@ -239,7 +294,8 @@ fn failure(mount: &Mount, error: CarryError) -> Failure {
     use std::io::ErrorKind;
     let changed = matches!(error, CarryError::Changed(_));
     let denied = matches!(&error, CarryError::Io { source, .. }
-        if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::DirectoryNotEmpty));
+        if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::DirectoryNotEmpty))
+        || matches!(error, CarryError::Withheld(_));
     let path = mount.path().display().to_string();
     match error {
         CarryError::Object(error) => StoreError::object(path, &error).into(),

@@ -39,7 +39,7 @@ mod session;
 mod state;
 
 pub use again::Verified;
-pub use answer::{Answer, VolumeChange};
+pub use answer::{Answer, VolumeChange, WITHHELD_MAX};
 pub use call::{Call, EnvironmentValue};
 pub use describe::{Described, check_described};
 pub use document::DocumentSize;

@@ -1,7 +1,8 @@
 //! A guest's answer held against the JSON Schema that its package declares. Both come from an untrusted author, so the work is
 //! bounded before it begins: an answer has a length, and what it will take in memory is found out before it is read; schemas that refer to
-//! themselves are refused; the schema's parts, written out, times the answer's values have a bound; patterns are few, small when they are
-//! compiled, and run on an engine without backtracking; and nothing is fetched. What can't be judged is refused.
+//! themselves are refused; the schema's parts, written out, times the answer's values have a bound, in which parts that are evaluated again
+//! for what was left unevaluated weigh more; patterns are few, small when they are compiled, run on an engine without backtracking, and
+//! count by the length of the answer; and nothing is fetched. What can't be judged is refused.
 
 use crate::document::DocumentSize;
 use jsonschema::PatternOptions;
@@ -16,9 +17,14 @@ const PARTS_MAX: u64 = 20_000;
 /// The most patterns among them.
 const PATTERNS_MAX: u64 = 100;
 /// The most memory that one of them may take, and its automaton again as much.
-const PATTERN_BYTES_MAX: usize = 256 * 1024;
-/// The most pairs of a part and a value: about a second.
+const PATTERN_BYTES_MAX: usize = 64 * 1024;
+/// The most steps, each a part and a value: about a second.
 const STEPS_MAX: u64 = 50_000_000;
+/// The steps of a pattern for each byte of the answer. Most take one; the worst that fits its memory takes some hundred.
+const PATTERN_STEPS: u64 = 32;
+/// What is evaluated again for what it left unevaluated weighs so many times as much, and so for each level of that: a level multiplies
+/// by 2.6 to 3.7, as the library evaluates.
+const UNEVALUATED_WEIGHT: u64 = 8;
 /// The most nested references.
 const DEPTH_MAX: usize = 64;
 
@@ -65,8 +71,10 @@ pub(crate) fn check(schema: &Value, answer: &[u8]) -> Result<(), SchemaError> {
     let size = DocumentSize::of(answer).map_err(not_json)?;
     at_most("the memory for an answer that is held to a schema", size.memory_bytes, ANSWER_MEMORY_MAX)?;
     let mut parts = Parts::default();
-    parts.count(schema, schema, 0)?;
-    at_most("the number of parts of the schema, times the values of the answer", parts.all * size.values, STEPS_MAX)?;
+    parts.count(schema, schema, Place { depth: 0, weight: 1, is_names: false })?;
+    let read = parts.patterns.saturating_mul(answer.len() as u64).saturating_mul(PATTERN_STEPS);
+    let steps = parts.weight.saturating_mul(size.values).saturating_add(read);
+    at_most("the number of parts of the schema, times the values of the answer", steps, STEPS_MAX)?;
     let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
     let validator = jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
@@ -87,26 +95,44 @@ pub(crate) fn check(schema: &Value, answer: &[u8]) -> Result<(), SchemaError> {
 #[derive(Default)]
 struct Parts {
     all: u64,
+    /// The same, with each part as often as it may be evaluated for one value.
+    weight: u64,
     patterns: u64,
 }
 
+/// Where something stands in a schema.
+#[derive(Clone, Copy)]
+struct Place {
+    depth: usize,
+    /// How often it may be evaluated for one value.
+    weight: u64,
+    /// Whether it is an object whose fields have the names of properties, and not those of keywords.
+    is_names: bool,
+}
+
 impl Parts {
-    fn count(&mut self, schema: &Value, root: &Value, depth: usize) -> Result<(), SchemaError> {
+    fn count(&mut self, schema: &Value, root: &Value, at: Place) -> Result<(), SchemaError> {
         let unusable = |why: &str| SchemaError::Unusable(why.to_owned());
-        if depth > DEPTH_MAX {
+        if at.depth > DEPTH_MAX {
             return Err(unusable("refers to itself, or nests too deeply"));
         }
         self.all += 1;
+        self.weight = self.weight.saturating_add(at.weight);
         at_most("the number of parts of the schema", self.all, PARTS_MAX)?;
+        let below = Place { depth: at.depth + 1, is_names: false, ..at };
         match schema {
+            Value::Object(names) if at.is_names => names.values().try_for_each(|part| self.count(part, root, below)),
             Value::Object(fields) => {
+                let again = ["unevaluatedProperties", "unevaluatedItems"].iter().any(|name| fields.contains_key(*name));
+                let weight = if again { at.weight.saturating_mul(UNEVALUATED_WEIGHT) } else { at.weight };
+                let below = Place { weight, ..below };
                 for (name, value) in fields {
                     match (name.as_str(), value) {
                         ("$ref", Value::String(reference)) => {
                             let pointer =
                                 reference.strip_prefix('#').ok_or_else(|| unusable("refers to another document"))?;
                             let target = root.pointer(pointer).ok_or_else(|| unusable("refers to nothing"))?;
-                            self.count(target, root, depth + 1)?;
+                            self.count(target, root, below)?;
                         }
                         ("$dynamicRef" | "$recursiveRef" | "$id", Value::String(_)) => {
                             return Err(SchemaError::Unusable(format!("uses {name}")));
@@ -118,12 +144,20 @@ impl Parts {
                     at_most("the number of patterns of the schema", self.patterns, PATTERNS_MAX)?;
                     // What stands there is counted where it is referred to.
                     if name != "$defs" && name != "definitions" {
-                        self.count(value, root, depth + 1)?;
+                        let is_names = matches!(
+                            name.as_str(),
+                            "properties"
+                                | "patternProperties"
+                                | "dependentSchemas"
+                                | "dependentRequired"
+                                | "dependencies"
+                        );
+                        self.count(value, root, Place { is_names, ..below })?;
                     }
                 }
                 Ok(())
             }
-            Value::Array(items) => items.iter().try_for_each(|item| self.count(item, root, depth + 1)),
+            Value::Array(items) => items.iter().try_for_each(|item| self.count(item, root, below)),
             _ => Ok(()),
         }
     }
@@ -207,6 +241,60 @@ mod tests {
         let error = check(&all_of(r"\pL{200}x0", 100), br#""abc""#);
         assert!(matches!(error, Err(SchemaError::Unusable(_))), "{error:?}");
         assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
+    }
+
+    /// A property may have any name, and none of them hides what is below it.
+    #[test]
+    fn names_of_properties_are_no_keywords() {
+        let patterns: Vec<Value> = (0..101).map(|at| json!({"pattern": format!("a{at}")})).collect();
+        for name in ["$defs", "definitions", "$ref", "pattern", "unevaluatedProperties"] {
+            let schema = json!({"properties": {name: {"allOf": patterns}}});
+            let error = check(&schema, b"{}");
+            assert!(
+                matches!(error, Err(SchemaError::TooMuch { what: "the number of patterns of the schema", .. })),
+                "{name}"
+            );
+            for inside in [json!({"$id": "x:y"}), json!({"$ref": "https://example.org"})] {
+                assert!(
+                    matches!(check(&json!({"properties": {name: inside}}), b"{}"), Err(SchemaError::Unusable(_))),
+                    "{name}"
+                );
+            }
+            let answer = serde_json::to_vec(&json!({name: "x"})).unwrap();
+            assert_eq!(check(&json!({"properties": {name: {"const": "x"}}}), &answer), Ok(()), "{name}");
+        }
+        assert_eq!(check(&json!({"properties": {"$id": {"type": "string"}}}), br#"{"$id":"x"}"#), Ok(()));
+        assert!(check(&json!({"properties": {"$ref": {"type": "string"}}}), br#"{"$ref":1}"#).is_err());
+    }
+
+    #[test]
+    fn what_is_evaluated_again_and_again_weighs_more() {
+        let mut nested = json!({"type": "object"});
+        for level in 0..27 {
+            nested = json!({"if": nested, "then": true, "unevaluatedProperties": {"type": "integer"}});
+            let start = std::time::Instant::now();
+            let refused = check(&nested, br#"{"a":1}"#).is_err();
+            assert!(start.elapsed() < std::time::Duration::from_secs(5), "{level}: {:?}", start.elapsed());
+            assert!(level > 2 || !refused, "{level}");
+            assert!(level < 10 || refused, "{level}");
+        }
+        let closed = json!({"allOf": [{"properties": {"a": true}}], "unevaluatedProperties": false});
+        assert_eq!(check(&closed, br#"{"a":1}"#), Ok(()));
+        assert!(check(&closed, br#"{"b":1}"#).is_err());
+    }
+
+    #[test]
+    fn patterns_count_by_the_length_of_what_they_are_held_against() {
+        let patterns = |count: usize| json!({"allOf": vec![json!({"pattern": "^(a|b)*c?$"}); count]});
+        let text = |bytes: usize| format!("\"{}\"", "ab".repeat(bytes / 2)).into_bytes();
+        assert_eq!(check(&patterns(100), &text(10_000)), Ok(()));
+        assert_eq!(check(&patterns(1), &text(1 << 20)), Ok(()));
+        for (count, bytes) in [(100, 100_000), (1, 8 << 20)] {
+            assert!(
+                matches!(check(&patterns(count), &text(bytes)), Err(SchemaError::TooMuch { .. })),
+                "{count} {bytes}"
+            );
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //!
 //! Whatever the end, the ledger has one entry of it.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, WITHHELD_MAX};
 use crate::call::Call;
 use crate::edits::Edits;
 use crate::execute::{Executed, execute};
@@ -21,6 +21,7 @@ use crate::session::Session;
 use hutch_model::ledger::{EntryKind, OutcomeRecord, Record, VolumeRecord};
 use hutch_model::outcome::Verdict;
 use hutch_store::StoreError;
+use std::collections::BTreeMap;
 
 /// How often a run is repeated because what it touched was changed outside meanwhile.
 const EDITED_MAX: u32 = 8;
@@ -85,6 +86,8 @@ impl Host {
             let kept = executed.verdict == Verdict::Good;
             match conclude(session, prepared, executed, record.clone(), kept) {
                 Err((Failure::Store(StoreError::Conflict { .. }), _)) if conflicts < retries => conflicts += 1,
+                // What another run had left half done was taken back.
+                Err((Failure::Store(StoreError::Changed { .. }), Some(_))) if edited < EDITED_MAX => edited += 1,
                 Err((failure, unrecorded)) => return Err(session.noted(unrecorded, failure)),
                 Ok(answer) => return Ok(Answer { skipped: edits.skipped, ..answer }),
             }
@@ -148,16 +151,21 @@ pub(crate) fn conclude(
     let settled = match granted.is_empty() {
         true => {
             let committed = session.store.commit(&record, &executed.objects, &streams);
-            let committed = committed.map(|sealed| Settled { sealed, withheld: Vec::new() });
+            let committed = committed.map(|sealed| Settled { sealed, changes: BTreeMap::new(), withheld: Vec::new() });
             committed.map_err(|error| (error.into(), Some(Box::new(Record { kept: false, ..record }))))?
         }
-        false => session
-            .commit_with_folders(&record, &executed.objects, (&executed.all, &streams), &granted)
-            .map_err(|failure| (failure, None))?,
+        false => session.commit_with_folders(&record, &executed.objects, (&executed.all, &streams), &granted)?,
     };
     let behind = session.update_plain();
-    let Settled { sealed, withheld } = settled;
-    let Executed { outcome, verdict, measured, volumes, mounted, all, .. } = executed;
+    let Settled { sealed, changes, mut withheld } = settled;
+    let withheld_omitted = withheld.len().saturating_sub(WITHHELD_MAX) as u64;
+    withheld.truncate(WITHHELD_MAX);
+    let Executed { outcome, verdict, measured, volumes, mut mounted, all, .. } = executed;
+    for (name, changes) in changes {
+        if let Some(change) = mounted.get_mut(&name) {
+            change.changes = changes;
+        }
+    }
     Ok(Answer {
         outcome,
         verdict,
@@ -165,6 +173,7 @@ pub(crate) fn conclude(
         volumes,
         mounted,
         withheld,
+        withheld_omitted,
         objects: all,
         measured,
         entry: sealed.pin(),

@@ -185,17 +185,27 @@ fn secret(argument: &str) -> Option<&'static str> {
     if argument.split(word).any(holds_password) {
         return Some("holds an address with a password");
     }
-    forms::TOKENS.iter().find_map(|(prefix, length, what)| {
-        // Most words are too short for any, and there are many kinds.
-        let found = argument.len() >= prefix.len() + *length
-            && argument.match_indices(prefix).any(|(at, _)| {
-                let starts_word =
-                    !argument.get(..at).unwrap_or_default().ends_with(|c: char| c.is_ascii_alphanumeric());
-                let rest = argument.get(at + prefix.len()..).unwrap_or_default();
-                let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').unwrap_or(rest.len());
-                starts_word && is_token(rest.get(..end).unwrap_or_default(), *length)
-            });
-        found.then_some(*what)
+    let found = forms::TOKENS.iter().find(|(prefix, length, _)| holds_token(argument, prefix, *length));
+    found.map(|(_, _, what)| *what)
+}
+
+/// Whether a token of `length` or more characters begins with `prefix` somewhere.
+fn holds_token(argument: &str, prefix: &str, length: usize) -> bool {
+    // Most words are too short for any, and there are many kinds.
+    if argument.len() < prefix.len() + length {
+        return false;
+    }
+    let mut judged = 0;
+    argument.match_indices(prefix).any(|(at, _)| {
+        let (before, begin) = (argument.get(..at).unwrap_or_default(), at + prefix.len());
+        // What is no token from an earlier place on is none from a later one: each run of characters is looked at once.
+        if begin <= judged || before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
+            return false;
+        }
+        let rest = argument.get(begin..).unwrap_or_default();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').unwrap_or(rest.len());
+        judged = begin + end;
+        is_token(rest.get(..end).unwrap_or_default(), length)
     })
 }
 

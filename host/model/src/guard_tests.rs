@@ -33,6 +33,18 @@ fn secrets_are_refused_under_both_policies() {
     }
 }
 
+/// Beginnings of tokens one after the other are one run of characters, which is looked at once.
+#[test]
+fn a_long_argument_takes_no_longer_than_its_length() {
+    for prefix in ["sk-", "sk-a-", "-sk_live_", "pk-pk-", "eyJ-"] {
+        let long = prefix.repeat((1 << 20) / prefix.len());
+        assert_eq!(judged(Guard::Text, &long), None, "{prefix}");
+        assert_eq!(judged(Guard::Text, &format!("{long}0")), Some("G2"), "{prefix}");
+    }
+    let apart = format!("{}sk-abcdefghij0123456789", "sk-.".repeat(1 << 18));
+    assert_eq!(judged(Guard::Text, &apart), Some("G2"));
+}
+
 #[test]
 fn every_row_of_the_tables_is_refused() {
     let secrets = (forms::TOKENS.iter().map(|(prefix, length, _)| format!("{prefix}{}", "x1".repeat(*length))))
@@ -253,6 +265,19 @@ proptest! {
                 prop_assert!(check(&arguments, Guard::Strict, Some(&contract), command).is_err());
             }
             prop_assert_eq!(check(&arguments, Guard::Off, Some(&contract), command), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_token_is_found_wherever_it_begins(text in "((sk|pk|ghp)[-_]|[a1.-]{1,3}|[a-z]{5,9}){0,12}") {
+        for (prefix, length, _) in forms::TOKENS {
+            let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+            let token = |at: usize| {
+                let rest = &text[at + prefix.len()..];
+                rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').next().unwrap()
+            };
+            let naive = text.match_indices(prefix).any(|(at, _)| begins(at) && is_token(token(at), length));
+            prop_assert_eq!(holds_token(&text, prefix, length), naive, "{}", prefix);
         }
     }
 

@@ -10,6 +10,10 @@ use std::borrow::Cow;
 /// What stands in place of personal data.
 pub const REDACTED: &str = "[redacted]";
 
+/// How often a text is read with its escapes resolved. A backslash can be escaped so that each reading takes five bytes off; texts
+/// that other texts hold double their backslashes, so nobody nests them so deep without meaning to hide something.
+const READINGS_MAX: u32 = 10;
+
 /// What is to be taken out of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cleaning {
@@ -59,33 +63,56 @@ impl Cleaning {
     }
 
     /// Cleans a text. JSON stays JSON: its texts are cleaned, not its syntax. In anything else a character that is written as JSON
-    /// writes it counts as that character.
+    /// writes it counts as that character; what is escaped ten times and more becomes U+FFFD, unread.
     pub fn text(self, text: &str) -> Cow<'_, str> {
+        self.reading(text, READINGS_MAX)
+    }
+
+    /// Cleans a text, resolving escapes at most `left` times. What one reading finds is taken out before the next one; the answer is
+    /// the last reading that found something.
+    fn reading(self, text: &str, mut left: u32) -> Cow<'_, str> {
         if self.is_none() || !text.contains('\\') {
             return self.plain(text);
         }
-        if is_json(text) {
-            return Cow::Owned(self.literals(text));
-        }
-        let unescaped = unescape(text);
-        // Each step is shorter, or the last.
-        match if unescaped == text { Cow::Borrowed(text) } else { self.text(&unescaped) } {
-            Cow::Owned(clean) if clean != unescaped => Cow::Owned(clean),
-            _ => self.plain(text),
+        let (mut clean, mut reading) = (None, Cow::Borrowed(text));
+        loop {
+            if left > 0 && reading.contains('\\') && is_json(&reading) {
+                let json = self.literals(&reading, left - 1);
+                let found = (json != *reading).then_some(json);
+                return found.or(clean).map_or(Cow::Borrowed(text), Cow::Owned);
+            }
+            let found = match self.plain(&reading) {
+                Cow::Owned(found) => Some(found),
+                Cow::Borrowed(_) => None,
+            };
+            if let Some(found) = found {
+                clean = Some(found.clone());
+                reading = Cow::Owned(found);
+            }
+            let next = resolve(&reading, |letter| letter);
+            // An escape is longer than what it stands for.
+            if next.len() == reading.len() {
+                return clean.map_or(Cow::Borrowed(text), Cow::Owned);
+            }
+            if left == 0 {
+                let unread = resolve(&reading, |_| '\u{fffd}');
+                return Cow::Owned(self.plain(&unread).into_owned());
+            }
+            left -= 1;
+            reading = Cow::Owned(next.into_owned());
         }
     }
 
-    /// Cleans the text literals of JSON, one after the other: there is no depth.
-    fn literals(self, json: &str) -> String {
+    /// Cleans the text literals of JSON, one after the other: there is no depth but that of literals in literals.
+    fn literals(self, json: &str, left: u32) -> String {
         let mut clean = String::with_capacity(json.len());
         let mut rest = json;
         while let Some((before, after)) = rest.split_once('"') {
             let (literal, after) = after.split_at(literal_end(after));
-            let text = unescape(literal);
+            let text = resolve(literal, |letter| letter);
             clean.push_str(before);
-            match self.text(&text) {
+            match self.reading(&text, left) {
                 Cow::Borrowed(_) => clean.extend(["\"", literal, "\""]),
-                // Each text in a text takes twice as many bytes as the one in it, so there are few in each other.
                 Cow::Owned(text) => clean.push_str(&Value::from(text).to_string()),
             }
             rest = after.strip_prefix('"').unwrap_or(after);
@@ -122,9 +149,9 @@ fn literal_end(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// A text with what JSON escapes in place of the escapes. What is no escape stays; half a pair of surrogates is a character that has no
-/// form.
-fn unescape(text: &str) -> Cow<'_, str> {
+/// A text with what `shown` says of a character in place of each of JSON's escapes. What is no escape stays; half a pair of surrogates
+/// is a character that has no form.
+fn resolve(text: &str, shown: impl Fn(char) -> char) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
     }
@@ -145,7 +172,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
         });
         rest = match (simple, unit(after)) {
             (Some(letter), _) => {
-                out.push(letter);
+                out.push(shown(letter));
                 after.get(1..).unwrap_or_default()
             }
             (None, Some((first, after))) => {
@@ -156,7 +183,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
                     }
                     _ => (char::from_u32(first), after),
                 };
-                out.push(letter.unwrap_or('\u{fffd}'));
+                out.push(shown(letter.unwrap_or('\u{fffd}')));
                 after
             }
             (None, None) => {
@@ -343,6 +370,36 @@ mod tests {
         }
     }
 
+    /// Each reading takes five bytes off such a text; it takes as little time and memory as any other.
+    #[test]
+    fn backslashes_that_are_escaped_again_and_again_are_not_followed() {
+        let hidden = |depth| format!("\\{}u0040", "u005c".repeat(depth));
+        for depth in [0, 1, READINGS_MAX as usize - 1] {
+            assert_eq!(ALL.text(&format!("bob{}example.org", hidden(depth))), "[redacted]", "{depth}");
+        }
+        for depth in [READINGS_MAX as usize, 200_000] {
+            for (before, after) in
+                [("bob", "example.org x"), ("\"bob", "example.org\""), ("[\"[\\\"bob", "example.org\\\"]\"]")]
+            {
+                let text = format!("{before}{}{after}", hidden(depth));
+                let clean = ALL.text(&text);
+                assert!(clean.contains('\u{fffd}') && clean.len() <= text.len() + 64, "{depth} {} bytes", clean.len());
+                for escape in ["\\\\u0040", "\\u005c", "@"] {
+                    assert!(!clean.contains(escape), "{depth}: {escape} is left");
+                }
+            }
+        }
+        let drawing = r"/\\\\\\\\ \\\\\\\\ \\\\".repeat(3);
+        assert_eq!(ALL.text(&drawing), drawing);
+    }
+
+    /// Each reading is cleaned: what one shows, the next may hide again.
+    #[test]
+    fn what_only_one_reading_shows_is_found() {
+        assert_eq!(ALL.text(r"4111 1111 1111 1111\u0041 bob\u0040example.org"), "[redacted]A [redacted]");
+        assert_eq!(ALL.text(r"bob@example.org C:\new"), r"[redacted] C:\new");
+    }
+
     #[test]
     fn nothing_is_changed_where_nothing_is_found() {
         let text = r#" {"b":1.50, "a" : ["x\/y\u00e9", 1e400, "\\"]}  "#;
@@ -359,7 +416,7 @@ mod tests {
             let json = serde_json::Value::from(text.clone()).to_string();
             let literal = &json[1..json.len() - 1];
             proptest::prop_assert_eq!(literal_end(&json[1..]), literal.len());
-            proptest::prop_assert_eq!(unescape(literal).into_owned(), text);
+            proptest::prop_assert_eq!(resolve(literal, |letter| letter).into_owned(), text);
         }
     }
 

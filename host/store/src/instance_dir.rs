@@ -23,6 +23,9 @@ use std::time::Duration;
 /// At what distance a lock that another process holds is tried again.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
+/// The most bytes of notes that are read: each of some twenty stands for a folder that could not be cleaned up.
+const NOTES_BYTES_MAX: u64 = 64 << 10;
+
 /// The folder of one instance.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InstanceDir(PathBuf);
@@ -33,23 +36,22 @@ pub struct InstanceDir(PathBuf);
 pub struct InstanceLock(std::fs::File);
 
 impl InstanceLock {
-    /// Notes the intent that is carried out under this lock, for whoever comes if the process does not live. That it can't be noted
-    /// costs only space that is not reclaimed.
-    pub fn note(&self, sequence: u64) {
-        let _ = self.0.set_len(0).and_then(|()| (&self.0).rewind()).and_then(|()| write!(&self.0, "{sequence}"));
+    /// Notes the intents that are carried out under this lock or left something behind, for whoever comes if the process does not
+    /// live; none if all was done. That it can't be noted costs only space that is not reclaimed.
+    pub fn note(&self, intents: &[u64]) {
+        let text = intents.iter().map(|intent| format!("{intent}\n")).collect::<String>();
+        let emptied = self.0.set_len(0).and_then(|()| (&self.0).rewind());
+        let _ = emptied.and_then(|()| (&self.0).write_all(text.as_bytes()));
     }
 
-    /// The intent that was noted and not cleared.
-    pub fn noted(&self) -> Option<u64> {
+    /// The intents that were noted.
+    pub fn noted(&self) -> Vec<u64> {
         let mut text = String::new();
-        (&self.0).rewind().ok()?;
-        (&self.0).take(32).read_to_string(&mut text).ok()?;
-        text.parse().ok()
-    }
-
-    /// Clears the note: all was done.
-    pub fn clear(&self) {
-        let _ = self.0.set_len(0);
+        let read = (&self.0).rewind().and_then(|()| (&self.0).take(NOTES_BYTES_MAX).read_to_string(&mut text));
+        match read {
+            Ok(_) => text.lines().filter_map(|line| line.parse().ok()).collect(),
+            Err(_) => Vec::new(),
+        }
     }
 }
 

@@ -95,6 +95,28 @@ fn what_opening_does_not_look_at_is_found_by_the_check() {
     }
 }
 
+/// The largest number that the database has: behind it there is no next page.
+#[test]
+fn an_entry_in_the_last_place_of_all_ends_the_check_and_the_collection() {
+    let home = five();
+    tamper(&home, "UPDATE entries SET sequence = 9223372036854775807 WHERE sequence = 4");
+    let store = SqliteStore::open(&place(&home), &Opening::default());
+    assert_eq!(store.unwrap_err().code(), ErrorCode::StoreDamaged);
+    tamper(&home, "UPDATE entries SET sequence = 4 WHERE sequence = 9223372036854775807");
+    let store = reopen(&home).unwrap();
+    tamper(&home, "UPDATE entries SET sequence = 9223372036854775807 WHERE sequence = 4");
+    assert!(store.check().unwrap().iter().any(|damage| damage.what == "entry 5"));
+    assert!(store.entries(1 << 63, 10).unwrap().is_empty());
+    let _ = store.collect(&Retention { keep_last: 1, newer_than: None }, &record(EntryKind::Collect, 9));
+}
+
+#[test]
+fn a_database_without_tables_is_damaged() {
+    let home = five();
+    tamper(&home, "DROP TABLE moves; DROP TABLE heads");
+    assert_eq!(reopen(&home).unwrap_err().code(), ErrorCode::StoreDamaged);
+}
+
 #[test]
 fn an_earlier_state_is_checked_against_its_entry() {
     let home = five();

@@ -12,7 +12,8 @@ use crate::answer::VolumeChange;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Gone, Hands, Stamp, look, open_file, open_folder, stays_inside};
 use hutch_model::digest::Digest;
-use hutch_model::snapshot::{Entry, Node, ObjectError, Objects, compare, read_file};
+use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, Objects, compare, read_file};
+use std::collections::BTreeSet;
 use std::io;
 
 /// The most bytes of paths that one run may change in one granted folder.
@@ -22,15 +23,15 @@ const PATH_BYTES_MAX: usize = 64 << 20;
 /// to do that, all one by one.
 const SYNCED_EACH_MAX: usize = if cfg!(target_os = "linux") { 32 } else { usize::MAX };
 
-/// The most paths that are named of those that a granted folder does not get.
-const WITHHELD_MAX: usize = 100;
-
 /// Why a granted folder could not be changed. It is as it was, unless the error says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CarryError {
     /// Another program changed what the run was about to change.
     #[error("{0} was changed by another program meanwhile")]
     Changed(String),
+    /// The run wants what the folder can't get, and also wants something gone, which may be the same.
+    #[error("{0} can't be in a granted folder, and the run also removed something there: it may have been moved")]
+    Withheld(String),
     /// An object can't be had.
     #[error(transparent)]
     Object(#[from] ObjectError),
@@ -61,19 +62,70 @@ struct Wanted {
     is: Option<Entry>,
 }
 
+/// All that a run wants changed in one granted folder, and what of that the folder does not get.
+pub(crate) struct Wishes {
+    wanted: Vec<Wanted>,
+    /// What the folder gets, as the ledger and the answer list it.
+    pub(crate) changes: Changes,
+    /// Links that could leave the folder, and names that are the host's own.
+    pub(crate) withheld: Vec<String>,
+}
+
+impl Wishes {
+    /// What `change` comes to.
+    ///
+    /// # Errors
+    /// An object can't be had; it is too much; or what can't be had could have been moved there, so that it would be nowhere.
+    pub(crate) fn of(objects: &dyn Objects, change: &VolumeChange) -> Result<Wishes, CarryError> {
+        let (mut wanted, mut withheld, mut bytes) = (Vec::new(), BTreeSet::new(), 0);
+        compare(objects, &change.before, &change.after, &mut |difference| {
+            let path = difference.path;
+            bytes += path.len();
+            if bytes > PATH_BYTES_MAX {
+                return;
+            }
+            let depth = path.bytes().filter(|byte| *byte == b'/').count();
+            let leaves = |entry: &&Entry| match &entry.node {
+                Node::Link { target } => !stays_inside(depth, target),
+                _ => false,
+            };
+            let reserved = path.split('/').any(|name| name.starts_with(STAGING));
+            if reserved || difference.is.as_ref().is_some_and(leaves) {
+                withheld.insert(path.to_owned());
+            }
+            if !reserved {
+                let is = difference.is.filter(|entry| !leaves(entry)).cloned();
+                wanted.push(Wanted { path: path.to_owned(), was: difference.was.cloned(), is });
+            }
+        })?;
+        if bytes > PATH_BYTES_MAX {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "the run changed too many paths at once");
+            return Err(CarryError::Io { path: String::new(), source });
+        }
+        if let Some(first) = withheld.first()
+            && wanted.iter().any(|wanted| wanted.was.is_some() && wanted.is.is_none())
+        {
+            return Err(CarryError::Withheld(first.clone()));
+        }
+        let mut changes = change.changes.clone();
+        changes.listed.retain(|change| !withheld.contains(&change.path));
+        let unlisted = (withheld.len() + changes.listed.len()).saturating_sub(change.changes.listed.len());
+        changes.omitted = changes.omitted.saturating_sub(unlisted as u64);
+        Ok(Wishes { wanted, changes, withheld: withheld.into_iter().collect() })
+    }
+}
+
 /// All that is to be changed in one granted folder, staged.
 pub(crate) struct Carry<'a> {
     mount: &'a Mount,
     hands: Hands,
     journal: Journal,
-    /// Links that could leave the folder, and names that are the host's own.
-    withheld: Vec<String>,
     /// Files that were written.
     files: usize,
 }
 
 impl<'a> Carry<'a> {
-    /// Stages what `change` says. `seen` is how everything looked that the run was shown; `staging` names the folder.
+    /// Stages what is wanted. `seen` is how everything looked that the run was shown; `staging` names the folder.
     ///
     /// # Errors
     /// The system refuses, an object can't be had, or the folder is not any more what the run was shown. Nothing was changed, and
@@ -81,17 +133,17 @@ impl<'a> Carry<'a> {
     pub(crate) fn stage(
         mount: &'a Mount,
         objects: &dyn Objects,
-        (change, seen): (&VolumeChange, &MountObjects),
+        (wishes, seen): (&Wishes, &MountObjects),
         staging: &str,
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
         let mut carry = Carry::new(mount, staging, hands);
-        carry.stage_all(objects, change, seen).inspect_err(|_| drop(carry.journal.clear(mount.dir())))?;
+        carry.stage_all(objects, wishes, seen).inspect_err(|_| drop(carry.journal.clear(mount.dir(), &carry.hands)))?;
         Ok(carry)
     }
 
     fn new(mount: &'a Mount, staging: &str, hands: Hands) -> Carry<'a> {
-        Carry { mount, hands, journal: Journal::new(staging), withheld: Vec::new(), files: 0 }
+        Carry { mount, hands, journal: Journal::new(staging), files: 0 }
     }
 
     /// Stages, and if that fails leaves everything as it stands, as a process that ends there does.
@@ -99,12 +151,12 @@ impl<'a> Carry<'a> {
     pub(super) fn stage_and_stop(
         mount: &'a Mount,
         objects: &dyn Objects,
-        (change, seen): (&VolumeChange, &MountObjects),
+        (wishes, seen): (&Wishes, &MountObjects),
         staging: &str,
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
         let mut carry = Carry::new(mount, staging, hands);
-        carry.stage_all(objects, change, seen).map(|()| carry)
+        carry.stage_all(objects, wishes, seen).map(|()| carry)
     }
 
     /// Carries out, and if that fails leaves everything as it stands. Whether nothing failed.
@@ -117,10 +169,9 @@ impl<'a> Carry<'a> {
     fn stage_all(
         &mut self,
         objects: &dyn Objects,
-        change: &VolumeChange,
+        Wishes { wanted, .. }: &Wishes,
         seen: &MountObjects,
     ) -> Result<(), CarryError> {
-        let wanted = self.wanted(objects, change)?;
         // Parents come before what they hold, so backwards they come after it.
         for wanted in wanted.iter().rev() {
             let (Some(was), is) = (&wanted.was, &wanted.is) else { continue };
@@ -133,7 +184,7 @@ impl<'a> Carry<'a> {
                 self.add(&wanted.path, what)?;
             }
         }
-        for Wanted { path, was, is } in &wanted {
+        for Wanted { path, was, is } in wanted {
             let Some(is) = is else { continue };
             let replaced = was.as_ref().filter(|was| !is_folder(was) && !is_folder(is));
             match (was, replaced) {
@@ -166,38 +217,6 @@ impl<'a> Carry<'a> {
             }
         }
         self.journal.write(self.mount.dir(), &self.hands).map_err(io_at(""))
-    }
-
-    /// What differs, without what the folder does not get.
-    fn wanted(&mut self, objects: &dyn Objects, change: &VolumeChange) -> Result<Vec<Wanted>, CarryError> {
-        let (mut wanted, mut withheld, mut bytes) = (Vec::new(), Vec::new(), 0);
-        compare(objects, &change.before, &change.after, &mut |difference| {
-            let path = difference.path;
-            bytes += path.len();
-            if bytes > PATH_BYTES_MAX {
-                return;
-            }
-            let depth = path.bytes().filter(|byte| *byte == b'/').count();
-            let leaves = |entry: &&Entry| match &entry.node {
-                Node::Link { target } => !stays_inside(depth, target),
-                _ => false,
-            };
-            let reserved = path.split('/').any(|name| name.starts_with(STAGING));
-            if reserved || difference.is.as_ref().is_some_and(leaves) {
-                withheld.push(path.to_owned());
-            }
-            if !reserved {
-                let is = difference.is.filter(|entry| !leaves(entry)).cloned();
-                wanted.push(Wanted { path: path.to_owned(), was: difference.was.cloned(), is });
-            }
-        })?;
-        if bytes > PATH_BYTES_MAX {
-            let source = io::Error::new(io::ErrorKind::InvalidInput, "the run changed too many paths at once");
-            return Err(CarryError::Io { path: String::new(), source });
-        }
-        withheld.truncate(WITHHELD_MAX);
-        self.withheld = withheld;
-        Ok(wanted)
     }
 
     /// How something looked that the run was shown. What it was not shown, it can't change.
@@ -268,11 +287,6 @@ impl<'a> Carry<'a> {
         Some(std::os::unix::fs::PermissionsExt::mode(&file.metadata().ok()?.permissions()))
     }
 
-    /// Paths that the folder does not get: links that could leave it, and names that are the host's own.
-    pub(crate) fn withheld(&self) -> &[String] {
-        &self.withheld
-    }
-
     /// Does it. What was there is kept aside.
     ///
     /// # Errors
@@ -288,7 +302,7 @@ impl<'a> Carry<'a> {
 
     /// Removes what was staged; nothing was changed. What can't be removed now, [`recover`](super::recover) removes.
     pub(crate) fn drop_staged(self) {
-        let _ = self.journal.clear(self.mount.dir());
+        let _ = self.journal.clear(self.mount.dir(), &self.hands);
     }
 }
 
@@ -378,9 +392,9 @@ impl Carried<'_> {
 
     /// Puts everything back as it was, because of `failed`.
     pub(crate) fn give_up(self, failed: CarryError) -> CarryError {
-        match self.journal.take_back(self.mount.dir(), &Hands::default()) {
+        match self.journal.take_back(self.mount.dir(), &self.hands) {
             Ok(()) => {
-                let _ = self.journal.clear(self.mount.dir());
+                let _ = self.journal.clear(self.mount.dir(), &self.hands);
                 failed
             }
             Err(error) => CarryError::Left {
@@ -393,7 +407,7 @@ impl Carried<'_> {
 
     /// Removes what was there before: there is no way back from here. What can't be removed now, [`recover`](super::recover) removes.
     pub(crate) fn finish(self) {
-        let _ = self.journal.clear(self.mount.dir());
+        let _ = self.journal.clear(self.mount.dir(), &self.hands);
     }
 }
 

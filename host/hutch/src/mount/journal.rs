@@ -14,7 +14,13 @@ use std::io::{self, Read};
 
 const NAME: &str = "journal";
 
-/// The most bytes of a journal that are read: more than any that is written.
+/// A journal on its way: what is not whole has not this name but that one.
+const STAGED_NAME: &str = "journal.new";
+
+/// A journal of which nothing is left to do but to remove the staging folders.
+const DONE_NAME: &str = "journal.done";
+
+/// The most bytes of a journal; what takes more is not begun.
 const BYTES_MAX: u64 = 1 << 30;
 
 /// One change, and what it takes to take it back.
@@ -180,12 +186,20 @@ impl Journal {
         self.operations.iter().map(|operation| operation.path.rsplit_once('/').map_or("", |(above, _)| above)).collect()
     }
 
-    /// Writes it down, durably, in the first staging folder.
+    /// Writes it down, durably, in the first staging folder: all of it, or under another name.
     pub(super) fn write(&self, root: &Dir, hands: &Hands) -> io::Result<()> {
-        let Some(staging) = self.open_staging(root, 0)? else { return Ok(()) };
-        let file = hands.create_private_file(&staging, NAME)?;
-        hands.write(&file, &serde_json::to_vec(self)?)?;
+        if self.places.is_empty() {
+            return Ok(());
+        }
+        let staging = self.open_staging(root, 0)?.ok_or(io::ErrorKind::NotFound)?;
+        let bytes = serde_json::to_vec(self)?;
+        if bytes.len() as u64 > BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the run changed too many paths at once"));
+        }
+        let file = hands.create_private_file(&staging, STAGED_NAME)?;
+        hands.write(&file, &bytes)?;
         hands.sync(&file)?;
+        hands.place((&staging, STAGED_NAME), (&staging, NAME))?;
         #[cfg(unix)]
         {
             hands.sync_folder(&staging)?;
@@ -194,16 +208,24 @@ impl Journal {
         Ok(())
     }
 
-    /// The journal in a staging folder; `None` if there is none that was written whole: then nothing was done.
-    fn read(root: &Dir, staging: &str) -> io::Result<Option<Journal>> {
+    /// The journal in a staging folder, and whether nothing is left to do of it; `None` if none was written: then nothing was done.
+    ///
+    /// # Errors
+    /// There is one that can't be read. What was done stays done, and what was there before is kept.
+    fn read(root: &Dir, staging: &str) -> io::Result<Option<(Journal, bool)>> {
         let Some(folder) = open_folder(root, staging)? else { return Ok(None) };
-        let file = match open_file(&folder, NAME) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
-        let mut bytes = Vec::new();
-        file.take(BYTES_MAX).read_to_end(&mut bytes)?;
-        Ok(serde_json::from_slice(&bytes).ok().filter(|journal: &Journal| journal.staging == staging))
+        for (name, is_done) in [(DONE_NAME, true), (NAME, false)] {
+            let file = match open_file(&folder, name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                file => file?,
+            };
+            let mut bytes = Vec::new();
+            file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+            let journal = serde_json::from_slice(&bytes).ok().filter(|journal: &Journal| journal.staging == staging);
+            let unreadable = || io::Error::new(io::ErrorKind::InvalidData, format!("{staging}/{name} can't be read"));
+            return journal.map(|journal| Some((journal, is_done))).ok_or_else(unreadable);
+        }
+        Ok(None)
     }
 
     /// Puts everything back that was done, the last first.
@@ -223,9 +245,23 @@ impl Journal {
     fn take_one_back(&self, root: &Dir, hands: &Hands, number: usize, operation: &Operation) -> io::Result<()> {
         let (above, name) = operation.path.rsplit_once('/').unwrap_or(("", &operation.path));
         let (new, old) = (Operation::new_name(number), Operation::old_name(number));
-        let Some(staging) = self.open_staging(root, operation.staging)? else { return Ok(()) };
-        // Where the folder is not there, nothing of this was done in it: what it is in was taken away before, and is put back later.
-        let Some(folder) = open_below(root, above)? else { return Ok(()) };
+        let (staging, folder) = (self.open_staging(root, operation.staging)?, open_below(root, above)?);
+        let lost = |what: &str| Err(io::Error::new(io::ErrorKind::NotFound, format!("{what} is not there")));
+        let (staging, folder) = match (staging, folder, &operation.what) {
+            (Some(staging), Some(folder), _) => (staging, folder),
+            (_, None, What::Time { .. }) => return Ok(()),
+            (None, Some(folder), What::Time { .. }) => (folder.try_clone()?, folder),
+            (None, ..) => return lost("what was kept aside"),
+            // Nothing of this was done, or what was put there went with the folder. What was there before is not let go of.
+            (Some(staging), None, what) => {
+                let keeps = match what {
+                    What::Place(_) | What::Time { .. } => false,
+                    What::Replace { made, .. } => !is_staged(&staging, &new, made)?,
+                    What::Remove(_) | What::RemoveFolder { .. } => look(&staging, &old)?.is_some(),
+                };
+                return if keeps { lost("the folder that it was in") } else { Ok(()) };
+            }
+        };
         let here = look(&folder, name)?;
         match &operation.what {
             What::Place(made) => match here {
@@ -260,12 +296,23 @@ impl Journal {
         }
     }
 
-    /// Removes the staging folders. The first one holds the journal, so it goes last, and only if the others are gone: what is left
-    /// can be found again.
+    /// Removes the staging folders, of which nothing is needed any more. The first one holds the journal, which says so first, and goes
+    /// last, if the others are gone: what is left can be found again, and is not taken for what is still to be done.
     ///
     /// # Errors
     /// One could not be removed; nothing is lost by that but space.
-    pub(super) fn clear(&self, root: &Dir) -> io::Result<()> {
+    pub(super) fn clear(&self, root: &Dir, hands: &Hands) -> io::Result<()> {
+        if let Some(staging) = self.open_staging(root, 0)? {
+            match hands.place((&staging, NAME), (&staging, DONE_NAME)) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {}
+                done => done?,
+            }
+            // Other file systems know no order with this one.
+            #[cfg(unix)]
+            if self.places.len() > 1 {
+                hands.sync_folder(&staging)?;
+            }
+        }
         for place in self.places.iter().rev() {
             if let Some(folder) = open_below(root, place)? {
                 remove_staging(&folder, &self.staging)?;
@@ -304,17 +351,18 @@ fn expect_moved(gone: hutch_folder::Gone) -> io::Result<()> {
 /// Ends what a run had begun in the granted folder `root`: takes it back, or, if the run was recorded, removes what it kept aside.
 ///
 /// # Errors
-/// Something could not be put back, or not be removed; the staging folder stays.
-pub(crate) fn recover(root: &Dir, staging: &str, recorded: bool) -> io::Result<()> {
+/// Something could not be put back, or not be removed, or it can't be read what was done; the staging folder stays.
+pub(crate) fn recover(root: &Dir, staging: &str, recorded: bool, hands: &Hands) -> io::Result<()> {
     if !staging.starts_with(STAGING) || staging.contains('/') {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{staging:?} is no staging folder")));
     }
-    let journal = Journal::read(root, staging)?;
-    if let (Some(journal), false) = (&journal, recorded) {
-        journal.take_back(root, &Hands::default())?;
-    }
-    match journal {
-        Some(journal) => journal.clear(root),
+    match Journal::read(root, staging)? {
+        Some((journal, is_done)) => {
+            if !recorded && !is_done {
+                journal.take_back(root, hands)?;
+            }
+            journal.clear(root, hands)
+        }
         // Without a journal nothing was moved yet, or all but this is removed.
         None => remove_staging(root, staging),
     }

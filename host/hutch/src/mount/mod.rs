@@ -12,7 +12,7 @@ mod objects;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use carry::{Carried, Carry, CarryError, staging_name};
+pub(crate) use carry::{Carried, Carry, CarryError, Wishes, staging_name};
 pub(crate) use journal::recover;
 pub(crate) use objects::MountObjects;
 

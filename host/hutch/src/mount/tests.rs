@@ -1,7 +1,6 @@
 //! What a run does to a granted folder is done whole, or not at all: whatever fails, wherever the process ends, whoever interferes.
 
-use super::carry::{Carried, Carry, CarryError};
-use super::journal::recover;
+use super::carry::{Carried, Carry, CarryError, Wishes};
 use super::*;
 use crate::answer::VolumeChange;
 use hutch_folder::{Hands, Step};
@@ -88,6 +87,12 @@ struct Ran {
     seen: Arc<MountObjects>,
 }
 
+impl Ran {
+    fn wishes(&self) -> Result<Wishes, CarryError> {
+        Wishes::of(&self.objects, &self.change)
+    }
+}
+
 /// A guest that looked at everything and left `after`. Contents that are as they were are named as they were: by handles.
 fn ran(mount: &Mount, after: Files<'_>) -> Ran {
     fn look(objects: &dyn Objects, tree: &Digest, path: &str, known: &mut BTreeMap<String, Entry>) {
@@ -156,12 +161,26 @@ fn ran(mount: &Mount, after: Files<'_>) -> Ran {
     };
     let mut new = MemoryObjects::default();
     let Node::Folder { tree: after, .. } = folder(&mut new, &known, &text, "", after) else { unreachable!() };
-    let change = VolumeChange { before, after, changes: Changes::default() };
-    Ran { objects: Layered(vec![Arc::new(new), shown.clone()]), change, seen: shown }
+    let objects = Layered(vec![Arc::new(new), shown.clone()]);
+    let changes = hutch_model::snapshot::diff(&objects, &before, &after).unwrap();
+    Ran { objects, change: VolumeChange { before, after, changes }, seen: shown }
 }
 
 fn carry<'a>(mount: &'a Mount, ran: &Ran, hands: Hands) -> Result<Carried<'a>, CarryError> {
-    Carry::stage(mount, &ran.objects, (&ran.change, &ran.seen), STAGED, hands)?.apply()
+    Carry::stage(mount, &ran.objects, (&ran.wishes()?, &ran.seen), STAGED, hands)?.apply()
+}
+
+fn recover(mount: &Mount, recorded: bool) -> io::Result<()> {
+    super::journal::recover(mount.dir(), STAGED, recorded, &Hands::default())
+}
+
+/// Hands that fail from this step on.
+fn ending_at(fatal: u64) -> Hands {
+    let count = AtomicU64::new(0);
+    Hands::checked(move |_| match count.fetch_add(1, Ordering::Relaxed) + 1 >= fatal {
+        true => Err(io::Error::other("made to fail")),
+        false => Ok(()),
+    })
 }
 
 fn expected(files: Files<'_>) -> BTreeMap<String, String> {
@@ -229,7 +248,7 @@ fn a_failure_at_any_step_leaves_the_folder_as_it_was() {
                         if end_in_the_middle(&mount, &ran, hands) {
                             break;
                         }
-                        recover(mount.dir(), STAGED, false).unwrap();
+                        recover(&mount, false).unwrap();
                     }
                 }
                 failed += 1;
@@ -240,9 +259,120 @@ fn a_failure_at_any_step_leaves_the_folder_as_it_was() {
     }
 }
 
+/// Taking back can end at any step too, and the next one takes back the rest; so can the cleaning up of a run that was recorded.
+#[test]
+fn a_recovery_that_ends_at_any_step_is_ended_by_the_next() {
+    for (before, after) in JOURNEYS {
+        for recorded in [false, true] {
+            for fatal in 1.. {
+                let granted = Granted::new(before);
+                let mount = granted.mount();
+                let ran = ran(&mount, after);
+                let was = granted.all();
+                assert!(end_in_the_middle(&mount, &ran, Hands::default()));
+                let ended = super::journal::recover(mount.dir(), STAGED, recorded, &ending_at(fatal)).is_ok();
+                recover(&mount, recorded).unwrap();
+                match recorded {
+                    true => assert_eq!(granted.files(), expected(after), "{before:?} -> {after:?}, step {fatal}"),
+                    false => assert_eq!(granted.all(), was, "{before:?} -> {after:?}, step {fatal}"),
+                }
+                if ended {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// A process that ends while it removes the staging folder has removed any part of it.
+#[test]
+fn what_is_left_of_a_staging_folder_is_not_taken_for_what_is_still_to_be_done() {
+    for recorded in [false, true] {
+        let granted = Granted::new(&[("a", "1"), ("b", "1")]);
+        let mount = granted.mount();
+        let ran = ran(&mount, &[("a", "2"), ("c", "1")]);
+        assert!(end_in_the_middle(&mount, &ran, Hands::default()));
+        let staging = granted.at(STAGED);
+        std::fs::rename(staging.join("journal"), staging.join("journal.done")).unwrap();
+        let files = ["new-0", "new-1", "old-0"].map(|name| staging.join(name)).into_iter();
+        assert_eq!(files.filter(|path| std::fs::remove_file(path).is_ok()).count(), 2);
+        recover(&mount, recorded).unwrap();
+        assert_eq!(granted.files(), expected(&[("a", "2"), ("c", "1")]));
+        assert!(!staging.exists());
+    }
+}
+
+/// The folder in which something was replaced or removed has another name by now: the originals are kept until it is back.
+#[test]
+fn the_originals_of_a_folder_that_was_moved_are_not_let_go_of() {
+    let before = [("d/a", "original a"), ("d/b", "original b"), ("d/c", "original c")];
+    for after in [&[("d/a", "2"), ("d/b", "2"), ("d/c", "2")][..], &[("x", "1")], &[("d/a", "2"), ("d/z", "2")]] {
+        // While it is carried out.
+        let granted = Granted::new(&before);
+        let mount = granted.mount();
+        let moved = ran(&mount, after);
+        let (moves, from, to) = (AtomicU64::new(0), granted.at("d"), granted.at("e"));
+        let hands = Hands::checked(move |step| {
+            let journal_is_written = step == Step::Move && moves.fetch_add(1, Ordering::Relaxed) == 2;
+            if journal_is_written { std::fs::rename(&from, &to) } else { Ok(()) }
+        });
+        let error = carry(&mount, &moved, hands).err().expect("a folder that was moved was not noticed");
+        assert!(matches!(error, CarryError::Left { .. }), "{after:?}: {error}");
+        std::fs::rename(granted.at("e"), granted.at("d")).unwrap();
+        recover(&mount, false).unwrap();
+        assert_eq!(granted.files(), expected(&before), "{after:?}");
+
+        // After the end of the process.
+        let granted = Granted::new(&before);
+        let mount = granted.mount();
+        let killed = ran(&mount, after);
+        let was = granted.all();
+        assert!(end_in_the_middle(&mount, &killed, Hands::default()));
+        std::fs::rename(granted.at("d"), granted.at("e")).unwrap_or_default();
+        if granted.at("e").exists() {
+            let moved = granted.all();
+            assert!(recover(&mount, false).is_err(), "{after:?}");
+            let kept = |name: &&String| name.contains("/old-") || name.contains("/new-");
+            assert_eq!(moved.keys().filter(kept).count(), granted.all().keys().filter(kept).count(), "{after:?}");
+            std::fs::rename(granted.at("e"), granted.at("d")).unwrap();
+        }
+        recover(&mount, false).unwrap();
+        assert_eq!(granted.all(), was, "{after:?}");
+    }
+}
+
+/// What can't be read is no leave to throw away what it is about.
+#[test]
+fn a_journal_that_cannot_be_read_leaves_everything_as_it_stands() {
+    let flip = |mut bytes: Vec<u8>| {
+        bytes[0] ^= 1;
+        bytes
+    };
+    let another = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace("\"replace\"", "\"reverse\"").into_bytes();
+    let cut = |bytes: Vec<u8>| bytes[..bytes.len() / 2].to_vec();
+    for damage in [&flip as &dyn Fn(Vec<u8>) -> Vec<u8>, &another, &cut] {
+        let granted = Granted::new(&[("a", "1"), ("b", "1")]);
+        let mount = granted.mount();
+        let ran = ran(&mount, &[("a", "2")]);
+        let was = granted.all();
+        assert!(end_in_the_middle(&mount, &ran, Hands::default()));
+        let journal = granted.at(STAGED).join("journal");
+        let whole = std::fs::read(&journal).unwrap();
+        std::fs::write(&journal, damage(whole.clone())).unwrap();
+        let stands = granted.files();
+        for _ in 0..2 {
+            assert_eq!(recover(&mount, false).unwrap_err().kind(), io::ErrorKind::InvalidData);
+            assert_eq!(granted.files(), stands);
+        }
+        std::fs::write(&journal, whole).unwrap();
+        recover(&mount, false).unwrap();
+        assert_eq!(granted.all(), was);
+    }
+}
+
 /// Carries out until the hands fail, and leaves everything as it stands then. Whether nothing failed.
 fn end_in_the_middle(mount: &Mount, ran: &Ran, hands: Hands) -> bool {
-    let staged = Carry::stage_and_stop(mount, &ran.objects, (&ran.change, &ran.seen), STAGED, hands);
+    let staged = Carry::stage_and_stop(mount, &ran.objects, (&ran.wishes().unwrap(), &ran.seen), STAGED, hands);
     staged.is_ok_and(|carry| carry.apply_and_stop())
 }
 
@@ -269,9 +399,9 @@ fn a_recorded_run_is_finished_and_not_taken_back() {
         let ran = ran(&mount, after);
         std::mem::forget(carry(&mount, &ran, Hands::default()).unwrap());
         assert!(granted.all().keys().any(|name| name.starts_with(STAGED)));
-        recover(mount.dir(), STAGED, true).unwrap();
+        recover(&mount, true).unwrap();
         assert_eq!(granted.files(), expected(after), "{before:?} -> {after:?}");
-        recover(mount.dir(), STAGED, true).unwrap();
+        recover(&mount, true).unwrap();
     }
 }
 
@@ -367,12 +497,31 @@ fn links_that_leave_and_names_of_the_host_are_withheld() {
     let outside =
         [("a", "1"), ("d/out", "->../../x"), ("evil", "->../../etc/passwd"), ("root", "->/etc"), ("d/in", "->../a")];
     let ran = ran(&mount, &[&outside[..], &[(".hutch-x/y", "2"), (".hutch-z", "3")]].concat());
-    let staged = Carry::stage(&mount, &ran.objects, (&ran.change, &ran.seen), STAGED, Hands::default()).unwrap();
-    let mut withheld = staged.withheld().to_vec();
-    withheld.sort();
-    assert_eq!(withheld, [".hutch-x", ".hutch-x/y", ".hutch-z", "d/out", "evil", "root"]);
-    staged.apply().unwrap().finish();
+    let wishes = ran.wishes().unwrap();
+    assert_eq!(wishes.withheld, [".hutch-x", ".hutch-x/y", ".hutch-z", "d/out", "evil", "root"]);
+    let listed = wishes.changes.listed.iter().map(|change| change.path.as_str()).collect::<Vec<_>>();
+    assert_eq!((listed, wishes.changes.omitted), (vec!["d", "d/in"], 0));
+    carry(&mount, &ran, Hands::default()).unwrap().finish();
     assert_eq!(granted.files(), expected(&[("a", "1"), ("d/in", "->../a")]));
+}
+
+/// What was moved to where it can't be would be nowhere.
+#[test]
+fn nothing_is_moved_to_where_it_is_withheld() {
+    let cases: [(Files<'_>, Files<'_>); 3] = [
+        (&[("d/a", "1"), ("b", "1")], &[(".hutch-d/a", "1"), ("b", "1")]),
+        (&[("d/e/l", "->../../b"), ("b", "1")], &[("l", "->../../b"), ("b", "1")]),
+        (&[("a", "1"), ("b", "1")], &[("a", "->../x"), ("b", "2")]),
+    ];
+    for (before, after) in cases {
+        let granted = Granted::new(before);
+        let mount = granted.mount();
+        let ran = ran(&mount, after);
+        let was = granted.all();
+        let error = carry(&mount, &ran, Hands::default()).err().unwrap();
+        assert!(matches!(error, CarryError::Withheld(_)), "{error}");
+        assert_eq!(granted.all(), was);
+    }
 }
 
 #[test]
@@ -427,7 +576,7 @@ fn another_runs_leftovers_are_not_touched_and_do_not_hinder() {
     assert_eq!(granted.files()["a"], "2");
     assert_eq!(granted.files()[".hutch-fedcba9876543210/new-0"], "left");
     for name in ["../x", "x", ".hutch-a/b"] {
-        assert!(recover(mount.dir(), name, false).is_err(), "{name}");
+        assert!(super::journal::recover(mount.dir(), name, false, &Hands::default()).is_err(), "{name}");
     }
 }
 
@@ -460,10 +609,11 @@ fn what_somebody_wrote_after_the_end_of_a_process_is_not_taken_back() {
         let files: Vec<_> = [("old", if was.is_some() { "2" } else { "1" }), ("other", "2")].into();
         let files = if was.is_none() { [files, vec![("new", "2")]].concat() } else { files };
         let ran = ran(&mount, &files);
-        let staged = Carry::stage_and_stop(&mount, &ran.objects, (&ran.change, &ran.seen), STAGED, Hands::default());
+        let staged =
+            Carry::stage_and_stop(&mount, &ran.objects, (&ran.wishes().unwrap(), &ran.seen), STAGED, Hands::default());
         assert!(staged.unwrap().apply_and_stop(), "{path}");
         std::fs::write(granted.at(path), "a person's own words").unwrap();
-        assert!(recover(mount.dir(), STAGED, false).is_err(), "{path}");
+        assert!(recover(&mount, false).is_err(), "{path}");
         assert_eq!(granted.files()[path], "a person's own words");
         assert_eq!(granted.files()["other"], "1", "the rest is put back");
     }

@@ -10,7 +10,8 @@
 //! [change the state](Record::changes_state). [`Standing`] says what each record leads to, and every entry holds the digest of
 //! that: who knows the last entry knows the state.
 //!
-//! An entry has at most [`ENTRY_BYTES_MAX`] bytes, whatever a guest does.
+//! An entry has at most [`ENTRY_BYTES_MAX`] bytes, whatever a guest does: what it changed is listed as far as there is room, and the
+//! rest is counted.
 
 mod canonical;
 mod chain;
@@ -20,8 +21,8 @@ mod standing;
 pub use canonical::{NotCanonical, canonical};
 pub use chain::{Chain, ChainError, Pin, verify_chain};
 pub use record::{
-    CollectRecord, EntryKind, EnvironmentRecord, FolderRecord, INPUTS_BYTES_MAX, Inputs, InvocationRecord, MountRecord,
-    OutcomeRecord, PackageRecord, Record, SecretKey, StreamRecord, VolumeRecord,
+    CHANGES_WRITTEN_MAX, CollectRecord, EntryKind, EnvironmentRecord, FolderRecord, INPUTS_BYTES_MAX, Inputs,
+    InvocationRecord, MountRecord, OutcomeRecord, PackageRecord, Record, SecretKey, StreamRecord, VolumeRecord,
 };
 pub use standing::{Contradiction, Origin, Owner, Standing};
 
@@ -62,7 +63,7 @@ struct Place {
 }
 
 impl Entry {
-    /// The entry that comes after `last`, and what it leads to.
+    /// The entry that comes after `last`, and what it leads to. Of the paths that the record lists it holds as many as it has room for.
     ///
     /// # Errors
     /// The record does not follow from `standing`.
@@ -71,6 +72,7 @@ impl Entry {
         let mut leads_to = standing.clone();
         leads_to.take(sequence, &record)?;
         let (state, named) = (leads_to.state(), leads_to.standing());
+        let record = record.fitted();
         Ok((Entry { sequence, previous: last.hash, state, standing: named, record }, leads_to))
     }
 

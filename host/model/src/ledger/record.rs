@@ -1,5 +1,6 @@
 //! What one entry says. Times, sizes and digests as facts; no output and no input of the guest itself, and no secret.
 
+use super::ENTRY_BYTES_MAX;
 use super::canonical::canonical;
 use super::standing::Owner;
 use crate::digest::{Digest, Kind};
@@ -14,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The most bytes that arguments and environment take in an entry; longer ones are kept as a stream that the entry names.
 pub const INPUTS_BYTES_MAX: usize = 32 << 10;
+
+/// The most bytes that the listed paths of all volumes and folders take in an entry, as they are written: half of it.
+pub const CHANGES_WRITTEN_MAX: usize = ENTRY_BYTES_MAX / 2;
 
 /// What was asked for. A request that was refused has the kind of what it asked for, an [error](Record::error) and no
 /// [outcome](Record::outcome).
@@ -110,6 +114,31 @@ impl Record {
         }
     }
 
+    /// With so many of the listed paths as an entry has room for, the first of each volume and folder; the others are counted.
+    pub(super) fn fitted(mut self) -> Record {
+        let volumes = self.volumes.values_mut().map(|volume| (&mut volume.changes, &mut volume.changes_omitted));
+        let folders = self.folders.values_mut().map(|folder| (&mut folder.changes, &mut folder.changes_omitted));
+        let mut lists: Vec<_> = volumes.chain(folders).collect();
+        // A list that takes less than its share leaves the rest to the others.
+        lists.sort_by_key(|(changes, _)| changes.len());
+        let (mut left, mut count) = (CHANGES_WRITTEN_MAX, lists.len());
+        for (changes, omitted) in lists {
+            let share = left / count.max(1);
+            let (mut taken, mut kept) = (0, 0);
+            for change in changes.iter() {
+                let with_it = taken + change.written_bytes();
+                if with_it > share {
+                    break;
+                }
+                (taken, kept) = (with_it, kept + 1);
+            }
+            *omitted += (changes.len() - kept) as u64;
+            changes.truncate(kept);
+            (left, count) = (left - taken, count - 1);
+        }
+        self
+    }
+
     /// Whether it leaves everything as it was: what such an entry says may be lost with the power, and nothing else with it.
     pub fn is_reading(&self) -> bool {
         !self.changes_state()
@@ -164,6 +193,9 @@ pub struct FolderRecord {
     /// How many more paths differ.
     #[serde(default)]
     pub changes_omitted: u64,
+    /// How many paths the run wanted there and the folder did not get.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub withheld: u64,
     /// The folder below it that holds what is on its way in and what was moved out of the way.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub staging: String,
@@ -407,6 +439,11 @@ impl VolumeRecord {
     pub fn unchanged(state: Digest) -> VolumeRecord {
         VolumeRecord::new(Some(state), state, Changes::default())
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// An error code as its text.

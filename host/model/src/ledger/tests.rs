@@ -151,6 +151,57 @@ fn an_entry_is_bounded_whatever_goes_into_it() {
     assert!(bytes < ENTRY_BYTES_MAX / 2, "{bytes}");
 }
 
+/// What one volume or folder may list, each of several may: together they must fit too.
+#[test]
+fn an_entry_is_bounded_however_many_volumes_and_folders_change() {
+    let lines = |count: usize, name_bytes: usize| {
+        let path = |at: usize| format!("{at:0name_bytes$}");
+        let change = |at| PathChange { path: path(at), change: Change::Modified };
+        Changes { listed: (0..count).map(change).collect(), omitted: 5 }
+    };
+    for (volumes, folders, count, name_bytes) in
+        [(3, 0, 1000, 63), (16, 8, 1000, 64), (1, 2, 1000, 4), (0, 64, 300, 200)]
+    {
+        let mut wide = record("x");
+        wide.volumes.clear();
+        for at in 0..volumes {
+            let after = Digest::of(Kind::Tree, format!("{at}").as_bytes());
+            wide.volumes.insert(format!("v{at}"), VolumeRecord::new(None, after, lines(count, name_bytes)));
+        }
+        for at in 0..folders {
+            let Changes { listed: changes, omitted: changes_omitted } = lines(count, name_bytes);
+            wide.folders.insert(format!("f{at}"), FolderRecord { changes, changes_omitted, ..FolderRecord::default() });
+        }
+        wide.volumes.insert("small".to_owned(), VolumeRecord::new(None, empty_tree(), lines(2, 9)));
+        let first = Chain::default().head();
+        let (entry, _) = Entry::after(first, &Standing::default(), wide.clone()).unwrap();
+        assert!(entry.seal().unwrap().bytes.len() < ENTRY_BYTES_MAX);
+        let fitted = &entry.record;
+        let counted = fitted.volumes.values().map(|volume| (&volume.changes, volume.changes_omitted));
+        let counted = counted.chain(fitted.folders.values().map(|folder| (&folder.changes, folder.changes_omitted)));
+        let (mut listed, mut written) = (0, 0);
+        for (changes, omitted) in counted {
+            assert!(
+                changes.len() as u64 + omitted == count as u64 + 5 || changes.len() == 2,
+                "{} {omitted}",
+                changes.len()
+            );
+            assert!(!changes.is_empty());
+            listed += changes.len();
+            written += serde_json::to_vec(changes).unwrap().len();
+        }
+        assert!(written <= CHANGES_WRITTEN_MAX + 2 * (volumes + folders + 1) && listed >= 400, "{written} {listed}");
+        assert_eq!(fitted.volumes["small"], wide.volumes["small"]);
+    }
+    // What fits is left alone.
+    let alone = Record {
+        volumes: BTreeMap::from([("v".to_owned(), VolumeRecord::new(None, empty_tree(), lines(1000, 60)))]),
+        ..record("x")
+    };
+    let (entry, _) = Entry::after(Chain::default().head(), &Standing::default(), alone.clone()).unwrap();
+    assert_eq!(entry.record, alone);
+}
+
 #[test]
 fn an_entry_that_would_be_too_long_is_not_written() {
     let mut long = record("x");

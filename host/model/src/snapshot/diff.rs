@@ -27,6 +27,19 @@ pub struct PathChange {
     pub change: Change,
 }
 
+impl PathChange {
+    /// The bytes that it takes as JSON in a list.
+    pub(crate) fn written_bytes(&self) -> usize {
+        let change = match self.change {
+            Change::Added => "added",
+            Change::Modified => "modified",
+            Change::Removed => "removed",
+            Change::Touched => "touched",
+        };
+        r#"{"change":"","path":""},"#.len() + change.len() + written_bytes(&self.path)
+    }
+}
+
 /// The most paths that are listed of one comparison.
 pub const CHANGES_MAX: usize = 1000;
 

@@ -72,14 +72,30 @@ pub(super) fn collect(
 ) -> Result<(Collected, Sealed), StoreError> {
     let path = store.pool.path();
     let failed = |error| database(path, error);
-    let mut found = store.pool.with(|connection| {
+    let found = store.pool.with(|connection| {
         let moment = connection.transaction().map_err(failed)?;
         Found::look(&moment, path, retention)
     })?;
+    let done = remove(store, found, record)?;
+    // The space goes back to the system; if that fails, it is used again.
+    store.pool.with(|connection| {
+        let _ = shrink(connection);
+        empty_log(connection);
+        Ok(())
+    })?;
+    Ok(done)
+}
+
+/// Removes what was found to be of no use, as far as it still is.
+fn remove(store: &SqliteStore, mut found: Found, record: &Record) -> Result<(Collected, Sealed), StoreError> {
+    let path = store.pool.path();
+    let failed = |error| database(path, error);
     let mut pending = Pending::open(store, true)?;
     let connection = pending.connection()?;
     let last = found.last;
     found.mark(connection, path, last + 1)?;
+    // Another process may have dropped more meanwhile.
+    found.from = found.from.max(ledger::head(connection, path)?.retained_from);
     let mut collected = Collected { retained_from: found.from, ..Collected::default() };
     for (row, digest, bytes) in &found.dead {
         // What was of no use may be of use again: an entry that came meanwhile can name it.
@@ -96,12 +112,6 @@ pub(super) fn collect(
     let record = Record { collected: Some(collected.record()), ..record.clone() };
     let sealed = pending.append((&record, &MemoryObjects::default(), &[]))?;
     pending.end(sealed.sequence)?;
-    // The space goes back to the system; if that fails, it is used again.
-    store.pool.with(|connection| {
-        let _ = shrink(connection);
-        empty_log(connection);
-        Ok(())
-    })?;
     Ok((collected, sealed))
 }
 
@@ -178,4 +188,50 @@ fn outside(connection: &Connection, live: &HashSet<Digest>) -> rusqlite::Result<
         }
     }
     Ok(dead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instance_dir::InstanceDir;
+    use crate::sqlite::Opening;
+    use crate::store::Store;
+    use hutch_model::ledger::{EntryKind, PackageRecord, VolumeRecord};
+    use hutch_model::snapshot::{Changes, Entry, Name, Node, Tree};
+
+    fn record(kind: EntryKind) -> Record {
+        Record::new(kind, Instant::from_unix_ns(1), "default", PackageRecord::default())
+    }
+
+    /// Makes the volume hold one file with `content`.
+    fn put(store: &SqliteStore, content: &str) {
+        let mut objects = MemoryObjects::default();
+        let node = objects.insert_file(content.as_bytes());
+        let entry = Entry { name: Name::new("a").unwrap(), modified_ns: 0, node };
+        let Node::Folder { tree, .. } = objects.insert_tree(&Tree::new(vec![entry]).unwrap()) else { unreachable!() };
+        let before = store.head().unwrap().state.get("state").copied();
+        let mut record = Record { kept: true, ..record(EntryKind::Run) };
+        record.volumes.insert("state".to_owned(), VolumeRecord::new(before, tree, Changes::default()));
+        store.commit(&record, &objects, &[]).unwrap();
+    }
+
+    #[test]
+    fn what_another_collection_dropped_meanwhile_stays_dropped() {
+        let home = tempfile::tempdir().unwrap();
+        let place = InstanceDir::new(home.path(), &"todo".parse().unwrap(), &"default".parse().unwrap());
+        let store = SqliteStore::open(&place, &Opening::default()).unwrap();
+        (0..5).for_each(|at| put(&store, &at.to_string()));
+        let keep = |keep_last| Retention { keep_last, newer_than: None };
+        let looked = store.pool.with(|connection| Found::look(connection, store.pool.path(), &keep(1000))).unwrap();
+        assert_eq!(looked.from, 1);
+        let (dropped, _) = store.collect(&keep(1), &record(EntryKind::Collect)).unwrap();
+        assert_eq!((dropped.retained_from, dropped.objects), (5, 6));
+
+        let (late, sealed) = remove(&store, looked, &record(EntryKind::Collect)).unwrap();
+        assert_eq!((late.retained_from, late.objects), (5, 0));
+        assert_eq!(sealed.open().unwrap().record.collected, Some(late.record()));
+        assert_eq!(store.head().unwrap().retained_from, 5);
+        assert_eq!(store.check().unwrap(), []);
+        store.collect(&keep(1000), &record(EntryKind::Collect)).unwrap();
+    }
 }

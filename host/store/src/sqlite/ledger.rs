@@ -198,8 +198,10 @@ pub(super) fn find(connection: &Connection, key: &EntryKey) -> rusqlite::Result<
 }
 
 pub(super) fn entries(connection: &Connection, sequence: u64, count: u64) -> rusqlite::Result<Vec<Sealed>> {
+    // No entry has a place beyond the largest number of the database: behind that one the pages end.
+    let Ok(sequence) = i64::try_from(sequence) else { return Ok(Vec::new()) };
     connection
         .prepare_cached(&format!("{COLUMNS} WHERE sequence >= ?1 ORDER BY sequence LIMIT ?2"))?
-        .query_map((signed(sequence), signed(count)), sealed)?
+        .query_map((sequence, signed(count)), sealed)?
         .collect()
 }
