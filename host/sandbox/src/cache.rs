@@ -5,7 +5,7 @@
 //! A seal covers a whole file, and checking it reads all of that. So once a seal was found to hold, it is noted how the file looks, and
 //! as long as it looks the same the machine code is mapped from it unread. Notes are sealed too, and others may keep some here.
 
-use crate::program::LoadError;
+use crate::load_error::LoadError;
 use crate::verdict::{MachineCode, SealKey, Verdict};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, OpenOptions};
