@@ -9,9 +9,11 @@ use hutch_sandbox::{Program, Sandbox};
 use hutch_store::{InstanceName, Store, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(feature = "machine")]
 use std::time::Duration;
 
 /// How long a lock that another process holds is waited for, unless the embedder says otherwise.
+#[cfg(feature = "machine")]
 const WAIT: Duration = Duration::from_secs(10);
 
 /// The stores of instances, where an embedder keeps them: by the slug of the package and the name of the instance.
@@ -23,6 +25,7 @@ pub struct Host {
     home: PathBuf,
     keeps: bool,
     adopts: bool,
+    #[cfg(feature = "machine")]
     wait: Duration,
     own: Vec<PathBuf>,
     stores: Option<Arc<Stores>>,
@@ -30,15 +33,34 @@ pub struct Host {
 
 impl Host {
     /// A host with its home in `home`. Touches nothing yet.
+    #[cfg(feature = "machine")]
     pub fn new(home: PathBuf, sandbox: Sandbox) -> Host {
         let own = vec![home.clone()];
-        Host { sandbox, home, keeps: true, adopts: false, wait: WAIT, own, stores: None }
+        Host {
+            sandbox,
+            home,
+            keeps: true,
+            adopts: false,
+            #[cfg(feature = "machine")]
+            wait: WAIT,
+            own,
+            stores: None,
+        }
     }
 
     /// A host whose stores are the embedder's. It has no home, and there are no plain directories.
     pub fn with_stores(stores: Arc<Stores>, sandbox: Sandbox) -> Host {
         let (home, own) = (PathBuf::new(), Vec::new());
-        Host { sandbox, home, keeps: true, adopts: false, wait: WAIT, own, stores: Some(stores) }
+        Host {
+            sandbox,
+            home,
+            keeps: true,
+            adopts: false,
+            #[cfg(feature = "machine")]
+            wait: WAIT,
+            own,
+            stores: Some(stores),
+        }
     }
 
     /// What makes programs of components.
@@ -92,10 +114,12 @@ impl Host {
 
     /// The same, waiting at most this long for each lock that another process holds.
     #[must_use]
+    #[cfg(feature = "machine")]
     pub fn waiting(self, wait: Duration) -> Host {
         Host { wait, ..self }
     }
 
+    #[cfg(feature = "machine")]
     pub(crate) fn wait(&self) -> Duration {
         self.wait
     }

@@ -15,6 +15,7 @@ extern crate self as hutch_store;
 mod common;
 
 mod absorb;
+pub mod bundle;
 mod error;
 #[cfg(feature = "machine")]
 mod instance_dir;

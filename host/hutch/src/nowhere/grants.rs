@@ -7,6 +7,7 @@ use hutch_model::ledger::{Record, Sealed};
 use hutch_model::snapshot::Objects;
 
 /// One granted folder that a run changes: there is none.
+#[expect(dead_code, reason = "there is no value of it")]
 pub(crate) struct Granted<'a> {
     pub(crate) name: &'a str,
     pub(crate) mount: &'a Mount,

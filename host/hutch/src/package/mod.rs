@@ -235,6 +235,7 @@ impl Package {
     }
 
     /// What it may not be larger than.
+    #[cfg(feature = "machine")]
     pub(crate) fn bounds(&self) -> &PackageBounds {
         &self.bounds
     }
