@@ -81,7 +81,8 @@ test("refusals have the host's codes", async (t) => {
   await refuses(hutch.run("todo", ["nonsense"], given), "ARGUMENT_INVALID");
   await refuses(hutch.run("none", ["list"], given), "PACKAGE_NOT_FOUND");
   await refuses(hutch.run("../todo", ["list"], given), "USAGE");
-  await refuses(hutch.install(new Uint8Array(2000)), "PACKAGE_INVALID");
+  await refuses(hutch.install(new Uint8Array(2000)), "PACKAGE_NOT_FOUND");
+  await refuses(hutch.install(new TextEncoder().encode("no archive")), "PACKAGE_INVALID");
   const damaged = machine.artifact("todo");
   damaged[1000] ^= 1;
   await refuses(hutch.install(machine.packed("todo"), damaged), "COMPONENT_INVALID");

@@ -16,7 +16,7 @@ function header(name, size, kind) {
   put("        ", 148);
   put(kind, 156);
   put("ustar  \0", 257);
-  put(`${octal(block.reduce((sum, byte) => sum + byte, 0), 6)}\0 `, 148);
+  put(`${octal(block.reduce((sum, byte) => sum + byte, 0), 7)}\0`, 148);
   return block;
 }
 
