@@ -196,6 +196,7 @@ impl InvocationArguments {
             confirmed: self.yes,
             retries,
             keep_streams: !self.digests_only,
+            wall_time_us: None,
         })
     }
 }

@@ -154,7 +154,7 @@ impl Backend {
     }
 
     /// What it is called, and for native code also what it is compiled for.
-    fn target(self) -> String {
+    pub fn target(self) -> String {
         match self {
             Backend::Native => {
                 let system = match std::env::consts::OS {

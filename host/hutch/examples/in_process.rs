@@ -31,6 +31,7 @@ fn call(arguments: &[&str]) -> Call {
         confirmed: false,
         retries: 8,
         keep_streams: true,
+        wall_time_us: None,
     }
 }
 

@@ -4,7 +4,7 @@ use hutch_model::digest::Digest;
 use hutch_model::ledger::Pin;
 use hutch_model::outcome::{Measured, Outcome, Verdict};
 use hutch_model::snapshot::{Changes, Layered};
-use hutch_store::plain::Skipped;
+use hutch_store::Skipped;
 use std::collections::BTreeMap;
 
 /// The most paths that are named of those that granted folders do not get.

@@ -51,4 +51,6 @@ pub struct Call {
     pub retries: u32,
     /// Whether standard input, output and error are kept with the entry, or only named. One that holds a secret is never kept.
     pub keep_streams: bool,
+    /// What the ledger says that the run took, where this host has no clock to measure it by; what was measured if `None`.
+    pub wall_time_us: Option<u64>,
 }

@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::session::Session;
 use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
 use hutch_model::snapshot::Changes;
-use hutch_store::plain::{Bounds, Imported, Plain, Skipped};
-use hutch_store::{StoreError, VolumeName};
+use hutch_store::plain::{Bounds, Imported, Plain};
+use hutch_store::{Skipped, StoreError, VolumeName};
 use std::collections::BTreeMap;
 
 /// How often a directory is looked through again because the state changed meanwhile.

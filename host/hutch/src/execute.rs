@@ -29,6 +29,7 @@ pub(crate) struct Executed {
     /// Everything that can be read of volumes and granted folders, before and after.
     pub(crate) all: Layered,
     /// What the run touched.
+    #[cfg_attr(not(feature = "machine"), expect(dead_code, reason = "nobody edits what is nowhere"))]
     pub(crate) touched: BTreeMap<String, Touched>,
 }
 
@@ -49,6 +50,7 @@ pub(crate) fn execute(prepared: &Prepared, stored: Arc<dyn Objects>, state: &Sta
     let objects = Layered(layers);
     let Run { outcome, after, measured } =
         run(&prepared.program, &prepared.invocation, &trees, Arc::new(objects.clone()))?;
+    let measured = Measured { wall_time_us: prepared.wall_time_us.unwrap_or(measured.wall_time_us), ..measured };
     let verdict = expected::judge(&outcome, prepared.record.contract, prepared.output_schema.as_ref());
     let mut all = Layered(vec![Arc::new(after.objects.clone())]);
     all.0.extend(objects.0);

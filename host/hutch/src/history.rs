@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
 use hutch_model::snapshot::{Changes, MemoryObjects, diff};
-use hutch_store::plain::Skipped;
+use hutch_store::Skipped;
 use hutch_store::{Collected, Retention, StoreError};
 use std::collections::BTreeMap;
 

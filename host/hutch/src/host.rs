@@ -4,28 +4,77 @@ use crate::failure::Failure;
 use crate::package::Package;
 use hutch_model::ledger::Origin;
 use hutch_model::limits::{Limit, Limits};
+use hutch_model::names::Slug;
 use hutch_sandbox::{Program, Sandbox};
+use hutch_store::{InstanceName, Store, StoreError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+#[cfg(feature = "machine")]
 use std::time::Duration;
 
 /// How long a lock that another process holds is waited for, unless the embedder says otherwise.
+#[cfg(feature = "machine")]
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Runs packages and keeps their state below one folder.
+/// The stores of instances, where an embedder keeps them: by the slug of the package and the name of the instance.
+pub type Stores = dyn Fn(&Slug, &InstanceName) -> Result<Arc<dyn Store>, StoreError> + Send + Sync;
+
+/// Runs packages and keeps their state below one folder, or where its embedder keeps it.
 pub struct Host {
     sandbox: Sandbox,
     home: PathBuf,
     keeps: bool,
     adopts: bool,
+    #[cfg(feature = "machine")]
     wait: Duration,
     own: Vec<PathBuf>,
+    stores: Option<Arc<Stores>>,
 }
 
 impl Host {
     /// A host with its home in `home`. Touches nothing yet.
+    #[cfg(feature = "machine")]
     pub fn new(home: PathBuf, sandbox: Sandbox) -> Host {
         let own = vec![home.clone()];
-        Host { sandbox, home, keeps: true, adopts: false, wait: WAIT, own }
+        Host {
+            sandbox,
+            home,
+            keeps: true,
+            adopts: false,
+            #[cfg(feature = "machine")]
+            wait: WAIT,
+            own,
+            stores: None,
+        }
+    }
+
+    /// A host whose stores are the embedder's. It has no home, and there are no plain directories.
+    pub fn with_stores(stores: Arc<Stores>, sandbox: Sandbox) -> Host {
+        let (home, own) = (PathBuf::new(), Vec::new());
+        Host {
+            sandbox,
+            home,
+            keeps: true,
+            adopts: false,
+            #[cfg(feature = "machine")]
+            wait: WAIT,
+            own,
+            stores: Some(stores),
+        }
+    }
+
+    /// What makes programs of components.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// The embedder's store of an instance, if the embedder keeps stores.
+    pub(crate) fn given_store(
+        &self,
+        slug: &Slug,
+        instance: &InstanceName,
+    ) -> Result<Option<Arc<dyn Store>>, StoreError> {
+        self.stores.as_ref().map(|stores| stores(slug, instance)).transpose()
     }
 
     /// The same host, but whatever is done through it is only previewed: it answers as it would, and nothing is changed, no
@@ -65,10 +114,12 @@ impl Host {
 
     /// The same, waiting at most this long for each lock that another process holds.
     #[must_use]
+    #[cfg(feature = "machine")]
     pub fn waiting(self, wait: Duration) -> Host {
         Host { wait, ..self }
     }
 
+    #[cfg(feature = "machine")]
     pub(crate) fn wait(&self) -> Duration {
         self.wait
     }

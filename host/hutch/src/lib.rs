@@ -15,20 +15,27 @@
 mod again;
 mod answer;
 mod call;
+#[cfg(feature = "machine")]
+mod carried;
 mod describe;
 mod document;
+#[cfg_attr(not(feature = "machine"), path = "nowhere/edits.rs")]
 mod edits;
 mod entries;
 mod execute;
 mod expected;
 mod failure;
 pub mod find;
+#[cfg_attr(not(feature = "machine"), path = "nowhere/grants.rs")]
 mod grants;
 mod history;
 mod host;
+#[cfg(feature = "machine")]
 pub mod installed;
 mod instance;
+#[cfg(feature = "machine")]
 pub mod instances;
+#[cfg_attr(not(feature = "machine"), path = "nowhere/mount.rs")]
 mod mount;
 mod output_schema;
 pub mod package;
@@ -41,6 +48,8 @@ mod state;
 pub use again::Verified;
 pub use answer::{Answer, VolumeChange, WITHHELD_MAX};
 pub use call::{Call, EnvironmentValue};
+#[cfg(feature = "machine")]
+pub use carried::Taken;
 pub use describe::{Described, check_described};
 pub use document::DocumentSize;
 pub use edits::Edits;
@@ -48,9 +57,9 @@ pub use entries::{EntryName, NotAnEntryName};
 pub use expected::argument_violations;
 pub use failure::Failure;
 pub use history::Moved;
-pub use host::Host;
+pub use host::{Host, Stores};
 pub use instance::Instance;
 pub use mount::Mount;
 pub use prepare::Validated;
 pub use session::Session;
-pub use state::{Item, StatePath, Taken};
+pub use state::{Item, StatePath};

@@ -32,6 +32,8 @@ pub(crate) struct Prepared {
     /// Values that are written down nowhere.
     secrets: Vec<String>,
     keep_streams: bool,
+    /// What the record says that the run took, if not what is measured.
+    pub(crate) wall_time_us: Option<u64>,
 }
 
 impl Prepared {
@@ -156,7 +158,13 @@ impl Host {
         let hidden = call.environment.values().filter(|value| value.secret).map(|value| value.value.clone()).collect();
         let ready = self.ready(package, invocation, record.clone(), call.mounts.clone());
         ready
-            .map(|ready| Prepared { inputs, secrets: hidden, keep_streams: call.keep_streams, ..ready })
+            .map(|ready| Prepared {
+                inputs,
+                secrets: hidden,
+                keep_streams: call.keep_streams,
+                wall_time_us: call.wall_time_us,
+                ..ready
+            })
             .map_err(|failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) })
     }
 
@@ -267,6 +275,7 @@ impl Host {
             inputs,
             secrets,
             keep_streams: true,
+            wall_time_us: None,
         })
     }
 }

@@ -7,12 +7,14 @@ use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::names::Slug;
 use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
+#[cfg(feature = "machine")]
 use hutch_store::plain::Plain;
-use hutch_store::{
-    Head, IfMissing, InstanceDir, InstanceName, MemoryStore, Opening, SqliteStore, Store, StoreError, VolumeName,
-};
+use hutch_store::{Head, InstanceName, MemoryStore, Store, StoreError, VolumeName};
+#[cfg(feature = "machine")]
+use hutch_store::{IfMissing, InstanceDir, Opening, SqliteStore};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+#[cfg(feature = "machine")]
 use std::time::Duration;
 
 /// An open instance. All that is done to it is recorded as done at one instant. Clones are the same instance.
@@ -20,9 +22,12 @@ use std::time::Duration;
 pub struct Session {
     pub(crate) store: Arc<dyn Store>,
     /// The plain directories; none where nothing is kept of an instance that is not there.
+    #[cfg(feature = "machine")]
     pub(crate) plain: Option<Arc<Plain>>,
     /// Where it lies; none if it is nowhere on disk.
+    #[cfg(feature = "machine")]
     pub(crate) dir: Option<InstanceDir>,
+    #[cfg(feature = "machine")]
     pub(crate) wait: Duration,
     keeps: bool,
     instance: InstanceName,
@@ -62,21 +67,43 @@ impl Host {
         at: Instant,
     ) -> Result<Session, Failure> {
         let record = package_record(package)?;
-        let dir = InstanceDir::new(self.home(), package.manifest().slug(), instance);
-        match dir.exists() || self.keeps() {
-            true => self.open_dir(dir, IfMissing::Create, instance, record, at),
-            // What would be made is made in memory.
-            false => Ok(Session {
-                store: Arc::new(MemoryStore::new(SecretKey::new([0; 32]))),
-                plain: None,
-                dir: None,
-                wait: self.wait(),
-                keeps: false,
-                instance: instance.clone(),
-                package: record,
-                at,
-                owner: None,
-            }),
+        if let Some(store) = self.given_store(package.manifest().slug(), instance)? {
+            return Ok(self.session_of(store, instance, record, at));
+        }
+        #[cfg(feature = "machine")]
+        {
+            let dir = InstanceDir::new(self.home(), package.manifest().slug(), instance);
+            if dir.exists() || self.keeps() {
+                return self.open_dir(dir, IfMissing::Create, instance, record, at);
+            }
+        }
+        // What would be made is made in memory.
+        let session = self.session_of(Arc::new(MemoryStore::new(SecretKey::new([0; 32]))), instance, record, at);
+        Ok(Session { keeps: false, ..session })
+    }
+
+    /// A session of a store that lies in no folder.
+    fn session_of(
+        &self,
+        kept: Arc<dyn Store>,
+        instance: &InstanceName,
+        package: PackageRecord,
+        at: Instant,
+    ) -> Session {
+        let keeps = self.keeps();
+        Session {
+            store: if keeps { kept } else { Arc::new(MemoryStore::over(kept)) },
+            #[cfg(feature = "machine")]
+            plain: None,
+            #[cfg(feature = "machine")]
+            dir: None,
+            #[cfg(feature = "machine")]
+            wait: self.wait(),
+            keeps,
+            instance: instance.clone(),
+            package,
+            at,
+            owner: None,
         }
     }
 
@@ -103,14 +130,23 @@ impl Host {
     /// # Errors
     /// There is no such instance, or the store can't be opened.
     pub fn open_existing(&self, slug: &Slug, instance: &InstanceName, at: Instant) -> Result<Session, Failure> {
-        let dir = InstanceDir::new(self.home(), slug, instance);
         let package = PackageRecord { slug: slug.to_string(), ..PackageRecord::default() };
-        let session = self.open_dir(dir, IfMissing::Fail, instance, package, at)?;
+        let session = match self.given_store(slug, instance)? {
+            Some(store) => self.session_of(store, instance, package, at),
+            #[cfg(feature = "machine")]
+            None => self.open_dir(InstanceDir::new(self.home(), slug, instance), IfMissing::Fail, instance, package, at)?,
+            #[cfg(not(feature = "machine"))]
+            None => {
+                let (at, what) = ("memory".to_owned(), format!("instance {slug}/{instance}"));
+                return Err(StoreError::Missing { at, what }.into());
+            }
+        };
         session.recover()?;
         session.preview_edits()?;
         Ok(session)
     }
 
+    #[cfg(feature = "machine")]
     fn open_dir(
         &self,
         dir: InstanceDir,
@@ -208,7 +244,14 @@ impl Session {
         failure
     }
 
+    /// There are no plain directories that could be behind.
+    #[cfg(not(feature = "machine"))]
+    pub(crate) fn update_plain(&self) -> Option<String> {
+        None
+    }
+
     /// Brings the plain directories to the state; says what kept it from that.
+    #[cfg(feature = "machine")]
     pub(crate) fn update_plain(&self) -> Option<String> {
         let plain = self.plain.as_ref().filter(|_| self.keeps)?;
         match plain.update() {

@@ -1,17 +1,13 @@
-//! Looking inside volumes, and carrying whole ones in and out.
+//! Looking inside volumes.
 
 use crate::entries::EntryName;
 use crate::failure::Failure;
 use crate::session::Session;
-use cap_std::fs::Dir;
 use hutch_model::digest::Digest;
-use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
 use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, diff, find, read_file, read_tree};
 use hutch_sandbox::RunError;
 use hutch_store::VolumeName;
-use hutch_store::plain::{Bounds, Exported, Skipped, Times, export_folder, export_totals, import_folder};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// A path inside a volume.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -123,48 +119,6 @@ impl Session {
         Ok(changes)
     }
 
-    /// Writes a volume's state into an empty folder, and says how much that is. A preview writes nothing; for it the folder may be
-    /// missing.
-    ///
-    /// # Errors
-    /// The folder is not empty or can't be written; there is no such volume.
-    pub fn export(
-        &self,
-        state: &BTreeMap<String, Digest>,
-        volume: &VolumeName,
-        (dir, path): (Option<&Dir>, &Path),
-    ) -> Result<Exported, Failure> {
-        let tree = state.get(volume.as_str()).ok_or_else(|| no_volume(volume))?;
-        let (objects, bounds) = (self.objects(), Bounds::widest());
-        Ok(match dir.filter(|_| self.keeps()) {
-            Some(dir) => export_folder(&*objects, tree, dir, path, &bounds)?,
-            None => {
-                let totals = export_totals(&*objects, tree, dir, path, &bounds)?;
-                Exported { totals, skipped: Skipped::default() }
-            }
-        })
-    }
-
-    /// Makes a folder's content the state of a volume.
-    ///
-    /// # Errors
-    /// The folder holds more than a state may; there is no such volume.
-    pub fn import(&self, volume: &VolumeName, folder: (&Dir, &Path)) -> Result<Taken, Failure> {
-        let imported = self.absorb_edits().and_then(|_| self.import_now(volume, folder));
-        self.recorded(EntryKind::Import, imported)
-    }
-
-    fn import_now(&self, volume: &VolumeName, (dir, path): (&Dir, &Path)) -> Result<Taken, Failure> {
-        let before = self.head()?.state.get(volume.as_str()).copied().ok_or_else(|| no_volume(volume))?;
-        let imported = import_folder(dir, path, &Bounds::widest(), Times::Kept)?;
-        let changes = imported.changes_from(&*self.objects(), &before).map_err(RunError::from)?;
-        let change = VolumeRecord::new(Some(before), imported.tree(), changes.clone());
-        let volumes = BTreeMap::from([(volume.to_string(), change)]);
-        let record = Record { volumes, kept: true, ..self.record(EntryKind::Import) };
-        let (entry, behind) = self.commit(&record, &imported, &[])?;
-        Ok(Taken { entry, changes, behind, skipped: imported.skipped().clone() })
-    }
-
     fn find(&self, state: &BTreeMap<String, Digest>, path: &StatePath) -> Result<Found, Failure> {
         let missing = || Failure::Path { path: path_text(path), reason: "nothing is there".to_owned() };
         let tree = *state.get(path.volume.as_str()).ok_or_else(|| no_volume(&path.volume))?;
@@ -178,20 +132,6 @@ impl Session {
             _ => Found::Other(entry),
         })
     }
-}
-
-/// A folder's content that became the state of a volume.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Taken {
-    /// The entry that records it.
-    pub entry: Sealed,
-    /// What changed.
-    pub changes: Changes,
-    /// Why the plain directory does not show the state yet, if it does not.
-    pub behind: Option<String>,
-    /// What is in the folder and can be in no state.
-    pub skipped: Skipped,
 }
 
 enum Found {
@@ -210,7 +150,7 @@ impl From<ObjectError> for Reading {
     }
 }
 
-fn no_volume(volume: &VolumeName) -> Failure {
+pub(crate) fn no_volume(volume: &VolumeName) -> Failure {
     Failure::Path { path: volume.to_string(), reason: "there is no such volume".to_owned() }
 }
 

@@ -3,7 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::program::LoadError;
+use crate::load_error::LoadError;
 use crate::shape::{self, ShapeError};
 use crate::verdict::{MachineCode, SealKey, Verdict};
 use hutch_engine::settings::{self, Backend};
@@ -67,6 +67,17 @@ pub(crate) fn compile(how: &Compile, backend: Backend, component: &[u8], limits:
             let compiled = compile_in_child(command.args(arguments), key, backend, component, time_ms);
             compiled.unwrap_or_else(Verdict::Refused)
         }
+    }
+}
+
+/// The code of a component for `backend`, and what instantiating it makes.
+pub(crate) fn compiled(backend: Backend, component: &[u8]) -> Result<(Vec<u8>, u64), LoadError> {
+    match compile_here(backend, component) {
+        Verdict::Code { code: MachineCode::Bytes(code), component_instances, resources } => {
+            Ok((code, component_instances.max(resources)))
+        }
+        Verdict::Code { .. } => Err(LoadError::Host("the compiler kept its code to itself".to_owned())),
+        Verdict::Refused(refusal) => Err(refusal),
     }
 }
 

@@ -9,7 +9,7 @@ use hutch_model::limits::Limit;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Stack beside the guest's own, for the host's functions and for naming state.
 const HOST_STACK_BYTES: u64 = 4 * 1024 * 1024;
@@ -58,5 +58,19 @@ fn keep(program: &Program, wall_time: Duration, late: &AtomicBool, ended: &Recei
     // be later than one tick.
     while still_runs_after(TICK) {
         program.engine.increment_epoch();
+    }
+}
+
+/// Measures a run.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "measures the run; nothing that a guest sees depends on it")]
+    pub(crate) fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    pub(crate) fn elapsed_us(&self) -> u64 {
+        self.0.elapsed().as_micros() as u64
     }
 }

@@ -3,25 +3,47 @@
 //! In order: [`Sandbox::load`] has the component compiled, or finds it compiled (`program`, `compile`, `cache`); [`run`] lets
 //! `hutch_engine` run it on a thread of its own under a deadline (`deadline`).
 //!
+//! Without the feature `machine` it takes compiled code from whoever has it (`artifact`, `given`) and runs it where the caller is (`here`):
+//! so it builds for a browser.
+//!
 //! It knows no package, no store and no command line.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
+mod artifact;
+#[cfg(feature = "machine")]
 mod cache;
+#[cfg(feature = "machine")]
 mod compile;
+#[cfg_attr(not(feature = "machine"), path = "here.rs")]
 mod deadline;
 mod describe;
+#[cfg(feature = "machine")]
 mod key;
+mod load_error;
+#[cfg_attr(not(feature = "machine"), path = "given.rs")]
 mod program;
 mod run;
+#[cfg(feature = "machine")]
 mod shape;
+#[cfg(feature = "machine")]
 mod shelf;
+#[cfg(feature = "machine")]
 mod verdict;
 
+#[cfg(feature = "machine")]
+pub use artifact::make_artifact;
+pub use artifact::{ArtifactHeader, read_artifact};
+#[cfg(feature = "machine")]
 pub use cache::ArtifactCache;
+#[cfg(feature = "machine")]
 pub use compile::{CHILD_HEADER_BYTES, Compile, compile_as_child, compile_from_stdin};
 pub use describe::{DescribeError, describe};
 pub use hutch_engine::settings::{Backend, profile};
 pub use hutch_world::NAME_MEMORY_BYTES;
-pub use program::{LoadError, NOTICED_AFTER, Program, Sandbox, Watch, Work};
+pub use load_error::LoadError;
+#[cfg(feature = "machine")]
+pub use program::{NOTICED_AFTER, Watch, Work};
+pub use program::{Program, Sandbox};
 pub use run::{Run, RunError, run};
+#[cfg(feature = "machine")]
 pub use verdict::SealKey;

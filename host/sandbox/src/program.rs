@@ -2,12 +2,12 @@
 
 use crate::cache::ArtifactCache;
 use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, is_final};
+use crate::load_error::LoadError;
 use crate::shape;
 use crate::verdict::{self, Verdict};
 use hutch_engine::settings::{self, Backend};
 use hutch_engine::{Code, Linked};
 use hutch_model::digest::{Digest, Hasher, Kind};
-use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
 use std::any::Any;
 use std::collections::HashMap;
@@ -57,44 +57,6 @@ pub struct Program {
     pub(crate) compiled: bool,
     pub(crate) watch: Option<Watch>,
     digest: Digest,
-}
-
-/// Why a component is no program.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LoadError {
-    /// The bytes are not a component, or one that needs what this host does not have.
-    #[error("the component is not one that this host can run: {0}")]
-    Invalid(String),
-    /// It is larger, or has more parts, than a component may have.
-    #[error("the component is too large: {0}")]
-    TooMuch(String),
-    /// Compiling it took too long.
-    #[error("the component was not compiled within {time_ms} ms")]
-    TooSlow {
-        /// The limit.
-        time_ms: u64,
-    },
-    /// Code is made for processors that have more.
-    #[error("this processor lacks {missing}, which the host's code for guests needs")]
-    Processor {
-        /// What it lacks.
-        missing: String,
-    },
-    /// The host's own failure.
-    #[error("the component could not be loaded: {0}")]
-    Host(String),
-}
-
-impl LoadError {
-    /// The code to report it with.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            LoadError::Invalid(_) => ErrorCode::ComponentInvalid,
-            LoadError::TooMuch(_) => ErrorCode::ComponentLimit,
-            LoadError::TooSlow { .. } => ErrorCode::CompileTimeLimit,
-            LoadError::Processor { .. } | LoadError::Host(_) => ErrorCode::HostFault,
-        }
-    }
 }
 
 impl Default for Sandbox {

@@ -2,7 +2,7 @@
 //! bytes have a type of their own, [`MachineCode`], which two things make: the compiler, in this process, and a seal that holds under
 //! a key which only hutch has. All that comes from outside, from a child or from a file, comes through [`Verdict::open`].
 
-use crate::program::LoadError;
+use crate::load_error::LoadError;
 use crate::shape::{Made, Payloads};
 use hutch_engine::Code;
 use hutch_model::digest::Digest;

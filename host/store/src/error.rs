@@ -3,12 +3,14 @@
 
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
-use hutch_model::ledger::{ChainError, Contradiction, EntryError, NotCanonical};
+#[cfg(feature = "machine")]
+use hutch_model::ledger::ChainError;
+use hutch_model::ledger::{Contradiction, EntryError, NotCanonical};
 use hutch_model::limits::Limit;
 use hutch_model::snapshot::{Lack, ObjectError};
 use std::error::Error;
-use std::io;
-use std::path::Path;
+#[cfg(feature = "machine")]
+use std::{io, path::Path};
 
 /// What a system said.
 type Source = Box<dyn Error + Send + Sync>;
@@ -140,6 +142,7 @@ fn shown(state: &Option<Digest>) -> String {
 }
 
 /// A path as a place.
+#[cfg(feature = "machine")]
 pub(crate) fn at(path: &Path) -> String {
     path.display().to_string()
 }
@@ -161,6 +164,7 @@ impl StoreError {
         }
     }
 
+    #[cfg(feature = "machine")]
     pub(crate) fn io(path: impl AsRef<Path>, action: &'static str, source: io::Error) -> StoreError {
         let (at, kind) = (at(path.as_ref()), source.kind());
         let source = Box::new(source);
@@ -198,6 +202,7 @@ impl StoreError {
         }
     }
 
+    #[cfg(feature = "machine")]
     pub(crate) fn chain(at: &str, error: &ChainError) -> StoreError {
         let what = format!("entry {}", error.sequence());
         StoreError::Damaged { at: at.to_owned(), what, reason: error.to_string() }

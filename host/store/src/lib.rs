@@ -15,21 +15,30 @@ extern crate self as hutch_store;
 mod common;
 
 mod absorb;
+pub mod bundle;
 mod error;
+#[cfg(feature = "machine")]
 mod instance_dir;
+#[cfg(feature = "machine")]
 mod mark;
 mod memory;
 mod names;
+#[cfg(feature = "machine")]
 pub mod plain;
 mod reach;
 mod retention;
+mod skipped;
+#[cfg(feature = "machine")]
 mod sqlite;
 mod store;
 mod transition;
 
 pub use error::StoreError;
+#[cfg(feature = "machine")]
 pub use instance_dir::{InstanceDir, InstanceLock};
 pub use memory::MemoryStore;
 pub use names::{InstanceName, StoreNameError, VolumeName};
+pub use skipped::Skipped;
+#[cfg(feature = "machine")]
 pub use sqlite::{IfMissing, Opening, SqliteStore};
 pub use store::{Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction};

@@ -53,6 +53,7 @@ impl VolumeName {
     }
 
     /// Its folders, of which there is at least one.
+    #[cfg(feature = "machine")]
     pub(crate) fn components(&self) -> impl Iterator<Item = &str> {
         self.0.split('/')
     }

@@ -20,7 +20,7 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Record;
 use hutch_model::snapshot::{Changes, Node};
 use hutch_store::VolumeName;
-use hutch_store::plain::Skipped;
+use hutch_store::Skipped;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;

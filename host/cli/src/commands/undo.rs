@@ -10,7 +10,7 @@ use clap::Args;
 use hutch::{EntryName, Moved, Session};
 use hutch_model::ledger::Sealed;
 use hutch_model::snapshot::{Changes, PathChange};
-use hutch_store::plain::Skipped;
+use hutch_store::Skipped;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::ExitCode;

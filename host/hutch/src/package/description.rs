@@ -21,6 +21,7 @@ impl Description {
         Description { kept: None, read: OnceLock::from(file) }
     }
 
+    #[cfg(feature = "machine")]
     pub(super) fn kept(kept: Option<KeptContract>) -> Description {
         let read = if kept.is_some() { OnceLock::new() } else { OnceLock::from(None) };
         Description { kept, read }

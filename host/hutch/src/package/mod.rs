@@ -1,10 +1,13 @@
 //! A package, opened: its manifest, component, contract and skills. Reads through a [`Source`], a folder or a packed file; paths
-//! become authority in [`open_folder`] and [`Source::open`] alone. Runs nothing and knows no engine.
+//! become authority in `open_folder` and `Source::open` alone. Runs nothing and knows no engine.
 
 mod check;
 mod description;
+#[cfg(feature = "machine")]
+mod directory;
 mod files;
 mod folder;
+#[cfg(feature = "machine")]
 mod memory;
 mod outline;
 mod packed;
@@ -13,14 +16,17 @@ mod source;
 
 pub use files::{PackageBounds, PackageEntry};
 pub use folder::snapshot as folder_snapshot;
+#[cfg(feature = "machine")]
 pub use memory::Memory;
+#[cfg(feature = "machine")]
 pub(crate) use memory::Scope;
 pub use outline::Outline;
 pub use packed::PackError;
 pub(crate) use resources::Resources;
-pub use source::{Source, SourceError};
+pub use source::Source;
+#[cfg(feature = "machine")]
+pub use source::{SourceError, open_folder};
 
-use cap_std::fs::Dir;
 use description::Description;
 use files::problem;
 use hutch_model::contract::{self, CONTRACT_BYTES_MAX, CONTRACT_FILE, Contract, ContractFile};
@@ -34,19 +40,7 @@ use hutch_model::names::PackagePath;
 use hutch_model::payload::Payload;
 use hutch_model::skill::Skill;
 use std::borrow::Cow;
-use std::io;
-use std::path::Path;
 use std::sync::OnceLock;
-
-/// The folder at `path`, as the authority to read what is inside and nothing else.
-///
-/// # Errors
-/// The system's refusal.
-pub fn open_folder(path: &Path) -> io::Result<Dir> {
-    #[expect(clippy::disallowed_methods, reason = "the one place where the path of a folder becomes authority")]
-    let opened = Dir::open_ambient_dir(path, cap_std::ambient_authority());
-    opened
-}
 
 /// A package that can be run.
 #[derive(Debug)]
@@ -121,6 +115,7 @@ impl Package {
     ///
     /// # Errors
     /// As for [`open`](Package::open).
+    #[cfg(feature = "machine")]
     pub fn open_remembered(source: &Source, bounds: PackageBounds, memory: &Memory) -> Result<Package, PackageError> {
         if let Some((package, _)) = memory.recall(source, bounds, Scope::Run) {
             return Ok(package);
@@ -240,6 +235,7 @@ impl Package {
     }
 
     /// What it may not be larger than.
+    #[cfg(feature = "machine")]
     pub(crate) fn bounds(&self) -> &PackageBounds {
         &self.bounds
     }

@@ -7,13 +7,13 @@
 
 use super::files::{Found, PackageBounds, PackageEntry, Walk, problem};
 use super::{Package, PackageError};
-use hutch_folder::Stamp;
 use hutch_model::diagnostic::{Code, Diagnostic, sort};
 use hutch_model::names::PackagePath;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
+#[cfg(feature = "machine")]
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, PoisonError};
 use tar::{Archive, Builder, EntryType, Header};
 
@@ -28,11 +28,41 @@ const ARCHIVE: &str = ".";
 const PROBLEMS_MAX: usize = 100;
 const NAME_CHARACTERS_SHOWN: usize = 80;
 
+/// The bytes of a packed file.
+#[derive(Debug)]
+pub(super) enum Bytes {
+    /// In an open file.
+    #[cfg(feature = "machine")]
+    File(File),
+    /// All of them here.
+    Memory(Cursor<Vec<u8>>),
+}
+
+impl Read for Bytes {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            #[cfg(feature = "machine")]
+            Bytes::File(file) => file.read(into),
+            Bytes::Memory(bytes) => bytes.read(into),
+        }
+    }
+}
+
+impl Seek for Bytes {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            #[cfg(feature = "machine")]
+            Bytes::File(file) => file.seek(to),
+            Bytes::Memory(bytes) => bytes.seek(to),
+        }
+    }
+}
+
 /// A packed file, opened.
 #[derive(Debug)]
 pub(super) struct Packed {
     /// One reader at a time: a read begins with moving the file's position.
-    file: Mutex<File>,
+    file: Mutex<Bytes>,
     entries: BTreeMap<PackagePath, Entry>,
 }
 
@@ -59,10 +89,10 @@ impl Entry {
 }
 
 impl Packed {
-    pub(super) fn open(file: File, bounds: &PackageBounds) -> Result<Packed, PackageError> {
+    pub(super) fn open(mut file: Bytes, bounds: &PackageBounds) -> Result<Packed, PackageError> {
         let mut index =
             Index { entries: BTreeMap::new(), lower: BTreeMap::new(), total_bytes: 0, problems: Vec::new() };
-        if let Err(problem) = index.fill(&file, bounds) {
+        if let Err(problem) = index.fill(&mut file, bounds) {
             index.problems.push(problem);
         }
         if index.problems.is_empty() {
@@ -73,10 +103,12 @@ impl Packed {
     }
 
     /// How the file looks.
-    pub(super) fn stamp(&self) -> Option<Stamp> {
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let metadata = cap_std::fs::Metadata::from_file(&file).ok()?;
-        Some(Stamp::of(&metadata))
+    #[cfg(feature = "machine")]
+    pub(super) fn stamp(&self) -> Option<hutch_folder::Stamp> {
+        let bytes = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let Bytes::File(file) = &*bytes else { return None };
+        let metadata = cap_std::fs::Metadata::from_file(file).ok()?;
+        Some(hutch_folder::Stamp::of(&metadata))
     }
 
     pub(super) fn look(&self, path: &PackagePath) -> Found {
@@ -131,12 +163,13 @@ struct Index {
 
 impl Index {
     /// Reads all headers. An `Err` is what kept the rest from being read.
-    fn fill(&mut self, mut file: &File, bounds: &PackageBounds) -> Result<(), Diagnostic> {
+    fn fill(&mut self, file: &mut Bytes, bounds: &PackageBounds) -> Result<(), Diagnostic> {
         let mut first = Vec::new();
-        let read = file.rewind().and_then(|()| file.take(BLOCK_BYTES).read_to_end(&mut first)).and(file.rewind());
+        let read = file.rewind().and_then(|()| file.by_ref().take(BLOCK_BYTES).read_to_end(&mut first));
         read.map_err(|error| unreadable(ARCHIVE, &error))?;
-        let archive_bytes = file.metadata().map_err(|error| unreadable(ARCHIVE, &error))?.len();
-        let mut archive = Archive::new(file);
+        let archive_bytes = file.seek(SeekFrom::End(0)).and_then(|length| file.rewind().map(|()| length));
+        let archive_bytes = archive_bytes.map_err(|error| unreadable(ARCHIVE, &error))?;
+        let mut archive = Archive::new(&mut *file);
         let headers = archive.entries_with_seek().map_err(|_| no_archive(&first))?.raw(true);
         let (mut end, mut headers_read, mut long_name) = (0, 0_usize, None);
         for header in headers {
@@ -296,7 +329,7 @@ fn refused_kind(kind: EntryType, name: &[u8]) -> Diagnostic {
 }
 
 /// What follows the last entry is empty, and no less of it than the format asks for: an archive that lost its last entries shows.
-fn check_end(mut file: &File, end: u64, archive_bytes: u64) -> Result<(), Diagnostic> {
+fn check_end(file: &mut Bytes, end: u64, archive_bytes: u64) -> Result<(), Diagnostic> {
     let rest = archive_bytes.saturating_sub(end);
     if rest < END_BYTES {
         return Err(cut_short());

@@ -1,12 +1,15 @@
 //! The folders of a package that its guest may read.
 
 use super::{Package, PackageBounds, PackageError, Source, folder};
-use hutch_model::digest::{Digest, Kind};
-use hutch_model::manifest::Manifest;
+use hutch_model::digest::Digest;
 use hutch_model::names::PackagePath;
-use hutch_model::snapshot::{MemoryObjects, ObjectError, Objects};
+use hutch_model::snapshot::{MemoryObjects, Objects};
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+#[cfg(feature = "machine")]
+use {
+    hutch_model::digest::Kind, hutch_model::manifest::Manifest, hutch_model::snapshot::ObjectError, std::sync::OnceLock,
+};
 
 /// What they hold.
 #[derive(Clone)]
@@ -31,6 +34,7 @@ impl Resources {
     }
 
     /// Those that are known to be these. They are read when a guest first reads one.
+    #[cfg(feature = "machine")]
     pub(super) fn known(
         source: &Source,
         bounds: PackageBounds,
@@ -59,6 +63,7 @@ fn read(
 }
 
 /// Resources of which nothing but the names was needed yet.
+#[cfg(feature = "machine")]
 struct Unread {
     source: Source,
     bounds: PackageBounds,
@@ -67,6 +72,7 @@ struct Unread {
     read: OnceLock<Result<MemoryObjects, String>>,
 }
 
+#[cfg(feature = "machine")]
 impl Objects for Unread {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
         let read = self.read.get_or_init(|| match read(&self.source, &self.bounds, &self.folders) {

@@ -1,18 +1,22 @@
 //! Where the files of a package are: in a folder, or packed into one file. Everything else about packages reads through this and
 //! does not know which of the two it is.
 
-use super::files::{self, Found, PackageBounds, Walk, problem};
-use super::packed::Packed;
-use super::{PackageEntry, PackageError, not_a_folder, open_folder};
+#[cfg(feature = "machine")]
+use super::directory;
+use super::files::{Found, PackageBounds, Walk, problem};
+use super::packed::{Bytes, Packed};
+use super::{PackageEntry, PackageError, not_a_folder};
+#[cfg(feature = "machine")]
 use cap_std::fs::Dir;
+#[cfg(feature = "machine")]
 use hutch_folder::{Stamp, look};
 use hutch_model::diagnostic::{Code, Diagnostic, sort};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::names::PackagePath;
-use std::fs::File;
-use std::io;
-use std::path::Path;
+use std::io::Cursor;
 use std::sync::Arc;
+#[cfg(feature = "machine")]
+use std::{fs::File, io, path::Path};
 
 /// The files of a package, wherever they are: the authority to read them and nothing else. Clones share it.
 #[derive(Clone, Debug)]
@@ -20,11 +24,13 @@ pub struct Source(Arc<Place>);
 
 #[derive(Debug)]
 enum Place {
+    #[cfg(feature = "machine")]
     Folder(Dir),
     Packed(Packed),
 }
 
 /// Why there is no source at a path.
+#[cfg(feature = "machine")]
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The system refused.
@@ -35,11 +41,23 @@ pub enum SourceError {
     Package(#[from] PackageError),
 }
 
+/// The folder at `path`, as the authority to read what is inside and nothing else.
+///
+/// # Errors
+/// The system's refusal.
+#[cfg(feature = "machine")]
+pub fn open_folder(path: &Path) -> io::Result<Dir> {
+    #[expect(clippy::disallowed_methods, reason = "the one place where the path of a folder becomes authority")]
+    let opened = Dir::open_ambient_dir(path, cap_std::ambient_authority());
+    opened
+}
+
 impl Source {
     /// The folder or the packed file at `path`.
     ///
     /// # Errors
     /// The system's refusal, or what is wrong with the packed file.
+    #[cfg(feature = "machine")]
     pub fn open(path: &Path, bounds: &PackageBounds) -> Result<Source, SourceError> {
         // Looked at before it is opened: opening a pipe would wait for its other end.
         #[expect(clippy::disallowed_methods, reason = "a package is named by its path")]
@@ -55,6 +73,7 @@ impl Source {
     }
 
     /// The files of a folder.
+    #[cfg(feature = "machine")]
     pub fn folder(dir: Dir) -> Source {
         Source(Arc::new(Place::Folder(dir)))
     }
@@ -63,8 +82,17 @@ impl Source {
     ///
     /// # Errors
     /// What makes it unfit to hold a package, or a bound that is passed.
+    #[cfg(feature = "machine")]
     pub fn packed(file: File, bounds: &PackageBounds) -> Result<Source, PackageError> {
-        Ok(Source(Arc::new(Place::Packed(Packed::open(file, bounds)?))))
+        Ok(Source(Arc::new(Place::Packed(Packed::open(Bytes::File(file), bounds)?))))
+    }
+
+    /// The same, of a packed file that is in memory.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn packed_in_memory(bytes: Vec<u8>, bounds: &PackageBounds) -> Result<Source, PackageError> {
+        Ok(Source(Arc::new(Place::Packed(Packed::open(Bytes::Memory(Cursor::new(bytes)), bounds)?))))
     }
 
     /// The name of everything here, whether it is a package or not: of every path and every file's content, in the order of the
@@ -96,7 +124,8 @@ impl Source {
     /// What stands at `path`.
     pub(super) fn look(&self, path: &PackagePath) -> Result<Found, Diagnostic> {
         match &*self.0 {
-            Place::Folder(dir) => files::look(dir, path),
+            #[cfg(feature = "machine")]
+            Place::Folder(dir) => directory::look(dir, path),
             Place::Packed(packed) => Ok(packed.look(path)),
         }
     }
@@ -120,6 +149,7 @@ impl Source {
     }
 
     /// How the folder or the packed file itself looks.
+    #[cfg(feature = "machine")]
     pub(super) fn place(&self) -> Option<Stamp> {
         match &*self.0 {
             Place::Folder(dir) => dir.dir_metadata().ok().map(|metadata| Stamp::of(&metadata)),
@@ -128,12 +158,14 @@ impl Source {
     }
 
     /// Whether it is one file.
+    #[cfg(feature = "machine")]
     pub(super) fn is_packed(&self) -> bool {
         matches!(&*self.0, Place::Packed(_))
     }
 
     /// How what stands at `path` looks, if anything does, a link as a link; for no path, the place itself. `None` if the system does
     /// not say.
+    #[cfg(feature = "machine")]
     pub(super) fn stamp(&self, path: &str) -> Option<Option<Stamp>> {
         match &*self.0 {
             Place::Folder(dir) if !path.is_empty() => look(dir, path).ok(),
@@ -144,7 +176,8 @@ impl Source {
     /// The content of the file at `path`, or `None` if nothing is there.
     pub(super) fn read(&self, path: &PackagePath, bytes_max: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
         match &*self.0 {
-            Place::Folder(dir) => files::read(dir, path, bytes_max),
+            #[cfg(feature = "machine")]
+            Place::Folder(dir) => directory::read(dir, path, bytes_max),
             Place::Packed(packed) => packed.read(path, bytes_max),
         }
     }
@@ -156,9 +189,11 @@ impl Source {
     }
 
     /// Everything below `root`, or everything. No file is opened.
+    #[cfg_attr(not(feature = "machine"), expect(unused_variables, reason = "a packed file was held to them when it was opened"))]
     pub(super) fn walk(&self, root: Option<&PackagePath>, bounds: &PackageBounds) -> Walk {
         match &*self.0 {
-            Place::Folder(dir) => files::walk(dir, root, bounds),
+            #[cfg(feature = "machine")]
+            Place::Folder(dir) => directory::walk(dir, root, bounds),
             Place::Packed(packed) => packed.walk(root),
         }
     }

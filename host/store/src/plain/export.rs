@@ -1,8 +1,9 @@
 //! A state as a folder of real files, anywhere.
 
 use super::content::{WriteError, write_content};
-use super::scan::{Bounds, Skipped};
+use super::scan::Bounds;
 use crate::error::{StoreError, at};
+use crate::skipped::Skipped;
 use cap_std::fs::Dir;
 use hutch_folder::{Handles, Hands, list, stays_inside};
 use hutch_model::digest::Digest;

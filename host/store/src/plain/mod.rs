@@ -29,12 +29,13 @@ mod tests;
 mod update;
 
 pub use export::{Exported, export_folder, export_totals};
-pub use scan::{Bounds, Imported, Skipped, Times, import_folder};
+pub use scan::{Bounds, Imported, Times, import_folder};
 pub use update::Updated;
 
 use crate::error::StoreError;
 use crate::instance_dir::{InstanceDir, InstanceLock, lock, try_lock};
 use crate::names::VolumeName;
+use crate::skipped::Skipped;
 use crate::store::Store;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Hands, Stamp, look, open_folder};

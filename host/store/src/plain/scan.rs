@@ -6,6 +6,7 @@ use super::content::read_file;
 use super::stamps::{FolderId, Mark, Shown, content};
 use crate::error::{StoreError, at};
 use crate::names::VolumeName;
+use crate::skipped::Skipped;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Handles, Stamp, link_target, list, look, open_file};
 use hutch_model::digest::{Digest, Kind};
@@ -26,9 +27,6 @@ const MEMORY_BYTES: u64 = 16 << 20;
 
 /// A file that was changed as recently as this may be changed again and look the same: its look is not remembered.
 const RACY: Duration = Duration::from_millis(100);
-
-/// The most paths that are named of those that no state can hold.
-const SKIPPED_MAX: usize = 100;
 
 /// How much a folder may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,24 +53,6 @@ pub enum Times {
     Kept,
     /// The same for all: folders with equal content become equal states.
     Fixed(Instant),
-}
-
-/// What no state can hold: it was left where it is.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Skipped {
-    /// The first paths, each with why.
-    pub listed: Vec<(String, &'static str)>,
-    /// How many more there are.
-    pub omitted: u64,
-}
-
-impl Skipped {
-    pub(super) fn add(&mut self, path: String, reason: &'static str) {
-        match self.listed.len() < SKIPPED_MAX {
-            true => self.listed.push((path, reason)),
-            false => self.omitted += 1,
-        }
-    }
 }
 
 /// A state that was read from a folder, and its objects until they are stored. What does not fit in memory is read again

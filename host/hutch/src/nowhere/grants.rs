@@ -1,0 +1,39 @@
+//! Where there are no real folders, no record comes with any.
+
+use crate::failure::Failure;
+use crate::mount::{Mount, MountObjects};
+use crate::session::Session;
+use hutch_model::ledger::{Record, Sealed};
+use hutch_model::snapshot::Objects;
+
+/// One granted folder that a run changes: there is none.
+#[expect(dead_code, reason = "there is no value of it")]
+pub(crate) struct Granted<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) mount: &'a Mount,
+    pub(crate) change: &'a crate::answer::VolumeChange,
+    pub(crate) seen: &'a MountObjects,
+}
+
+/// What became of a record.
+pub(crate) struct Settled {
+    pub(crate) sealed: Sealed,
+    pub(crate) withheld: Vec<String>,
+}
+
+impl Session {
+    pub(crate) fn commit_with_folders(
+        &self,
+        record: &Record,
+        objects: &dyn Objects,
+        (_, streams): (&dyn Objects, &[&[u8]]),
+        _: &[Granted<'_>],
+    ) -> Result<Settled, Failure> {
+        let sealed = self.store.commit(record, objects, streams)?;
+        Ok(Settled { sealed, withheld: Vec::new() })
+    }
+
+    pub(crate) fn recover(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+}

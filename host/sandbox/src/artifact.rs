@@ -1,0 +1,94 @@
+//! Code that was compiled ahead, as a file: for hosts without a compiler, a browser tab among them. It names the component that it was
+//! made from, and ends with a digest of all before. That finds damage, and not a forger: who has no compiler believes whoever made
+//! the file, and what it says can be checked by a host that compiles.
+//!
+//! The form: `hutch-artifact-1` and a line's end; the length of a header, in four bytes, the lowest first; the header as JSON; the
+//! engine's code; the digest, of 32 bytes.
+
+use crate::load_error::LoadError;
+use hutch_engine::settings::profile;
+use hutch_model::digest::{Digest, Kind};
+use serde::{Deserialize, Serialize};
+
+const MAGIC: &[u8] = b"hutch-artifact-1\n";
+const DIGEST_BYTES: usize = 32;
+
+/// What is known of code without loading it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ArtifactHeader {
+    /// The component that it was made from.
+    pub component: Digest,
+    /// What it was compiled for: `pulley32` for a browser.
+    pub target: String,
+    /// The profile of the outcomes that it comes to.
+    pub profile: String,
+    /// Component instances or resource types that instantiating it makes, whichever are more.
+    pub made: u64,
+}
+
+fn invalid(reason: &str) -> LoadError {
+    LoadError::Invalid(format!("the artifact {reason}"))
+}
+
+/// Takes a file apart: what it is, and its code.
+///
+/// # Errors
+/// It is no artifact, is damaged, or was made by another version.
+pub fn read_artifact(bytes: &[u8]) -> Result<(ArtifactHeader, &[u8]), LoadError> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| invalid("does not begin as one does"))?;
+    let cut = || invalid("is cut short");
+    let digest_at = bytes.len().checked_sub(DIGEST_BYTES).ok_or_else(cut)?;
+    let (whole, digest) = bytes.split_at_checked(digest_at).ok_or_else(cut)?;
+    if Digest::of(Kind::Artifact, whole).as_bytes() != digest {
+        return Err(invalid("is damaged: it does not match its digest"));
+    }
+    let (length, _) = rest.split_first_chunk().ok_or_else(cut)?;
+    let header_end = usize::try_from(u32::from_le_bytes(*length)).ok().and_then(|length| length.checked_add(4));
+    let header_end = header_end.and_then(|end| end.checked_add(MAGIC.len())).ok_or_else(cut)?;
+    let header = whole.get(MAGIC.len() + 4..header_end).ok_or_else(cut)?;
+    let header: ArtifactHeader = serde_json::from_slice(header).map_err(|_| invalid("has a header of another form"))?;
+    if header.profile != profile() {
+        return Err(invalid(&format!("was made under the profile {}, and this host has {}", header.profile, profile())));
+    }
+    Ok((header, whole.get(header_end..).ok_or_else(cut)?))
+}
+
+/// Compiles a component, or a core module of WASI 0.1, into such a file. The compiler works in this process.
+///
+/// # Errors
+/// It can't be compiled.
+#[cfg(feature = "machine")]
+pub fn make_artifact(backend: hutch_engine::settings::Backend, component: &[u8]) -> Result<Vec<u8>, LoadError> {
+    let (code, made) = crate::compile::compiled(backend, component)?;
+    let (component, target) = (Digest::of(Kind::Component, component), backend.target());
+    let header = ArtifactHeader { component, target, profile: profile().to_owned(), made };
+    let header = serde_json::to_vec(&header).map_err(|error| LoadError::Host(error.to_string()))?;
+    let length = u32::try_from(header.len()).map_err(|error| LoadError::Host(error.to_string()))?;
+    let mut bytes = [MAGIC, &length.to_le_bytes(), &header, &code].concat();
+    let digest = Digest::of(Kind::Artifact, &bytes);
+    bytes.extend_from_slice(digest.as_bytes());
+    Ok(bytes)
+}
+
+#[cfg(all(test, feature = "machine"))]
+mod tests {
+    use super::*;
+    use hutch_engine::settings::Backend;
+
+    #[test]
+    fn an_artifact_comes_back_and_no_byte_of_it_can_be_another() {
+        let module = b"\0asm\x01\0\0\0";
+        let artifact = make_artifact(Backend::Interpreter32, module).unwrap();
+        let (header, code) = read_artifact(&artifact).unwrap();
+        assert_eq!(header.component, Digest::of(Kind::Component, module));
+        assert_eq!((header.target.as_str(), header.made), ("pulley32", 0));
+        assert!(!code.is_empty());
+        assert_eq!(artifact, make_artifact(Backend::Interpreter32, module).unwrap(), "other bytes the second time");
+        for at in (0..artifact.len()).step_by(7) {
+            let mut bad = artifact.clone();
+            bad[at] ^= 1;
+            assert!(read_artifact(&bad).is_err(), "a flipped bit in byte {at} was not seen");
+            assert!(read_artifact(&artifact[..at]).is_err(), "a cut after {at} was not seen");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Why a component is no program.
+
+use hutch_model::error_code::ErrorCode;
+
+/// Why a component is no program.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// The bytes are not a component, or one that needs what this host does not have.
+    #[error("the component is not one that this host can run: {0}")]
+    Invalid(String),
+    /// It is larger, or has more parts, than a component may have.
+    #[error("the component is too large: {0}")]
+    TooMuch(String),
+    /// Compiling it took too long.
+    #[error("the component was not compiled within {time_ms} ms")]
+    TooSlow {
+        /// The limit.
+        time_ms: u64,
+    },
+    /// Code is made for processors that have more.
+    #[error("this processor lacks {missing}, which the host's code for guests needs")]
+    Processor {
+        /// What it lacks.
+        missing: String,
+    },
+    /// The host's own failure.
+    #[error("the component could not be loaded: {0}")]
+    Host(String),
+}
+
+impl LoadError {
+    /// The code to report it with.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            LoadError::Invalid(_) => ErrorCode::ComponentInvalid,
+            LoadError::TooMuch(_) => ErrorCode::ComponentLimit,
+            LoadError::TooSlow { .. } => ErrorCode::CompileTimeLimit,
+            LoadError::Processor { .. } | LoadError::Host(_) => ErrorCode::HostFault,
+        }
+    }
+}

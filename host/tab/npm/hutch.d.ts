@@ -1,0 +1,140 @@
+/** Where packages and state are kept: nowhere, in the origin's private file system, or in a folder (Node). */
+export type Storage = { kind: "memory" } | { kind: "private"; name: string } | { kind: "folder"; path: string };
+
+/** The host's error object, as on the command line. */
+export interface ErrorReport {
+  error: true;
+  code: string;
+  message: string;
+  suggestion: string;
+  details?: Record<string, unknown>;
+}
+
+export class HutchError extends Error {
+  code: string;
+  report: ErrorReport;
+}
+
+export interface InstanceOptions {
+  /** `default` if absent. */
+  instance?: string;
+  /** The instant that the ledger names; now if absent. */
+  at?: string;
+}
+
+export interface CallOptions extends InstanceOptions {
+  stdin?: string | Uint8Array;
+  /** The guest's clock at the start; `at` if absent. */
+  clock_start?: string;
+  /** A decimal number or 64 hexadecimal digits; random if absent. */
+  seed?: string;
+  environment?: Record<string, string>;
+  secrets?: Record<string, string>;
+  limits?: Record<string, number>;
+  contract?: "json" | "schema" | "any";
+  unchecked?: boolean;
+  guard?: "strict" | "text" | "off";
+  confirmed?: boolean;
+  digests_only?: boolean;
+  /** What the ledger says that the run took: a tab's host has no clock, and says 0 if absent. */
+  wall_time_us?: number;
+}
+
+export interface Pin {
+  sequence: number;
+  hash: string;
+}
+
+export interface PathChange {
+  path: string;
+  change: "added" | "modified" | "removed";
+}
+
+export interface Run {
+  /** The exit status that the hutch program would end with. */
+  status: number;
+  ending: "exited" | "trapped" | "limited";
+  ending_detail: string | null;
+  exit_status: number | null;
+  /** The one document on standard output. */
+  output: unknown;
+  stdout: Uint8Array;
+  stderr: Uint8Array;
+  fuel: number;
+  fuel_exact: boolean;
+  memory_peak_bytes: number;
+  refused: string[];
+  unreproducible: string[];
+  profile: string;
+  kept: boolean;
+  volumes: Record<string, { before: string; after: string; changes: PathChange[]; omitted?: number }>;
+  entry: Pin;
+  error: ErrorReport | null;
+}
+
+export interface Package {
+  slug: string;
+  name: string;
+  description: string;
+  version: string;
+  digest: string;
+  component: string;
+  component_path: string;
+  commands: string[];
+  confirmation_required: string[];
+  volumes: string[];
+  resources: string[];
+  environment: string[];
+  /** `schemas/commands.json`, if there is one. */
+  contract: Record<string, unknown> | null;
+  profile: string;
+}
+
+export interface Moved {
+  entry: Pin;
+  follows: Pin;
+  volumes: Record<string, { listed: PathChange[]; omitted: number }>;
+}
+
+export interface Ledger {
+  head: Pin;
+  items: Array<Pin & { entry: Record<string, unknown> }>;
+}
+
+export interface Verified {
+  items: Array<Pin & { status: "equal" | "differs" | "not_reproducible" | "no_run"; detail: unknown }>;
+}
+
+export interface Item {
+  path: string;
+  kind: "file" | "folder" | "link";
+  bytes: number | null;
+  target: string | null;
+}
+
+export class Hutch {
+  private constructor();
+  static open(options?: {
+    storage?: Storage;
+    wasm?: WebAssembly.Module | Uint8Array | ArrayBuffer | URL | string;
+    worker?: URL | string;
+  }): Promise<Hutch>;
+  readonly packages: Map<string, Package>;
+  close(): Promise<void>;
+  install(files: Uint8Array | Iterable<[string, Uint8Array]>, artifact?: Uint8Array): Promise<Package>;
+  run(slug: string, args: string[], options?: CallOptions): Promise<Run>;
+  plan(slug: string, args: string[], options?: CallOptions): Promise<Run>;
+  validate(slug: string, args: string[], options?: CallOptions): Promise<{ command: string | null; confirmation: string | null }>;
+  commit(slug: string, plan: string, options?: InstanceOptions & { confirmed?: boolean }): Promise<Run>;
+  undo(slug: string, options?: InstanceOptions & { count?: number; entry?: string }): Promise<Moved>;
+  restore(slug: string, entry: string, options?: InstanceOptions): Promise<Moved>;
+  ledger(slug: string, options?: InstanceOptions & { from?: number; count?: number }): Promise<Ledger>;
+  verify(slug: string, options?: InstanceOptions & { entry?: string }): Promise<Verified>;
+  objects(slug: string, options?: InstanceOptions & { path?: string; entry?: string }): Promise<{ volumes: Record<string, string>; items: Item[] }>;
+  read(slug: string, path: string, options?: InstanceOptions & { entry?: string }): Promise<Uint8Array>;
+  export(slug: string, options?: InstanceOptions & { after?: number }): Promise<Uint8Array>;
+  import(slug: string, bundle: Uint8Array, options?: InstanceOptions): Promise<{ entries: number; verified: Verified }>;
+}
+
+/** Files by path as the one file that `hutch pack` makes of them. */
+export function pack(files: Iterable<[string, Uint8Array]>): Uint8Array;

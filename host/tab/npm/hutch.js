@@ -1,0 +1,260 @@
+// For whoever has a page or a program: starts the worker, keeps the deadline of each call by ending it, and starts it again.
+
+import { fault } from "./door.js";
+import { pack } from "./pack.js";
+
+export { pack };
+
+/** A call that came to no answer, with the host's error object in `report`. */
+export class HutchError extends Error {
+  constructor(report) {
+    super(report.message);
+    this.name = "HutchError";
+    this.code = report.code;
+    this.report = report;
+  }
+}
+
+const isNode = typeof WorkerGlobalScope === "undefined" && typeof window === "undefined" && typeof process !== "undefined";
+const WALL_TIME_MS = 10_000;
+const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+async function compile(wasm) {
+  if (wasm instanceof WebAssembly.Module) return wasm;
+  if (wasm instanceof Uint8Array || wasm instanceof ArrayBuffer) return WebAssembly.compile(wasm);
+  if (isNode && String(wasm).startsWith("file:")) {
+    const { readFile } = await import("node:fs/promises");
+    return WebAssembly.compile(await readFile(new URL(wasm)));
+  }
+  const response = await fetch(wasm);
+  if (!response.ok) throw new Error(`${wasm}: ${response.status}`);
+  return WebAssembly.compile(await response.arrayBuffer());
+}
+
+async function startWorker(url) {
+  if (!isNode) {
+    const worker = new Worker(url, { type: "module", name: "hutch" });
+    return {
+      listen(take, failed) {
+        worker.onmessage = (event) => take(event.data);
+        worker.onerror = (event) => failed(event.message ?? "the worker could not be started");
+      },
+      send: (message, moved) => worker.postMessage(message, moved),
+      end: async () => worker.terminate(),
+    };
+  }
+  const { Worker: Thread } = await import("node:worker_threads");
+  const worker = new Thread(new URL(url));
+  return {
+    listen(take, failed) {
+      worker.on("message", take);
+      worker.on("error", (error) => failed(error.message));
+    },
+    send: (message, moved) => worker.postMessage(message, moved),
+    end: () => worker.terminate(),
+  };
+}
+
+export class Hutch {
+  #module;
+  #options;
+  #worker = null;
+  #waiting = new Map();
+  #next = 1;
+  #packages = new Map();
+  /** Last entries by instance, as far as answers told. */
+  #last = new Map();
+  #started = null;
+
+  /** @private */
+  constructor(module, options) {
+    this.#module = module;
+    this.#options = options;
+  }
+
+  /** Starts a host. `storage` says where packages and state are kept: nowhere, if it is absent. */
+  static async open({
+    storage = { kind: "memory" },
+    wasm = new URL("./hutch.wasm", import.meta.url),
+    worker = new URL("./worker.js", import.meta.url),
+  } = {}) {
+    const hutch = new Hutch(await compile(wasm), { storage, worker });
+    await hutch.#start();
+    return hutch;
+  }
+
+  /** The packages that are installed, by slug. */
+  get packages() {
+    return this.#packages;
+  }
+
+  async #start() {
+    const worker = await startWorker(this.#options.worker);
+    this.#worker = worker;
+    const all = (report) => {
+      if (this.#worker !== worker) return;
+      this.#worker = null;
+      for (const { settle } of this.#waiting.values()) settle({ json: report, attachment: new Uint8Array() });
+    };
+    worker.listen(
+      ({ id, json, attachment, dead }) => {
+        const waiting = this.#waiting.get(id);
+        if (dead) worker.end().then(() => all(fault("the host was ended")));
+        waiting?.settle({ json, attachment });
+      },
+      (message) => all(fault(message)),
+    );
+    const { result } = await this.#ask({ op: "start", module: this.#module, storage: this.#options.storage }, undefined, 60_000);
+    this.#packages = new Map(result.packages.map((known) => [known.slug, known]));
+  }
+
+  /** Ends the host. What was answered is kept. */
+  async close() {
+    const worker = this.#worker;
+    this.#worker = null;
+    for (const { settle } of this.#waiting.values()) settle({ json: fault("the host was closed"), attachment: new Uint8Array() });
+    await worker?.end();
+  }
+
+  /** Asks the worker; `{ result, attachment }`, or a HutchError. */
+  async #ask(request, attachment, withinMs) {
+    if (!this.#worker) {
+      this.#started ??= this.#start().finally(() => { this.#started = null; });
+      await this.#started;
+    }
+    const worker = this.#worker;
+    const id = this.#next++;
+    const { promise, settle } = waitFor();
+    this.#waiting.set(id, { settle });
+    const late = withinMs && setTimeout(() => settle("late"), withinMs);
+    worker.send({ id, request, attachment }, []);
+    const answered = await promise;
+    clearTimeout(late);
+    this.#waiting.delete(id);
+    if (answered === "late") return this.#tooLate(worker, request);
+    const { json } = answered;
+    if (!json.ok) throw new HutchError(json);
+    return { result: json.result, attachment: answered.attachment };
+  }
+
+  /** Ends the worker, and with it the run; says whether its state was kept all the same. */
+  async #tooLate(worker, { package: slug, instance, op }) {
+    if (this.#worker === worker) this.#worker = null;
+    await worker.end();
+    const ended = fault("the host was ended, because another call in it took too long");
+    for (const { settle } of this.#waiting.values()) settle({ json: ended, attachment: new Uint8Array() });
+    const report = {
+      error: true,
+      code: "WALL_TIME_LIMIT",
+      message: "the guest ran longer than wall_time_ms",
+      suggestion: "give it less work, or raise wall_time_ms",
+      details: { limit: "wall_time_ms", kept: false },
+    };
+    if (slug && op !== "start") {
+      const { head } = await this.ledger(slug, { instance });
+      report.details.kept = head.sequence > (this.#last.get(`${slug}@${instance}`) ?? head.sequence);
+    }
+    throw new HutchError(report);
+  }
+
+  /** Takes a package: a packed file, or its files by path; and the code of its component. */
+  async install(files, artifact) {
+    const packed = files instanceof Uint8Array ? files : pack(files);
+    if (artifact) await this.#ask({ op: "artifact" }, artifact);
+    const { result } = await this.#ask({ op: "load" }, packed);
+    this.#packages.set(result.slug, result);
+    return result;
+  }
+
+  async #at(op, slug, { instance = "default", at = new Date().toISOString(), ...more } = {}, attachment, withinMs) {
+    const answered = await this.#ask({ op, package: slug, instance, at, ...more }, attachment, withinMs);
+    const last = answered.result.head?.sequence ?? answered.result.entry?.sequence;
+    if (last) this.#last.set(`${slug}@${instance}`, last);
+    return answered;
+  }
+
+  async #invoke(op, slug, args, { stdin, ...options } = {}) {
+    const request = { seed: hex(crypto.getRandomValues(new Uint8Array(32))), ...options, arguments: args };
+    const bytes = typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
+    // The time for making the component ready and for keeping its state comes on top.
+    const withinMs = (options.limits?.wall_time_ms ?? WALL_TIME_MS) + 2_000;
+    if (op === "validate") return (await this.#at(op, slug, request, bytes, withinMs)).result;
+    if (!this.#last.has(`${slug}@${options.instance ?? "default"}`)) await this.#lastOf(slug, options.instance);
+    const { result, attachment } = await this.#at(op, slug, request, bytes, withinMs);
+    const { stdout_bytes: length } = result;
+    return { ...result, stdout: attachment.slice(0, length), stderr: attachment.slice(length) };
+  }
+
+  async #lastOf(slug, instance = "default") {
+    const { head } = await this.ledger(slug, { instance, from: 1, count: 0 });
+    this.#last.set(`${slug}@${instance}`, head.sequence);
+  }
+
+  /** Runs a command and keeps what a good end leaves. */
+  run(slug, args, options) {
+    return this.#invoke("run", slug, args, options);
+  }
+
+  /** Runs it and keeps the record alone: `entry.hash` is the plan's name. */
+  plan(slug, args, options) {
+    return this.#invoke("plan", slug, args, options);
+  }
+
+  /** Checks a call and runs nothing. */
+  validate(slug, args, options) {
+    return this.#invoke("validate", slug, args, options);
+  }
+
+  /** Commits what a plan said, if the state is still the one that it saw. */
+  async commit(slug, plan, options) {
+    const { result, attachment } = await this.#at("commit", slug, { ...options, plan }, undefined, WALL_TIME_MS + 2_000);
+    const { stdout_bytes: length } = result;
+    return { ...result, stdout: attachment.slice(0, length), stderr: attachment.slice(length) };
+  }
+
+  /** Takes back the last change, the last `count`, or everything from `entry` on. */
+  async undo(slug, options) {
+    return (await this.#at("undo", slug, options)).result;
+  }
+
+  /** Goes to the state that an entry left. */
+  async restore(slug, entry, options) {
+    return (await this.#at("restore", slug, { ...options, entry })).result;
+  }
+
+  /** The head, and entries from a place on. */
+  async ledger(slug, options) {
+    return (await this.#at("ledger", slug, options)).result;
+  }
+
+  /** Runs what was recorded again and compares every byte. */
+  async verify(slug, options) {
+    return (await this.#at("verify", slug, options)).result;
+  }
+
+  /** The digests of all volumes, and what the folder `path` holds. */
+  async objects(slug, options) {
+    return (await this.#at("objects", slug, options)).result;
+  }
+
+  /** A file of a volume. */
+  async read(slug, path, options) {
+    return (await this.#at("read", slug, { ...options, path })).attachment;
+  }
+
+  /** All of an instance, or what is behind an entry, as a bundle. */
+  async export(slug, options) {
+    return (await this.#at("export", slug, options)).attachment;
+  }
+
+  /** Takes a bundle in, after running again what it says. */
+  async import(slug, bundle, options) {
+    return (await this.#at("import", slug, options, bundle)).result;
+  }
+}
+
+function waitFor() {
+  let settle;
+  const promise = new Promise((resolve) => { settle = resolve; });
+  return { promise, settle };
+}

@@ -1,0 +1,210 @@
+// The page: forms made from a package's contract, and what came of its calls. All that a package says is text here, never markup.
+
+import { Hutch, HutchError } from "./hutch/hutch.js";
+import { argumentsOf, commandsOf } from "./form.js";
+
+// Only these two scripts are ever started, whatever anything else here is made to say.
+const urls = new Map([["worker", "./hutch/worker.js"], ["offline", "./offline.js"]]);
+const policy = globalThis.trustedTypes?.createPolicy("hutch", { createScriptURL: (name) => new URL(urls.get(name), import.meta.url).href });
+const script = (name) => policy?.createScriptURL(name) ?? new URL(urls.get(name), import.meta.url);
+
+const $ = (id) => document.getElementById(id);
+const text = (bytes) => new TextDecoder().decode(bytes);
+const COMPARED_BYTES = 100_000;
+let hutch;
+let planned = null;
+
+function say(message, refused = false) {
+  $("status").textContent = message;
+  $("status").classList.toggle("refused", refused);
+}
+
+/** Runs one action at a time and says what went wrong. */
+async function act(name, action) {
+  document.body.ariaBusy = "true";
+  say(`${name} …`);
+  try {
+    say((await action()) ?? `${name}: done`);
+  } catch (error) {
+    say(error instanceof HutchError ? `${error.code}: ${error.message}` : String(error), true);
+  } finally {
+    document.body.ariaBusy = "false";
+  }
+}
+
+const chosen = () => hutch.packages.get($("package").value);
+const command = () => commandsOf(chosen()).find((known) => known.name === $("command").value);
+
+function options(select, values) {
+  const before = select.value;
+  select.replaceChildren(...values.map((value) => Object.assign(document.createElement("option"), { value, textContent: value })));
+  if (values.includes(before)) select.value = before;
+}
+
+function showPackages() {
+  options($("package"), [...hutch.packages.keys()]);
+  showPackage();
+}
+
+function showPackage() {
+  const known = chosen();
+  $("about").textContent = known ? `${known.name} ${known.version}: ${known.description}` : "none yet";
+  options($("command"), known ? commandsOf(known).map(({ name }) => name) : []);
+  showCommand();
+}
+
+function showCommand() {
+  planned = null;
+  $("commit").disabled = true;
+  const known = chosen() && command();
+  $("parameters").replaceChildren(...(known?.parameters ?? []).map(field));
+}
+
+function field(parameter) {
+  const label = document.createElement("label");
+  const input = parameter.choices.length > 0 ? document.createElement("select") : document.createElement("input");
+  if (parameter.choices.length > 0) options(input, ["", ...parameter.choices]);
+  else if (parameter.valueType === "boolean" && parameter.position === null) input.type = "checkbox";
+  input.name = parameter.name;
+  input.title = parameter.description;
+  if (parameter.required) input.required = true;
+  label.append(`${parameter.name}${parameter.required ? " *" : ""} `, input);
+  return label;
+}
+
+function showNumbers(result) {
+  const { status, fuel, memory_peak_bytes: peak, kept, entry, volumes } = result;
+  const rows = { status, fuel, "peak memory": peak, kept, entry: `${entry.sequence} ${entry.hash}` };
+  for (const [name, volume] of Object.entries(volumes)) rows[`state of ${name}`] = volume.after;
+  const row = ([name, value]) => [
+    Object.assign(document.createElement("dt"), { textContent: name }),
+    Object.assign(document.createElement("dd"), { textContent: String(value) }),
+  ];
+  $("numbers").replaceChildren(...Object.entries(rows).flatMap(row));
+}
+
+/** Old and new content of what changed, of small files. */
+async function showChanges(slug, result) {
+  const parts = [];
+  for (const [name, { changes }] of Object.entries(result.volumes)) {
+    for (const { path, change } of changes) {
+      parts.push(`${change} ${name}/${path}`);
+      const read = async (entry) => {
+        const bytes = await hutch.read(slug, `${name}/${path}`, entry ? { entry } : {}).catch(() => null);
+        return bytes && bytes.length <= COMPARED_BYTES ? text(bytes) : null;
+      };
+      const before = change === "added" ? "" : await read(`@${result.entry.sequence - 1}`);
+      const after = change === "removed" ? "" : result.kept ? await read() : null;
+      if (before !== null) parts.push(...before.split("\n").filter(Boolean).map((line) => `- ${line}`));
+      if (after !== null) parts.push(...after.split("\n").filter(Boolean).map((line) => `+ ${line}`));
+    }
+  }
+  $("diff").textContent = parts.join("\n");
+}
+
+async function showFiles() {
+  $("tree").replaceChildren();
+  $("file").textContent = "";
+  const slug = $("package").value;
+  const { volumes } = await hutch.objects(slug);
+  const waiting = Object.keys(volumes);
+  while (waiting.length > 0) {
+    const { items } = await hutch.objects(slug, { path: waiting.shift() });
+    for (const { path, kind, bytes } of items) {
+      if (kind === "folder") waiting.push(path);
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: `${path} (${bytes ?? kind})` });
+      button.onclick = () => act("read", async () => { $("file").textContent = text(await hutch.read(slug, path)); });
+      const item = document.createElement("li");
+      item.append(button);
+      $("tree").append(item);
+    }
+  }
+}
+
+async function showRun(slug, result) {
+  showNumbers(result);
+  $("stdout").textContent = text(result.stdout);
+  $("stderr").textContent = result.stderr.length > 0 ? text(result.stderr) : result.error ? `${result.error.code}: ${result.error.message}` : "";
+  await showChanges(slug, result);
+  await showFiles();
+}
+
+async function install(files) {
+  const read = async (file) => new Uint8Array(await file.arrayBuffer());
+  const artifact = files.find((file) => file.name.endsWith(".artifact"));
+  const rest = files.filter((file) => file !== artifact);
+  const path = (file) => file.webkitRelativePath.split("/").slice(1).join("/");
+  const isFolder = rest.some((file) => file.webkitRelativePath !== "");
+  const given = isFolder ? await Promise.all(rest.map(async (file) => [path(file), await read(file)])) : await read(rest[0]);
+  return hutch.install(given, artifact && (await read(artifact)));
+}
+
+/** `?package=PATH&artifact=PATH` of this origin: the policy lets no other be asked. */
+async function linked() {
+  const query = new URLSearchParams(location.search);
+  const fetched = async (path) => new Uint8Array(await (await fetch(new URL(path, location.href))).arrayBuffer());
+  if (!query.has("package")) return;
+  await hutch.install(await fetched(query.get("package")), query.has("artifact") ? await fetched(query.get("artifact")) : undefined);
+}
+
+function listen() {
+  $("package").onchange = () => act("open", async () => { showPackage(); await showFiles(); });
+  $("command").onchange = showCommand;
+  for (const id of ["files", "folder"]) {
+    $(id).onchange = (event) =>
+      act("install", async () => {
+        const { slug } = await install([...event.target.files]);
+        showPackages();
+        $("package").value = slug;
+        showPackage();
+        await showFiles();
+      });
+  }
+  $("call").onsubmit = (event) => {
+    event.preventDefault();
+    const how = event.submitter?.value ?? "run";
+    const known = command();
+    const given = argumentsOf(known, new FormData($("call")));
+    act(how, async () => {
+      const slug = $("package").value;
+      const asks = known.confirmationRequired && how === "run";
+      if (asks && !confirm(`${known.name}: ${known.description}`)) return "not confirmed";
+      const result = await hutch[how](slug, given, { stdin: $("stdin").value, confirmed: asks });
+      planned = how === "plan" && result.status === 0 ? result.entry.hash : null;
+      $("commit").disabled = planned === null;
+      await showRun(slug, result);
+    });
+  };
+  $("commit").onclick = () =>
+    act("commit", async () => {
+      const slug = $("package").value;
+      const known = command();
+      if (known.confirmationRequired && !confirm(`${known.name}: ${known.description}`)) return "not confirmed";
+      await showRun(slug, await hutch.commit(slug, planned, { confirmed: known.confirmationRequired }));
+      $("commit").disabled = true;
+    });
+  $("undo").onclick = () => act("undo", async () => { await hutch.undo($("package").value); await showFiles(); });
+  $("export").onclick = () =>
+    act("export", async () => {
+      const url = URL.createObjectURL(new Blob([await hutch.export($("package").value)]));
+      Object.assign(document.createElement("a"), { href: url, download: `${$("package").value}.bundle` }).click();
+      URL.revokeObjectURL(url);
+    });
+  $("import").onchange = (event) =>
+    act("import", async () => {
+      const bundle = new Uint8Array(await event.target.files[0].arrayBuffer());
+      const { entries } = await hutch.import($("package").value, bundle);
+      await showFiles();
+      return `${entries} entries were run again and taken`;
+    });
+}
+
+await act("start", async () => {
+  hutch = await Hutch.open({ storage: { kind: "private", name: "hutch" }, worker: script("worker") });
+  await linked();
+  listen();
+  showPackages();
+  if (chosen()) await showFiles();
+  await navigator.serviceWorker?.register(script("offline"));
+  return "ready";
+});

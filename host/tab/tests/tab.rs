@@ -1,0 +1,172 @@
+//! Requests and answers, on a machine: what the module does in a browser, `tests/tab` tries there.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on fails")]
+
+use hutch::package::{Package, PackageBounds, Source};
+use hutch_tab::Tab;
+use serde_json::{Value, json};
+use std::path::Path;
+
+const KEY: &str = "0101010101010101010101010101010101010101010101010101010101010101";
+const AT: &str = "2026-03-01T09:00:00Z";
+
+fn packed(package: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(package);
+    let bounds = PackageBounds::with_component(64 << 20);
+    let source = Source::open(&folder, &bounds).expect("a folder");
+    let mut bytes = Vec::new();
+    Package::open(&source, bounds).expect("a package").pack(&mut bytes).expect("it fits into memory");
+    bytes
+}
+
+fn ask(tab: &mut Tab, request: Value, attachment: &[u8]) -> (Value, Vec<u8>) {
+    let answer = tab.answer(request.to_string().as_bytes(), attachment.to_vec());
+    (serde_json::from_slice(&answer.json).expect("JSON"), answer.attachment)
+}
+
+/// The result of a request that is answered.
+fn result(tab: &mut Tab, request: Value, attachment: &[u8]) -> (Value, Vec<u8>) {
+    let (answer, attachment) = ask(tab, request.clone(), attachment);
+    assert_eq!(answer["ok"], true, "{request}: {answer}");
+    (answer["result"].clone(), attachment)
+}
+
+fn refused(tab: &mut Tab, request: Value, attachment: &[u8], code: &str) {
+    let (answer, attached) = ask(tab, request.clone(), attachment);
+    assert_eq!((&answer["error"], answer["code"].as_str()), (&true.into(), Some(code)), "{request}: {answer}");
+    assert!(answer.get("ok").is_none() && attached.is_empty(), "{request}: a refusal came with something");
+}
+
+fn request(op: &str, more: Value) -> Value {
+    let mut request = json!({ "op": op, "package": "todo", "instance": "default", "at": AT });
+    request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    request
+}
+
+fn call(op: &str, arguments: &[&str]) -> Value {
+    request(op, json!({ "seed": "7", "arguments": arguments, "wall_time_us": 0 }))
+}
+
+fn open(log: &[u8]) -> Tab {
+    let mut tab = Tab::new();
+    result(&mut tab, json!({ "op": "load" }), &packed("packages/todo"));
+    result(&mut tab, json!({ "op": "open", "package": "todo", "instance": "default", "key": KEY }), log);
+    tab
+}
+
+fn head(tab: &mut Tab) -> Value {
+    result(tab, request("ledger", json!({})), b"").0["head"].clone()
+}
+
+fn log(tab: &mut Tab, after: u64) -> Vec<u8> {
+    result(tab, request("export", json!({ "after": after })), b"").1
+}
+
+#[test]
+fn a_plan_is_committed_undone_and_run_again() {
+    let mut tab = open(b"");
+    let (planned, _) = result(&mut tab, call("plan", &["add", "Write docs"]), b"");
+    assert_eq!((&planned["kept"], &planned["status"]), (&false.into(), &0.into()));
+    let (kept, _) = result(&mut tab, request("commit", json!({ "plan": planned["entry"]["hash"] })), b"");
+    assert_eq!((&kept["kept"], &kept["output"], &kept["fuel"]), (&true.into(), &planned["output"], &planned["fuel"]));
+    let (listed, streams) = result(&mut tab, call("run", &["list"]), b"");
+    assert_eq!(listed["output"]["count"], 1);
+    assert_eq!(streams.len() as u64, listed["stdout_bytes"].as_u64().unwrap() + listed["stderr_bytes"].as_u64().unwrap());
+    let (objects, _) = result(&mut tab, request("objects", json!({ "path": "state" })), b"");
+    assert_eq!(objects["items"][0]["path"], "state/todos.json");
+    let (read, bytes) = result(&mut tab, request("read", json!({ "path": "state/todos.json" })), b"");
+    assert_eq!(read["bytes"], bytes.len());
+    assert!(String::from_utf8(bytes).unwrap().contains("Write docs"));
+    let (verified, _) = result(&mut tab, request("verify", json!({})), b"");
+    let equal = verified["items"].as_array().unwrap().iter().filter(|one| one["status"] == "equal").count();
+    assert_eq!(equal, 3, "{verified}");
+    result(&mut tab, request("undo", json!({})), b"");
+    assert_eq!(result(&mut tab, call("run", &["list"]), b"").0["output"]["count"], 0);
+}
+
+#[test]
+fn a_log_goes_on_where_it_was_cut_and_its_parts_can_be_appended() {
+    let mut tab = open(b"");
+    result(&mut tab, call("run", &["add", "One"]), b"");
+    let first = log(&mut tab, 0);
+    let known = head(&mut tab)["sequence"].as_u64().unwrap();
+    assert!(log(&mut tab, known).is_empty(), "nothing was added");
+    result(&mut tab, call("run", &["add", "Two"]), b"");
+    let second = log(&mut tab, known);
+    let both = [&first[..], &second].concat();
+    assert_eq!(head(&mut open(&both)), head(&mut tab));
+    // Ended while the second part was written: the first is there, whole.
+    for cut in [first.len(), first.len() + 1, first.len() + 20, both.len() - 33, both.len() - 1] {
+        let mut reopened = open(&both[..cut]);
+        assert_eq!(head(&mut reopened)["sequence"], known, "cut at {cut}");
+        assert_eq!(result(&mut reopened, call("run", &["list"]), b"").0["output"]["count"], 1);
+    }
+    let mut bad = both.clone();
+    bad[40] ^= 1;
+    let mut tab = Tab::new();
+    let open = json!({ "op": "open", "package": "todo", "instance": "default", "key": KEY });
+    refused(&mut tab, open, &bad, "STORE_DAMAGED");
+}
+
+#[test]
+fn what_another_host_says_is_run_again_before_it_is_taken() {
+    let mut tab = open(b"");
+    result(&mut tab, call("run", &["add", "One"]), b"");
+    let bundle = log(&mut tab, 0);
+    let mut other = open(b"");
+    let (taken, _) = result(&mut other, request("import", json!({})), &bundle);
+    assert_eq!(taken["entries"], 2);
+    assert_eq!(head(&mut other), head(&mut tab));
+    // Again is no change.
+    result(&mut other, request("import", json!({})), &bundle);
+    assert_eq!(head(&mut other), head(&mut tab));
+
+    let mut third = open(b"");
+    refused(&mut third, request("import", json!({})), &bundle[..bundle.len() - 1], "STORE_DAMAGED");
+    refused(&mut third, request("import", json!({})), b"something else", "STORE_DAMAGED");
+    assert_eq!(head(&mut third)["sequence"], 0, "something of a refused bundle was taken");
+
+    let lie = lying(&bundle);
+    refused(&mut third, request("import", json!({})), &lie, "VERIFY_FAILED");
+    assert_eq!(head(&mut third)["sequence"], 0, "a lie was taken");
+}
+
+/// The same bundle with another count of fuel, every digest made anew.
+fn lying(bundle: &[u8]) -> Vec<u8> {
+    use hutch_model::digest::{Digest, Kind};
+    let magic = b"hutch-bundle-1\n".len();
+    let items = &bundle[magic + 8..bundle.len() - 32];
+    let (mut rest, mut forged) = (items, Vec::new());
+    while let Some((letter, behind)) = rest.split_first() {
+        let (length, behind) = behind.split_first_chunk::<8>().unwrap();
+        let (bytes, behind) = behind.split_at(u64::from_le_bytes(*length) as usize);
+        rest = behind;
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let changed = match *letter {
+            b'E' => text.replacen(",\"fuel_exact\"", "0,\"fuel_exact\"", 1).into_bytes(),
+            _ => bytes.to_vec(),
+        };
+        forged.push(*letter);
+        forged.extend_from_slice(&(changed.len() as u64).to_le_bytes());
+        forged.extend_from_slice(&changed);
+    }
+    assert_ne!(forged, items, "nothing was forged");
+    let digest = Digest::of(Kind::Artifact, &forged);
+    [&bundle[..magic], &(forged.len() as u64).to_le_bytes(), &forged, digest.as_bytes()].concat()
+}
+
+#[test]
+fn what_is_wrong_has_the_code_that_it_has_everywhere() {
+    let mut tab = open(b"");
+    refused(&mut tab, json!({ "op": "fly" }), b"", "USAGE");
+    refused(&mut tab, call("run", &["ad", "x"]), b"", "ARGUMENT_INVALID");
+    refused(&mut tab, call("run", &["get", "$(x)"]), b"", "ARGUMENT_REFUSED");
+    refused(&mut tab, request("undo", json!({ "count": 5 })), b"", "NOT_FOUND");
+    refused(&mut tab, request("commit", json!({ "plan": "last" })), b"", "NOT_FOUND");
+    refused(&mut tab, json!({ "op": "load" }), b"no archive", "PACKAGE_INVALID");
+    refused(&mut tab, json!({ "op": "artifact" }), b"none", "COMPONENT_INVALID");
+    let elsewhere = json!({ "op": "ledger", "package": "todo", "instance": "other", "at": AT });
+    refused(&mut tab, elsewhere, b"", "NOT_FOUND");
+    let (limited, _) = result(&mut tab, request("run", json!({ "seed": "7", "arguments": ["list"], "limits": { "fuel": 10 } })), b"");
+    assert_eq!((&limited["error"]["code"], &limited["kept"], &limited["status"]), (&"FUEL_LIMIT".into(), &false.into(), &41.into()));
+}

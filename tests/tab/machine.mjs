@@ -1,0 +1,61 @@
+// The hutch program and what it makes, for tests of the tab. `node --test` gives no arguments on, so the places come from the environment.
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const TARGET = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target");
+const HUTCH = join(TARGET, "release/hutch");
+const ARTIFACT = join(TARGET, "release/examples/artifact");
+export const FOLDERS = { todo: join(ROOT, "packages/todo"), probe: join(ROOT, "tests/packages/probe") };
+
+/** A folder for one test, removed at its end. */
+export function temporary(t) {
+  const folder = mkdtempSync(join(tmpdir(), "hutch-tab-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A home of the program with both packages installed. */
+export class Machine {
+  constructor(folder) {
+    this.home = join(folder, "home");
+    this.folder = folder;
+    for (const slug of Object.keys(FOLDERS)) this.answer(["--yes", "install", FOLDERS[slug]]);
+  }
+
+  run(args, input = "") {
+    const { status, stdout, stderr, error } = spawnSync(HUTCH, ["--home", this.home, ...args], { input, maxBuffer: 1 << 28, env: {} });
+    if (error) throw error;
+    return { status, stdout, stderr };
+  }
+
+  answer(args) {
+    const { status, stdout, stderr } = this.run(args);
+    if (status !== 0) throw new Error(`hutch ${args.join(" ")}: ${stderr}`);
+    return JSON.parse(stdout).result;
+  }
+
+  /** All entries of an instance: `{ sequence, hash, entry }`. */
+  ledger(slug, instance) {
+    const { items, has_more: more } = this.answer(["ledger", "export", "--instance", instance, slug]);
+    if (more) throw new Error("the ledger has more entries than one answer");
+    return items.map(({ sequence, hash, bytes }) => ({ sequence, hash, entry: JSON.parse(bytes) }));
+  }
+
+  packed(slug) {
+    const path = join(this.folder, `${slug}.hutch`);
+    this.answer(["pack", "--output", path, FOLDERS[slug]]);
+    return new Uint8Array(readFileSync(path));
+  }
+
+  artifact(slug) {
+    const path = join(this.folder, `${slug}.artifact`);
+    const { status, stderr, error } = spawnSync(ARTIFACT, [join(FOLDERS[slug], "app/app.wasm"), path]);
+    if (error || status !== 0) throw error ?? new Error(`${stderr}`);
+    return new Uint8Array(readFileSync(path));
+  }
+}
