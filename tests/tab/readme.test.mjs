@@ -1,4 +1,4 @@
-// What npm packs, installed into an empty project, runs the lines that the README shows and prints what it shows; and its types hold.
+// What npm packs, installed into an empty project, runs the lines that the README shows and prints what it shows.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
