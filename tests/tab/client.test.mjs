@@ -90,6 +90,49 @@ test("refusals have the host's codes", async (t) => {
   assert.equal((await hutch.run("todo", ["list"], given)).status, 0);
 });
 
+/** A module with the interface of the host's, whose answer is a trap. */
+const PANICKING = new Uint8Array([
+  0, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
+  // (i32) -> i32, (i32 i32) -> (), (i32 i32 i32 i32) -> i32; three functions; one memory
+  1, 0x13, 3, 0x60, 1, 0x7f, 1, 0x7f, 0x60, 2, 0x7f, 0x7f, 0, 0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f,
+  3, 4, 3, 0, 1, 2,
+  5, 3, 1, 0, 1,
+  ...section(7, [4, ...named("memory", 2, 0), ...named("hutch_alloc", 0, 0), ...named("hutch_free", 0, 1), ...named("hutch_call", 0, 2)]),
+  // 8; nothing; unreachable
+  10, 0x0d, 3, 4, 0, 0x41, 8, 0x0b, 2, 0, 0x0b, 3, 0, 0, 0x0b,
+]);
+
+function section(kind, content) {
+  return [kind, content.length, ...content];
+}
+
+function named(name, kind, index) {
+  return [name.length, ...new TextEncoder().encode(name), kind, index];
+}
+
+test("a panic never shows as success", async (t) => {
+  const hutch = await Hutch.open({ wasm: PANICKING });
+  t.after(() => hutch.close());
+  await refuses(hutch.run("todo", ["list"], given), "HOST_FAULT");
+  await refuses(hutch.install(new Uint8Array(10)), "HOST_FAULT");
+  await refuses(hutch.ledger("todo"), "HOST_FAULT");
+});
+
+test("calls that are made at once have their time each", async (t) => {
+  const folder = temporary(t);
+  const machine = new Machine(folder);
+  const hutch = await open(t, { kind: "memory" });
+  await hutch.install(machine.packed("probe"), machine.artifact("probe"));
+  const limits = { wall_time_ms: 500, fuel: 1_000_000_000_000 };
+  const [spun, ended] = await Promise.allSettled([
+    hutch.run("probe", ["spin"], { ...given, limits }),
+    hutch.run("probe", ["return-ok"], { ...given, limits }),
+  ]);
+  assert.equal(spun.reason.code, "WALL_TIME_LIMIT");
+  // Nothing is kept in memory, the packages neither: the host is a new one.
+  assert.equal(ended.reason?.code, "PACKAGE_NOT_FOUND");
+});
+
 test("a bundle goes from one host to another, which runs it again", async (t) => {
   const folder = temporary(t);
   const machine = new Machine(folder);

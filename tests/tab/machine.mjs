@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const TARGET = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target");
+export const TARGET = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target");
 const HUTCH = join(TARGET, "release/hutch");
 const ARTIFACT = join(TARGET, "release/examples/artifact");
 export const FOLDERS = { todo: join(ROOT, "packages/todo"), probe: join(ROOT, "tests/packages/probe") };

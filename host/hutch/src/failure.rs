@@ -145,6 +145,14 @@ pub enum Failure {
         /// What differs.
         differences: Vec<String>,
     },
+    /// What a bundle tells of a run is not so.
+    #[error("entry {sequence} of the bundle came to something else when it was run again: {}", .differences.join(", "))]
+    BundleDiffers {
+        /// The entry's place.
+        sequence: u64,
+        /// What differs.
+        differences: Vec<String>,
+    },
     /// A recorded invocation can't be made again.
     #[error("the invocation can't be made again: {reason}")]
     NotAgain {
@@ -207,6 +215,7 @@ impl Failure {
             Failure::AmbiguousEntry { .. } | Failure::NotAPlan { .. } | Failure::NoChange { .. } => ErrorCode::Usage,
             Failure::Entry(_) | Failure::Chain(_) => ErrorCode::StoreDamaged,
             Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
+            Failure::BundleDiffers { .. } => ErrorCode::VerifyFailed,
             Failure::NotAgain { .. } => ErrorCode::NotReproducible,
             Failure::Describe(DescribeError::Guest(_)) => ErrorCode::ComponentInvalid,
             Failure::Run(RunError::State(error)) => StoreError::object("", error).code(),
@@ -245,6 +254,9 @@ impl Failure {
                 .suggest("make a new plan and look at it"),
             Failure::PlanDiffers { sequence, differences } => {
                 report.detail("plan", *sequence).detail("differences", differences.clone())
+            }
+            Failure::BundleDiffers { sequence, differences } => {
+                report.detail("sequence", *sequence).detail("differences", differences.clone())
             }
             Failure::Chain(error) => report.detail("sequence", error.sequence()),
             Failure::Describe(_) | Failure::Run(_) => report.detail("kept", false),

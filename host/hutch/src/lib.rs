@@ -14,6 +14,7 @@
 
 mod again;
 mod answer;
+mod bundles;
 mod call;
 #[cfg(feature = "machine")]
 mod carried;
@@ -47,6 +48,7 @@ mod state;
 
 pub use again::Verified;
 pub use answer::{Answer, VolumeChange, WITHHELD_MAX};
+pub use bundles::TakenIn;
 pub use call::{Call, EnvironmentValue};
 #[cfg(feature = "machine")]
 pub use carried::Taken;

@@ -134,7 +134,9 @@ impl Host {
         let session = match self.given_store(slug, instance)? {
             Some(store) => self.session_of(store, instance, package, at),
             #[cfg(feature = "machine")]
-            None => self.open_dir(InstanceDir::new(self.home(), slug, instance), IfMissing::Fail, instance, package, at)?,
+            None => {
+                self.open_dir(InstanceDir::new(self.home(), slug, instance), IfMissing::Fail, instance, package, at)?
+            }
             #[cfg(not(feature = "machine"))]
             None => {
                 let (at, what) = ("memory".to_owned(), format!("instance {slug}/{instance}"));
@@ -171,6 +173,11 @@ impl Session {
     /// The same instance, at another instant.
     pub(crate) fn at(&self, at: Instant) -> Session {
         Session { at, owner: None, ..self.clone() }
+    }
+
+    /// The same instance as `store` has it: to try something of which nothing is kept.
+    pub(crate) fn over(&self, store: Arc<dyn Store>) -> Session {
+        Session { store, keeps: false, ..self.clone() }
     }
 
     /// The store, for reading.

@@ -48,7 +48,11 @@ pub fn read_artifact(bytes: &[u8]) -> Result<(ArtifactHeader, &[u8]), LoadError>
     let header = whole.get(MAGIC.len() + 4..header_end).ok_or_else(cut)?;
     let header: ArtifactHeader = serde_json::from_slice(header).map_err(|_| invalid("has a header of another form"))?;
     if header.profile != profile() {
-        return Err(invalid(&format!("was made under the profile {}, and this host has {}", header.profile, profile())));
+        return Err(invalid(&format!(
+            "was made under the profile {}, and this host has {}",
+            header.profile,
+            profile()
+        )));
     }
     Ok((header, whole.get(header_end..).ok_or_else(cut)?))
 }

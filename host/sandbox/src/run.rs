@@ -73,10 +73,7 @@ pub fn run(
     let guest = Guest::new(world, invocation.clone());
     let ran = on_thread(program, guest, |guest| run_in(&program.engine, &program.linked, guest, program.made));
     let (outcome, after) = ran??;
-    let measured = Measured {
-        wall_time_us: start.elapsed_us(),
-        load_time_us: program.load_time_us,
-        compiled: program.compiled,
-    };
+    let measured =
+        Measured { wall_time_us: start.elapsed_us(), load_time_us: program.load_time_us, compiled: program.compiled };
     Ok(Run { outcome, after, measured })
 }

@@ -106,8 +106,8 @@ pub struct TakenIn {
 /// not whole is left, and the answer shows it.
 ///
 /// # Errors
-/// A part is damaged, an entry does not come to what it says, or follows from another entry than the store's last
-/// ([`StoreError::Damaged`]). Entries before it stay.
+/// A part is damaged, or an entry does not come to what it says ([`StoreError::Damaged`]); or the store has another entry in a place
+/// ([`StoreError::Forked`]). Entries before it stay.
 pub fn take_in(store: &dyn Store, bundle: &[u8]) -> Result<TakenIn, StoreError> {
     let mut taken = TakenIn::default();
     let mut rest = bundle;
@@ -185,12 +185,13 @@ impl Incoming {
         if sequence <= last {
             return match store.entry(sequence)?.is_some_and(|known| known.hash == hash) {
                 true => Ok(false),
-                false => Err(wrong(sequence, "is another one than the store has in its place")),
+                false => Err(StoreError::Forked { sequence }),
             };
         }
         let sealed = hutch_model::ledger::Sealed { sequence, hash, bytes: bytes.into() };
         let record = sealed.open().map_err(|error| StoreError::entry("the bundle", &error))?.record;
-        let streams: Vec<Arc<[u8]>> = record.streams().filter_map(|digest| self.streams.get(&digest).cloned()).collect();
+        let streams: Vec<Arc<[u8]>> =
+            record.streams().filter_map(|digest| self.streams.get(&digest).cloned()).collect();
         let streams: Vec<&[u8]> = streams.iter().map(|bytes| &**bytes).collect();
         let pending = store.begin(&record, &self.objects, &streams)?;
         if *pending.entry() != sealed {

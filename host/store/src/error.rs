@@ -29,6 +29,12 @@ pub enum StoreError {
         /// What is there.
         found: Option<Digest>,
     },
+    /// A bundle has another entry in a place than the store has: each has gone its own way.
+    #[error("entry {sequence} is another one here than in the bundle")]
+    Forked {
+        /// The place.
+        sequence: u64,
+    },
     /// What was being read from a real folder was changed meanwhile.
     #[error("{at}: was changed by another program while it was in use")]
     Changed {
@@ -151,7 +157,7 @@ impl StoreError {
     /// The host's code.
     pub fn code(&self) -> ErrorCode {
         match self {
-            StoreError::Conflict { .. } | StoreError::Changed { .. } => ErrorCode::Conflict,
+            StoreError::Conflict { .. } | StoreError::Forked { .. } | StoreError::Changed { .. } => ErrorCode::Conflict,
             StoreError::Busy { .. } => ErrorCode::InstanceBusy,
             StoreError::Occupied { .. } => ErrorCode::AlreadyExists,
             StoreError::Damaged { .. } | StoreError::Lost { .. } => ErrorCode::StoreDamaged,

@@ -17,6 +17,11 @@ export class Door {
     this.#exports = new WebAssembly.Instance(module, {}).exports;
   }
 
+  /** Whether it has ended: what follows is not answered any more. */
+  get ended() {
+    return this.#dead !== null;
+  }
+
   /** Memory that the host holds by now. */
   get memoryBytes() {
     return this.#exports.memory.buffer.byteLength;

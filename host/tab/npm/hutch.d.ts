@@ -1,4 +1,4 @@
-/** Where packages and state are kept: nowhere, in the origin's private file system, or in a folder (Node). */
+/** Where packages and state are kept: nowhere, so that a run which is ended takes all with it; in the origin's private file system, or in a folder (Node). */
 export type Storage = { kind: "memory" } | { kind: "private"; name: string } | { kind: "folder"; path: string };
 
 /** The host's error object, as on the command line. */
@@ -47,7 +47,7 @@ export interface Pin {
 
 export interface PathChange {
   path: string;
-  change: "added" | "modified" | "removed";
+  change: "added" | "modified" | "removed" | "touched";
 }
 
 export interface Run {

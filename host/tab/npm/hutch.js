@@ -65,6 +65,8 @@ export class Hutch {
   /** Last entries by instance, as far as answers told. */
   #last = new Map();
   #started = null;
+  /** Calls wait for each other here, so that the time of each is its own. */
+  #turn = Promise.resolve();
 
   /** @private */
   constructor(module, options) {
@@ -99,12 +101,12 @@ export class Hutch {
     worker.listen(
       ({ id, json, attachment, dead }) => {
         const waiting = this.#waiting.get(id);
-        if (dead) worker.end().then(() => all(fault("the host was ended")));
+        if (dead && this.#worker === worker) this.#worker = null;
         waiting?.settle({ json, attachment });
       },
       (message) => all(fault(message)),
     );
-    const { result } = await this.#ask({ op: "start", module: this.#module, storage: this.#options.storage }, undefined, 60_000);
+    const { result } = await this.#askNow({ op: "start", module: this.#module, storage: this.#options.storage }, undefined, 60_000);
     this.#packages = new Map(result.packages.map((known) => [known.slug, known]));
   }
 
@@ -118,6 +120,18 @@ export class Hutch {
 
   /** Asks the worker; `{ result, attachment }`, or a HutchError. */
   async #ask(request, attachment, withinMs) {
+    const before = this.#turn;
+    const { promise, settle } = waitFor();
+    this.#turn = promise;
+    await before;
+    try {
+      return await this.#askNow(request, attachment, withinMs);
+    } finally {
+      settle();
+    }
+  }
+
+  async #askNow(request, attachment, withinMs) {
     if (!this.#worker) {
       this.#started ??= this.#start().finally(() => { this.#started = null; });
       await this.#started;
@@ -141,8 +155,6 @@ export class Hutch {
   async #tooLate(worker, { package: slug, instance, op }) {
     if (this.#worker === worker) this.#worker = null;
     await worker.end();
-    const ended = fault("the host was ended, because another call in it took too long");
-    for (const { settle } of this.#waiting.values()) settle({ json: ended, attachment: new Uint8Array() });
     const report = {
       error: true,
       code: "WALL_TIME_LIMIT",
@@ -150,8 +162,10 @@ export class Hutch {
       suggestion: "give it less work, or raise wall_time_ms",
       details: { limit: "wall_time_ms", kept: false },
     };
-    if (slug && op !== "start") {
-      const { head } = await this.ledger(slug, { instance });
+    // In memory, what was there is gone with the worker.
+    if (slug && op !== "start" && this.#options.storage.kind !== "memory") {
+      const asked = { op: "ledger", package: slug, instance, at: new Date().toISOString(), count: 0 };
+      const { head } = (await this.#askNow(asked)).result;
       report.details.kept = head.sequence > (this.#last.get(`${slug}@${instance}`) ?? head.sequence);
     }
     throw new HutchError(report);

@@ -93,7 +93,9 @@ function serve(listen, send, end) {
     before = before.then(async () => {
       try {
         const { json, attachment: bytes } = await answer(request, attachment ?? new Uint8Array());
-        send({ id, json, attachment: bytes }, [bytes.buffer]);
+        // A host that panicked is not asked again, and what it was at is not kept.
+        send({ id, json, attachment: bytes, dead: door.ended }, []);
+        if (door.ended) end();
       } catch (error) {
         // The host may know what is not kept: it is not to be asked again.
         send({ id, json: fault(`${error}`), dead: true }, []);

@@ -2,8 +2,8 @@
 
 use hutch::package::{Package, PackageError};
 use hutch::{Answer, DocumentSize, Item, Moved, Verified, VolumeChange};
-use hutch_model::error_report::ErrorReport;
 use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Sealed;
 use hutch_model::outcome::{Ending, Verdict};
 use hutch_model::snapshot::{Changes, Node};
@@ -40,8 +40,7 @@ fn changes(changes: &Changes) -> Value {
 }
 
 fn volume(change: &VolumeChange) -> Value {
-    let mut value =
-        json!({ "before": change.before, "after": change.after, "changes": change.changes.listed });
+    let mut value = json!({ "before": change.before, "after": change.after, "changes": change.changes.listed });
     if change.changes.omitted > 0 {
         value["omitted"] = change.changes.omitted.into();
     }

@@ -164,9 +164,9 @@ impl Tab {
                 Ok((json!({ "bytes": bytes.len() }), bytes))
             }
             Request::Export { target, after } => {
-                let store = self.store(&target.package, &target.instance()?)?;
-                let last = store.head().map_err(report)?.last.sequence;
-                let bundle = bundle::export(&store, after).map_err(report)?;
+                let (_, session) = self.session(&target)?;
+                let last = session.head().map_err(report)?.last.sequence;
+                let bundle = session.bundle(after).map_err(report)?;
                 Ok((json!({ "after": after, "last": last, "bytes": bundle.len() }), bundle))
             }
             Request::Import { target } => self.import(&target, &attachment),
@@ -216,20 +216,10 @@ impl Tab {
     /// Takes a bundle in and runs again what it says.
     fn import(&self, target: &Target, bytes: &[u8]) -> Done {
         let package = self.package(&target.package)?;
-        let store = self.store(&target.package, &target.instance()?)?;
-        let first = store.head().map_err(report)?.last.sequence.saturating_add(1);
-        // Tried apart first: what does not come to the same again is not taken.
-        let trial = MemoryStore::over(Arc::new(store.clone()));
-        let taken = bundle::take_in(&trial, bytes).map_err(report)?;
-        if taken.whole_bytes != bytes.len() as u64 {
-            return Err(ErrorReport::new(ErrorCode::StoreDamaged, "the bundle is cut short"));
-        }
-        let trying = Host::with_stores(Arc::new(move |_, _| Ok(Arc::new(trial.clone()))), sandbox());
-        let session = trying.open_existing(package.manifest().slug(), &target.instance()?, target.at).map_err(report)?;
-        let entries = session.entries(first).collect::<Result<Vec<_>, _>>().map_err(report)?;
-        let verified = self.verified(package, &session, &entries)?;
-        bundle::take_in(&store, bytes).map_err(report)?;
-        Ok((json!({ "entries": taken.entries, "verified": verified }), Vec::new()))
+        let taken = self.host.take_in(package, &target.instance()?, target.at, bytes).map_err(report)?;
+        let items: Vec<Value> =
+            taken.verified.into_iter().map(|(sealed, verified)| shown::verified(&sealed, verified)).collect();
+        Ok((json!({ "entries": taken.entries, "verified": { "items": items } }), Vec::new()))
     }
 
     /// What running entries again shows.
@@ -259,12 +249,6 @@ impl Tab {
         let package = self.package(&target.package)?;
         let session = self.host.open_existing(package.manifest().slug(), &target.instance()?, target.at);
         Ok((package, session.map_err(report)?))
-    }
-
-    fn store(&self, package: &str, instance: &InstanceName) -> Result<MemoryStore, ErrorReport> {
-        let store = stores_of(&self.stores).get(&(package.to_owned(), instance.to_string())).cloned();
-        let missing = || format!("no instance {package}/{instance} is open");
-        store.ok_or_else(|| ErrorReport::new(ErrorCode::NotFound, missing()))
     }
 }
 

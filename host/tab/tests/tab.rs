@@ -71,7 +71,10 @@ fn a_plan_is_committed_undone_and_run_again() {
     assert_eq!((&kept["kept"], &kept["output"], &kept["fuel"]), (&true.into(), &planned["output"], &planned["fuel"]));
     let (listed, streams) = result(&mut tab, call("run", &["list"]), b"");
     assert_eq!(listed["output"]["count"], 1);
-    assert_eq!(streams.len() as u64, listed["stdout_bytes"].as_u64().unwrap() + listed["stderr_bytes"].as_u64().unwrap());
+    assert_eq!(
+        streams.len() as u64,
+        listed["stdout_bytes"].as_u64().unwrap() + listed["stderr_bytes"].as_u64().unwrap()
+    );
     let (objects, _) = result(&mut tab, request("objects", json!({ "path": "state" })), b"");
     assert_eq!(objects["items"][0]["path"], "state/todos.json");
     let (read, bytes) = result(&mut tab, request("read", json!({ "path": "state/todos.json" })), b"");
@@ -167,6 +170,10 @@ fn what_is_wrong_has_the_code_that_it_has_everywhere() {
     refused(&mut tab, json!({ "op": "artifact" }), b"none", "COMPONENT_INVALID");
     let elsewhere = json!({ "op": "ledger", "package": "todo", "instance": "other", "at": AT });
     refused(&mut tab, elsewhere, b"", "NOT_FOUND");
-    let (limited, _) = result(&mut tab, request("run", json!({ "seed": "7", "arguments": ["list"], "limits": { "fuel": 10 } })), b"");
-    assert_eq!((&limited["error"]["code"], &limited["kept"], &limited["status"]), (&"FUEL_LIMIT".into(), &false.into(), &41.into()));
+    let (limited, _) =
+        result(&mut tab, request("run", json!({ "seed": "7", "arguments": ["list"], "limits": { "fuel": 10 } })), b"");
+    assert_eq!(
+        (&limited["error"]["code"], &limited["kept"], &limited["status"]),
+        (&"FUEL_LIMIT".into(), &false.into(), &41.into())
+    );
 }

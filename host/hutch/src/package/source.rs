@@ -189,7 +189,10 @@ impl Source {
     }
 
     /// Everything below `root`, or everything. No file is opened.
-    #[cfg_attr(not(feature = "machine"), expect(unused_variables, reason = "a packed file was held to them when it was opened"))]
+    #[cfg_attr(
+        not(feature = "machine"),
+        expect(unused_variables, reason = "a packed file was held to them when it was opened")
+    )]
     pub(super) fn walk(&self, root: Option<&PackagePath>, bounds: &PackageBounds) -> Walk {
         match &*self.0 {
             #[cfg(feature = "machine")]

@@ -1,0 +1,73 @@
+//! Instances carried from one host to another. Nobody is believed: what a bundle says is made again here, and run again, before it is
+//! taken.
+
+use crate::again::Verified;
+use crate::failure::Failure;
+use crate::host::Host;
+use crate::package::Package;
+use crate::session::Session;
+use hutch_model::instant::Instant;
+use hutch_model::ledger::Sealed;
+use hutch_store::{InstanceName, MemoryStore, StoreError, bundle};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What was taken in.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TakenIn {
+    /// New entries.
+    pub entries: u64,
+    /// Each of them, and what running it again came to: equal, or why it can't be had again.
+    pub verified: Vec<(Sealed, Verified)>,
+}
+
+impl Session {
+    /// The entries behind place `after`, with the objects and streams that they brought; nothing if there are none.
+    ///
+    /// # Errors
+    /// The store can't be read, or a state is not kept any more.
+    pub fn bundle(&self, after: u64) -> Result<Vec<u8>, Failure> {
+        Ok(bundle::export(self.store(), after)?)
+    }
+}
+
+impl Host {
+    /// Takes a bundle into an instance, which is made if it is missing. All of it or nothing is taken, unless the store fails meanwhile:
+    /// then what is in it is whole, and the same again takes the rest.
+    ///
+    /// # Errors
+    /// The bundle is damaged or cut short, begins otherwise than what the instance has, or tells of runs that come to something
+    /// else here.
+    pub fn take_in(
+        &self,
+        package: &Package,
+        instance: &InstanceName,
+        at: Instant,
+        bytes: &[u8],
+    ) -> Result<TakenIn, Failure> {
+        let session = self.open_unready(package, instance, at)?;
+        session.absorb_edits()?;
+        let first = session.head()?.last.sequence.saturating_add(1);
+        let trial = session.over(Arc::new(MemoryStore::over(session.store.clone())));
+        let taken = bundle::take_in(trial.store(), bytes)?;
+        if taken.whole_bytes != bytes.len() as u64 {
+            let (at, what) = ("the bundle".to_owned(), "its end".to_owned());
+            return Err(StoreError::Damaged { at, what, reason: "is cut short".to_owned() }.into());
+        }
+        let mut verified = Vec::new();
+        for sealed in trial.entries(first).collect::<Result<Vec<_>, _>>()? {
+            match self.verify(package, &trial, &sealed, &BTreeMap::new())? {
+                Verified::Differs(differences) => {
+                    return Err(Failure::BundleDiffers { sequence: sealed.sequence, differences });
+                }
+                other => verified.push((sealed, other)),
+            }
+        }
+        if session.keeps() {
+            bundle::take_in(session.store(), bytes)?;
+        }
+        let _ = session.update_plain();
+        Ok(TakenIn { entries: taken.entries, verified })
+    }
+}
