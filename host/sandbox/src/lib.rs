@@ -1,7 +1,7 @@
 //! Runs guests on this machine; its door is [`run`].
 //!
 //! In order: [`Sandbox::load`] has the component compiled, or finds it compiled (`program`, `compile`, `cache`); [`run`] lets
-//! `hutch_engine` run it on a thread of its own under a deadline (`deadline`).
+//! `hutch_engine` run it on a thread of its size (`threads`) under a deadline (`deadline`).
 //!
 //! It knows no package, no store and no command line.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
@@ -14,6 +14,7 @@ mod key;
 mod program;
 mod run;
 mod shape;
+mod threads;
 mod verdict;
 
 pub use cache::ArtifactCache;
