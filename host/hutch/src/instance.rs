@@ -8,7 +8,8 @@ use crate::package::Package;
 use crate::session::Session;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::EntryKind;
-use hutch_store::InstanceName;
+use hutch_store::{InstanceName, MemoryStore, Store};
+use std::sync::Arc;
 
 /// An instance of a package that stays open. It may be shared by threads; each call has a guest of its own, and an entry of its own.
 pub struct Instance<'h> {
@@ -29,6 +30,21 @@ impl Host {
         at: Instant,
     ) -> Result<Instance<'h>, Failure> {
         Ok(Instance { host: self, package, session: self.open_unready(package, name, at)? })
+    }
+
+    /// The same, of an instance that is in `store` and nowhere else: no folder of the home, and no plain directories.
+    ///
+    /// # Errors
+    /// The package can't be read.
+    pub fn instance_in<'h>(
+        &'h self,
+        package: &'h Package,
+        name: &InstanceName,
+        store: Arc<dyn Store>,
+        at: Instant,
+    ) -> Result<Instance<'h>, Failure> {
+        let store = if self.keeps() { store } else { Arc::new(MemoryStore::over(store)) };
+        Ok(Instance { host: self, package, session: self.open_store(package, name, store, at)? })
     }
 }
 

@@ -24,7 +24,7 @@ impl Host {
         let prepared = self.admit(package, call, &session, EntryKind::Plan)?;
         let record = session.record(EntryKind::Plan);
         let executed = attempt(&session, &prepared, &record)?;
-        let answer = conclude(&session, &prepared, executed, record, false);
+        let answer = conclude(&session, &prepared, executed, record, false, None);
         let answer = answer.map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))?;
         Ok(Answer { skipped: edits.skipped, ..answer })
     }
@@ -85,7 +85,7 @@ impl Host {
             return Err(refused(Failure::PlanDiffers { sequence, differences }));
         }
         let kept = executed.verdict == hutch_model::outcome::Verdict::Good;
-        let answer = conclude(session, &prepared, executed, record, kept)?;
+        let answer = conclude(session, &prepared, executed, record, kept, None)?;
         Ok(Answer { skipped: edits.skipped, ..answer })
     }
 }

@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::package::Package;
 use crate::prepare::{Prepared, Refused};
 use crate::session::Session;
+use crate::turns::Turn;
 use hutch_model::ledger::{EntryKind, OutcomeRecord, Record, VolumeRecord};
 use hutch_model::outcome::Verdict;
 use hutch_store::StoreError;
@@ -66,8 +67,11 @@ impl Host {
         record: Record,
         retries: u32,
     ) -> Result<Answer, Failure> {
+        let _going = session.turns.begin();
         let (mut conflicts, mut edited, mut edits) = (0, 0, Edits::default());
+        let mut changes = prepared.changes;
         loop {
+            let turn = if changes { session.turns.take(session.wait) } else { None };
             let executed = attempt(session, prepared, &record)?;
             let is_edited = session.is_edited(&executed).and_then(|is_edited| {
                 if is_edited && edited < EDITED_MAX {
@@ -83,8 +87,11 @@ impl Host {
                 continue;
             }
             let kept = executed.verdict == Verdict::Good;
-            match conclude(session, prepared, executed, record.clone(), kept) {
-                Err((Failure::Store(StoreError::Conflict { .. }), _)) if conflicts < retries => conflicts += 1,
+            match conclude(session, prepared, executed, record.clone(), kept, turn) {
+                Err((Failure::Store(StoreError::Conflict { .. }), _)) if conflicts < retries => {
+                    conflicts += 1;
+                    changes = true;
+                }
                 Err((failure, unrecorded)) => return Err(session.noted(unrecorded, failure)),
                 Ok(answer) => return Ok(Answer { skipped: edits.skipped, ..answer }),
             }
@@ -97,7 +104,10 @@ pub(crate) type Unkept = (Failure, Option<Box<Record>>);
 
 /// Executes over the state as it is now; a failure of the host is recorded.
 pub(crate) fn attempt(session: &Session, prepared: &Prepared, record: &Record) -> Result<Executed, Failure> {
-    let executed = session.head().and_then(|head| execute(prepared, session.objects(), &head.state));
+    let executed = session.head().and_then(|head| {
+        let executed = execute(prepared, session.objects(), &head.state)?;
+        Ok(Executed { saw: head.changed, ..executed })
+    });
     executed.inspect_err(|failure| {
         let invocation = Some(prepared.record.clone());
         session.note(Record { invocation, ..record.clone() }, failure);
@@ -124,7 +134,7 @@ fn concluded(session: &Session, prepared: &Prepared, executed: &Executed, record
     }
 }
 
-/// Records a run as `record` says, and keeps its state or not.
+/// Records a run as `record` says, and keeps its state or not. `turn` ends when the next run can see that.
 ///
 /// # Errors
 /// With the record of what happened, if nothing is written down of it yet: the run may be repeated first.
@@ -134,6 +144,7 @@ pub(crate) fn conclude(
     executed: Executed,
     record: Record,
     kept: bool,
+    turn: Option<Turn<'_>>,
 ) -> Result<Answer, Unkept> {
     let kept = kept && session.keeps();
     let record = concluded(session, prepared, &executed, record, kept);
@@ -145,9 +156,14 @@ pub(crate) fn conclude(
             Some(Granted { name, mount, change, seen })
         })
         .collect();
+    let is_reading = record.is_reading();
     let settled = match granted.is_empty() {
         true => {
-            let committed = session.store.commit(&record, &executed.objects, &streams);
+            let parts = (&record, &executed.objects, &streams);
+            let committed = match session.turns.are_shared() {
+                true => session.store.append(parts.0, parts.1, parts.2),
+                false => session.store.commit(parts.0, parts.1, parts.2),
+            };
             let committed = committed.map(|sealed| Settled { sealed, withheld: Vec::new() });
             committed.map_err(|error| (error.into(), Some(Box::new(Record { kept: false, ..record }))))?
         }
@@ -155,8 +171,12 @@ pub(crate) fn conclude(
             .commit_with_folders(&record, &executed.objects, (&executed.all, &streams), &granted)
             .map_err(|failure| (failure, None))?,
     };
-    let behind = session.update_plain();
+    drop(turn);
     let Settled { sealed, withheld } = settled;
+    // What is answered stays, and so does what the answer follows from.
+    let last = if is_reading { executed.saw } else { sealed.sequence };
+    session.store.settle(last).map_err(|error| (error.into(), None))?;
+    let behind = session.update_plain();
     let Executed { outcome, verdict, measured, volumes, mounted, all, .. } = executed;
     Ok(Answer {
         outcome,

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::{Package, folder_snapshot};
+use crate::turns::Turns;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::names::Slug;
@@ -24,6 +25,7 @@ pub struct Session {
     /// Where it lies; none if it is nowhere on disk.
     pub(crate) dir: Option<InstanceDir>,
     pub(crate) wait: Duration,
+    pub(crate) turns: Arc<Turns>,
     keeps: bool,
     instance: InstanceName,
     package: PackageRecord,
@@ -66,18 +68,30 @@ impl Host {
         match dir.exists() || self.keeps() {
             true => self.open_dir(dir, IfMissing::Create, instance, record, at),
             // What would be made is made in memory.
-            false => Ok(Session {
-                store: Arc::new(MemoryStore::new(SecretKey::new([0; 32]))),
-                plain: None,
-                dir: None,
-                wait: self.wait(),
-                keeps: false,
-                instance: instance.clone(),
-                package: record,
-                at,
-                owner: None,
-            }),
+            false => self.open_store(package, instance, Arc::new(MemoryStore::new(SecretKey::new([0; 32]))), at),
         }
+    }
+
+    /// An instance that is in a store and nowhere else, of which nothing was looked at yet.
+    pub(crate) fn open_store(
+        &self,
+        package: &Package,
+        instance: &InstanceName,
+        store: Arc<dyn Store>,
+        at: Instant,
+    ) -> Result<Session, Failure> {
+        Ok(Session {
+            store,
+            plain: None,
+            dir: None,
+            wait: self.wait(),
+            turns: Arc::default(),
+            keeps: self.keeps(),
+            instance: instance.clone(),
+            package: package_record(package)?,
+            at,
+            owner: None,
+        })
     }
 
     /// Sees to it that the package may use the instance and has its volumes there, before a call of this kind.
@@ -88,9 +102,10 @@ impl Host {
         mut session: Session,
     ) -> Result<Session, Failure> {
         session.recover()?;
-        let owner = session.new_owner(package, self.adopts());
+        let head = session.head()?;
+        let owner = session.new_owner(&head, package, self.adopts());
         let owner = session.recorded(kind, owner)?;
-        let ready = session.ensure_volumes(package, owner);
+        let ready = session.ensure_volumes(&head, package, owner);
         session.owner = session.recorded(kind, ready)?;
         session.recorded(kind, session.preview_edits())?;
         // What a process that was killed left undone; if it can't be done now either, the next commit says so.
@@ -127,7 +142,8 @@ impl Host {
             false => Arc::new(MemoryStore::over(kept)),
         };
         let instance = instance.clone();
-        Ok(Session { store, plain, dir: Some(dir), wait, keeps: self.keeps(), instance, package, at, owner: None })
+        let (turns, keeps) = (Arc::default(), self.keeps());
+        Ok(Session { store, plain, dir: Some(dir), wait, turns, keeps, instance, package, at, owner: None })
     }
 }
 
@@ -222,8 +238,7 @@ impl Session {
     }
 
     /// Whether the package may use the instance; answers with what is to be written down of that, if anything is.
-    fn new_owner(&self, package: &Package, adopts: bool) -> Result<Option<Owner>, Failure> {
-        let head = self.head()?;
+    fn new_owner(&self, head: &Head, package: &Package, adopts: bool) -> Result<Option<Owner>, Failure> {
         let digest = self.package.digest.unwrap_or_else(|| package.component_digest());
         // Who does not say where a package comes from is known by what it is.
         let origin = package.origin().cloned().unwrap_or_else(|| Origin::path(&digest.to_string()));
@@ -246,8 +261,8 @@ impl Session {
 
     /// Makes the volumes that are not there yet. A new instance belongs to the package from that on; what is to be written down
     /// of the package later is the answer.
-    fn ensure_volumes(&self, package: &Package, owner: Option<Owner>) -> Result<Option<Owner>, Failure> {
-        let known = self.head()?.state;
+    fn ensure_volumes(&self, head: &Head, package: &Package, owner: Option<Owner>) -> Result<Option<Owner>, Failure> {
+        let known = &head.state;
         let mut objects = MemoryObjects::default();
         let mut volumes = BTreeMap::new();
         for path in package.manifest().volumes() {
@@ -263,7 +278,7 @@ impl Session {
             let tree = folder_snapshot(package, path, &mut objects)?;
             volumes.insert(name.to_string(), VolumeRecord::new(None, tree, Changes::default()));
         }
-        if volumes.is_empty() && !self.head()?.owners.is_empty() {
+        if volumes.is_empty() && !head.owners.is_empty() {
             return Ok(owner);
         }
         let record = Record { volumes, owner, kept: true, ..self.record(EntryKind::Create) };

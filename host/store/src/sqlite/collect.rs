@@ -7,7 +7,7 @@ use super::failure::database;
 use super::ledger::{self, set_meta};
 use super::objects::At;
 use super::pool::empty_log;
-use super::transaction::Pending;
+use super::transaction::{Pending, Sync};
 use crate::error::{StoreError, at};
 use crate::reach::reach;
 use crate::retention::{retained_from, states};
@@ -76,7 +76,7 @@ pub(super) fn collect(
         let moment = connection.transaction().map_err(failed)?;
         Found::look(&moment, path, retention)
     })?;
-    let mut pending = Pending::open(store, true)?;
+    let mut pending = Pending::open(store, Sync::Now)?;
     let connection = pending.connection()?;
     let last = found.last;
     found.mark(connection, path, last + 1)?;
