@@ -146,7 +146,13 @@ cmp -s "$scratch/rustc" "$work/rustc" || mv "$scratch/rustc" "$work/rustc"
 
 # The template is a workspace of its own, as it will be where it is copied to.
 manifest() { if [ "$1" = hutch-template ]; then echo host/cli/template/guest/Cargo.toml; else echo Cargo.toml; fi; }
-profile_name() { if [ "$1" = hutch-template ]; then echo release; else echo guest; fi; }
+profile_name() {
+    case "$1" in
+    hutch-template) echo release ;;
+    guest-todo) echo application ;;
+    *) echo guest ;;
+    esac
+}
 
 # `build PACKAGE PROGRAM FILE`
 build() {

@@ -1,6 +1,6 @@
 //! What a run can make the host use. Every greedy guest runs in a process of its own, which says how far its resident memory rose above
 //! what it was before the run, naming of the state and all: never more than twice `memory_bytes` and 32 MiB, and the output that was
-//! captured once more than it is long. And when it has ended, no thread of it is left.
+//! captured once more than it is long. And when it has ended, one thread is kept, until the sandbox goes.
 //!
 //! Guests are the probe's behaviours, and ones that are made here: names by depth by files, chunks written here and there, links,
 //! tables, handles, denied answers, components in components.
@@ -238,7 +238,10 @@ fn child(cache: &Path, component: &Path, words: &str) {
     let run = run_parts(&program, parts(&words, greedy_limits())).expect("an outcome");
     assert!(!run.measured.compiled, "compiling shows in the measurement");
     let rose = (status("VmHWM:") * 1024).saturating_sub(before * 1024);
-    assert_eq!(status("Threads:"), 1, "a thread outlives the run");
+    // Its thread is kept for the next run, and ends with the last that could run something there.
+    assert_eq!(status("Threads:"), 2, "a run has one thread");
+    drop((program, sandbox));
+    assert_eq!(status("Threads:"), 1, "a thread outlives its sandbox");
     let captured = run.outcome.stdout.len() + run.outcome.stderr.len();
     println!("{rose} {} {captured}", run.outcome.memory_peak_bytes);
     eprintln!("{:?} {:?}", run.outcome.ending, run.outcome.refused);

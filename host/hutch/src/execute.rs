@@ -28,6 +28,8 @@ pub(crate) struct Executed {
     pub(crate) seen: BTreeMap<String, Arc<MountObjects>>,
     /// Everything that can be read of volumes and granted folders, before and after.
     pub(crate) all: Layered,
+    /// The place of the last entry that changed the state which it saw.
+    pub(crate) saw: u64,
     /// What the run touched.
     #[cfg_attr(not(feature = "machine"), expect(dead_code, reason = "nobody edits what is nowhere"))]
     pub(crate) touched: BTreeMap<String, Touched>,
@@ -64,5 +66,16 @@ pub(crate) fn execute(prepared: &Prepared, stored: Arc<dyn Objects>, state: &Sta
         kind.insert(name.clone(), VolumeChange { before: *before, after: left, changes });
     }
     let touched = after.touched;
-    Ok(Executed { outcome, verdict, measured, volumes, mounted, seen: granted, all, objects: after.objects, touched })
+    Ok(Executed {
+        outcome,
+        verdict,
+        measured,
+        volumes,
+        mounted,
+        seen: granted,
+        all,
+        objects: after.objects,
+        saw: 0,
+        touched,
+    })
 }

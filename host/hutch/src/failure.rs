@@ -6,9 +6,12 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::guard::GuardViolation;
 use hutch_model::invocation::InvocationError;
-use hutch_model::ledger::{ChainError, EntryError};
+use hutch_model::ledger::{ChainError, EntryError, Record};
 use hutch_sandbox::{DescribeError, LoadError, RunError};
 use hutch_store::{StoreError, StoreNameError};
+
+/// A failure, and what is to be written down of it, if nothing is yet.
+pub(crate) type Unkept = (Failure, Option<Box<Record>>);
 
 /// A call that could not be carried out. No guest ran, or what it did was dropped.
 #[derive(Debug, thiserror::Error)]

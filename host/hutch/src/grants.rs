@@ -3,8 +3,8 @@
 //! instance.
 
 use crate::failure::Failure;
+use crate::failure::Unkept;
 use crate::mount::{Carried, Carry, CarryError, Mount, Wishes, recover};
-use crate::run::Unkept;
 use crate::session::Session;
 use hutch_folder::Hands;
 use hutch_model::digest::{Digest, Kind};

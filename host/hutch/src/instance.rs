@@ -5,10 +5,11 @@ use crate::call::Call;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::Package;
-use crate::session::Session;
+use crate::session::{Session, package_record};
 use hutch_model::instant::Instant;
 use hutch_model::ledger::EntryKind;
-use hutch_store::InstanceName;
+use hutch_store::{InstanceName, Store};
+use std::sync::Arc;
 
 /// An instance of a package that stays open. It may be shared by threads; each call has a guest of its own, and an entry of its own.
 pub struct Instance<'h> {
@@ -29,6 +30,21 @@ impl Host {
         at: Instant,
     ) -> Result<Instance<'h>, Failure> {
         Ok(Instance { host: self, package, session: self.open_unready(package, name, at)? })
+    }
+
+    /// The same, of an instance that is in `store` and nowhere else: no folder of the home, and no plain directories.
+    ///
+    /// # Errors
+    /// The package can't be read.
+    pub fn instance_in<'h>(
+        &'h self,
+        package: &'h Package,
+        name: &InstanceName,
+        store: Arc<dyn Store>,
+        at: Instant,
+    ) -> Result<Instance<'h>, Failure> {
+        let session = self.session_of(store, name, package_record(package)?, at);
+        Ok(Instance { host: self, package, session })
     }
 }
 

@@ -45,6 +45,7 @@ mod prepare;
 mod run;
 mod session;
 mod state;
+mod turns;
 
 pub use again::Verified;
 pub use answer::{Answer, VolumeChange, WITHHELD_MAX};

@@ -6,9 +6,10 @@ use crate::call::Call;
 use crate::entries::EntryName;
 use crate::execute::{Executed, execute};
 use crate::failure::Failure;
+use crate::failure::Unkept;
 use crate::host::Host;
 use crate::package::Package;
-use crate::run::{Unkept, attempt, conclude};
+use crate::run::{attempt, conclude};
 use crate::session::Session;
 use hutch_model::ledger::{Entry, EntryKind, InvocationRecord, OutcomeRecord, Record, Sealed};
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ impl Host {
         let prepared = self.admit(package, call, &session, EntryKind::Plan)?;
         let record = session.record(EntryKind::Plan);
         let executed = attempt(&session, &prepared, &record)?;
-        let answer = conclude(&session, &prepared, executed, record, false);
+        let answer = conclude(&session, &prepared, executed, record, false, None);
         let answer = answer.map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))?;
         Ok(Answer { skipped: edits.skipped, ..answer })
     }
@@ -85,7 +86,7 @@ impl Host {
             return Err(refused(Failure::PlanDiffers { sequence, differences }));
         }
         let kept = executed.verdict == hutch_model::outcome::Verdict::Good;
-        let answer = conclude(session, &prepared, executed, record, kept)?;
+        let answer = conclude(session, &prepared, executed, record, kept, None)?;
         Ok(Answer { skipped: edits.skipped, ..answer })
     }
 }

@@ -7,6 +7,7 @@ use crate::host::Host;
 use crate::mount::Mount;
 use crate::package::{Package, Resources};
 use crate::session::Session;
+use hutch_model::contract::Effect;
 use hutch_model::gate::Gate;
 use hutch_model::guard;
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
@@ -27,6 +28,8 @@ pub(crate) struct Prepared {
     pub(crate) output_schema: Option<Value>,
     pub(crate) resources: Resources,
     pub(crate) mounts: BTreeMap<String, Mount>,
+    /// Whether the command is one that changes something, says the contract.
+    pub(crate) changes: bool,
     /// Arguments and environment, if the record names them as a stream.
     inputs: Option<Vec<u8>>,
     /// Values that are written down nowhere.
@@ -69,6 +72,8 @@ fn unwritten(failure: Failure) -> Refused {
 pub struct Validated {
     /// The command that it calls, if that is certain.
     pub command: Option<CommandPath>,
+    /// Whether that command changes something, says the contract.
+    pub changes: bool,
     /// What the guest would get.
     pub invocation: Invocation,
     /// Why a person must confirm it, if one must.
@@ -99,6 +104,9 @@ impl Host {
         let contract = contract.as_deref();
         let decision = Gate::new(manifest, contract).decide(&call.arguments);
         let command = decision.command.as_ref().map(|command| command.as_str());
+        let described = contract
+            .and_then(|contract| contract.commands.iter().find(|described| Some(described.name.as_str()) == command));
+        let changes = described.is_some_and(|described| described.effect != Effect::Read);
         let policy = call.guard.unwrap_or(manifest.guard());
         guard::check(&call.arguments, policy, contract, command).map_err(Failure::Guard)?;
         expected::check_arguments(package, call)?;
@@ -126,7 +134,7 @@ impl Host {
             preopens: volumes.chain(resources).chain(mounts).collect(),
             mounts: call.mounts.keys().cloned().collect(),
         })?;
-        Ok(Validated { command: decision.command, invocation, confirmation: decision.confirmation })
+        Ok(Validated { command: decision.command, changes, invocation, confirmation: decision.confirmation })
     }
 
     /// Checks a call and makes its program ready. `preview` needs no confirmation: nothing of it is kept.
@@ -137,7 +145,7 @@ impl Host {
         store: &dyn Store,
         preview: bool,
     ) -> Result<Prepared, Refused> {
-        let Validated { invocation, confirmation, .. } = self.validate(package, call).map_err(unwritten)?;
+        let Validated { invocation, confirmation, changes, .. } = self.validate(package, call).map_err(unwritten)?;
         let secrets: BTreeSet<String> =
             call.environment.iter().filter(|(_, value)| value.secret).map(|(name, _)| name.clone()).collect();
         let key = store.secret_key().map_err(|error| unwritten(error.into()))?;
@@ -161,6 +169,7 @@ impl Host {
             .map(|ready| Prepared {
                 inputs,
                 secrets: hidden,
+                changes,
                 keep_streams: call.keep_streams,
                 wall_time_us: call.wall_time_us,
                 ..ready
@@ -272,6 +281,7 @@ impl Host {
             output_schema,
             resources,
             mounts,
+            changes: false,
             inputs,
             secrets,
             keep_streams: true,

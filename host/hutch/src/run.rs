@@ -12,12 +12,13 @@ use crate::answer::{Answer, WITHHELD_MAX};
 use crate::call::Call;
 use crate::edits::Edits;
 use crate::execute::{Executed, execute};
-use crate::failure::Failure;
+use crate::failure::{Failure, Unkept};
 use crate::grants::{Granted, Settled};
 use crate::host::Host;
 use crate::package::Package;
 use crate::prepare::{Prepared, Refused};
 use crate::session::Session;
+use crate::turns::Turn;
 use hutch_model::ledger::{EntryKind, OutcomeRecord, Record, VolumeRecord};
 use hutch_model::outcome::Verdict;
 use hutch_store::StoreError;
@@ -67,8 +68,11 @@ impl Host {
         record: Record,
         retries: u32,
     ) -> Result<Answer, Failure> {
+        let _going = session.turns.begin();
         let (mut conflicts, mut edited, mut edits) = (0, 0, Edits::default());
+        let mut changes = prepared.changes;
         loop {
+            let turn = if changes { session.turn() } else { None };
             let executed = attempt(session, prepared, &record)?;
             let is_edited = session.is_edited(&executed).and_then(|is_edited| {
                 if is_edited && edited < EDITED_MAX {
@@ -84,8 +88,11 @@ impl Host {
                 continue;
             }
             let kept = executed.verdict == Verdict::Good;
-            match conclude(session, prepared, executed, record.clone(), kept) {
-                Err((Failure::Store(StoreError::Conflict { .. }), _)) if conflicts < retries => conflicts += 1,
+            match conclude(session, prepared, executed, record.clone(), kept, turn) {
+                Err((Failure::Store(StoreError::Conflict { .. }), _)) if conflicts < retries => {
+                    conflicts += 1;
+                    changes = true;
+                }
                 // What another run had left half done was taken back.
                 Err((Failure::Store(StoreError::Changed { .. }), Some(_))) if edited < EDITED_MAX => edited += 1,
                 Err((failure, unrecorded)) => return Err(session.noted(unrecorded, failure)),
@@ -95,12 +102,12 @@ impl Host {
     }
 }
 
-/// A failure, and what is to be written down of it, if nothing is yet.
-pub(crate) type Unkept = (Failure, Option<Box<Record>>);
-
 /// Executes over the state as it is now; a failure of the host is recorded.
 pub(crate) fn attempt(session: &Session, prepared: &Prepared, record: &Record) -> Result<Executed, Failure> {
-    let executed = session.head().and_then(|head| execute(prepared, session.objects(), &head.state));
+    let executed = session.head().and_then(|head| {
+        let executed = execute(prepared, session.objects(), &head.state)?;
+        Ok(Executed { saw: head.changed, ..executed })
+    });
     executed.inspect_err(|failure| {
         let invocation = Some(prepared.record.clone());
         session.note(Record { invocation, ..record.clone() }, failure);
@@ -127,7 +134,7 @@ fn concluded(session: &Session, prepared: &Prepared, executed: &Executed, record
     }
 }
 
-/// Records a run as `record` says, and keeps its state or not.
+/// Records a run as `record` says, and keeps its state or not. `turn` ends when the next run can see that.
 ///
 /// # Errors
 /// With the record of what happened, if nothing is written down of it yet: the run may be repeated first.
@@ -137,6 +144,7 @@ pub(crate) fn conclude(
     executed: Executed,
     record: Record,
     kept: bool,
+    turn: Option<Turn<'_>>,
 ) -> Result<Answer, Unkept> {
     let kept = kept && session.keeps();
     let record = concluded(session, prepared, &executed, record, kept);
@@ -148,16 +156,25 @@ pub(crate) fn conclude(
             Some(Granted { name, mount, change, seen })
         })
         .collect();
+    let is_reading = record.is_reading();
     let settled = match granted.is_empty() {
         true => {
-            let committed = session.store.commit(&record, &executed.objects, &streams);
+            let parts = (&record, &executed.objects, &streams);
+            let committed = match session.turns.are_shared() {
+                true => session.store.append(parts.0, parts.1, parts.2),
+                false => session.store.commit(parts.0, parts.1, parts.2),
+            };
             let committed = committed.map(|sealed| Settled { sealed, changes: BTreeMap::new(), withheld: Vec::new() });
             committed.map_err(|error| (error.into(), Some(Box::new(Record { kept: false, ..record }))))?
         }
         false => session.commit_with_folders(&record, &executed.objects, (&executed.all, &streams), &granted)?,
     };
-    let behind = session.update_plain();
+    drop(turn);
     let Settled { sealed, changes, mut withheld } = settled;
+    // What is answered stays, and so does what the answer follows from.
+    let last = if is_reading { executed.saw } else { sealed.sequence };
+    session.store.settle(last).map_err(|error| (error.into(), None))?;
+    let behind = session.update_plain();
     let withheld_omitted = withheld.len().saturating_sub(WITHHELD_MAX) as u64;
     withheld.truncate(WITHHELD_MAX);
     let Executed { outcome, verdict, measured, volumes, mut mounted, all, .. } = executed;

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::{Package, folder_snapshot};
+use crate::turns::{Turn, Turns};
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::names::Slug;
@@ -29,6 +30,7 @@ pub struct Session {
     pub(crate) dir: Option<InstanceDir>,
     #[cfg(feature = "machine")]
     pub(crate) wait: Duration,
+    pub(crate) turns: Arc<Turns>,
     keeps: bool,
     instance: InstanceName,
     package: PackageRecord,
@@ -82,8 +84,8 @@ impl Host {
         Ok(Session { keeps: false, ..session })
     }
 
-    /// A session of a store that lies in no folder.
-    fn session_of(
+    /// The instance that a store has, which lies in no folder; nothing was looked at yet.
+    pub(crate) fn session_of(
         &self,
         kept: Arc<dyn Store>,
         instance: &InstanceName,
@@ -99,6 +101,7 @@ impl Host {
             dir: None,
             #[cfg(feature = "machine")]
             wait: self.wait(),
+            turns: Arc::default(),
             keeps,
             instance: instance.clone(),
             package,
@@ -115,9 +118,10 @@ impl Host {
         mut session: Session,
     ) -> Result<Session, Failure> {
         session.recover()?;
-        let owner = session.new_owner(package, self.adopts());
+        let head = session.head()?;
+        let owner = session.new_owner(&head, package, self.adopts());
         let owner = session.recorded(kind, owner)?;
-        let ready = session.ensure_volumes(package, owner);
+        let ready = session.ensure_volumes(&head, package, owner);
         session.owner = session.recorded(kind, ready)?;
         session.recorded(kind, session.preview_edits())?;
         // What a process that was killed left undone; if it can't be done now either, the next commit says so.
@@ -165,7 +169,8 @@ impl Host {
             false => Arc::new(MemoryStore::over(kept)),
         };
         let instance = instance.clone();
-        Ok(Session { store, plain, dir: Some(dir), wait, keeps: self.keeps(), instance, package, at, owner: None })
+        let (turns, keeps) = (Arc::default(), self.keeps());
+        Ok(Session { store, plain, dir: Some(dir), wait, turns, keeps, instance, package, at, owner: None })
     }
 }
 
@@ -178,6 +183,18 @@ impl Session {
     /// The same instance as `store` has it: to try something of which nothing is kept.
     pub(crate) fn over(&self, store: Arc<dyn Store>) -> Session {
         Session { store, keeps: false, ..self.clone() }
+    }
+
+    /// The turn to change the instance, if it comes in time.
+    #[cfg(feature = "machine")]
+    pub(crate) fn turn(&self) -> Option<Turn<'_>> {
+        self.turns.take(self.wait)
+    }
+
+    /// Nobody else is here to change the instance.
+    #[cfg(not(feature = "machine"))]
+    pub(crate) fn turn(&self) -> Option<Turn<'_>> {
+        self.turns.take(Duration::ZERO)
     }
 
     /// The store, for reading.
@@ -272,8 +289,7 @@ impl Session {
     }
 
     /// Whether the package may use the instance; answers with what is to be written down of that, if anything is.
-    fn new_owner(&self, package: &Package, adopts: bool) -> Result<Option<Owner>, Failure> {
-        let head = self.head()?;
+    fn new_owner(&self, head: &Head, package: &Package, adopts: bool) -> Result<Option<Owner>, Failure> {
         let digest = self.package.digest.unwrap_or_else(|| package.component_digest());
         // Who does not say where a package comes from is known by what it is.
         let origin = package.origin().cloned().unwrap_or_else(|| Origin::path(&digest.to_string()));
@@ -296,8 +312,8 @@ impl Session {
 
     /// Makes the volumes that are not there yet. A new instance belongs to the package from that on; what is to be written down
     /// of the package later is the answer.
-    fn ensure_volumes(&self, package: &Package, owner: Option<Owner>) -> Result<Option<Owner>, Failure> {
-        let known = self.head()?.state;
+    fn ensure_volumes(&self, head: &Head, package: &Package, owner: Option<Owner>) -> Result<Option<Owner>, Failure> {
+        let known = &head.state;
         let mut objects = MemoryObjects::default();
         let mut volumes = BTreeMap::new();
         for path in package.manifest().volumes() {
@@ -313,7 +329,7 @@ impl Session {
             let tree = folder_snapshot(package, path, &mut objects)?;
             volumes.insert(name.to_string(), VolumeRecord::new(None, tree, Changes::default()));
         }
-        if volumes.is_empty() && !self.head()?.owners.is_empty() {
+        if volumes.is_empty() && !head.owners.is_empty() {
             return Ok(owner);
         }
         let record = Record { volumes, owner, kept: true, ..self.record(EntryKind::Create) };
@@ -331,7 +347,7 @@ fn overlap(a: &str, b: &str) -> bool {
     within(a, b) || within(b, a)
 }
 
-fn package_record(package: &Package) -> Result<PackageRecord, Failure> {
+pub(crate) fn package_record(package: &Package) -> Result<PackageRecord, Failure> {
     let manifest = package.manifest();
     Ok(PackageRecord {
         slug: manifest.slug().to_string(),

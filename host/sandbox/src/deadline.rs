@@ -1,14 +1,12 @@
-//! A guest's thread, whose stack is ours to size, and its deadline, which is kept from outside of it: by the engine's epoch while
-//! the guest's code runs, and by a flag that every priced step of the host looks at. So whatever goes on there ends, and no thread
-//! is left behind.
+//! A guest's deadline, which is kept from outside of its thread, by whoever waits for it: by the engine's epoch while the guest's
+//! code runs, and by a flag that every priced step of the host looks at. So whatever goes on there ends.
 
 use crate::program::{NOTICED_AFTER, Program, Work};
 use crate::run::RunError;
 use hutch_engine::Guest;
 use hutch_model::limits::Limit;
-use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Stack beside the guest's own, for the host's functions and for naming state.
@@ -19,46 +17,40 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// Lets `body` do with `guest` whatever the run needs, on a thread with the stack that the program was loaded for. When the
 /// guest's wall time is over, `body` is told to end, and waited for.
-pub(crate) fn on_thread<R: Send>(
+pub(crate) fn on_thread<R: Send + 'static>(
     program: &Program,
     guest: Guest,
-    body: impl FnOnce(Guest) -> R + Send,
+    body: impl FnOnce(Guest) -> R + Send + 'static,
 ) -> Result<R, RunError> {
     let wall_time = Duration::from_millis(guest.world.meter.limit(Limit::WallTime));
     let late = guest.world.meter.late();
     let stack_bytes = usize::try_from(program.stack_bytes + HOST_STACK_BYTES).unwrap_or(usize::MAX);
-    std::thread::scope(|scope| {
-        // Nothing is ever sent: that the sender is gone says that the body has ended.
-        let (running, ended) = mpsc::channel::<Infallible>();
-        let thread = std::thread::Builder::new().name("guest".to_owned()).stack_size(stack_bytes);
-        let thread = thread.spawn_scoped(scope, move || {
-            let _running = running;
-            body(guest)
-        });
-        let thread = thread.map_err(|error| RunError::Host(format!("no thread for the guest: {error}")))?;
-        keep(program, wall_time, &late, &ended);
-        thread.join().map_err(|_| RunError::Host("the host panicked while it ran a guest".to_owned()))
+    let running = program.threads.start(stack_bytes, move || body(guest))?;
+    program.threads.finish(running, |answer| {
+        keep(program, wall_time, answer).or_else(|| {
+            late.store(true, Ordering::Release);
+            // More than once: a guest that has just begun, or has just been told of another's deadline, counts from an epoch on that
+            // may be later than one tick.
+            loop {
+                match answer.recv_timeout(TICK) {
+                    Ok(result) => break Some(result),
+                    Err(RecvTimeoutError::Timeout) => program.engine.increment_epoch(),
+                    Err(RecvTimeoutError::Disconnected) => break None,
+                }
+            }
+        })
     })
 }
 
-/// Returns when the body has ended; sees to it that it does.
-fn keep(program: &Program, wall_time: Duration, late: &AtomicBool, ended: &Receiver<Infallible>) {
-    let still_runs_after = |time| matches!(ended.recv_timeout(time), Err(RecvTimeoutError::Timeout));
-    if !still_runs_after(wall_time.min(NOTICED_AFTER)) {
-        return;
-    }
-    if let Some(rest) = wall_time.checked_sub(NOTICED_AFTER).filter(|rest| !rest.is_zero()) {
+/// What comes within the wall time.
+fn keep<R>(program: &Program, wall_time: Duration, answer: &Receiver<R>) -> Option<R> {
+    let soon = answer.recv_timeout(wall_time.min(NOTICED_AFTER)).ok();
+    let rest = wall_time.checked_sub(NOTICED_AFTER).filter(|rest| !rest.is_zero());
+    soon.or_else(|| {
+        let rest = rest?;
         let _watched = program.watch.as_ref().map(|watch| watch(Work::Run));
-        if !still_runs_after(rest) {
-            return;
-        }
-    }
-    late.store(true, Ordering::Release);
-    // More than once: a guest that has just begun, or has just been told of another's deadline, counts from an epoch on that may
-    // be later than one tick.
-    while still_runs_after(TICK) {
-        program.engine.increment_epoch();
-    }
+        answer.recv_timeout(rest).ok()
+    })
 }
 
 /// Measures a run.

@@ -44,9 +44,10 @@ pub fn describe(program: &Program, invocation: &Invocation) -> Result<Option<Val
     };
     let world =
         World::new(invocation, &BTreeMap::new(), Arc::new(MemoryObjects::default())).map_err(RunError::State)?;
-    let described = on_thread(program, Guest::new(world, invocation.clone()), |guest| {
-        let store = new_store(&program.engine, guest).map_err(RunError::from)?;
-        call(store, linked, &interface).map_err(|error| match classify(&error) {
+    let (engine, linked) = (program.engine.clone(), linked.clone());
+    let described = on_thread(program, Guest::new(world, invocation.clone()), move |guest| {
+        let store = new_store(&engine, guest).map_err(RunError::from)?;
+        call(store, &linked, &interface).map_err(|error| match classify(&error) {
             Stopped::Fault(reason) => DescribeError::Host(RunError::Host(reason)),
             Stopped::State(error) => DescribeError::Host(error.into()),
             stopped => DescribeError::Guest(format!("{stopped:?}")),

@@ -1,7 +1,7 @@
 //! Runs guests on this machine; its door is [`run`].
 //!
 //! In order: [`Sandbox::load`] has the component compiled, or finds it compiled (`program`, `compile`, `cache`); [`run`] lets
-//! `hutch_engine` run it on a thread of its own under a deadline (`deadline`).
+//! `hutch_engine` run it on a thread of its size (`threads`) under a deadline (`deadline`).
 //!
 //! Without the feature `machine` it takes compiled code from whoever has it (`artifact`, `given`) and runs it where the caller is (`here`):
 //! so it builds for a browser.
@@ -27,6 +27,8 @@ mod run;
 mod shape;
 #[cfg(feature = "machine")]
 mod shelf;
+#[cfg(feature = "machine")]
+mod threads;
 #[cfg(feature = "machine")]
 mod verdict;
 

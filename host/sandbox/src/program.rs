@@ -4,6 +4,7 @@ use crate::cache::ArtifactCache;
 use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, is_final};
 use crate::load_error::LoadError;
 use crate::shape;
+use crate::threads::Threads;
 use crate::verdict::{self, Verdict};
 use hutch_engine::settings::{self, Backend};
 use hutch_engine::{Code, Linked};
@@ -40,6 +41,7 @@ pub struct Sandbox {
     engines: Mutex<HashMap<u64, Engine>>,
     /// The last programs, the one that was used last at the end.
     programs: Mutex<Vec<Program>>,
+    threads: Arc<Threads>,
 }
 
 /// Programs that are kept ready. Each holds its machine code mapped, of which only the pages that are used take memory.
@@ -56,6 +58,7 @@ pub struct Program {
     pub(crate) load_time_us: u64,
     pub(crate) compiled: bool,
     pub(crate) watch: Option<Watch>,
+    pub(crate) threads: Arc<Threads>,
     digest: Digest,
 }
 
@@ -75,6 +78,7 @@ impl Sandbox {
             watch: None,
             engines: Mutex::default(),
             programs: Mutex::default(),
+            threads: Arc::default(),
         }
     }
 
@@ -144,7 +148,8 @@ impl Sandbox {
         })?;
         let load_time_us = start.elapsed().as_micros() as u64;
         let watch = self.watch.clone();
-        let program = Program { engine, linked, stack_bytes, made, load_time_us, compiled, watch, digest };
+        let threads = Arc::clone(&self.threads);
+        let program = Program { engine, linked, stack_bytes, made, load_time_us, compiled, watch, threads, digest };
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if programs.len() >= PROGRAMS_MAX {
             programs.remove(0);

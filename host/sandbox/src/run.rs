@@ -1,4 +1,4 @@
-//! One run on this machine: on a thread of its own, under a deadline, and timed.
+//! One run on this machine: on a thread of its size, under a deadline, and timed.
 
 use crate::deadline::{Stopwatch, on_thread};
 use crate::program::Program;
@@ -71,8 +71,8 @@ pub fn run(
     let world = World::new(invocation, state, objects)?;
     let start = Stopwatch::start();
     let guest = Guest::new(world, invocation.clone());
-    let ran = on_thread(program, guest, |guest| run_in(&program.engine, &program.linked, guest, program.made));
-    let (outcome, after) = ran??;
+    let (engine, linked, made) = (program.engine.clone(), program.linked.clone(), program.made);
+    let (outcome, after) = on_thread(program, guest, move |guest| run_in(&engine, &linked, guest, made))??;
     let measured =
         Measured { wall_time_us: start.elapsed_us(), load_time_us: program.load_time_us, compiled: program.compiled };
     Ok(Run { outcome, after, measured })

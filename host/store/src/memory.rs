@@ -291,6 +291,17 @@ impl Store for MemoryStore {
         Ok(Box::new(Pending { store: self, contents, record: record.clone(), advance, new, streams }))
     }
 
+    fn append(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
+        self.commit(record, objects, streams)
+    }
+
+    /// What is here lasts as long as it can, and what is below was not appended here.
+    fn settle(&self, sequence: u64) -> Result<(), StoreError> {
+        let here = self.lock().entries.first().map(|(_, entry)| entry.sequence);
+        let below = here.map_or(sequence, |first| sequence.min(first - 1));
+        self.below().map_or(Ok(()), |store| store.settle(below))
+    }
+
     fn find(&self, key: &EntryKey) -> Result<Vec<Sealed>, StoreError> {
         let mut found = self.below().map_or(Ok(Vec::new()), |below| below.find(key))?;
         let contents = self.lock();

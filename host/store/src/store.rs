@@ -19,6 +19,8 @@ pub struct Head {
     pub last: Pin,
     /// The state that the entries up to it have led to.
     pub state: State,
+    /// The place of the last entry that changed the state; 0 if none did.
+    pub changed: u64,
     /// The packages that may use the instance, and what each was when it was last used.
     pub owners: BTreeMap<Origin, Digest>,
     /// The places of intents that no entry has closed.
@@ -32,7 +34,8 @@ impl Default for Head {
     /// The head of an empty store.
     fn default() -> Head {
         let last = Chain::default().head();
-        Head { last, state: State::new(), owners: BTreeMap::new(), open: BTreeSet::new(), retained_from: 1 }
+        let (state, owners, open) = (State::new(), BTreeMap::new(), BTreeSet::new());
+        Head { last, state, changed: 0, owners, open, retained_from: 1 }
     }
 }
 
@@ -157,6 +160,21 @@ pub trait Store: Send + Sync {
     fn commit(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
         self.begin(record, objects, streams)?.commit()
     }
+
+    /// The same, for everybody to see, but perhaps not durable yet: [`settle`](Store::settle) waits for that, once for all who wait at
+    /// the same time, and meanwhile the next record can follow. If the power goes first, it is lost with all that follow, and with
+    /// none before it.
+    ///
+    /// # Errors
+    /// As for [`commit`](Store::commit).
+    fn append(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError>;
+
+    /// Returns when the entry in this place and all before it are durable, those that are readings excepted: at once where nothing was
+    /// only [appended](Store::append). Whoever answers with what an entry led to calls this first.
+    ///
+    /// # Errors
+    /// [`StoreError::Uncertain`]: the system can't say that it is durable, and nothing more can be written through this store.
+    fn settle(&self, sequence: u64) -> Result<(), StoreError>;
 
     /// The entries with this name, as stored, not yet checked: [`Sealed::open`] does that. A prefix may name more than one; at
     /// most two are given.

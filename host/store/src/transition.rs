@@ -54,6 +54,7 @@ impl Head {
         let head = Head {
             last: sealed.pin(),
             state,
+            changed: if changed.is_empty() { self.changed } else { sealed.sequence },
             owners: leads_to.owners,
             open: leads_to.open,
             retained_from: self.retained_from,

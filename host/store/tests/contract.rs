@@ -49,6 +49,63 @@ fn a_commit_moves_state_and_ledger_together() {
 }
 
 #[test]
+fn what_is_appended_is_seen_at_once_and_the_next_follows_before_it_is_settled() {
+    each_store(|store| {
+        let mut objects = no_objects();
+        let [one, two] = ["1", "2"].map(|text| volume(&mut objects, &[("a", text)]));
+        // Nothing is there to wait for.
+        store.settle(0).unwrap();
+        let first = store.append(&change(None, one), &objects, &[b"out"]).unwrap();
+        assert_eq!((store.head().unwrap().last, state(store)), (first.pin(), Some(one)));
+        let second = store.append(&change(Some(one), two), &objects, &[]).unwrap();
+        let reading = store.append(&change(Some(two), two), &objects, &[]).unwrap();
+        let head = store.head().unwrap();
+        assert_eq!((head.last, head.changed, state(store)), (reading.pin(), second.sequence, Some(two)));
+        let error = store.append(&change(Some(one), two), &objects, &[]).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Conflict, "{error}");
+        for sequence in [second.sequence, first.sequence, head.changed, head.changed] {
+            store.settle(sequence).unwrap();
+        }
+        assert_eq!(store.entries(1, 9).unwrap(), [first, second, reading]);
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+#[test]
+fn those_who_append_at_once_get_an_entry_each_and_one_chain() {
+    each_store(|store| {
+        let mut objects = no_objects();
+        let empty = volume(&mut objects, &[]);
+        store.commit(&change(None, empty), &objects, &[]).unwrap();
+        let places: Vec<u64> = std::thread::scope(|scope| {
+            let append = |thread: u64| {
+                let mut places = Vec::new();
+                while places.len() < 10 {
+                    let before = state(store).unwrap();
+                    let mut objects = no_objects();
+                    let after = volume(&mut objects, &[("last", &format!("{thread}.{}", places.len()))]);
+                    match store.append(&change(Some(before), after), &objects, &[]) {
+                        Ok(sealed) => {
+                            store.settle(sealed.sequence).unwrap();
+                            places.push(sealed.sequence);
+                        }
+                        Err(error) => assert_eq!(error.code(), ErrorCode::Conflict, "{error}"),
+                    }
+                }
+                places
+            };
+            let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || append(thread))).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        let mut sorted = places.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (2..=41).collect::<Vec<_>>());
+        assert_eq!(store.head().unwrap().last.sequence, 41);
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+#[test]
 fn equal_content_is_stored_once_and_a_small_change_is_small() {
     each_store(|store| {
         let big = "x".repeat(3 * CHUNK_BYTES as usize) + "end";

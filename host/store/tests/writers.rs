@@ -26,8 +26,14 @@ fn add_line(store: &SqliteStore, line: &str) {
         let lines = text(&*stored, &before, "lines").unwrap_or_default() + line + "\n";
         let mut objects = no_objects();
         let after = volume(&mut objects, &[("lines", &lines), ("same/file", "same")]);
-        match store.commit(&change(Some(before), after), &objects as &dyn Objects, &[line.as_bytes()]) {
-            Ok(_) => return,
+        let (record, streams) = (change(Some(before), after), [line.as_bytes()]);
+        // Some sync as they commit, some wait for the sync of all.
+        let written = match line.ends_with(['1', '3', '5', '7', '9']) {
+            true => store.append(&record, &objects as &dyn Objects, &streams),
+            false => store.commit(&record, &objects as &dyn Objects, &streams),
+        };
+        match written {
+            Ok(sealed) => return store.settle(sealed.sequence).unwrap(),
             Err(error) => assert_eq!(error.code(), ErrorCode::Conflict, "{error}"),
         }
     }

@@ -125,3 +125,57 @@ fn work_is_told_of_for_as_long_as_it_goes_on() {
     assert_eq!(run.expect("an outcome").outcome.ending, limited(Limit::WallTime));
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [(Work::Run, true), (Work::Run, false)]);
 }
+
+/// Ends well only if everything that it could have left behind is as new: memory that was there, memory that it grows, a global, a
+/// table, and a local that is never written.
+fn looks_for_residue() -> WatGuest {
+    let dirty = "(block $dirty
+        (local.set $bytes (i32.mul (memory.size) (i32.const 65536)))
+        (loop $next
+          (br_if $dirty (i32.load (local.get $at)))
+          (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4))) (local.get $bytes))))";
+    let run = format!(
+        "(func (export \"run\") (result i32) (local $at i32) (local $bytes i32) (local $unset i64)
+           (local.set $at (i32.const 65536))
+           {dirty}
+             (br_if $dirty (i32.eq (memory.grow (i32.const 40)) (i32.const -1)))
+             (br_if $dirty (i32.ne (local.get $bytes) (i32.const 131072)))
+             {dirty}
+               (br_if $dirty (i64.ne (local.get $unset) (i64.const 0)))
+               (br_if $dirty (global.get $used))
+               (br_if $dirty (i32.eqz (ref.is_null (table.get $functions (i32.const 3)))))
+               (br_if $dirty (i32.ne (i32.load8_u (i32.const 16)) (i32.const 104)))
+               (local.set $unset (i64.const -1))
+               (global.set $used (i32.const 1))
+               (table.set $functions (i32.const 3) (ref.func $other))
+               (memory.fill (i32.const 0) (i32.const 170) (local.get $bytes))
+               (return (i32.const 0))))
+           (i32.const 1))"
+    );
+    WatGuest::core(&format!(
+        "(global $used (mut i32) (i32.const 0)) (table $functions 10 funcref) (func $other) (elem declare func $other)
+         (data (i32.const 16) \"hello\") {run}"
+    ))
+}
+
+#[test]
+fn nothing_of_a_call_is_there_for_the_next_one() {
+    let program = sandbox().load(&looks_for_residue().bytes(), &Limits::default()).expect("a program");
+    let first = run_parts(&program, parts(&[], Limits::default())).expect("an outcome").outcome;
+    assert_eq!(first.ending, exited(0));
+    for _ in 0..20 {
+        let again = run_parts(&program, parts(&[], Limits::default())).expect("an outcome").outcome;
+        assert_eq!(again, first);
+    }
+    // From many threads at once, which take what others have left.
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    let beside = run_parts(&program, parts(&[], Limits::default())).expect("an outcome").outcome;
+                    assert_eq!(beside, first);
+                }
+            });
+        }
+    });
+}

@@ -1,10 +1,12 @@
 //! Where there are no real folders, no record comes with any.
 
 use crate::failure::Failure;
+use crate::failure::Unkept;
 use crate::mount::{Mount, MountObjects};
 use crate::session::Session;
 use hutch_model::ledger::{Record, Sealed};
-use hutch_model::snapshot::Objects;
+use hutch_model::snapshot::{Changes, Objects};
+use std::collections::BTreeMap;
 
 /// One granted folder that a run changes: there is none.
 #[expect(dead_code, reason = "there is no value of it")]
@@ -18,6 +20,7 @@ pub(crate) struct Granted<'a> {
 /// What became of a record.
 pub(crate) struct Settled {
     pub(crate) sealed: Sealed,
+    pub(crate) changes: BTreeMap<String, Changes>,
     pub(crate) withheld: Vec<String>,
 }
 
@@ -28,9 +31,9 @@ impl Session {
         objects: &dyn Objects,
         (_, streams): (&dyn Objects, &[&[u8]]),
         _: &[Granted<'_>],
-    ) -> Result<Settled, Failure> {
-        let sealed = self.store.commit(record, objects, streams)?;
-        Ok(Settled { sealed, withheld: Vec::new() })
+    ) -> Result<Settled, Unkept> {
+        let sealed = self.store.commit(record, objects, streams).map_err(|error| (error.into(), None))?;
+        Ok(Settled { sealed, changes: BTreeMap::new(), withheld: Vec::new() })
     }
 
     pub(crate) fn recover(&self) -> Result<(), Failure> {

@@ -36,7 +36,7 @@ use crate::error::StoreError;
 use crate::instance_dir::{InstanceDir, InstanceLock, lock, try_lock};
 use crate::names::VolumeName;
 use crate::skipped::Skipped;
-use crate::store::Store;
+use crate::store::{State, Store};
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Hands, Stamp, look, open_folder};
 use hutch_model::snapshot::{Changes, empty_tree};
@@ -162,6 +162,13 @@ impl Plain {
             at = next.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         }
         Ok(Some(at))
+    }
+
+    /// The state that the directories are to show: a durable one, or what the power took back would look like somebody's edit.
+    fn durable_state(&self) -> Result<State, StoreError> {
+        let head = self.store.head()?;
+        self.store.settle(head.changed)?;
+        Ok(head.state)
     }
 
     /// The path of something in a volume, for messages.

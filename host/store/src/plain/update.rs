@@ -58,7 +58,7 @@ impl Plain {
     pub fn update(&self) -> Result<Updated, StoreError> {
         let mut updated = Updated::default();
         for _ in 0..ROUNDS_MAX {
-            if !self.is_restarted()? && !self.stamps.behind(&self.store.head()?.state)? {
+            if !self.is_restarted()? && !self.stamps.behind(&self.durable_state()?)? {
                 break;
             }
             // Whoever finds the lock taken may go: its holder looks again after letting go of it.
@@ -79,7 +79,7 @@ impl Plain {
     pub(super) fn update_locked(&self, updated: &mut Updated) -> Result<(), StoreError> {
         let restarted = self.is_restarted()?;
         let earlier = if restarted { self.earlier()? } else { Vec::new() };
-        for (volume, tree) in &self.store.head()?.state {
+        for (volume, tree) in &self.durable_state()? {
             let earlier = earlier.iter().map(|state| state.get(volume).copied().unwrap_or_else(empty_tree));
             let earlier: Vec<Digest> = earlier.collect();
             let Some((mut shown, _)) = self.shown(volume)? else {

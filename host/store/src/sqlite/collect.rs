@@ -7,7 +7,7 @@ use super::failure::database;
 use super::ledger::{self, set_meta};
 use super::objects::At;
 use super::pool::empty_log;
-use super::transaction::Pending;
+use super::transaction::{Pending, Sync};
 use crate::error::{StoreError, at};
 use crate::reach::reach;
 use crate::retention::{retained_from, states};
@@ -90,7 +90,7 @@ pub(super) fn collect(
 fn remove(store: &SqliteStore, mut found: Found, record: &Record) -> Result<(Collected, Sealed), StoreError> {
     let path = store.pool.path();
     let failed = |error| database(path, error);
-    let mut pending = Pending::open(store, true)?;
+    let mut pending = Pending::open(store, Sync::Now)?;
     let connection = pending.connection()?;
     let last = found.last;
     found.mark(connection, path, last + 1)?;

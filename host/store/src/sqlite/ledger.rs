@@ -17,14 +17,20 @@ use std::path::Path;
 pub(super) fn head(connection: &Connection, path: &Path) -> Result<Head, StoreError> {
     let failed = |error| database(path, error);
     let damaged = |what: String, reason: String| StoreError::Damaged { at: at(path), what, reason };
-    let mut state = State::new();
-    for (name, tree) in named(connection, "SELECT volume, tree FROM heads").map_err(failed)? {
+    let (mut state, mut changed) = (State::new(), 0);
+    const VOLUMES: &str =
+        "SELECT volume, tree, (SELECT max(sequence) FROM moves WHERE moves.volume = heads.volume) FROM heads";
+    let mut volumes = connection.prepare_cached(VOLUMES).map_err(failed)?;
+    let row = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Named>(1)?.0, row.get::<_, Option<i64>>(2)?));
+    for volume in volumes.query_map((), row).map_err(failed)? {
+        let (name, tree, moved) = volume.map_err(failed)?;
+        changed = changed.max(moved.map_or(0, unsigned));
         let volume = name.parse();
         let volume = volume
             .map_err(|error: crate::names::StoreNameError| damaged(format!("volume {name:?}"), error.to_string()))?;
         state.insert(volume, tree);
     }
-    let mut head = Head { last: last(connection, path)?, state, ..Head::default() };
+    let mut head = Head { last: last(connection, path)?, state, changed, ..Head::default() };
     for (origin, package) in named(connection, "SELECT origin, package FROM owners").map_err(failed)? {
         let origin: Result<Origin, _> = serde_json::from_value(origin.into());
         head.owners.insert(origin.map_err(|error| damaged("an owner".to_owned(), error.to_string()))?, package);

@@ -10,6 +10,7 @@ mod check;
 mod collect;
 pub(crate) mod columns;
 pub(crate) mod failure;
+mod group;
 mod ledger;
 mod objects;
 mod pool;
@@ -22,14 +23,15 @@ use crate::error::{StoreError, at};
 use crate::instance_dir::InstanceDir;
 use crate::mark::{Mark, Marker};
 use crate::store::{Collected, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction};
+use group::Group;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::ledger::{Record, Sealed, SecretKey};
 use hutch_model::snapshot::Objects;
 use objects::{At, Stored};
 use pool::Pool;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use transaction::Pending;
+use transaction::{Pending, Sync};
 
 /// How a store is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +55,9 @@ pub struct SqliteStore {
     dir: InstanceDir,
     pool: Arc<Pool>,
     marker: Arc<Marker>,
+    group: Arc<Group>,
+    /// It never changes.
+    secret_key: Arc<OnceLock<SecretKey>>,
 }
 
 impl SqliteStore {
@@ -95,7 +100,16 @@ impl SqliteStore {
                 marker.set(0);
             }
         }
-        Ok(SqliteStore { dir: dir.clone(), pool: Arc::new(pool), marker: Arc::new(marker) })
+        let group = Group::default();
+        // A mark is written after what it says is durable.
+        group.known(mark.map_or(0, |mark| mark.sequence));
+        Ok(SqliteStore {
+            dir: dir.clone(),
+            pool: Arc::new(pool),
+            marker: Arc::new(marker),
+            group: Arc::new(group),
+            secret_key: Arc::default(),
+        })
     }
 
     /// Where it lies.
@@ -137,7 +151,35 @@ impl Store for SqliteStore {
         objects: &dyn Objects,
         streams: &[&[u8]],
     ) -> Result<Box<dyn Transaction + 's>, StoreError> {
-        Ok(Box::new(Pending::begin(self, record, objects, streams)?))
+        let sync = if record.is_reading() { Sync::Never } else { Sync::Now };
+        Ok(Box::new(Pending::begin(self, sync, (record, objects, streams))?))
+    }
+
+    fn append(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
+        // What is known to be the last change is what can be waited for.
+        match record.changes_state() && self.group.is_rooted() {
+            true => Box::new(Pending::begin(self, Sync::Later, (record, objects, streams))?).commit(),
+            false => self.commit(record, objects, streams),
+        }
+    }
+
+    fn settle(&self, sequence: u64) -> Result<(), StoreError> {
+        if self.group.is_durable(sequence) {
+            return Ok(());
+        }
+        // Another process may have seen to it, and said so.
+        if let Ok(Some(mark)) = self.dir.open().map(|folder| Mark::read(&folder).unwrap_or_default()) {
+            self.group.known(mark.sequence);
+        }
+        match self.group.settle(sequence, || self.pool.sync_log()) {
+            Ok(reached) => {
+                if let Some(reached) = reached {
+                    self.marker.set(reached);
+                }
+                Ok(())
+            }
+            Err(error) => Err(StoreError::Uncertain { at: self.at(), sequence, source: Box::new(error) }),
+        }
     }
 
     fn find(&self, key: &EntryKey) -> Result<Vec<Sealed>, StoreError> {
@@ -157,12 +199,16 @@ impl Store for SqliteStore {
     }
 
     fn secret_key(&self) -> Result<SecretKey, StoreError> {
+        if let Some(key) = self.secret_key.get() {
+            return Ok(key.clone());
+        }
         let key = self.pool.sql(|connection| ledger::meta(connection, "secret_key"))?.unwrap_or_default();
-        key.as_slice().try_into().map(SecretKey::new).map_err(|_| StoreError::Damaged {
+        let read = key.as_slice().try_into().map(SecretKey::new).map_err(|_| StoreError::Damaged {
             at: self.at(),
             what: "the secret key".to_owned(),
             reason: format!("has {} bytes instead of 32", key.len()),
-        })
+        })?;
+        Ok(self.secret_key.get_or_init(|| read).clone())
     }
 
     fn stats(&self) -> Result<Stats, StoreError> {

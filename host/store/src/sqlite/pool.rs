@@ -6,6 +6,8 @@ use super::schema;
 use crate::error::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -17,12 +19,18 @@ const IDLE_MAX: usize = 8;
 /// so it is kept short; moving costs a sync of the database, so it is not kept shorter.
 pub(super) const LOG_BYTES_MAX: u64 = 1 << 20;
 
+/// The same for a commit that others don't wait for alone, in a process that stays: emptying the log syncs twice, while the next in
+/// turn waits. What is longer than the other one when the process closes the store is emptied then.
+pub(super) const GROUP_LOG_BYTES_MAX: u64 = 16 << 20;
+
 #[derive(Debug)]
 pub(crate) struct Pool {
     path: PathBuf,
     log: PathBuf,
     wait: Duration,
     idle: Mutex<Vec<Connection>>,
+    /// The log, once something of it was to be made durable beside SQLite. Nobody locks it, so closing it lets go of no lock.
+    log_file: Mutex<Option<File>>,
 }
 
 /// What to do if there is no database.
@@ -40,7 +48,7 @@ impl Pool {
         let mut first = connect(&path, if_missing, wait)?;
         schema::migrate(&mut first, &path, schema::MIGRATIONS, if_missing)?;
         let log = path.with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().display()));
-        Ok(Pool { path, log, wait, idle: Mutex::new(vec![first]) })
+        Ok(Pool { path, log, wait, idle: Mutex::new(vec![first]), log_file: Mutex::default() })
     }
 
     /// The database file.
@@ -77,16 +85,36 @@ impl Pool {
 
     /// Moves the log to the database and empties it, if it is long. That readers or writers are in the way is no error: one of the
     /// next commits does it.
-    pub(super) fn shorten_log(&self, connection: &Connection) {
-        if self.log_bytes() > LOG_BYTES_MAX {
+    pub(super) fn shorten_log(&self, connection: &Connection, bytes_max: u64) {
+        if self.log_bytes() > bytes_max {
             empty_log(connection);
         }
+    }
+
+    /// Makes durable what is in the log. What is not in it any more was made durable before it was taken out.
+    pub(super) fn sync_log(&self) -> io::Result<()> {
+        let mut file = self.log_file.lock().unwrap_or_else(PoisonError::into_inner);
+        if file.is_none() {
+            #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, so this one is too")]
+            let opened = File::open(&self.log)?;
+            *file = Some(opened);
+        }
+        file.as_ref().map_or(Ok(()), File::sync_data)
     }
 
     /// The length of the log.
     pub(super) fn log_bytes(&self) -> u64 {
         #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, so they are looked at by path")]
         self.log.metadata().map_or(0, |metadata| metadata.len())
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let is_grouped = self.log_file.get_mut().is_ok_and(|file| file.is_some());
+        if let (true, Ok(connection)) = (is_grouped, self.take()) {
+            self.shorten_log(&connection, LOG_BYTES_MAX);
+        }
     }
 }
 

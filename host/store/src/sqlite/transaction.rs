@@ -3,40 +3,56 @@
 use super::SqliteStore;
 use super::failure::database;
 use super::ledger;
+use super::pool::{GROUP_LOG_BYTES_MAX, LOG_BYTES_MAX};
 use crate::error::{StoreError, at};
 use crate::store::Transaction;
 use hutch_model::ledger::{Record, Sealed};
 use hutch_model::snapshot::Objects;
 use rusqlite::Connection;
 
+/// When an entry becomes durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sync {
+    /// When it is committed.
+    Now,
+    /// When somebody waits for it.
+    Later,
+    /// With the next one that does: it changes nothing.
+    Never,
+}
+
 pub(super) struct Pending<'s> {
     store: &'s SqliteStore,
     /// In a transaction; none once that has ended.
     connection: Option<Connection>,
     sealed: Sealed,
-    durable: bool,
+    sync: Sync,
 }
 
 impl<'s> Pending<'s> {
     pub(super) fn begin(
         store: &'s SqliteStore,
-        record: &Record,
-        objects: &dyn Objects,
-        streams: &[&[u8]],
+        sync: Sync,
+        parts: (&Record, &dyn Objects, &[&[u8]]),
     ) -> Result<Pending<'s>, StoreError> {
-        let mut pending = Pending::open(store, !record.is_reading())?;
-        pending.sealed = pending.append((record, objects, streams))?;
+        let mut pending = Pending::open(store, sync)?;
+        pending.sealed = pending.append(parts)?;
         Ok(pending)
     }
 
     /// A transaction in which nothing was done yet.
-    pub(super) fn open(store: &'s SqliteStore, durable: bool) -> Result<Pending<'s>, StoreError> {
+    pub(super) fn open(store: &'s SqliteStore, sync: Sync) -> Result<Pending<'s>, StoreError> {
+        if sync != Sync::Never {
+            store.group.check().map_err(|error| StoreError::io(store.pool.path(), "make the log durable", error))?;
+        }
         let connection = store.pool.take()?;
-        // A reading may be lost with the power: it costs no sync.
-        let synced = if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
+        let synced = match sync {
+            Sync::Now => "PRAGMA synchronous = FULL",
+            Sync::Later | Sync::Never => "PRAGMA synchronous = NORMAL",
+        };
         let begun = connection.execute_batch(synced).and_then(|()| connection.execute_batch("BEGIN IMMEDIATE"));
         let empty = Sealed { sequence: 0, hash: hutch_model::ledger::origin(), bytes: [].into() };
-        let pending = Pending { store, connection: Some(connection), sealed: empty, durable };
+        let pending = Pending { store, connection: Some(connection), sealed: empty, sync };
         begun.map_err(|error| database(store.pool.path(), error))?;
         Ok(pending)
     }
@@ -50,7 +66,7 @@ impl<'s> Pending<'s> {
         let path = self.store.pool.path();
         let connection = self.connection()?;
         let sealed = ledger::append(connection, path, parts)?;
-        if self.durable {
+        if self.sync != Sync::Never {
             connection.cache_flush().map_err(|error| database(path, error))?;
         }
         Ok(sealed)
@@ -63,10 +79,16 @@ impl<'s> Pending<'s> {
         let path = self.store.pool.path();
         let committed = connection.execute_batch("COMMIT");
         let Err(error) = committed else {
-            if self.durable {
-                self.store.marker.set(sequence);
+            match self.sync {
+                Sync::Now => {
+                    self.store.group.committed(sequence);
+                    self.store.marker.set(sequence);
+                }
+                Sync::Later => self.store.group.appended(sequence),
+                Sync::Never => {}
             }
-            self.store.pool.shorten_log(&connection);
+            let most = if self.sync == Sync::Later { GROUP_LOG_BYTES_MAX } else { LOG_BYTES_MAX };
+            self.store.pool.shorten_log(&connection, most);
             self.store.pool.give_back(connection);
             return Ok(());
         };

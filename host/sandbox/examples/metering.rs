@@ -1,0 +1,170 @@
+//! What each of the engine's switches costs on code that only computes: kernels, with one switch after another, as ratios to the engine
+//! without any. Every round runs each once, and the least of each counts: in time on the processor, as Linux says, so that what else the
+//! machine does matters little.
+#![allow(clippy::disallowed_methods, reason = "a program of this repository's developers")]
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "a program for the people who measure")]
+
+use wasmtime::{Config, Engine, Instance, Module, Store, TypedFunc};
+
+const ROUNDS: usize = 25;
+
+/// Each is `run: func(param i32) (result i32)`, with a parameter that makes it take some milliseconds.
+const KERNELS: [(&str, i32, &str); 6] = [
+    (
+        "integers",
+        8_000_000,
+        "(func (export \"run\") (param $n i32) (result i32) (local $x i32)
+           (local.set $x (i32.const 1))
+           (loop $l (local.set $x (i32.xor (i32.mul (local.get $x) (i32.const 1664525)) (i32.shr_u (local.get $x) (i32.const 7))))
+             (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+           (local.get $x))",
+    ),
+    (
+        "calls",
+        30,
+        "(func $fib (export \"run\") (param $n i32) (result i32)
+           (if (result i32) (i32.lt_u (local.get $n) (i32.const 2)) (then (local.get $n))
+             (else (i32.add (call $fib (i32.sub (local.get $n) (i32.const 1))) (call $fib (i32.sub (local.get $n) (i32.const 2)))))))",
+    ),
+    (
+        "sieve",
+        1_500_000,
+        "(memory 32) (func (export \"run\") (param $n i32) (result i32) (local $i i32) (local $j i32) (local $primes i32)
+           (memory.fill (i32.const 0) (i32.const 1) (local.get $n))
+           (local.set $i (i32.const 2))
+           (loop $next
+             (if (i32.load8_u (local.get $i)) (then
+               (local.set $primes (i32.add (local.get $primes) (i32.const 1)))
+               (local.set $j (i32.shl (local.get $i) (i32.const 1)))
+               (block $done (loop $strike
+                 (br_if $done (i32.ge_u (local.get $j) (local.get $n)))
+                 (i32.store8 (local.get $j) (i32.const 0))
+                 (local.set $j (i32.add (local.get $j) (local.get $i))) (br $strike)))))
+             (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
+           (local.get $primes))",
+    ),
+    (
+        "matrix of floats",
+        180,
+        "(memory 16) (func (export \"run\") (param $n i32) (result i32) (local $i i32) (local $j i32) (local $k i32) (local $sum f64)
+           (loop $rows (local.set $j (i32.const 0))
+             (loop $columns (local.set $k (i32.const 0)) (local.set $sum (f64.const 0))
+               (loop $dot
+                 (local.set $sum (f64.add (local.get $sum) (f64.mul
+                   (f64.load (i32.shl (i32.add (i32.mul (local.get $i) (local.get $n)) (local.get $k)) (i32.const 3)))
+                   (f64.load offset=270336 (i32.shl (i32.add (i32.mul (local.get $k) (local.get $n)) (local.get $j)) (i32.const 3))))))
+                 (br_if $dot (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 1))) (local.get $n))))
+               (f64.store offset=540672 (i32.shl (i32.add (i32.mul (local.get $i) (local.get $n)) (local.get $j)) (i32.const 3)) (local.get $sum))
+               (br_if $columns (i32.lt_u (local.tee $j (i32.add (local.get $j) (i32.const 1))) (local.get $n))))
+             (br_if $rows (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
+           (i32.const 0))",
+    ),
+    (
+        "bytes and branches",
+        3_000_000,
+        "(memory 1) (data (i32.const 0) \"{\\22a\\22:[1,22,333,{\\22bcd\\22:null}],\\22e\\22:true} \")
+         (func (export \"run\") (param $n i32) (result i32) (local $at i32) (local $byte i32) (local $depth i32) (local $seen i32)
+           (loop $l
+             (local.set $byte (i32.load8_u (local.get $at)))
+             (local.set $at (i32.rem_u (i32.add (local.get $at) (i32.const 1)) (i32.const 41)))
+             (if (i32.eq (i32.or (local.get $byte) (i32.const 32)) (i32.const 123)) (then (local.set $depth (i32.add (local.get $depth) (i32.const 1))))
+               (else (if (i32.eq (i32.or (local.get $byte) (i32.const 32)) (i32.const 125)) (then (local.set $depth (i32.sub (local.get $depth) (i32.const 1))))
+                 (else (if (i32.lt_u (i32.sub (local.get $byte) (i32.const 48)) (i32.const 10)) (then (local.set $seen (i32.add (local.get $seen) (local.get $byte)))))))))
+             (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+           (i32.add (local.get $depth) (local.get $seen)))",
+    ),
+    (
+        "copies of 1 KiB",
+        60_000,
+        "(memory 16) (func (export \"run\") (param $n i32) (result i32)
+           (loop $l (memory.copy (i32.shl (i32.and (local.get $n) (i32.const 255)) (i32.const 10)) (i32.const 524288) (i32.const 1024))
+             (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+           (i32.load (i32.const 4)))",
+    ),
+];
+
+#[derive(Clone, Copy, Default)]
+struct Switches {
+    fuel: bool,
+    epoch: bool,
+    one_nan: bool,
+    checked: bool,
+}
+
+const NONE: Switches = Switches { fuel: false, epoch: false, one_nan: false, checked: false };
+
+/// The last is what hutch runs with.
+const COLUMNS: [(&str, Switches); 6] = [
+    ("none", NONE),
+    ("one NaN", Switches { one_nan: true, ..NONE }),
+    ("epoch", Switches { epoch: true, ..NONE }),
+    ("fuel", Switches { fuel: true, ..NONE }),
+    ("bounds", Switches { checked: true, ..NONE }),
+    ("hutch", Switches { fuel: true, epoch: true, one_nan: true, ..NONE }),
+];
+
+struct Ready {
+    store: Store<()>,
+    run: TypedFunc<i32, i32>,
+}
+
+fn ready(switches: Switches, kernel: &str) -> Ready {
+    let mut config = Config::new();
+    config.consume_fuel(switches.fuel).epoch_interruption(switches.epoch);
+    config.cranelift_nan_canonicalization(switches.one_nan);
+    if switches.checked {
+        config.signals_based_traps(false).memory_reservation(0).memory_guard_size(0).memory_may_move(true);
+    }
+    let engine = Engine::new(&config).expect("an engine");
+    let text = wat::parse_str(format!("(module {kernel})")).expect("a module");
+    let module = Module::new(&engine, text).expect("a module");
+    let mut store = Store::new(&engine, ());
+    if switches.fuel {
+        store.set_fuel(u64::MAX).expect("fuel");
+    }
+    if switches.epoch {
+        store.set_epoch_deadline(1_000_000);
+    }
+    let instance = Instance::new(&mut store, &module, &[]).expect("an instance");
+    let run = instance.get_typed_func(&mut store, "run").expect("a function");
+    Ready { store, run }
+}
+
+/// How long this thread was on a processor, in milliseconds.
+fn on_processor_ms() -> f64 {
+    let said = std::fs::read_to_string("/proc/thread-self/schedstat").expect("a Linux system");
+    said.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") / 1e6
+}
+
+fn main() {
+    let mut means = [0.0; COLUMNS.len()];
+    print!("{:<20} {:>9}", "kernel", "none, ms");
+    for (name, _) in &COLUMNS[1..] {
+        print!(" {name:>8}");
+    }
+    println!();
+    for (name, amount, kernel) in KERNELS {
+        let mut all = COLUMNS.map(|(_, switches)| ready(switches, kernel));
+        let mut least = [f64::INFINITY; COLUMNS.len()];
+        let mut answers = Vec::new();
+        for _ in 0..ROUNDS {
+            for (ready, least) in all.iter_mut().zip(&mut least) {
+                let start = on_processor_ms();
+                answers.push(ready.run.call(&mut ready.store, amount).expect("an answer"));
+                *least = least.min(on_processor_ms() - start);
+            }
+        }
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "{name} has more than one answer");
+        print!("{name:<20} {:>9.2}", least[0]);
+        for (mean, least_here) in means.iter_mut().zip(least).skip(1) {
+            *mean += (least_here / least[0]).ln() / KERNELS.len() as f64;
+            print!(" {:>8.2}", least_here / least[0]);
+        }
+        println!();
+    }
+    print!("{:<30}", "geometric mean");
+    for mean in &means[1..] {
+        print!(" {:>8.2}", mean.exp());
+    }
+    println!();
+}

@@ -1,0 +1,120 @@
+//! Many calls in one process, from many threads at once, on a store in memory and on one that is kept: each has its own guest, its own
+//! entry and its own place, and what is answered is there.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
+
+use hutch::package::{Package, PackageBounds, Source};
+use hutch::{Call, Host, Instance};
+use hutch_model::instant::Instant;
+use hutch_model::invocation::Seed;
+use hutch_model::ledger::SecretKey;
+use hutch_model::outcome::{Contract, Verdict};
+use hutch_sandbox::{Compile, Sandbox};
+use hutch_store::{IfMissing, InstanceDir, MemoryStore, Opening, SqliteStore, Store};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+const THREADS: usize = 6;
+const EACH: usize = 5;
+
+const AT: Instant = Instant::from_unix_ns(1_775_000_000_000_000_000);
+
+fn call(arguments: &[&str]) -> Call {
+    Call {
+        instance: "default".parse().unwrap(),
+        arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
+        stdin: Vec::new(),
+        at: AT,
+        clock_start: AT,
+        seed: Seed([7; 32]),
+        environment: BTreeMap::new(),
+        mounts: BTreeMap::new(),
+        limits: BTreeMap::new(),
+        contract: Contract::Json,
+        unchecked: false,
+        guard: None,
+        confirmed: false,
+        retries: 0,
+        keep_streams: true,
+    }
+}
+
+fn todo() -> Package {
+    let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("tests are run by cargo");
+    let bounds = PackageBounds::with_component(64 << 20);
+    let source = Source::open(&Path::new(&folder).join("../../packages/todo"), &bounds).unwrap();
+    Package::open(&source, bounds).unwrap()
+}
+
+/// The titles that `list` answers with.
+fn titles(instance: &Instance<'_>) -> BTreeSet<String> {
+    let answer = instance.run(&call(&["list"])).unwrap();
+    let said: Value = serde_json::from_slice(&answer.outcome.stdout).unwrap();
+    let items = said["items"].as_array().expect("items");
+    items.iter().map(|item| item["title"].as_str().expect("a title").to_owned()).collect()
+}
+
+/// Adds from many threads while others list; no call is ever repeated by its caller. Answers with the places of the entries.
+fn many_at_once(instance: &Instance<'_>) -> BTreeSet<u64> {
+    let expected: BTreeSet<String> =
+        (0..THREADS).flat_map(|thread| (0..EACH).map(move |at| format!("{thread}.{at}"))).collect();
+    let places: Vec<u64> = std::thread::scope(|scope| {
+        let adding = (0..THREADS).map(|thread| {
+            scope.spawn(move || {
+                let add = |at: usize| {
+                    let title = format!("{thread}.{at}");
+                    let answer = instance.run(&call(&["add", &title])).unwrap();
+                    assert_eq!((&answer.verdict, answer.kept), (&Verdict::Good, true));
+                    assert!(titles(instance).contains(&title), "{title} was answered and is not there");
+                    answer.entry.sequence
+                };
+                (0..EACH).map(add).collect::<Vec<u64>>()
+            })
+        });
+        let adding: Vec<_> = adding.collect();
+        adding.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(titles(instance), expected);
+    let distinct: BTreeSet<u64> = places.iter().copied().collect();
+    assert_eq!(distinct.len(), THREADS * EACH, "two calls have one entry");
+    distinct
+}
+
+/// One entry for each call, in one chain, and nothing that is not as it was written. The first says that the instance was made.
+fn inspect(store: &dyn Store, places: &BTreeSet<u64>) {
+    let calls = 2 * THREADS * EACH + 1;
+    assert_eq!(store.head().unwrap().last.sequence, 1 + calls as u64);
+    assert_eq!(store.check().unwrap(), []);
+    let kept =
+        store.entries(2, u64::MAX).unwrap().into_iter().filter(|sealed| sealed.open().unwrap().record.changes_state());
+    assert_eq!(kept.map(|sealed| sealed.sequence).collect::<BTreeSet<_>>(), *places);
+}
+
+#[test]
+fn many_threads_share_an_instance_in_memory() {
+    let (package, home) = (todo(), tempfile::tempdir().unwrap());
+    let host = Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None));
+    let store = Arc::new(MemoryStore::new(SecretKey::new([3; 32])));
+    let instance = host.instance_in(&package, &"default".parse().unwrap(), store.clone(), AT).unwrap();
+    let places = many_at_once(&instance);
+    inspect(&*store, &places);
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "it is in memory alone");
+}
+
+#[test]
+fn many_threads_share_an_instance_that_is_kept() {
+    let (package, home) = (todo(), tempfile::tempdir().unwrap());
+    let host = Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None));
+    let name = "default".parse().unwrap();
+    let instance = host.instance(&package, &name, AT).unwrap();
+    let places = many_at_once(&instance);
+    let dir = InstanceDir::new(home.path(), package.manifest().slug(), &name);
+    let opening = Opening { if_missing: IfMissing::Fail, wait: Duration::from_secs(10) };
+    inspect(&SqliteStore::open(&dir, &opening).unwrap(), &places);
+    // The plain directory shows what was answered.
+    let shown = std::fs::read_to_string(dir.path().join("state/todos.json")).unwrap();
+    assert_eq!(shown.matches("\"title\"").count(), THREADS * EACH);
+}
