@@ -15,6 +15,7 @@ mod objects;
 mod pool;
 mod schema;
 mod transaction;
+mod whole;
 
 pub use pool::IfMissing;
 
