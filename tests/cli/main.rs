@@ -27,6 +27,7 @@ mod grants;
 mod guard;
 mod guest_errors;
 mod input;
+mod instances;
 mod job;
 mod large_answers;
 mod limits;

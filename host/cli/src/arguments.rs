@@ -11,6 +11,7 @@ use crate::commands::find::FindArguments;
 use crate::commands::gc::GcArguments;
 use crate::commands::init::InitArguments;
 use crate::commands::install::{InstallArguments, ListArguments, RemoveArguments};
+use crate::commands::instances::InstanceCommand;
 use crate::commands::issue::IssueCommand;
 use crate::commands::ledger::LedgerArguments;
 use crate::commands::meta::MetaArguments;
@@ -74,10 +75,10 @@ pub(crate) struct Global {
     /// Print nothing on standard error but errors
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
-    /// Say on standard error, as JSON lines, what takes longer than a second; on a terminal one line says it without asking
+    /// Say on standard error, as JSON lines, what takes longer than a second
     #[arg(long, global = true)]
     pub(crate) progress: bool,
-    /// Keep only these fields of the result, or of its items; may be repeated
+    /// Keep only these fields of the result, or of its items
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
     /// Print only the value at this path of the result, as items[0].id
@@ -89,7 +90,7 @@ pub(crate) struct Global {
     /// Replace mail addresses, telephone and card numbers and credentials in the answer
     #[arg(long, global = true)]
     pub(crate) redact: bool,
-    /// The longest wait for the next byte of standard input, and for a lock that another process holds
+    /// The longest wait for a byte of standard input, and for a lock
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub(crate) wait: Duration,
     /// Folder that keeps all instances; HUTCH_HOME, else the platform's data directory
@@ -124,6 +125,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "verify" => VerifyArguments::augment_args(command),
         "ledger" => LedgerArguments::augment_args(command),
         "state" => StateArguments::augment_args(command),
+        "instance" => InstanceCommand::augment_subcommands(command).subcommand_required(true),
         "gc" => GcArguments::augment_args(command),
         "check" => CheckArguments::augment_args(command),
         "catalog" => CatalogArguments::augment_args(command),
@@ -182,6 +184,9 @@ pub(crate) enum Command {
     Ledger(LedgerArguments),
     /// Look inside volumes, and carry them in and out
     State(StateArguments),
+    /// List, copy, rename and purge instances
+    #[command(subcommand)]
+    Instance(InstanceCommand),
     /// Reclaim the space of states that only old entries name
     Gc(GcArguments),
     /// Check a package against the rules of its format
@@ -202,7 +207,7 @@ pub(crate) enum Command {
     Mcp,
     /// Show calls of a package's commands
     Examples(ExamplesArguments),
-    /// Explain an error code of the host, of check, or of a package
+    /// Explain an error code
     ExplainError(ExplainErrorArguments),
     /// Install a package: copy it, and pin it to its digest
     ///
@@ -229,7 +234,7 @@ pub(crate) enum Command {
     /// Record and follow feedback, on this machine
     #[command(subcommand)]
     Issue(IssueCommand),
-    /// Print the completions for a shell, to be sourced: source <(hutch completions bash)
+    /// Print the completions for a shell, to be sourced
     Completions(CompletionsArguments),
     /// Print a manual page: hutch man | man -l -
     Man(ManArguments),

@@ -87,6 +87,10 @@ table! {
     "remove" "remove";
     "pack" "pack";
     "init" "init";
+    "instance list" "instance-list";
+    "instance copy" "instance-copy";
+    "instance rename" "instance-rename";
+    "instance purge" "instance-purge";
     "issue create" "issue-create";
     "issue list" "issue-list";
     "issue show" "issue-show";

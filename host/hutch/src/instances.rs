@@ -1,10 +1,12 @@
 //! The instances that a home holds, and whether all that is kept of one is what was written. Runs nothing and changes nothing.
 
 use crate::failure::Failure;
+use crate::host::Host;
 use cap_fs_ext::DirExt;
 use hutch_model::error_code::ErrorCode;
+use hutch_model::instant::Instant;
 use hutch_model::names::Slug;
-use hutch_store::{Damage, IfMissing, InstanceDir, InstanceName, Opening, SqliteStore, Stats, Store};
+use hutch_store::{Damage, IfMissing, InstanceDir, InstanceName, Opening, SqliteStore, Stats, Store, StoreError};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -71,6 +73,73 @@ pub fn check(home: &Path, slug: &Slug, instance: &InstanceName, wait: Duration) 
             Ok(Checked { damages: vec![damage], stats: None })
         }
         checked => Ok(checked?),
+    }
+}
+
+impl Host {
+    /// Copies an instance with its whole ledger, under another name. Edits in its plain directories are recorded first. A preview only
+    /// looks whether it could be done.
+    ///
+    /// # Errors
+    /// There is no such instance, or one of the new name; a run that was killed is not settled yet; the store fails.
+    pub fn copy_instance(
+        &self,
+        slug: &Slug,
+        from: &InstanceName,
+        to: &InstanceName,
+        at: Instant,
+    ) -> Result<(), Failure> {
+        let session = self.open_existing(slug, from, at)?;
+        session.absorb_edits()?;
+        let target = self.free(slug, to)?;
+        if let Some(folder) = session.unsettled()?.into_iter().next() {
+            let reason = "a killed run is not settled there, and only one instance can settle it".to_owned();
+            return Err(StoreError::Refused { at: folder, reason }.into());
+        }
+        if self.keeps() {
+            self.store_of(slug, from)?.copy_to(&target)?;
+            // If the plain directories can't be made now, the next call makes them.
+            let _ = self.open_existing(slug, to, at)?.update_plain();
+        }
+        Ok(())
+    }
+
+    /// Gives an instance another name. A preview only looks whether it could be done.
+    ///
+    /// # Errors
+    /// There is no such instance, or one of the new name; another process is at work in it; the store fails.
+    pub fn rename_instance(&self, slug: &Slug, from: &InstanceName, to: &InstanceName) -> Result<(), Failure> {
+        let store = self.store_of(slug, from)?;
+        let target = self.free(slug, to)?;
+        if self.keeps() {
+            store.rename_to(&target)?;
+        }
+        Ok(())
+    }
+
+    /// Takes an instance away: its state, its ledger, and its plain directories. A preview only looks whether it could be done.
+    ///
+    /// # Errors
+    /// There is no such instance; another process is at work in it; the store fails.
+    pub fn purge_instance(&self, slug: &Slug, instance: &InstanceName) -> Result<(), Failure> {
+        let store = self.store_of(slug, instance)?;
+        if self.keeps() {
+            store.purge()?;
+        }
+        Ok(())
+    }
+
+    fn store_of(&self, slug: &Slug, instance: &InstanceName) -> Result<SqliteStore, Failure> {
+        let dir = InstanceDir::new(self.home(), slug, instance);
+        Ok(SqliteStore::open(&dir, &Opening { if_missing: IfMissing::Fail, wait: self.wait() })?)
+    }
+
+    fn free(&self, slug: &Slug, name: &InstanceName) -> Result<InstanceDir, Failure> {
+        let dir = InstanceDir::new(self.home(), slug, name);
+        match dir.exists() {
+            true => Err(StoreError::Occupied { at: dir.path().display().to_string() }.into()),
+            false => Ok(dir),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod gc;
 pub(crate) mod init;
 pub(crate) mod install;
 pub(crate) mod instance;
+pub(crate) mod instances;
 pub(crate) mod issue;
 pub(crate) mod ledger;
 pub(crate) mod mcp;
@@ -55,6 +56,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Verify(own) => verify::verify(global, &own, output),
         Command::Ledger(own) => ledger::ledger(global, &own, output),
         Command::State(own) => state::state(global, &own, output),
+        Command::Instance(own) => instances::instance(global, own, output),
         Command::Gc(own) => gc::gc(global, &own, output),
         Command::Check(own) => check::check(global, &own, output),
         Command::Catalog(own) => catalog::catalog(global, &own, output),
@@ -93,6 +95,7 @@ fn long(command: &Command) -> Option<&'static str> {
         Command::Verify(_) => "verify",
         Command::Ledger(_) => "ledger",
         Command::State(_) => "state",
+        Command::Instance(_) => "instance",
         Command::Gc(_) => "gc",
         Command::Check(_) => "check",
         Command::Catalog(_) => "catalog",

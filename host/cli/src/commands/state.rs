@@ -49,9 +49,9 @@ enum StateCommand {
     Import(FolderArguments),
     /// Go to the state that an entry left, as a new entry
     Restore(RestoreArguments),
-    /// Say what was changed in the plain directories, outside of any run, and what each volume is
+    /// Say what was changed outside of any run, and what each volume is
     Status(InstanceArguments),
-    /// Look through everything that is kept: each object, the ledger, and that it leads to the state
+    /// Check everything that is kept of an instance
     Check(InstanceArguments),
     /// Record what was changed in the plain directories as an entry
     Absorb(InstanceArguments),

@@ -16,6 +16,7 @@ mod objects;
 mod pool;
 mod schema;
 mod transaction;
+mod whole;
 
 pub use pool::IfMissing;
 

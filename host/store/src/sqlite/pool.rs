@@ -51,6 +51,11 @@ impl Pool {
         Ok(Pool { path, log, wait, idle: Mutex::new(vec![first]), log_file: Mutex::default() })
     }
 
+    /// The longest that a use waits for others.
+    pub(super) fn wait(&self) -> Duration {
+        self.wait
+    }
+
     /// The database file.
     pub(crate) fn path(&self) -> &Path {
         &self.path

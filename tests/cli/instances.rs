@@ -1,0 +1,95 @@
+//! Whole instances: each of these is done as a whole or not at all, and nothing is lost on the way.
+
+use crate::support::{Machine, Ran, todo};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+fn folder(machine: &Machine) -> PathBuf {
+    machine.path("person/.local/share/hutch/instances/todo")
+}
+
+fn listed(machine: &Machine) -> Vec<String> {
+    let items = machine.run(["instance", "list"]).result("instance list")["items"].clone();
+    items.as_array().unwrap().iter().map(|item| item["instance"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What lies beside the instances, theirs included.
+fn there(machine: &Machine) -> Vec<String> {
+    let names = std::fs::read_dir(folder(machine)).unwrap();
+    let mut names: Vec<String> = names.map(|name| name.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn titles(machine: &Machine, instance: &str) -> Value {
+    let ran = machine.run(["run", "--instance", instance, "--query", "output.items[*].title", &todo(), "list"]);
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+fn proved(machine: &Machine, instance: &str) -> Ran {
+    machine.run(["verify", "--all", "--query", "differ", "--instance", instance, &todo()])
+}
+
+#[test]
+fn a_copy_goes_on_by_itself() {
+    let machine = Machine::new();
+    machine.todo(&["add", "Buy milk"]).answer();
+    let file = folder(&machine).join("default/state/todos.json");
+    let edited = std::fs::read_to_string(&file).unwrap().replace("milk", "oat milk");
+    std::fs::write(&file, edited).unwrap();
+    let copied = machine.run(["instance", "copy", "todo", "tried"]).result("instance copy");
+    assert_eq!(copied, json!({"package": "todo", "from": "default", "to": "tried"}));
+    // What a person had written was recorded first, and is there at once as a plain folder.
+    let plain = std::fs::read_to_string(folder(&machine).join("tried/state/todos.json")).unwrap();
+    assert!(plain.contains("oat milk"), "{plain}");
+    machine.run(["run", "--instance", "tried", &todo(), "add", "Only here"]).answer();
+    assert_eq!(titles(&machine, "tried"), json!(["Buy oat milk", "Only here"]));
+    assert_eq!(titles(&machine, "default"), json!(["Buy oat milk"]));
+    assert_eq!(
+        (proved(&machine, "tried").stdout.as_str(), proved(&machine, "default").stdout.as_str()),
+        ("0\n", "0\n")
+    );
+    assert_eq!(machine.run(["state", "check", "--instance", "tried", "todo"]).status, 0);
+    for taken in ["tried", "default"] {
+        machine.run(["instance", "copy", "todo", taken]).fault("ALREADY_EXISTS", 30);
+    }
+    machine.run(["instance", "copy", "--instance", "nosuch", "todo", "new"]).fault("NOT_FOUND", 20);
+    assert_eq!(machine.run(["instance", "copy", "--dry-run", "todo", "new"]).document()["dry_run"], true);
+    assert_eq!((listed(&machine), there(&machine)), (vec!["default".to_owned(), "tried".to_owned()], listed(&machine)));
+}
+
+#[test]
+fn a_renamed_instance_is_the_same_one() {
+    let machine = Machine::new();
+    machine.todo(&["add", "Buy milk"]).answer();
+    machine.run(["run", "--instance", "other", &todo(), "list"]).answer();
+    machine.run(["instance", "rename", "todo", "other"]).fault("ALREADY_EXISTS", 30);
+    assert_eq!(machine.run(["instance", "rename", "--dry-run", "todo", "home"]).document()["dry_run"], true);
+    assert_eq!(titles(&machine, "default"), json!(["Buy milk"]));
+    machine.run(["instance", "rename", "todo", "home"]).result("instance rename");
+    assert_eq!(there(&machine), ["home", "other"]);
+    machine.run(["ledger", "list", "todo"]).fault("NOT_FOUND", 20);
+    machine.run(["run", "--instance", "home", &todo(), "add", "Call mum"]).answer();
+    assert_eq!(titles(&machine, "home"), json!(["Buy milk", "Call mum"]));
+    assert_eq!(proved(&machine, "home").stdout, "0\n");
+}
+
+#[test]
+fn an_instance_is_taken_away_as_a_whole_and_only_if_a_person_says_so() {
+    let machine = Machine::new();
+    machine.todo(&["add", "Buy milk"]).answer();
+    machine.run(["instance", "purge", "todo"]).fault("CONFIRMATION_REQUIRED", 30);
+    assert_eq!(machine.run(["instance", "purge", "--dry-run", "todo"]).document()["dry_run"], true);
+    // Somebody is writing there.
+    let writing = rusqlite::Connection::open(folder(&machine).join("default/hutch.db")).unwrap();
+    writing.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for verb in [&["purge", "--yes", "todo"][..], &["rename", "todo", "home"]] {
+        machine.run([&["instance", "--wait", "50ms"], verb].concat()).fault("INSTANCE_BUSY", 30);
+    }
+    drop(writing);
+    assert_eq!(titles(&machine, "default"), json!(["Buy milk"]));
+    machine.run(["instance", "purge", "--yes", "todo"]).result("instance purge");
+    assert!(there(&machine).is_empty() && listed(&machine).is_empty());
+    machine.run(["instance", "purge", "--yes", "todo"]).fault("NOT_FOUND", 20);
+    assert_eq!(titles(&machine, "default"), json!([]), "and can be begun again");
+}
