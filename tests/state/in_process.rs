@@ -39,6 +39,7 @@ fn call(arguments: &[&str]) -> Call {
         confirmed: false,
         retries: 0,
         keep_streams: true,
+        wall_time_us: None,
     }
 }
 

@@ -2,8 +2,7 @@
 //! of the record and put back if it is refused, and what a run that did not live had begun is taken back by the next one to open the
 //! instance.
 
-use crate::failure::Failure;
-use crate::failure::Unkept;
+use crate::failure::{Failure, Unkept};
 use crate::mount::{Carried, Carry, CarryError, Mount, Wishes, recover};
 use crate::session::Session;
 use hutch_folder::Hands;

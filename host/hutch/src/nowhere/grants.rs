@@ -1,7 +1,6 @@
 //! Where there are no real folders, no record comes with any.
 
-use crate::failure::Failure;
-use crate::failure::Unkept;
+use crate::failure::{Failure, Unkept};
 use crate::mount::{Mount, MountObjects};
 use crate::session::Session;
 use hutch_model::ledger::{Record, Sealed};
