@@ -4,7 +4,7 @@ use super::super::*;
 use super::*;
 use hutch_sandbox::SealKey;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
