@@ -66,11 +66,6 @@ impl Sandbox {
         Ok(header.component)
     }
 
-    /// Whether it has the code of a component.
-    pub fn has(&self, component: &Digest) -> bool {
-        self.given().artifacts.contains_key(component)
-    }
-
     /// The program of a component of which digest and length are known. The component itself is not read.
     ///
     /// # Errors
