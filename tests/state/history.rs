@@ -57,6 +57,17 @@ fn a_plan_is_looked_at_applied_and_taken_back() {
     assert_eq!(kinds, ["create", "plan", "apply", "undo", "undo"]);
 }
 
+/// A plan that was refused has nothing to apply, and hides none that has.
+#[test]
+fn the_last_plan_is_the_last_that_ran() {
+    let home = home_with(&["one"]);
+    home.json(&["plan", "packages/todo", "add", "two"]);
+    let (status, _) = home.error(&["plan", "packages/todo", "no-such-command"]);
+    assert_ne!(status, 0);
+    home.json(&["apply", "packages/todo", "last"]);
+    assert_eq!(home.titles().len(), 2);
+}
+
 #[test]
 fn a_plan_is_stale_once_the_state_has_changed() {
     let home = home_with(&["one"]);

@@ -48,9 +48,6 @@ fn every_call_that_reaches_the_host_leaves_one_entry_whatever_its_end() {
     let folder = home.path().join("granted");
     std::fs::create_dir_all(folder.join("sub")).unwrap();
     let granted = format!("{}:mnt:rw", folder.display());
-    let full = home.path().join("full");
-    std::fs::create_dir(&full).unwrap();
-    std::fs::write(full.join("x"), "x").unwrap();
     for (line, kinds, code) in [
         (&["run", probe, "return-ok"][..], &["run"][..], None),
         (&["run", probe, "exit", "7"], &["run"], None),
@@ -223,6 +220,31 @@ fn streams_need_not_be_kept() {
     let kept: i64 = database(&home, "todo").query_row(streams, (), |row| row.get(0)).unwrap();
     assert_eq!(kept, 0);
     assert_eq!(home.json(&["verify", "packages/todo", "last"])["equal"], 1, "digests are enough to compare");
+    // Nor when it is made again.
+    home.json(&["plan", "--digests-only", "packages/todo", "add", "more confidential words"]);
+    home.json(&["apply", "packages/todo", "last"]);
+    home.json(&["replay", "packages/todo", "last"]);
+    assert_eq!(home.titles().len(), 3);
+    let database = database(&home, "todo");
+    let named = "SELECT count(*) FROM objects WHERE kind = 4 AND bytes LIKE '%\"title\":\"more%' AND bytes NOT LIKE '%\"items\"%'";
+    let kept: i64 = database.query_row(named, (), |row| row.get(0)).unwrap();
+    assert_eq!(kept, 0, "what was only to be named was kept");
+}
+
+/// A state that was collected is not there; one that is there and can't be read is damaged.
+#[test]
+fn an_object_that_cannot_be_read_is_damage_and_not_missing() {
+    let home = Home::new();
+    for title in ["one", "two", "three"] {
+        home.json(&["run", "packages/todo", "add", title]);
+    }
+    database(&home, "todo")
+        .execute_batch("UPDATE objects SET bytes = CAST('x' || substr(bytes, 2) AS BLOB) WHERE kind = 3")
+        .unwrap();
+    for line in [&["undo", "todo"][..], &["undo", "todo", "2"], &["state", "restore", "todo", "@2"]] {
+        let (status, error) = home.error(line);
+        assert_eq!((status, &error["code"]), (50, &json!("STORE_DAMAGED")), "{line:?}: {error}");
+    }
 }
 
 /// 300 calls leave a log below a bound, and the last one reads and writes as much as the first ones.

@@ -199,6 +199,41 @@ fn a_run_that_can_not_be_recorded_changes_no_real_folder() {
     assert_ne!(granted.tree(), before);
 }
 
+/// Whatever keeps a good run from being kept, the ledger says that it was.
+#[test]
+fn a_run_that_waits_in_vain_for_the_lock_on_granted_folders_is_in_the_ledger() {
+    let granted = granted();
+    granted.good(":rw", &["read-file", "mnt/a.txt"]);
+    let before = granted.tree();
+    let entries = || granted.home.json(&["ledger", "list", "probe"])["items"].clone();
+    let (was, instance) = (entries(), granted.home.path().join(".local/share/hutch/instances/probe/default"));
+    let mut options = fs::File::options();
+    let lock = options.write(true).create(true).truncate(false).open(instance.join("hutch.grant")).unwrap();
+    lock.lock().unwrap();
+    let mount = format!("{}:mnt:rw", granted.folder.display());
+    let run = ["run", "--wait", "20ms", "--mount", &mount, "tests/packages/probe", "write-text", "mnt/new", "x"];
+    let (status, error) = granted.home.error(&run);
+    assert_eq!((status, &error["code"]), (30, &json!("INSTANCE_BUSY")));
+    assert_eq!(granted.tree(), before);
+    let now = entries();
+    assert_eq!(now.as_array().unwrap().len(), was.as_array().unwrap().len() + 1, "{now}");
+    assert!(now.to_string().contains("INSTANCE_BUSY") && !was.to_string().contains("INSTANCE_BUSY"), "{now}");
+    lock.unlock().unwrap();
+    assert_eq!(granted.home.run(&run).status, 0);
+}
+
+/// What is moved to where it can't be would be nowhere.
+#[test]
+fn nothing_is_moved_to_a_name_of_the_hosts() {
+    let granted = granted();
+    let before = granted.tree();
+    for guest in [["rename", "mnt/inner", "mnt/.hutch-inner"], ["rename", "mnt/a.txt", "mnt/.hutch-a"]] {
+        let answer = granted.run(":rw", &guest);
+        assert_ne!(answer.status, 0, "{guest:?}: {}", answer.stdout);
+        assert_eq!(granted.tree(), before, "{guest:?}: {}", answer.stderr);
+    }
+}
+
 /// A disk that is full at any point of the record: the folder is changed exactly if the run is recorded, and what was not done may be
 /// done again.
 #[test]

@@ -229,7 +229,7 @@ impl Hands {
     /// Moves a file or link out of the way to a place where nothing stands, if it is the one that looked like `stamp`.
     ///
     /// # Errors
-    /// The system's refusal; it stands where it stood.
+    /// The system's refusal. It stands where it stood, or, if it was another one and could not be put back, where it was moved to.
     pub fn move_aside(&self, from: (&Dir, &str), stamp: &Stamp, to: (&Dir, &str)) -> io::Result<Gone> {
         self.step(Step::Move)?;
         match rename_new(from, to) {
@@ -246,8 +246,11 @@ impl Hands {
 
     /// Lets what is staged at `new` and the file or link at `old`, if it is the one that looked like `stamp`, change places.
     ///
+    /// If it was another one, what stands at `new` afterwards is what stood at `old` by then: what is staged, or what somebody put
+    /// there in between.
+    ///
     /// # Errors
-    /// The system's refusal; both are where they were.
+    /// The system's refusal. Both are where they were, or, if it was another one and could not be put back, in each other's place.
     pub fn exchange(&self, new: (&Dir, &str), old: (&Dir, &str), stamp: &Stamp) -> io::Result<Gone> {
         self.step(Step::Move)?;
         match swap(new, old) {

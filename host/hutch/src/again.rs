@@ -3,14 +3,13 @@
 use crate::answer::Answer;
 use crate::entries::EntryName;
 use crate::execute::execute;
-use crate::failure::Failure;
+use crate::failure::{Failure, Unkept};
 use crate::host::Host;
 use crate::package::Package;
 use crate::plan::differences;
 use crate::prepare::Prepared;
 use crate::session::Session;
-use hutch_model::digest::Digest;
-use hutch_model::ledger::{EntryKind, InvocationRecord, Record, Sealed};
+use hutch_model::ledger::{EntryKind, Record, Sealed};
 use hutch_store::{State, StoreError, VolumeName};
 use std::collections::BTreeMap;
 
@@ -42,29 +41,35 @@ impl Host {
         confirmed: bool,
         retries: u32,
     ) -> Result<Answer, Failure> {
-        let again = self.prepare_replay(package, session, name, secrets, confirmed);
-        let (prepared, follows) = session.recorded(EntryKind::Replay, again)?;
-        let record = Record { follows: Some(follows), ..session.record(EntryKind::Replay) };
-        if let Err(failure) = self.confirm(package, session, &prepared) {
-            let invocation = Some(prepared.record.clone());
-            return Err(session.noted(Some(Box::new(Record { invocation, ..record })), failure));
-        }
+        let sealed = session.recorded(EntryKind::Replay, session.entry(name))?;
+        let record = Record { follows: Some(sealed.hash), ..session.record(EntryKind::Replay) };
+        let recorded = sealed.open().map_err(|error| (Failure::Entry(error), Some(Box::new(record.clone()))));
+        let prepared = recorded
+            .and_then(|entry| self.admit_again(package, session, &entry.record, (secrets, confirmed), &record))
+            .map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))?;
         self.run_and_keep(session, &prepared, record, retries)
     }
 
-    fn prepare_replay(
+    /// The invocation that was recorded, ready to be made again for real; `record` is what is to be written down of that.
+    pub(crate) fn admit_again(
         &self,
         package: &Package,
         session: &Session,
-        name: &EntryName,
-        secrets: &BTreeMap<String, String>,
-        confirmed: bool,
-    ) -> Result<(Prepared, Digest), Failure> {
-        let sealed = session.entry(name)?;
-        let recorded = sealed.open().map_err(Failure::Entry)?.record;
-        let mut prepared = self.prepare_again(package, &recorded, session.store(), secrets)?;
-        prepared.record = InvocationRecord { confirmed, ..prepared.record };
-        Ok((prepared, sealed.hash))
+        recorded: &Record,
+        (secrets, confirmed): (&BTreeMap<String, String>, bool),
+        record: &Record,
+    ) -> Result<Prepared, Unkept> {
+        let mut prepared = self
+            .prepare_again(package, recorded, session.store(), secrets)
+            .map_err(|failure| (failure, Some(Box::new(record.clone()))))?;
+        prepared.record.confirmed = confirmed;
+        match self.confirm(package, session, &prepared) {
+            Ok(()) => Ok(prepared),
+            Err(failure) => {
+                let invocation = Some(prepared.record);
+                Err((failure, Some(Box::new(Record { invocation, ..record.clone() }))))
+            }
+        }
     }
 
     /// Executes an entry's invocation again on the state that it saw, and compares. Changes nothing.

@@ -49,7 +49,8 @@ pub struct Call {
     pub confirmed: bool,
     /// How often a run is repeated on the new state when another process changed it meanwhile.
     pub retries: u32,
-    /// Whether standard input, output and error are kept with the entry, or only named. One that holds a secret is never kept.
+    /// Whether standard input, output and error are kept with the entry, or only named, also when the entry is made
+    /// again. One in which a secret stands, as it is or as JSON writes it, is never kept; none is if a secret has fewer than four bytes.
     pub keep_streams: bool,
     /// What the ledger says that the run took, where this host has no clock to measure it by; what was measured if `None`.
     pub wall_time_us: Option<u64>,

@@ -29,10 +29,7 @@ impl Session {
         let (objects, bounds) = (self.objects(), Bounds::widest());
         Ok(match dir.filter(|_| self.keeps()) {
             Some(dir) => export_folder(&*objects, tree, dir, path, &bounds)?,
-            None => {
-                let totals = export_totals(&*objects, tree, dir, path, &bounds)?;
-                Exported { totals, skipped: Skipped::default() }
-            }
+            None => export_totals(&*objects, tree, dir, path, &bounds)?,
         })
     }
 

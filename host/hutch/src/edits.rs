@@ -92,8 +92,10 @@ impl Session {
     /// Takes into account what was changed outside, if this is a preview: as absorbing it would.
     pub(crate) fn preview_edits(&self) -> Result<(), Failure> {
         let Some(plain) = self.plain.as_ref().filter(|_| !self.keeps()) else { return Ok(()) };
-        for volume in self.head()?.state.keys() {
-            if let Some(imported) = plain.look(volume, &Bounds::widest())?.filter(Imported::is_edit) {
+        for (volume, tree) in &self.head()?.state {
+            // What an earlier preview of the same instance took into account is part of the state by now.
+            let edit = plain.look(volume, &Bounds::widest())?;
+            if let Some(imported) = edit.filter(|imported| imported.is_edit() && imported.base() == Some(*tree)) {
                 self.store.commit(&self.edit(volume, &imported)?, &imported, &[])?;
             }
         }

@@ -72,16 +72,21 @@ impl Session {
         self.store.entry(sequence)?.ok_or_else(missing)
     }
 
-    /// The last plan.
+    /// The last plan that ran: one that was refused has nothing to apply.
     ///
     /// # Errors
     /// The store can't be read.
     pub(crate) fn last_plan(&self) -> Result<Option<Sealed>, Failure> {
-        for sequence in (1..=self.head()?.last.sequence).rev() {
-            let sealed = self.entry(&EntryName::Sequence(sequence))?;
-            if sealed.open().map_err(Failure::Entry)?.record.kind == EntryKind::Plan {
-                return Ok(Some(sealed));
+        let mut end = self.head()?.last.sequence + 1;
+        while end > 1 {
+            let begin = end.saturating_sub(PAGE).max(1);
+            for sealed in self.store.entries(begin, end - begin)?.into_iter().rev() {
+                let record = sealed.open().map_err(Failure::Entry)?.record;
+                if record.kind == EntryKind::Plan && record.outcome.is_some() {
+                    return Ok(Some(sealed));
+                }
             }
+            end = begin;
         }
         Ok(None)
     }

@@ -6,7 +6,7 @@ use crate::entries::EntryName;
 use crate::failure::Failure;
 use crate::session::Session;
 use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
-use hutch_model::snapshot::{Changes, MemoryObjects, diff};
+use hutch_model::snapshot::{Changes, Lack, MemoryObjects, diff};
 use hutch_store::Skipped;
 use hutch_store::{Collected, Retention, StoreError};
 use std::collections::BTreeMap;
@@ -97,8 +97,13 @@ impl Session {
         for (name, after) in self.store.state_at(sequence)? {
             let before = head.state.get(&name).copied();
             let changes = match before {
-                Some(before) => diff(&*objects, &before, &after)
-                    .map_err(|_| StoreError::Missing { at: self.store.at(), what: format!("state {after}") })?,
+                Some(before) => diff(&*objects, &before, &after).map_err(|error| {
+                    match error.lack == Lack::Missing && error.digest == after {
+                        // It was collected: of a state that is kept, all is.
+                        true => StoreError::Missing { at: self.store.at(), what: format!("state {after}") },
+                        false => StoreError::object(self.store.at(), &error),
+                    }
+                })?,
                 None => Changes::default(),
             };
             all_changes.insert(name.to_string(), changes.clone());

@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::package::Package;
 use crate::run::{attempt, conclude};
 use crate::session::Session;
-use hutch_model::ledger::{Entry, EntryKind, InvocationRecord, OutcomeRecord, Record, Sealed};
+use hutch_model::ledger::{Entry, EntryKind, OutcomeRecord, Record, Sealed};
 use std::collections::BTreeMap;
 
 impl Host {
@@ -68,11 +68,9 @@ impl Host {
         if planned.kind != EntryKind::Plan {
             return Err(refused(Failure::NotAPlan { sequence }));
         }
-        let mut prepared = self.prepare_again(package, &planned, session.store(), secrets).map_err(refused)?;
-        prepared.record = InvocationRecord { confirmed, ..prepared.record };
+        let prepared = self.admit_again(package, session, &planned, (secrets, confirmed), &record)?;
         let invoked = Record { invocation: Some(prepared.record.clone()), ..record.clone() };
         let refused = |failure| (failure, Some(Box::new(invoked.clone())));
-        self.confirm(package, session, &prepared).map_err(refused)?;
         let head = session.head().map_err(refused)?;
         for (name, volume) in &planned.volumes {
             if head.state.get(name.as_str()).copied() != volume.before {

@@ -14,6 +14,7 @@ use hutch_model::invocation::{Access, Invocation, InvocationParts};
 use hutch_model::ledger::{EnvironmentRecord, Inputs, InvocationRecord, Record};
 use hutch_model::names::CommandPath;
 use hutch_model::outcome::{Contract, Outcome};
+use hutch_model::redact;
 use hutch_sandbox::Program;
 use hutch_store::Store;
 use serde_json::Value;
@@ -34,27 +35,27 @@ pub(crate) struct Prepared {
     inputs: Option<Vec<u8>>,
     /// Values that are written down nowhere.
     secrets: Vec<String>,
-    keep_streams: bool,
     /// What the record says that the run took, if not what is measured.
     pub(crate) wall_time_us: Option<u64>,
 }
 
 impl Prepared {
-    /// The inputs and outputs to keep with the entry: without one in which a secret stands. An input that the entry needs in order
-    /// to be made again is kept in any case.
+    /// The inputs and outputs to keep with the entry: without one in which a secret stands, as it is or as JSON writes it. A secret of
+    /// few bytes stands everywhere. An input that the entry needs in order to be made again is kept in any case.
     pub(crate) fn streams<'a>(&'a self, outcome: &'a Outcome) -> Vec<&'a [u8]> {
-        let told = |bytes: &[u8]| self.secrets.iter().any(|secret| contains(bytes, secret.as_bytes()));
+        let told = |bytes: &[u8]| {
+            let mut secrets = self.secrets.iter().filter(|secret| !secret.is_empty());
+            secrets.any(|secret| secret.len() < SHORT_BYTES || redact::holds(bytes, secret))
+        };
         let all = [self.invocation.stdin(), &outcome.stdout, &outcome.stderr];
-        let kept = all.into_iter().filter(|bytes| self.keep_streams && !bytes.is_empty() && !told(bytes));
+        let keeps = !self.record.digests_only;
+        let kept = all.into_iter().filter(|bytes| keeps && !bytes.is_empty() && !told(bytes));
         kept.chain(self.inputs.as_deref()).collect()
     }
 }
 
-/// Whether `part` stands somewhere in `bytes`. Very short secrets stand everywhere, and are not looked for.
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    const SHORT: usize = 4;
-    part.len() >= SHORT && bytes.windows(part.len()).any(|window| window == part)
-}
+/// A secret shorter than this is not looked for.
+const SHORT_BYTES: usize = 4;
 
 /// A call that was refused before the guest started, and what may be written down of it.
 pub(crate) struct Refused {
@@ -154,6 +155,7 @@ impl Host {
             mounts: call.mounts.iter().map(|(name, mount)| (name.clone(), mount.record())).collect(),
             confirmed: call.confirmed,
             contract: call.contract,
+            digests_only: !call.keep_streams,
             ..record
         };
         if let Some(reason) = confirmation
@@ -166,14 +168,7 @@ impl Host {
         let hidden = call.environment.values().filter(|value| value.secret).map(|value| value.value.clone()).collect();
         let ready = self.ready(package, invocation, record.clone(), call.mounts.clone());
         ready
-            .map(|ready| Prepared {
-                inputs,
-                secrets: hidden,
-                changes,
-                keep_streams: call.keep_streams,
-                wall_time_us: call.wall_time_us,
-                ..ready
-            })
+            .map(|ready| Prepared { inputs, secrets: hidden, changes, wall_time_us: call.wall_time_us, ..ready })
             .map_err(|failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) })
     }
 
@@ -284,7 +279,6 @@ impl Host {
             changes: false,
             inputs,
             secrets,
-            keep_streams: true,
             wall_time_us: None,
         })
     }

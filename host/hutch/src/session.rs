@@ -18,6 +18,9 @@ use std::sync::Arc;
 #[cfg(feature = "machine")]
 use std::time::Duration;
 
+/// How often an instance is looked at again because another process made it meanwhile.
+const CONFLICTS_MAX: u32 = 8;
+
 /// An open instance. All that is done to it is recorded as done at one instant. Clones are the same instance.
 #[derive(Clone)]
 pub struct Session {
@@ -118,11 +121,8 @@ impl Host {
         mut session: Session,
     ) -> Result<Session, Failure> {
         session.recover()?;
-        let head = session.head()?;
-        let owner = session.new_owner(&head, package, self.adopts());
-        let owner = session.recorded(kind, owner)?;
-        let ready = session.ensure_volumes(&head, package, owner);
-        session.owner = session.recorded(kind, ready)?;
+        let owned = session.own(package, self.adopts());
+        session.owner = session.recorded(kind, owned)?;
         session.recorded(kind, session.preview_edits())?;
         // What a process that was killed left undone; if it can't be done now either, the next commit says so.
         let _ = session.update_plain();
@@ -194,7 +194,7 @@ impl Session {
     /// Nobody else is here to change the instance.
     #[cfg(not(feature = "machine"))]
     pub(crate) fn turn(&self) -> Option<Turn<'_>> {
-        self.turns.take(Duration::ZERO)
+        self.turns.take(std::time::Duration::ZERO)
     }
 
     /// The store, for reading.
@@ -279,12 +279,31 @@ impl Session {
     pub(crate) fn update_plain(&self) -> Option<String> {
         let plain = self.plain.as_ref().filter(|_| self.keeps)?;
         match plain.update() {
-            Ok(updated) if updated.left.is_empty() => None,
+            Ok(updated) if updated.left.is_empty() && updated.saved.is_empty() => None,
             Ok(updated) => {
                 let paths: Vec<String> = updated.left.iter().map(|(volume, path)| format!("{volume}/{path}")).collect();
-                Some(format!("changed outside, and left as they are: {}", paths.join(", ")))
+                let saved: Vec<String> = updated.saved.into_iter().collect();
+                let said =
+                    [("changed outside, and left as they are: ", paths), ("saved meanwhile, and kept as ", saved)];
+                let said = said.into_iter().filter(|(_, paths)| !paths.is_empty());
+                Some(said.map(|(what, paths)| what.to_owned() + &paths.join(", ")).collect::<Vec<_>>().join("; "))
             }
             Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Sees to it that the package may use the instance and has its volumes there; what is to be written down of the package later is
+    /// the answer.
+    fn own(&self, package: &Package, adopts: bool) -> Result<Option<Owner>, Failure> {
+        let mut conflicts = 0;
+        loop {
+            let head = self.head()?;
+            let owner = self.new_owner(&head, package, adopts)?;
+            match self.ensure_volumes(&head, package, owner) {
+                // Another process was first, perhaps for another package: all of it is asked again.
+                Err(Failure::Store(StoreError::Conflict { .. })) if conflicts < CONFLICTS_MAX => conflicts += 1,
+                ensured => return ensured,
+            }
         }
     }
 
@@ -333,11 +352,8 @@ impl Session {
             return Ok(owner);
         }
         let record = Record { volumes, owner, kept: true, ..self.record(EntryKind::Create) };
-        match self.store.commit(&record, &objects, &[]) {
-            // Another process made them first: its content is the same package's.
-            Err(StoreError::Conflict { .. }) | Ok(_) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        self.store.commit(&record, &objects, &[])?;
+        Ok(None)
     }
 }
 

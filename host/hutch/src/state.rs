@@ -101,7 +101,7 @@ impl Session {
         }
     }
 
-    /// What differs between two states.
+    /// What differs between two states. A volume that one of them does not have is empty in it.
     ///
     /// # Errors
     /// A state can't be read.
@@ -112,9 +112,12 @@ impl Session {
     ) -> Result<BTreeMap<String, Changes>, Failure> {
         let objects = self.objects();
         let mut changes = BTreeMap::new();
-        for (name, after) in after {
-            let before = before.get(name).copied().unwrap_or_else(hutch_model::snapshot::empty_tree);
-            changes.insert(name.clone(), diff(&*objects, &before, after).map_err(RunError::from)?);
+        let empty = hutch_model::snapshot::empty_tree();
+        for name in before.keys().chain(after.keys()) {
+            let tree = |state: &BTreeMap<String, Digest>| state.get(name).copied().unwrap_or(empty);
+            if !changes.contains_key(name) {
+                changes.insert(name.clone(), diff(&*objects, &tree(before), &tree(after)).map_err(RunError::from)?);
+            }
         }
         Ok(changes)
     }

@@ -38,6 +38,8 @@ pub enum Kind {
     Note,
     /// A part of a real folder: a handle to what is there, not a name for its content.
     Mount,
+    /// Where a symbolic link points.
+    Link,
 }
 
 impl Kind {
@@ -57,6 +59,7 @@ impl Kind {
             Kind::Artifact => "hutch v1 artifact",
             Kind::Note => "hutch v1 note",
             Kind::Mount => "hutch v1 mount",
+            Kind::Link => "hutch v1 link",
         }
     }
 }

@@ -83,7 +83,7 @@ limits! {
         "files, folders and links in all volumes";
     FileBytes "file_bytes" GIB, 64 * GIB, COUNT_MAX, FileBytesLimit,
         "bytes of one file, by its size";
-    FolderDepth "folder_depth" 128, 1_024, COUNT_MAX, FolderDepthLimit,
+    FolderDepth "folder_depth" 128, 1_024, 1_024, FolderDepthLimit,
         "folders within folders, from the volume's root";
     Handles "handles" 4_096, 65_536, 1_000_000, HandleLimit,
         "descriptors, streams, pollables and errors that the guest holds at once";

@@ -132,6 +132,23 @@ impl Cleaning {
     }
 }
 
+/// Whether a secret stands somewhere in what somebody printed: as it is, or with characters written as JSON writes them, also in a
+/// text of JSON. What is escaped deeper than is read may hold it.
+pub fn holds(bytes: &[u8], secret: &str) -> bool {
+    let mut reading = String::from_utf8_lossy(bytes);
+    for _ in 0..=READINGS_MAX {
+        if reading.contains(secret) {
+            return true;
+        }
+        let next = resolve(&reading, |letter| letter);
+        if next.len() == reading.len() {
+            return false;
+        }
+        reading = Cow::Owned(next.into_owned());
+    }
+    true
+}
+
 /// Whether a text is JSON documents and nothing else, nested as deep as they like.
 fn is_json(text: &str) -> bool {
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
@@ -391,6 +408,19 @@ mod tests {
         }
         let drawing = r"/\\\\\\\\ \\\\\\\\ \\\\".repeat(3);
         assert_eq!(ALL.text(&drawing), drawing);
+    }
+
+    #[test]
+    fn a_secret_is_found_however_json_writes_it() {
+        let secret = "hun\"ter\\2\n";
+        let mut written = secret.to_owned();
+        for _ in 0..4 {
+            assert!(holds(format!("x{written}y").as_bytes(), secret), "{written}");
+            written = Value::from(written).to_string();
+        }
+        assert!(holds(br"\u0068unter2", "hunter2") && holds(b"\xff hunter2", "hunter2"));
+        assert!(holds(format!("\\{}", "u005c".repeat(100)).as_bytes(), "hunter2"), "what is not read may be it");
+        assert!(!holds(br"hunter \u0032 \n", "hunter2") && !holds(b"", "hunter2"));
     }
 
     /// Each reading is cleaned: what one shows, the next may hide again.

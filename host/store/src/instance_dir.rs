@@ -7,6 +7,7 @@
 //! <home>/instances/<slug>/<instance>/hutch.lock    held while a plain directory is brought up to date
 //! <home>/instances/<slug>/<instance>/hutch.grant   held while granted folders are changed
 //! <home>/instances/<slug>/<instance>/hutch.tmp/    files on their way into a plain directory, or out of it
+//! <home>/instances/<slug>/<instance>/hutch.saved/  what somebody saved in a plain directory while it was on its way
 //! <home>/instances/<slug>/<instance>/<volume>/     the plain directory of a volume
 //! ```
 

@@ -79,6 +79,11 @@ impl MemoryStore {
         }
     }
 
+    /// The place of the first entry that is here.
+    fn begins(&self) -> Option<u64> {
+        self.lock().entries.first().map(|(_, entry)| entry.sequence)
+    }
+
     fn below(&self) -> Option<&dyn Store> {
         match &self.below {
             Below::Store(below) => Some(&**below),
@@ -261,7 +266,9 @@ impl Store for MemoryStore {
                 }
             }
         }
-        self.below().map_or(Ok(None), |below| below.last_change(sequence))
+        // What others appended below meanwhile is not part of it.
+        let before = self.begins().map_or(sequence, |begins| sequence.min(begins.saturating_sub(1)));
+        self.below().map_or(Ok(None), |below| below.last_change(before))
     }
 
     fn objects(&self) -> Arc<dyn Objects> {
@@ -304,6 +311,9 @@ impl Store for MemoryStore {
 
     fn find(&self, key: &EntryKey) -> Result<Vec<Sealed>, StoreError> {
         let mut found = self.below().map_or(Ok(Vec::new()), |below| below.find(key))?;
+        // What others appended below meanwhile is not part of it.
+        let begins = self.begins();
+        found.retain(|entry| begins.is_none_or(|begins| entry.sequence < begins));
         let contents = self.lock();
         let wanted = |entry: &&Sealed| match key {
             EntryKey::Sequence(sequence) => entry.sequence == *sequence,
@@ -317,11 +327,9 @@ impl Store for MemoryStore {
 
     fn entries(&self, sequence: u64, count: u64) -> Result<Vec<Sealed>, StoreError> {
         let mut entries = self.below().map_or(Ok(Vec::new()), |below| below.entries(sequence, count))?;
+        let begins = self.begins();
+        entries.retain(|entry| begins.is_none_or(|begins| entry.sequence < begins));
         let contents = self.lock();
-        // Another process may have appended to the store below meanwhile: here it did not.
-        if let Some((_, first)) = contents.entries.first() {
-            entries.retain(|entry| entry.sequence < first.sequence);
-        }
         let left = usize::try_from(count).unwrap_or(usize::MAX).saturating_sub(entries.len());
         let here = contents.entries.iter().map(|(_, entry)| entry).filter(|entry| entry.sequence >= sequence);
         entries.extend(here.take(left).cloned());

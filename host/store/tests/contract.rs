@@ -473,6 +473,11 @@ fn a_preview_is_what_would_be() {
     let other = put(&*below, &[("a", "3")]);
     assert_eq!((state(&preview), state(&*below)), (Some(second), Some(other)));
     assert_eq!(preview.entries(0, 10).unwrap().len(), 2);
+    let appended = below.entry(2).unwrap().unwrap();
+    assert_eq!(preview.find(&EntryKey::Hash(appended.hash)).unwrap(), []);
+    assert_eq!(preview.find(&EntryKey::Prefix(appended.hash.to_string())).unwrap(), []);
+    assert_eq!(preview.find(&EntryKey::Sequence(2)).unwrap(), preview.entries(2, 1).unwrap());
+    assert_eq!((preview.last_change(2).unwrap(), preview.last_change(1).unwrap()), (Some(2), Some(1)));
     let undo = change(Some(second), first);
     preview.commit(&undo, &*preview.objects(), &[]).unwrap();
     assert_eq!(state(&preview), Some(first));

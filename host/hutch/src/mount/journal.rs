@@ -282,8 +282,11 @@ impl Journal {
                 None if !is_staged(&staging, &new, made)? && look(&staging, &new)?.is_some() => {
                     hands.place((&staging, &new), (&folder, name))
                 }
-                _ if is_staged(&staging, &new, made)? => Ok(()),
-                _ => Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else stands there now")),
+                // Nothing was done, or it was put back; what is staged may have been written to while it stood there.
+                _ => match look(&staging, &new)?.filter(|stamp| made.is(stamp)) {
+                    Some(stamp) => made.check_unchanged(&stamp),
+                    None => Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else stands there now")),
+                },
             },
             What::Remove(_) | What::RemoveFolder { .. } => match look(&staging, &old)? {
                 Some(_) => hands.place((&staging, &old), (&folder, name)),

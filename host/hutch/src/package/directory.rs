@@ -2,6 +2,7 @@
 //! all, and every read and every walk has a bound. Knows no file's meaning.
 
 use super::files::{Found, PackageBounds, PackageEntry, Walk, problem};
+use super::packed::PROBLEMS_MAX;
 use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 use hutch_model::diagnostic::{Code, Diagnostic};
@@ -98,19 +99,25 @@ pub(super) fn read(dir: &Dir, path: &PackagePath, bytes_max: u64) -> Result<Opti
 pub(super) fn walk(dir: &Dir, root: Option<&PackagePath>, bounds: &PackageBounds) -> Walk {
     let mut walk = Walk::default();
     let mut pending: Vec<String> = vec![root.map(ToString::to_string).unwrap_or_default()];
-    let mut total_bytes = 0_u64;
+    let (mut total_bytes, mut looked) = (0_u64, 0);
     while let Some(folder) = pending.pop() {
         for name in walk.names(dir, &folder, bounds) {
+            looked += 1;
+            if looked > bounds.entries_max {
+                let message = format!("more than {} files and folders", bounds.entries_max);
+                walk.end(problem(Code::TooManyFiles, &folder, message));
+                return walk.sorted();
+            }
             let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
             let path = match PackagePath::parse(&path) {
                 Ok(path) => path,
                 Err(_) if path.split('/').count() > PackagePath::COMPONENTS_MAX => {
                     let message = format!("nested deeper than {} levels", PackagePath::COMPONENTS_MAX);
-                    walk.problems.push(problem(Code::TooDeep, &folder, message));
+                    walk.report(problem(Code::TooDeep, &folder, message));
                     break;
                 }
                 Err(error) => {
-                    walk.problems.push(problem(Code::NameNotPortable, &path, error.to_string()));
+                    walk.report(problem(Code::NameNotPortable, &path, error.to_string()));
                     continue;
                 }
             };
@@ -122,22 +129,17 @@ pub(super) fn walk(dir: &Dir, root: Option<&PackagePath>, bounds: &PackageBounds
                 Ok(Found::File(bytes)) => Some(bytes),
                 Ok(Found::Nothing) => continue,
                 Err(problem) => {
-                    walk.problems.push(problem);
+                    walk.report(problem);
                     continue;
                 }
             };
             total_bytes = total_bytes.saturating_add(file_bytes.unwrap_or(0));
             if total_bytes > bounds.total_bytes_max {
                 let message = format!("more than {} bytes of files", bounds.total_bytes_max);
-                walk.problems.push(problem(Code::PackageTooLarge, path.as_str(), message));
+                walk.end(problem(Code::PackageTooLarge, path.as_str(), message));
                 return walk.sorted();
             }
             walk.entries.push(PackageEntry { path, file_bytes });
-            if walk.entries.len() > bounds.entries_max {
-                let message = format!("more than {} files and folders", bounds.entries_max);
-                walk.problems.push(problem(Code::TooManyFiles, &folder, message));
-                return walk.sorted();
-            }
         }
     }
     walk.sorted()
@@ -150,22 +152,20 @@ impl Walk {
         let listing = match dir.read_dir(shown) {
             Ok(listing) => listing,
             Err(error) => {
-                self.problems.push(unreadable(shown, &error));
+                self.report(unreadable(shown, &error));
                 return Vec::new();
             }
         };
         let mut names = Vec::new();
-        for entry in listing {
-            if names.len() > bounds.entries_max {
-                break;
-            }
+        // One more than there may be, so that it shows.
+        for entry in listing.take(bounds.entries_max.saturating_add(1)) {
             match entry.map(|entry| entry.file_name().into_string()) {
                 Ok(Ok(name)) => names.push(name),
                 Ok(Err(name)) => {
                     let message = format!("{name:?} is not UTF-8");
-                    self.problems.push(problem(Code::NameNotPortable, shown, message));
+                    self.report(problem(Code::NameNotPortable, shown, message));
                 }
-                Err(error) => self.problems.push(unreadable(shown, &error)),
+                Err(error) => self.report(unreadable(shown, &error)),
             }
         }
         names.sort_unstable();
@@ -173,10 +173,23 @@ impl Walk {
         for name in &names {
             if let Some(other) = lower.insert(name.to_lowercase(), name) {
                 let message = format!("{name:?} and {other:?} are one name where case does not count");
-                self.problems.push(problem(Code::NameNotPortable, shown, message));
+                self.report(problem(Code::NameNotPortable, shown, message));
             }
         }
         names
+    }
+
+    fn report(&mut self, found: Diagnostic) {
+        match self.problems.len() {
+            0..PROBLEMS_MAX => self.problems.push(found),
+            PROBLEMS_MAX => self.end(problem(Code::TooManyProblems, ".", format!("more than {PROBLEMS_MAX} problems"))),
+            _ => {}
+        }
+    }
+
+    /// Reports what ends the walk, whatever was reported before.
+    fn end(&mut self, found: Diagnostic) {
+        self.problems.push(found);
     }
 
     fn sorted(mut self) -> Walk {

@@ -81,5 +81,6 @@ pub(super) fn problem(code: Code, path: &str, message: impl Into<String>) -> Dia
 pub(super) struct Walk {
     /// Files and folders, sorted by path.
     pub(super) entries: Vec<PackageEntry>,
+    /// The first of them, and that there are more.
     pub(super) problems: Vec<Diagnostic>,
 }

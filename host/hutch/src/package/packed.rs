@@ -25,7 +25,7 @@ const RECORD_BYTES: u64 = 20 * BLOCK_BYTES;
 /// How a diagnostic names the archive itself.
 const ARCHIVE: &str = ".";
 /// The most problems listed.
-const PROBLEMS_MAX: usize = 100;
+pub(super) const PROBLEMS_MAX: usize = 100;
 const NAME_CHARACTERS_SHOWN: usize = 80;
 
 /// The bytes of a packed file.

@@ -64,7 +64,7 @@ pub struct ReadArguments<'c> {
     pub asks_about: bool,
     /// Whether the answer is another than the declared one: for people, or with fields selected.
     pub shaped: bool,
-    /// All rules that are broken, in the order of the arguments.
+    /// The rules that are broken, in the order of the arguments; reading ends with the hundredth.
     pub violations: Vec<ArgumentViolation>,
 }
 
@@ -87,6 +87,12 @@ impl Contract {
         }
     }
 }
+
+/// The most violations that are said of one call.
+const VIOLATIONS_MAX: usize = 100;
+
+/// The most flags that are named to who used another one.
+const NAMED_MAX: usize = 20;
 
 struct Reader<'c> {
     contract: &'c Contract,
@@ -114,6 +120,9 @@ impl<'c> Reader<'c> {
         // Global parameters may stand before the command.
         while let Some(word) = arguments.get(at).filter(|word| is_flag(word)) {
             at = self.flag(word, at, arguments);
+            if self.violations.len() >= VIOLATIONS_MAX {
+                return;
+            }
         }
         let Some(first) = arguments.get(at) else { return };
         let words = arguments.get(at..).unwrap_or_default();
@@ -127,6 +136,9 @@ impl<'c> Reader<'c> {
         let mut position = 0;
         let mut only_positional = false;
         while let Some(word) = arguments.get(at) {
+            if self.violations.len() >= VIOLATIONS_MAX {
+                return;
+            }
             if word == "--" && !only_positional {
                 only_positional = true;
                 at += 1;
@@ -225,7 +237,12 @@ impl<'c> Reader<'c> {
         let hint = match (near, known) {
             (Some(near), _) => format!("did you mean --{near}?"),
             (None, []) => "there are none here".to_owned(),
-            (None, known) => format!("flags here are --{}", known.join(", --")),
+            (None, known) => {
+                let named: Vec<&str> = known.iter().take(NAMED_MAX).copied().collect();
+                let more = known.len() - named.len();
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                format!("flags here are --{}{more}", named.join(", --"))
+            }
         };
         let written = word.split_once('=').map_or(word, |(name, _)| name);
         let message = format!("there is no flag {}; {hint}", shown(written));

@@ -304,6 +304,9 @@ pub struct InvocationRecord {
     /// The contract that its output was held to.
     #[serde(default)]
     pub contract: Contract,
+    /// Whether what it read and wrote was only to be named, and so is what it reads and writes when it is made again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub digests_only: bool,
 }
 
 /// Arguments and environment of an invocation.
@@ -327,8 +330,8 @@ impl Inputs {
 }
 
 impl InvocationRecord {
-    /// Records `invocation`; the environment variables named in `secrets` by their hash under `key`. Mounts, confirmation
-    /// and contract are the caller's to add. Beside it come the bytes that `inputs` names, to be kept as a stream, if it names any.
+    /// Records `invocation`; the environment variables named in `secrets` by their hash under `key`. Mounts, confirmation,
+    /// contract and whether streams are kept are the caller's to add. Beside it come the bytes that `inputs` names, to be kept as a stream, if it names any.
     pub fn of(
         invocation: &Invocation,
         secrets: &BTreeSet<String>,
@@ -363,6 +366,7 @@ impl InvocationRecord {
             mounts: BTreeMap::new(),
             confirmed: false,
             contract: Contract::default(),
+            digests_only: false,
         };
         (record, apart)
     }

@@ -10,7 +10,7 @@ use cap_std::fs::Dir;
 use hutch_folder::{Form, Handles, Stamp, list, look};
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::{
-    Change, Entry, Node, ObjectError, Objects, PathChange, Touched, TouchedName, Tree, find, read_tree,
+    Change, Entry, Lack, Node, ObjectError, Objects, PathChange, Touched, TouchedName, Tree, find, read_tree,
 };
 use std::io;
 use std::sync::Arc;
@@ -26,7 +26,11 @@ impl Plain {
         let top = self.stamps.top(volume)?;
         let objects = self.store.objects();
         let mut look = Look { plain: self, volume, shown, objects, handles: Handles::new(root), path: Vec::new() };
-        let tree = look.tree(&shown.tree)?;
+        // What it shows may not be kept any more: then nothing is known of what stands there.
+        let tree = match read_tree(&*look.objects, &shown.tree) {
+            Err(error) if error.lack == Lack::Missing => Tree::default(),
+            read => read.map_err(|error| look.damaged(&error))?,
+        };
         look.folder(touched, &tree, top)
     }
 }
@@ -164,8 +168,15 @@ impl Look<'_> {
         states.extend(later.into_iter().flatten());
         states.dedup();
         let path = || self.path.iter().map(String::as_str).chain([name]);
-        let read = |state| find(&*self.objects, state, path()).map_err(|error| self.damaged(&error));
-        let versions = states.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let mut versions = Vec::new();
+        for state in &states {
+            match find(&*self.objects, state, path()) {
+                Ok(version) => versions.push(version),
+                // A state that is not kept any more can't be known again.
+                Err(error) if error.digest == *state && error.lack == Lack::Missing => {}
+                Err(error) => return Err(self.damaged(&error)),
+            }
+        }
         if stamp.is_none() && versions.windows(2).any(|pair| pair[0] != pair[1]) {
             return Ok(true);
         }

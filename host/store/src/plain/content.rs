@@ -62,6 +62,53 @@ pub(super) fn read_file(
     Ok(Some(Node::File { size, content }))
 }
 
+/// The smallest part of a file that a file system writes or does not.
+const BLOCK_BYTES: usize = 512;
+
+/// Why a comparison ends.
+enum Unequal {
+    Differs,
+    Io(io::Error),
+    Object(ObjectError),
+}
+
+impl From<ObjectError> for Unequal {
+    fn from(error: ObjectError) -> Unequal {
+        Unequal::Object(error)
+    }
+}
+
+/// Whether a file is `size` bytes of `content` of which some did not reach the disk: it ends early, or has zeros in their place.
+pub(super) fn is_torn(
+    folder: &Dir,
+    name: &str,
+    objects: &dyn Objects,
+    (size, content): (u64, &Digest),
+) -> Result<bool, WriteError> {
+    let mut file = match hutch_folder::open_file(folder, name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        file => file.map_err(WriteError::Io)?,
+    };
+    let compared = snapshot::read_file(objects, content, size, &mut |wanted| {
+        let mut found = Vec::with_capacity(wanted.len());
+        (&mut file).take(wanted.len() as u64).read_to_end(&mut found).map_err(Unequal::Io)?;
+        let mut blocks = found.chunks(BLOCK_BYTES).zip(wanted.chunks(BLOCK_BYTES));
+        let unwritten = |block: &[u8]| block.iter().all(|byte| *byte == 0);
+        match blocks.all(|(found, wanted)| unwritten(found) || wanted.starts_with(found)) {
+            true => Ok(()),
+            false => Err(Unequal::Differs),
+        }
+    });
+    match compared {
+        Ok(()) => Ok(file.take(1).read_to_end(&mut Vec::new()).map_err(WriteError::Io)? == 0),
+        Err(Unequal::Differs) => Ok(false),
+        Err(Unequal::Io(error)) => Err(WriteError::Io(error)),
+        // What is not kept any more can't be compared.
+        Err(Unequal::Object(error)) if error.lack == snapshot::Lack::Missing => Ok(false),
+        Err(Unequal::Object(error)) => Err(WriteError::Object(error)),
+    }
+}
+
 /// Whether what stands under `name`, and looks like `stamp`, is `node`. What is in a folder is not asked.
 pub(super) fn holds(folder: &Dir, name: &str, stamp: &Stamp, node: &Node) -> io::Result<bool> {
     match (stamp.form, node) {

@@ -26,7 +26,7 @@ pub struct Exported {
 /// system can't hold, or takes for another one's (upper and lower case), ends the export with its path.
 ///
 /// # Errors
-/// The folder is not empty ([`StoreError::Refused`]); the state is larger than `bounds`; an object is
+/// The folder is not empty ([`StoreError::Occupied`]); the state is larger than `bounds`; an object is
 /// missing or damaged; the folder can't be written. What was written until then stays.
 pub fn export_folder(
     objects: &dyn Objects,
@@ -35,14 +35,9 @@ pub fn export_folder(
     path: &Path,
     bounds: &Bounds,
 ) -> Result<Exported, StoreError> {
-    let bounds = Bounds { depth: bounds.depth.min(DEPTH_MAX), ..*bounds };
     let own = root.try_clone().map_err(|error| StoreError::io(path, "open the folder", error))?;
-    let (hands, handles) = (Hands::default(), Handles::new(own));
-    let mut export =
-        Export { objects, root: path, bounds, hands, handles, path: Vec::new(), done: Exported::default() };
     expect_empty(root, path)?;
-    export.folder(tree)?;
-    Ok(export.done)
+    Export::of(objects, path, bounds, Some(Handles::new(own))).all(tree)
 }
 
 /// What [`export_folder`] would write into the empty folder `root`, or into one that is still to be made. Writes nothing.
@@ -55,13 +50,11 @@ pub fn export_totals(
     root: Option<&Dir>,
     path: &Path,
     bounds: &Bounds,
-) -> Result<Totals, StoreError> {
-    let tree = read_tree(objects, tree).map_err(|error| StoreError::object(at(path), &error))?;
+) -> Result<Exported, StoreError> {
     if let Some(root) = root {
         expect_empty(root, path)?;
     }
-    expect_within(bounds, tree.totals(), path)?;
-    Ok(tree.totals())
+    Export::of(objects, path, bounds, None).all(tree)
 }
 
 fn expect_empty(root: &Dir, path: &Path) -> Result<(), StoreError> {
@@ -72,11 +65,12 @@ fn expect_empty(root: &Dir, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn expect_within(bounds: &Bounds, totals: Totals, path: &Path) -> Result<(), StoreError> {
+pub(super) fn expect_within(bounds: &Bounds, totals: Totals, path: &Path) -> Result<(), StoreError> {
     let limited = |limit, allowed| Err(StoreError::Limited { at: at(path), limit, allowed });
     match totals {
         Totals { files, .. } if files > bounds.files => limited(Limit::StateFiles, bounds.files),
         Totals { bytes, .. } if bytes > bounds.bytes => limited(Limit::StateBytes, bounds.bytes),
+        Totals { depth, .. } if depth as usize > bounds.depth => limited(Limit::FolderDepth, bounds.depth as u64),
         _ => Ok(()),
     }
 }
@@ -86,13 +80,28 @@ struct Export<'a> {
     root: &'a Path,
     bounds: Bounds,
     hands: Hands,
-    handles: Handles,
+    /// The folder that is written to, if any is.
+    handles: Option<Handles>,
     /// Where the export is, from the root down.
     path: Vec<String>,
     done: Exported,
 }
 
-impl Export<'_> {
+impl<'a> Export<'a> {
+    fn of(objects: &'a dyn Objects, root: &'a Path, bounds: &Bounds, handles: Option<Handles>) -> Export<'a> {
+        let bounds = Bounds { depth: bounds.depth.min(DEPTH_MAX), ..*bounds };
+        let (hands, done) = (Hands::default(), Exported::default());
+        Export { objects, root, bounds, hands, handles, path: Vec::new(), done }
+    }
+
+    fn all(mut self, tree: &Digest) -> Result<Exported, StoreError> {
+        let top = read_tree(self.objects, tree).map_err(|error| StoreError::object(at(self.root), &error))?;
+        // Before the first write.
+        expect_within(&self.bounds, top.totals(), self.root)?;
+        self.folder(tree)?;
+        Ok(self.done)
+    }
+
     fn full_path(&self, name: &str) -> PathBuf {
         let mut full = self.root.to_owned();
         full.extend(&self.path);
@@ -112,10 +121,12 @@ impl Export<'_> {
         StoreError::Refused { at: at(&path), reason }
     }
 
-    fn here(&mut self) -> Result<Dir, StoreError> {
-        let folder = self.handles.at(&self.path).and_then(|folder| folder.map(Dir::try_clone).transpose());
+    /// The folder in which the export is; `None` if nothing is written.
+    fn here(&mut self) -> Result<Option<Dir>, StoreError> {
+        let Some(handles) = &mut self.handles else { return Ok(None) };
+        let folder = handles.at(&self.path).and_then(|folder| folder.map(Dir::try_clone).transpose());
         let folder = folder.and_then(|folder| folder.ok_or(io::ErrorKind::NotFound.into()));
-        folder.map_err(|error| self.io("", error))
+        folder.map(Some).map_err(|error| self.io("", error))
     }
 
     fn folder(&mut self, tree: &Digest) -> Result<(), StoreError> {
@@ -130,11 +141,15 @@ impl Export<'_> {
             match &entry.node {
                 Node::Folder { .. } => {
                     self.count(Totals { files: 1, ..Totals::default() })?;
-                    self.hands.create_folder(&folder, name).map_err(|error| self.io(name, error))?;
+                    if let Some(folder) = &folder {
+                        self.hands.create_folder(folder, name).map_err(|error| self.io(name, error))?;
+                    }
                 }
                 Node::File { size, content } => {
                     self.count(entry.node.totals())?;
-                    self.file(&folder, name, (*size, content), entry.modified_ns)?;
+                    if let Some(folder) = &folder {
+                        self.file(folder, name, (*size, content), entry.modified_ns)?;
+                    }
                 }
                 Node::Link { target } if !stays_inside(self.path.len(), target) => {
                     let path: Vec<&str> = self.path.iter().map(String::as_str).chain([name]).collect();
@@ -142,9 +157,11 @@ impl Export<'_> {
                 }
                 Node::Link { target } => {
                     self.count(entry.node.totals())?;
-                    let made = self.hands.create_link(&folder, name, target);
-                    let made = made.and_then(|()| self.hands.set_modified(&folder, name, entry.modified_ns));
-                    made.map_err(|error| self.io(name, error))?;
+                    if let Some(folder) = &folder {
+                        let made = self.hands.create_link(folder, name, target);
+                        let made = made.and_then(|()| self.hands.set_modified(folder, name, entry.modified_ns));
+                        made.map_err(|error| self.io(name, error))?;
+                    }
                 }
             }
         }
@@ -155,9 +172,10 @@ impl Export<'_> {
             self.path.push(name.to_owned());
             self.folder(tree)?;
             self.path.pop();
-            let folder = self.here()?;
-            let set = self.hands.set_modified(&folder, name, entry.modified_ns);
-            set.map_err(|error| self.io(name, error))?;
+            if let Some(folder) = self.here()? {
+                let set = self.hands.set_modified(&folder, name, entry.modified_ns);
+                set.map_err(|error| self.io(name, error))?;
+            }
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ mod check;
 mod content;
 mod export;
 mod scan;
+mod staged;
 mod stamps;
 #[cfg(test)]
 mod tests;
@@ -46,9 +47,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Files on their way into a directory, or out of it.
-const STAGING: &str = "hutch.tmp";
-
 /// The plain directories of one instance.
 pub struct Plain {
     store: Arc<dyn Store>,
@@ -59,6 +57,8 @@ pub struct Plain {
     wait: Duration,
     /// Which start of the machine this is, if the system says.
     boot: Option<String>,
+    /// The clock that files are stamped with.
+    now_ns: fn() -> u64,
 }
 
 impl std::fmt::Debug for Plain {
@@ -81,6 +81,7 @@ impl Plain {
             hands: Hands::default(),
             wait,
             boot: boot(),
+            now_ns,
         })
     }
 
@@ -195,6 +196,17 @@ impl Plain {
     fn lock(&self) -> Result<InstanceLock, StoreError> {
         lock(&self.folder, &self.path, "hutch.lock", self.wait)
     }
+}
+
+/// Nanoseconds since 1970.
+fn now_ns() -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "files that changed a moment ago are told by the clock they are stamped with"
+    )]
+    let now = std::time::SystemTime::now();
+    let since_1970 = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Which start of the machine this is: another word after each. `None` where the system does not say.

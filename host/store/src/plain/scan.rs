@@ -20,13 +20,9 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Content that is kept in memory until it is stored; what is beyond is read a second time.
 const MEMORY_BYTES: u64 = 16 << 20;
-
-/// A file that was changed as recently as this may be changed again and look the same: its look is not remembered.
-const RACY: Duration = Duration::from_millis(100);
 
 /// How much a folder may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -174,7 +170,7 @@ pub(super) fn import_volume(
         true => Some(plain.stamps.make_top(volume)?),
         false => plain.stamps.top(volume)?,
     };
-    let expected = Expected { plain, objects: plain.store.objects(), shown, top, learn };
+    let expected = Expected { plain, objects: plain.store.objects(), shown, top, learn, begun_ns: (plain.now_ns)() };
     let _together = learn.then(|| plain.stamps.batch()).transpose()?;
     let imported = scan(Some(&expected), &root, &plain.full_path(volume, &[]), bounds, Times::Kept)?;
     Ok(Imported { base: Some(shown.tree), ..imported })
@@ -188,18 +184,11 @@ fn scan(
     times: Times,
 ) -> Result<Imported, StoreError> {
     let own = || root.try_clone().map_err(|error| StoreError::io(path, "open the folder", error));
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "files that changed a moment ago are told by the clock they are stamped with"
-    )]
-    let now = SystemTime::now();
-    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut scanner = Scanner {
         expected,
         root: path,
         bounds: Bounds { depth: bounds.depth.min(DEPTH_MAX), ..*bounds },
         times,
-        settled_ns: u64::try_from(now.saturating_sub(RACY).as_nanos()).unwrap_or(u64::MAX),
         handles: Handles::new(own()?),
         path: Vec::new(),
         totals: Totals::default(),
@@ -227,6 +216,8 @@ struct Expected<'a> {
     shown: Shown,
     top: Option<FolderId>,
     learn: bool,
+    /// What was changed a little before may change again and look the same: its look is not remembered.
+    begun_ns: u64,
 }
 
 /// A folder that is being read.
@@ -260,8 +251,6 @@ struct Scanner<'a> {
     root: &'a Path,
     bounds: Bounds,
     times: Times,
-    /// What was changed later may change again and look the same.
-    settled_ns: u64,
     handles: Handles,
     path: Vec<String>,
     totals: Totals,
@@ -423,10 +412,11 @@ impl Scanner<'_> {
                 return Ok(Found::Nothing);
             }
         };
-        if let (Some(Expected { plain, learn: true, .. }), Some(id), Some(held)) = (self.expected, frame.id, held)
+        if let (Some(Expected { plain, learn: true, begun_ns, .. }), Some(id), Some(held)) =
+            (self.expected, frame.id, held)
             && !seen
             && old.as_ref().is_some_and(|old| old.node == node)
-            && stamp.changed_ns < self.settled_ns
+            && stamp.is_settled(*begun_ns)
         {
             plain.stamps.set(id, name, Some(Mark::Seen(stamp, held)))?;
         }

@@ -30,7 +30,7 @@ pub(super) enum Mark {
 pub(super) fn content(node: &Node) -> Option<Digest> {
     match node {
         Node::File { content, .. } => Some(*content),
-        Node::Link { target } => Some(Digest::of(Kind::Chunk, target.as_bytes())),
+        Node::Link { target } => Some(Digest::of(Kind::Link, target.as_bytes())),
         Node::Folder { .. } => None,
     }
 }
@@ -97,6 +97,7 @@ fn mark(row: &Row<'_>, first: usize) -> rusqlite::Result<Mark> {
 pub(super) struct Stamps {
     connection: Mutex<Connection>,
     path: PathBuf,
+    wait: Duration,
 }
 
 impl Stamps {
@@ -104,25 +105,28 @@ impl Stamps {
     pub(super) fn open(folder: &Path, wait: Duration) -> Result<Stamps, StoreError> {
         let path = folder.join("hutch.plain");
         let connection = match connect(&path, wait) {
-            Ok(connection) => connection,
-            Err(error) if is_damage(&error) => {
-                for name in ["hutch.plain", "hutch.plain-journal"] {
-                    #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, and so they go")]
-                    let _ = std::fs::remove_file(folder.join(name));
-                }
-                connect(&path, wait).map_err(|error| database(&path, error))?
-            }
-            Err(error) => return Err(database(&path, error)),
+            Err(error) if is_damage(&error) => connect_anew(&path, wait),
+            connected => connected,
         };
-        Ok(Stamps { connection: Mutex::new(connection), path })
+        let connection = connection.map_err(|error| database(&path, error))?;
+        Ok(Stamps { connection: Mutex::new(connection), path, wait })
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sql<R>(&self, job: impl FnOnce(&Connection) -> rusqlite::Result<R>) -> Result<R, StoreError> {
-        job(&self.lock()).map_err(|error| database(&self.path, error))
+    /// Asks the database, and if it is damaged asks a new one, which knows nothing.
+    fn sql<R>(&self, job: impl Fn(&Connection) -> rusqlite::Result<R>) -> Result<R, StoreError> {
+        let mut connection = self.lock();
+        let done = match job(&connection) {
+            Err(error) if is_damage(&error) => connect_anew(&self.path, self.wait).and_then(|new| {
+                *connection = new;
+                job(&connection)
+            }),
+            done => done,
+        };
+        done.map_err(|error| database(&self.path, error))
     }
 
     /// What the directory of `volume` shows; `None` if it was never brought anywhere.
@@ -297,6 +301,17 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(code, Some(Code::DatabaseCorrupt | Code::NotADatabase | Code::Unknown))
 }
 
+/// Begins it anew. Who still has the old one open goes on with that, and what it remembers is found out again.
+fn connect_anew(path: &Path, wait: Duration) -> rusqlite::Result<Connection> {
+    for end in ["", "-journal"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(end);
+        #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, and so they go")]
+        let _ = std::fs::remove_file(file);
+    }
+    connect(path, wait)
+}
+
 fn connect(path: &Path, wait: Duration) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -305,7 +320,8 @@ fn connect(path: &Path, wait: Duration) -> rusqlite::Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON")?;
+    // A batch stays in memory until it ends: what is written before keeps all readers out until then.
+    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_spill = OFF")?;
     // A process that is killed leaves a journal, and the next one goes back by it: no row is half written.
     connection.query_row("PRAGMA journal_mode = TRUNCATE", (), |_| Ok(()))?;
     if version(&connection)? == 0 {

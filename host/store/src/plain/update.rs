@@ -5,15 +5,20 @@
 //! expected, somebody saved it meanwhile, and it is put back. Nothing is recorded before all is done: cut off anywhere, the same
 //! steps run again, and what is done already is recognised by its content.
 
-use super::content::{WriteError, holds, write_content};
+use super::Plain;
+use super::content::{WriteError, holds, is_torn, write_content};
+use super::export::expect_within;
+use super::scan::Bounds;
+use super::staged::{Ours, Staged};
 use super::stamps::{FolderId, Mark, Shown, content};
-use super::{Plain, STAGING};
 use crate::error::StoreError;
 use crate::names::VolumeName;
+use crate::store::State;
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Gone, Handles, Stamp, list, look, open_folder, stays_inside};
-use hutch_model::digest::Digest;
-use hutch_model::snapshot::{Entry, Lack, Node, ObjectError, Objects, Tree, empty_tree, read_tree};
+use hutch_folder::{Form, Gone, Handles, Stamp, list, look, stays_inside};
+use hutch_model::digest::{Digest, Kind};
+use hutch_model::limits::Limit;
+use hutch_model::snapshot::{DEPTH_MAX, Entry, Lack, Node, ObjectError, Objects, Tree, empty_tree, read_tree};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
@@ -34,6 +39,8 @@ pub struct Updated {
     pub elsewhere: bool,
     /// Paths, each with its volume, where something stands that others put there: it was left as it is. The first hundred.
     pub left: BTreeSet<(VolumeName, String)>,
+    /// Where things lie that somebody saved in the very moment in which what they replaced was brought up to date.
+    pub saved: BTreeSet<String>,
 }
 
 /// What stands where something shall change.
@@ -78,22 +85,30 @@ impl Plain {
 
     pub(super) fn update_locked(&self, updated: &mut Updated) -> Result<(), StoreError> {
         let restarted = self.is_restarted()?;
-        let earlier = if restarted { self.earlier()? } else { Vec::new() };
+        let mut states = None;
         for (volume, tree) in &self.durable_state()? {
-            let earlier = earlier.iter().map(|state| state.get(volume).copied().unwrap_or_else(empty_tree));
-            let earlier: Vec<Digest> = earlier.collect();
-            let Some((mut shown, _)) = self.shown(volume)? else {
-                let nothing = Shown { tree: empty_tree(), target: None };
-                self.bring(volume, nothing, *tree, (restarted, &earlier), updated)?;
-                continue;
+            let known = self.shown(volume)?.map(|(shown, _)| shown);
+            let mut shown = known.unwrap_or(Shown { tree: empty_tree(), target: None });
+            // What was cut off is finished first: only then is everything on disk accounted for. What it was to become may not be kept
+            // any more, and then all is looked at.
+            let target = match shown.target {
+                Some(target) => Some((target, self.tree(&target)?.is_some())),
+                None => None,
             };
-            // What was cut off is finished first: only then is everything on disk accounted for.
-            if let Some(target) = shown.target {
-                self.bring(volume, shown, target, (restarted, &earlier), updated)?;
+            let looks_at_all = restarted || matches!(target, Some((_, false)));
+            let earlier = match (looks_at_all, &states) {
+                (false, _) => &Vec::new(),
+                (true, Some(states)) => states,
+                (true, None) => states.insert(self.earlier()?),
+            };
+            let earlier = earlier.iter().map(|state: &State| state.get(volume).copied().unwrap_or_else(empty_tree));
+            let earlier: Vec<Digest> = earlier.collect();
+            if let Some((target, true)) = target {
+                self.bring(volume, shown, target, (looks_at_all, &earlier), updated)?;
                 shown = Shown { tree: target, target: None };
             }
-            if shown.tree != *tree || restarted {
-                self.bring(volume, shown, *tree, (restarted, &earlier), updated)?;
+            if known.is_none() || shown.tree != *tree || looks_at_all {
+                self.bring(volume, shown, *tree, (looks_at_all, &earlier), updated)?;
             }
         }
         match (restarted, &self.boot) {
@@ -102,10 +117,18 @@ impl Plain {
         }
     }
 
+    /// A folder of a state; `None` if it is not kept.
+    fn tree(&self, digest: &Digest) -> Result<Option<Tree>, StoreError> {
+        match read_tree(&*self.store.objects(), digest) {
+            Err(error) if error.lack == Lack::Missing => Ok(None),
+            read => read.map(Some).map_err(|error| StoreError::object(self.store.at(), &error)),
+        }
+    }
+
     /// Earlier states that a directory may show again after the power was lost, the latest first.
-    fn earlier(&self) -> Result<Vec<crate::store::State>, StoreError> {
+    fn earlier(&self) -> Result<Vec<State>, StoreError> {
         let head = self.store.head()?;
-        let mut states: Vec<crate::store::State> = Vec::new();
+        let mut states: Vec<State> = Vec::new();
         let from = head.retained_from.saturating_sub(1);
         for sequence in (from..=head.last.sequence).rev().take(EARLIER_MAX * EARLIER_MAX) {
             let state = self.store.state_at(sequence)?;
@@ -129,19 +152,16 @@ impl Plain {
         (restarted, earlier): (bool, &[Digest]),
         updated: &mut Updated,
     ) -> Result<(), StoreError> {
+        let objects = self.store.objects();
+        let is = read_tree(&*objects, &target).map_err(|error| StoreError::object(self.store.at(), &error))?;
+        expect_within(&Bounds::widest(), is.totals(), &self.full_path(volume, &[]))?;
         self.stamps.set_shown(volume, Shown { target: Some(target), ..shown })?;
         let Some(root) = self.root(volume, true)? else { return Ok(()) };
-        let objects = self.store.objects();
-        let read =
-            |digest: &Digest| read_tree(&*objects, digest).map_err(|error| StoreError::object(self.store.at(), &error));
         // What it shows may not be kept any more, or be another store's: then nothing is known of what stands there.
-        let was = |digest: &Digest| match read_tree(&*objects, digest) {
-            Err(error) if error.lack == Lack::Missing => Ok(Tree::default()),
-            read => read.map_err(|error| StoreError::object(self.store.at(), &error)),
-        };
+        let was = self.tree(&shown.tree)?.unwrap_or_default();
         // An earlier state may not be kept any more: then it can't be known again.
         let earlier = earlier.iter().filter_map(|digest| read_tree(&*objects, digest).ok()).collect();
-        let folder = Level { was: was(&shown.tree)?, is: read(&target)?, earlier };
+        let folder = Level { was, is, earlier };
         let mut update = Update {
             plain: self,
             volume,
@@ -149,37 +169,17 @@ impl Plain {
             restarted,
             handles: Handles::new(root),
             path: Vec::new(),
-            staging: self.staging()?,
-            staged: 0,
+            staged: Staged::open(self)?,
             left: &mut updated.left,
         };
-        {
-            let _together = self.stamps.batch()?;
-            let top = self.stamps.make_top(volume)?;
-            update.folder(top, &folder)?;
-        }
+        let brought = self.stamps.batch().and_then(|_together| update.folder(self.stamps.make_top(volume)?, &folder));
+        updated.saved.extend(update.staged.saved);
+        brought?;
         self.stamps.set_shown(volume, Shown { tree: target, target: None })
-    }
-
-    /// The staging folder, emptied of what was cut off.
-    fn staging(&self) -> Result<Dir, StoreError> {
-        let failed = |error| StoreError::io(self.path.join(STAGING), "prepare the staging folder", error);
-        if look(&self.folder, STAGING).map_err(failed)?.is_none() {
-            match self.hands.create_private_folder(&self.folder, STAGING) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-                _ => {}
-            }
-        }
-        let staging = open_folder(&self.folder, STAGING).map_err(failed)?;
-        let staging = staging.ok_or_else(|| failed(io::ErrorKind::NotADirectory.into()))?;
-        for name in list(&staging).map_err(failed)?.names {
-            self.hands.drop_file(&staging, &name).map_err(failed)?;
-        }
-        Ok(staging)
     }
 }
 
-/// One folder, as the snapshots have it.
+/// One folder, as the snapshots have it. What comes amounts to what the folder above says, so that the first one's bounds hold for all.
 struct Level {
     was: Tree,
     is: Tree,
@@ -214,8 +214,7 @@ struct Update<'a> {
     handles: Handles,
     /// Where the update is, from the volume down.
     path: Vec<String>,
-    staging: Dir,
-    staged: u64,
+    staged: Staged<'a>,
     left: &'a mut BTreeSet<(VolumeName, String)>,
 }
 
@@ -246,6 +245,10 @@ impl Update<'_> {
 
     /// Brings the folder in which the update is from what it was to what it shall be.
     fn folder(&mut self, id: FolderId, level: &Level) -> Result<(), StoreError> {
+        if self.path.len() > DEPTH_MAX {
+            let (at, limit) = (self.plain.at(self.volume, &self.path), Limit::FolderDepth);
+            return Err(StoreError::Limited { at, limit, allowed: DEPTH_MAX as u64 });
+        }
         let places: Vec<Place> = (level.was.beside(&level.is))
             .filter(|(was, is)| self.restarted || was != is)
             .map(|(was, is)| {
@@ -286,7 +289,11 @@ impl Update<'_> {
 
     /// What the snapshots have in a folder that stays or comes.
     fn level(&self, place: &Place, is: &Digest) -> Result<Level, StoreError> {
-        let read = |digest: &Digest| read_tree(&*self.objects, digest).map_err(|error| self.damaged(&error));
+        let tree = read_tree(&*self.objects, is).map_err(|error| self.damaged(&error))?;
+        if place.is.as_ref().is_none_or(|entry| entry.node != Node::Folder { tree: *is, totals: tree.totals() }) {
+            let reason = "does not amount to what its folder says";
+            return Err(self.damaged(&ObjectError::damaged(Kind::Tree, *is, reason)));
+        }
         let was = match place.was.as_ref().map(|entry| &entry.node) {
             Some(Node::Folder { tree, .. }) => read_tree(&*self.objects, tree).unwrap_or_default(),
             _ => Tree::default(),
@@ -295,7 +302,7 @@ impl Update<'_> {
             Node::Folder { tree, .. } => read_tree(&*self.objects, tree).ok(),
             _ => None,
         });
-        Ok(Level { was, is: read(is)?, earlier: earlier.collect() })
+        Ok(Level { was, is: tree, earlier: earlier.collect() })
     }
 
     /// Removes what goes; whether its name is free now.
@@ -344,12 +351,12 @@ impl Update<'_> {
                 Ok(false)
             }
             Standing::Ours(stamp) => {
-                let aside = self.staged_name();
+                let aside = self.staged.name_of(&[stamp]);
                 let failed = self.failed(name, "remove the file");
-                let gone = self.plain.hands.move_aside((folder, name), &stamp, (&self.staging, &aside));
+                let gone = self.plain.hands.move_aside((folder, name), &stamp, (self.staged.folder(), &aside));
                 match gone.map_err(&failed)? {
                     Gone::Moved => {
-                        self.plain.hands.drop_file(&self.staging, &aside).map_err(&failed)?;
+                        self.staged.drop_own(&aside, &Ours::like(&[stamp]))?;
                         Ok(true)
                     }
                     Gone::Changed => {
@@ -393,9 +400,20 @@ impl Update<'_> {
         for node in &place.earlier {
             ours = ours || holds(node)?;
         }
-        // A file that was on its way when the power went has its time, and perhaps not its bytes. No person sets that time.
-        let times = [&place.was, &place.is].map(|entry| entry.as_ref().map(|entry| entry.modified_ns));
-        ours |= self.restarted && stamp.form == Form::File && times.contains(&Some(stamp.modified_ns));
+        // A file that was on its way when the power went has its time, and perhaps not all of its bytes.
+        for entry in
+            [&place.was, &place.is].into_iter().flatten().filter(|_| self.restarted && stamp.form == Form::File)
+        {
+            if let Node::File { size, content } = &entry.node
+                && !ours
+                && stamp.modified_ns == entry.modified_ns
+            {
+                ours = is_torn(folder, name, &*self.objects, (*size, content)).map_err(|error| match error {
+                    WriteError::Io(error) => self.failed(name, "read the file")(error),
+                    WriteError::Object(error) => self.damaged(&error),
+                })?;
+            }
+        }
         if ours {
             return Ok(Standing::Ours(stamp));
         }
@@ -480,16 +498,11 @@ impl Update<'_> {
         }
     }
 
-    fn staged_name(&mut self) -> String {
-        self.staged += 1;
-        self.staged.to_string()
-    }
-
     /// Writes a file or link aside and lets it change places with what it replaces.
     fn place(&mut self, folder: &Dir, is: &Entry, replaces: Option<Stamp>) -> Result<Placed, StoreError> {
-        let (name, aside) = (is.name.as_str(), self.staged_name());
+        let (name, mut aside) = (is.name.as_str(), self.staged.name());
         let failed = self.failed(name, "write the file");
-        let (hands, staging) = (&self.plain.hands, &self.staging);
+        let (hands, staging) = (&self.plain.hands, self.staged.folder());
         match &is.node {
             Node::File { size, content } => {
                 let file = hands.create_file(staging, &aside).map_err(&failed)?;
@@ -509,19 +522,25 @@ impl Update<'_> {
             Node::Folder { .. } => return Ok(Placed::Unnameable),
         }
         let made = look(staging, &aside).map_err(&failed)?;
-        let placed = match replaces {
-            Some(stamp) => hands.exchange((staging, &aside), (folder, name), &stamp),
-            None => hands.place((staging, &aside), (folder, name)).map(|()| Gone::Moved),
+        let mut ours = Ours::Anything;
+        let placed = match (replaces, made) {
+            (Some(stamp), Some(made)) => {
+                // What comes out may be another's by then, and this one may be gone: the name says which is ours.
+                let named = self.staged.name_of(&[made, stamp]);
+                let staging = self.staged.folder();
+                hands.place((staging, &aside), (staging, &named)).map_err(&failed)?;
+                (aside, ours) = (named, Ours::like(&[made, stamp]));
+                hands.exchange((staging, &aside), (folder, name), &stamp)
+            }
+            _ => hands.place((staging, &aside), (folder, name)).map(|()| Gone::Moved),
         };
         let gone = match placed {
             Err(error) if cannot_be_named(&error) => return Ok(Placed::Unnameable),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Gone::Changed,
             placed => placed.map_err(&failed)?,
         };
-        // What was replaced, or what could not be placed.
-        if replaces.is_some() || gone == Gone::Changed {
-            hands.drop_file(staging, &aside).map_err(&failed)?;
-        }
+        // What was replaced, or what could not be placed; or what was saved while it was taken back.
+        self.staged.drop_own(&aside, &ours)?;
         let there = look(folder, name).map_err(&failed)?;
         Ok(match (gone, there, made) {
             (Gone::Moved, Some(there), Some(made)) if there.moved(&made) => Placed::There(there),

@@ -8,7 +8,7 @@ mod restart;
 mod update;
 
 use super::*;
-use crate::common::{change, no_objects, put, record, sqlite, state, text, volume};
+use crate::common::{change, no_objects, nothing, put, record, sqlite, state, text, volume};
 use crate::sqlite::SqliteStore;
 use hutch_folder::look;
 use hutch_model::ledger::{EntryKind, VolumeRecord};

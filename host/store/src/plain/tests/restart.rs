@@ -72,3 +72,42 @@ fn a_restart_is_looked_at_once() {
     let hands = Hands::checked(|_| Err(io::Error::other("nothing is to be done")));
     assert_eq!(Plain { hands, ..plain }.update().unwrap(), Updated::default());
 }
+
+fn set_modified(path: &Path, time: std::time::SystemTime) {
+    std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+/// Archives and shipped files have times that others set too: only what could be left of our own bytes is ours.
+#[test]
+fn a_persons_file_with_the_time_of_the_snapshot_is_theirs() {
+    let long = "x".repeat(5000);
+    let setting = Setting::new();
+    put(
+        &setting.store,
+        &[("a", "from us"), ("empty", "1"), ("cut", &long), ("zeros", &long), ("tail", &long), ("b", &long)],
+    );
+    setting.restarted().update().unwrap();
+    let at = |path: &str| setting.folder().join(path);
+    let tail = format!("{}{}", &long[..2048], "\0".repeat(5000 - 2048));
+    let other = format!("{}{}", &long[..2048], "y".repeat(5000 - 2048));
+    for (name, content) in [
+        ("a", "by hand"),
+        ("empty", ""),
+        ("cut", &long[..4096]),
+        ("zeros", &"\0".repeat(5000)),
+        ("tail", &tail),
+        ("b", &other),
+    ] {
+        let time = modified(&at(name));
+        std::fs::write(at(name), content).unwrap();
+        set_modified(&at(name), time);
+    }
+    let left: Vec<_> = setting.restarted().update().unwrap().left.into_iter().map(|(_, path)| path).collect();
+    assert_eq!(left, ["a", "b"]);
+    let found = real(&setting.folder());
+    assert_eq!((found["a"].as_str(), found["b"] == other), ("by hand", true));
+    for name in ["cut", "zeros", "tail"] {
+        assert_eq!(found[name], long, "{name}");
+    }
+    assert_eq!(found["empty"], "1");
+}

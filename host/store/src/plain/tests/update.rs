@@ -127,3 +127,157 @@ fn nothing_is_written_where_nothing_changed() {
     plain.update().unwrap();
     assert_eq!(steps.load(Ordering::Relaxed), 0);
 }
+
+/// A file and a link with the same text are two things.
+#[test]
+fn a_file_becomes_a_link_and_a_link_a_file() {
+    let setting = Setting::new();
+    for content in ["b", "->b", "b", "->c"] {
+        put(&setting.store, &[("a", content), ("b", "1"), ("c", "1")]);
+        assert_eq!(setting.plain().update().unwrap(), Updated::default());
+        assert_eq!(real(&setting.folder()), expected(&[("a", content), ("b", "1"), ("c", "1")]));
+        assert_eq!(setting.check(&["a", "/"]), None);
+    }
+}
+
+/// What is known of a directory lies beside it, is not durable, and is no part of the store.
+#[test]
+fn stamps_that_are_damaged_anywhere_are_begun_anew() {
+    let names: Vec<String> = (0..300).map(|at| format!("file-{at:04}")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+    let setting = Setting::new();
+    put(&setting.store, &files);
+    setting.plain().update().unwrap();
+    let path = setting.store.dir().path().join("hutch.plain");
+    for page in 1..8 {
+        let mut torn = std::fs::read(&path).unwrap();
+        assert!(torn.len() >= 8 * 4096, "{}", torn.len());
+        torn[page * 4096..(page + 1) * 4096].fill(0xa5);
+        std::fs::write(&path, torn).unwrap();
+        assert_eq!(setting.check(&["file-0007", "/"]), None, "{page}");
+        put(&setting.store, &[&files[..], &[("new", &page.to_string())]].concat());
+        assert_eq!(setting.plain().update().unwrap(), Updated::default(), "{page}");
+        assert_eq!(real(&setting.folder())["new"], page.to_string());
+        assert_eq!(setting.status(), []);
+    }
+}
+
+/// An update that was cut off, and whose aim was collected meanwhile.
+#[test]
+fn an_aim_that_is_not_kept_any_more_stops_no_update() {
+    let setting = Setting::new();
+    put(&setting.store, &[("a", "0"), ("b", "0")]);
+    setting.plain().update().unwrap();
+    put(&setting.store, &[("a", "1"), ("b", "1"), ("c", "1")]);
+    let (failing, _) = setting.failing(Fault::From(5));
+    assert!(failing.update().is_err());
+    put(&setting.store, &[("a", "2"), ("b", "2")]);
+    let collect = record(EntryKind::Collect, 9);
+    setting.store.collect(&crate::Retention { keep_last: 1, newer_than: None }, &collect).unwrap();
+    setting.store.collect(&crate::Retention { keep_last: 1, newer_than: None }, &collect).unwrap();
+    // Neither what it shows nor what it was to become is kept; looking fails at neither.
+    setting.check(&["a", "/"]);
+    let updated = setting.plain().update().unwrap();
+    assert!(updated.left.len() <= 3, "{updated:?}");
+    assert!(setting.plain().import(&name(), &BOUNDS).unwrap().is_some());
+    setting.adopt();
+    assert_eq!(setting.plain().update().unwrap(), Updated::default());
+}
+
+/// Somebody else's database may say what it likes of a state: nothing is written beyond any bound.
+#[test]
+fn a_state_deeper_or_larger_than_any_is_not_written() {
+    use hutch_model::snapshot::{Entry, MemoryObjects, Node, Tree};
+    let setting = Setting::new();
+    let mut objects = MemoryObjects::default();
+    let folder = |name: &str, node: &Node| Entry { name: Name::new(name).unwrap(), modified_ns: 0, node: node.clone() };
+    let empty = objects.insert_tree(&Tree::default());
+    let (mut deep, mut wide) = (empty.clone(), empty);
+    for _ in 0..3000 {
+        deep = objects.insert_tree(&Tree::new(vec![folder("d", &deep)]).unwrap());
+    }
+    for _ in 0..40 {
+        wide = objects.insert_tree(&Tree::new(vec![folder("a", &wide), folder("b", &wide)]).unwrap());
+    }
+    for (node, limit) in [(deep, "folder_depth"), (wide, "state_files")] {
+        let Node::Folder { tree, .. } = node else { unreachable!() };
+        setting.store.commit(&change(state(&setting.store), tree), &objects, &[]).unwrap();
+        let error = setting.plain().update().unwrap_err();
+        assert!(error.to_string().contains(limit), "{error}");
+        assert!(!setting.folder().exists());
+    }
+}
+
+/// Others look while a batch is being written, however large it is.
+#[test]
+fn a_large_batch_of_stamps_keeps_no_reader_out() {
+    let setting = Setting::new();
+    put(&setting.store, &[("a", "1")]);
+    let (writer, reader) = (setting.plain(), setting.plain());
+    writer.update().unwrap();
+    let stamp = look(&writer.folder, "state").unwrap().unwrap();
+    let top = writer.stamps.top(&name()).unwrap().unwrap();
+    let together = writer.stamps.batch().unwrap();
+    for at in 0..60_000 {
+        let mark = stamps::Mark::Seen(stamp, nothing());
+        writer.stamps.set(top, &format!("a name of some length, and its number: {at}"), Some(mark)).unwrap();
+    }
+    assert!(reader.stamps.shown(&name()).unwrap().is_some());
+    assert!(reader.stamps.behind(&setting.store.head().unwrap().state).is_ok_and(|behind| !behind));
+    drop(together);
+}
+
+/// Everything that a person saves while a file is being replaced or removed is somewhere, whatever fails then.
+#[test]
+fn what_is_saved_in_the_last_moment_is_kept_somewhere() {
+    fn everything(folder: &Path) -> Vec<String> {
+        let found = |name: &str| folder.join(name).exists().then(|| real(&folder.join(name)).into_values());
+        ["state", "hutch.saved", "hutch.tmp"].into_iter().filter_map(found).flatten().collect()
+    }
+    for after in [&[("a", "new"), ("b", "1")][..], &[("b", "1")]] {
+        for (save_at, again_at, as_folder) in
+            [(1, 9, false), (1, 2, false), (2, 3, false), (1, 3, false), (1, 9, true), (2, 9, true)]
+        {
+            for fails_from in [2, 3, 4, 99] {
+                let setting = Setting::new();
+                put(&setting.store, &[("a", "old"), ("b", "1")]);
+                setting.plain().update().unwrap();
+                put(&setting.store, after);
+                let (moves, path) = (AtomicU64::new(0), setting.folder().join("a"));
+                let written = Arc::new(std::sync::Mutex::new(Vec::new()));
+                let said = written.clone();
+                let hands = Hands::checked(move |step| {
+                    if step != hutch_folder::Step::Move {
+                        return Ok(());
+                    }
+                    let at = moves.fetch_add(1, Ordering::Relaxed) + 1;
+                    if at == save_at || at == again_at {
+                        let text = format!("saved before move {at}");
+                        let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+                        let saved = match as_folder {
+                            true => std::fs::create_dir(&path).and_then(|()| std::fs::write(path.join("in"), &text)),
+                            false => std::fs::write(&path, &text),
+                        };
+                        saved.map(|()| said.lock().unwrap().push(text))?;
+                    }
+                    if at >= fails_from { Err(io::Error::other("made to fail")) } else { Ok(()) }
+                });
+                let _ = Plain { hands, ..setting.plain() }.update();
+                setting.plain().update().unwrap();
+                setting.plain().update().unwrap();
+                let kept = everything(setting.store.dir().path());
+                // What was saved later over what was saved first is the person's own doing.
+                let last = written.lock().unwrap().last().cloned();
+                let case = format!(
+                    "{after:?}, saved at {save_at} and {again_at}, folder: {as_folder}, fails from {fails_from}"
+                );
+                assert!(last.is_none_or(|last| kept.contains(&last)), "{case}: {kept:?}");
+                assert_eq!(
+                    std::fs::read_dir(setting.store.dir().path().join("hutch.tmp")).unwrap().count(),
+                    0,
+                    "{case}"
+                );
+            }
+        }
+    }
+}
