@@ -101,8 +101,12 @@ impl Pool {
         let mut file = self.log_file.lock().unwrap_or_else(PoisonError::into_inner);
         if file.is_none() {
             #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, so this one is too")]
-            let opened = File::open(&self.log)?;
-            *file = Some(opened);
+            let opened = File::open(&self.log);
+            match opened {
+                // All of it was moved to the database, durably, before it went.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                opened => *file = Some(opened?),
+            }
         }
         file.as_ref().map_or(Ok(()), File::sync_data)
     }
