@@ -86,6 +86,7 @@ table! {
     "update" "update";
     "remove" "remove";
     "pack" "pack";
+    "compile" "compile";
     "init" "init";
     "issue create" "issue-create";
     "issue list" "issue-list";

@@ -20,7 +20,7 @@ mod verdict;
 pub use cache::ArtifactCache;
 pub use compile::{CHILD_HEADER_BYTES, Compile, compile_as_child, compile_from_stdin};
 pub use describe::{DescribeError, describe};
-pub use hutch_engine::settings::{Backend, profile};
+pub use hutch_engine::settings::{Backend, Target, build_key, profile};
 pub use hutch_world::NAME_MEMORY_BYTES;
 pub use program::{LoadError, NOTICED_AFTER, Program, Sandbox, Watch, Work};
 pub use run::{Run, RunError, run};

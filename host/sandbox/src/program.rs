@@ -3,8 +3,8 @@
 use crate::cache::ArtifactCache;
 use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, is_final};
 use crate::shape;
-use crate::verdict::{self, Verdict};
-use hutch_engine::settings::{self, Backend};
+use crate::verdict::{self, MachineCode, Verdict};
+use hutch_engine::settings::{self, Backend, Target};
 use hutch_engine::{Code, Linked};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
@@ -80,6 +80,14 @@ pub enum LoadError {
         /// What it lacks.
         missing: String,
     },
+    /// It was to be compiled for something that the compiler does not have.
+    #[error("the compiler makes no code for {name:?}; it has {}", .has.join(", "))]
+    Target {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        has: Vec<String>,
+    },
     /// The host's own failure.
     #[error("the component could not be loaded: {0}")]
     Host(String),
@@ -92,6 +100,7 @@ impl LoadError {
             LoadError::Invalid(_) => ErrorCode::ComponentInvalid,
             LoadError::TooMuch(_) => ErrorCode::ComponentLimit,
             LoadError::TooSlow { .. } => ErrorCode::CompileTimeLimit,
+            LoadError::Target { .. } => ErrorCode::TargetUnsupported,
             LoadError::Processor { .. } | LoadError::Host(_) => ErrorCode::HostFault,
         }
     }
@@ -153,10 +162,7 @@ impl Sandbox {
     ) -> Result<Program, E> {
         #[expect(clippy::disallowed_methods, reason = "measures the loading; nothing that a guest sees depends on it")]
         let start = Instant::now();
-        let max = limits.get(Limit::Component);
-        if bytes > max {
-            return Err(LoadError::TooMuch(format!("it has {bytes} bytes, more than {max}")).into());
-        }
+        check_length(bytes, limits)?;
         let stack_bytes = settings::stack_bytes(limits.get(Limit::Stack));
         if let Some(program) = self.loaded(&digest, stack_bytes) {
             let load_time_us = start.elapsed().as_micros() as u64;
@@ -191,6 +197,30 @@ impl Sandbox {
         Ok(program)
     }
 
+    /// The engine's artifact of a component for a target, wherever that is; nothing of it is kept here. Where it is loaded, what the
+    /// component imports may still be refused.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub fn compile_for(&self, target: &str, component: &[u8], limits: &Limits) -> Result<Vec<u8>, LoadError> {
+        check_length(component.len() as u64, limits)?;
+        let target = Target::named(target).ok_or_else(|| LoadError::Target {
+            name: target.to_owned(),
+            has: Target::all().iter().map(|target| target.name().to_owned()).collect(),
+        })?;
+        let _watched = self.watch.as_ref().map(|watch| watch(Work::Compile));
+        match compile(&self.compile, &target, component, limits) {
+            Verdict::Code { code: MachineCode::Bytes(artifact), .. } => Ok(artifact),
+            Verdict::Code { .. } => Err(LoadError::Host("the compiler's code is in a file".to_owned())),
+            Verdict::Refused(refusal) => Err(refusal),
+        }
+    }
+
+    /// Whether the cache holds what a component comes to.
+    pub fn is_kept(&self, component: &Digest) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.get(&artifact_name(self.backend, component)).is_some())
+    }
+
     /// A program that was loaded before.
     fn loaded(&self, digest: &Digest, stack_bytes: u64) -> Option<Program> {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -202,7 +232,7 @@ impl Sandbox {
 
     /// Compiles a component and keeps what that comes to.
     fn compile(&self, engine: &Engine, name: &Digest, component: &[u8], limits: &Limits) -> Result<Ready, LoadError> {
-        let verdict = compile(&self.compile, self.backend, component, limits);
+        let verdict = compile(&self.compile, &self.backend.into(), component, limits);
         let ready = match &verdict {
             Verdict::Code { code, component_instances, resources } => {
                 let code = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
@@ -242,6 +272,11 @@ impl Program {
     pub fn digest(&self) -> Digest {
         self.digest
     }
+
+    /// Whether it was compiled now, and not found compiled.
+    pub fn is_fresh(&self) -> bool {
+        self.compiled
+    }
 }
 
 /// Code that can be run, and what instantiating it makes: the larger number, of component instances or of resource types.
@@ -261,6 +296,11 @@ fn ready(engine: &Engine, verdict: Verdict, limits: &Limits) -> Option<Result<Re
         Verdict::Refused(LoadError::TooSlow { time_ms }) if time_ms < limits.get(Limit::CompileTime) => None,
         Verdict::Refused(refusal) => Some(Err(refusal)),
     }
+}
+
+fn check_length(bytes: u64, limits: &Limits) -> Result<(), LoadError> {
+    let max = limits.get(Limit::Component);
+    if bytes > max { Err(LoadError::TooMuch(format!("it has {bytes} bytes, more than {max}"))) } else { Ok(()) }
 }
 
 /// What the verdict on a component is kept as: everything is in it that the verdict follows from.
