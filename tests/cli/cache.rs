@@ -41,6 +41,77 @@ fn the_first_run_compiles_and_later_ones_do_not() {
     }
 }
 
+/// Where no program can start itself, it compiles where it is, on its word: without the bounds that only a process can have.
+#[test]
+fn compiling_happens_where_the_operator_says() {
+    let machine = Machine::new();
+    let run = |place: &str| {
+        let mut command = machine.hutch(["run", "--limit", "compile_time_ms=1", &probe(), "return-ok"]);
+        command.env("HUTCH_COMPILE", place).env("XDG_CACHE_HOME", machine.path(&format!("cache-{place}")));
+        Ran::of(&mut command)
+    };
+    run("child").fault("COMPILE_TIME_LIMIT", 40);
+    run("here").answer();
+    assert!(run("there").fault("USAGE", 2).message.contains("HUTCH_COMPILE"));
+}
+
+/// `hutch compile` with the cache below this folder.
+fn compile(machine: &Machine, cache: &Path, arguments: &[&str]) -> Ran {
+    let mut command = machine.hutch([&["compile"], arguments].concat());
+    Ran::of(command.env("XDG_CACHE_HOME", cache))
+}
+
+#[test]
+fn what_was_compiled_ahead_is_found_by_the_first_run() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    let done = compile(&machine, &cache, &[&todo(), &probe()]).result("compile");
+    let of = |done: &serde_json::Value| {
+        let packages = done["packages"].as_array().unwrap().clone();
+        packages.iter().map(|package| (package["compiled"] == true, package["kept"] == true)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&done), [(true, true), (true, true)], "{done}");
+    assert_eq!(entries(&cache).len(), 2);
+    assert!(!compiled(&machine, &cache));
+    let again = compile(&machine, &cache, &[&todo(), &probe()]).result("compile");
+    assert_eq!(of(&again), [(false, true), (false, true)], "{again}");
+    // What nobody will find was not compiled ahead.
+    let file = machine.write("no-folder", "");
+    assert!(compile(&machine, &file, &[&todo()]).fault("HOST_FAULT", 50).message.contains("cache"));
+    compile(&machine, &cache, &[&todo(), "missing"]).fault("PACKAGE_NOT_FOUND", 20);
+}
+
+#[test]
+fn code_for_elsewhere_is_written_to_a_file_and_nowhere_else() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    let file = machine.path("todo.cwasm");
+    let word = file.display().to_string();
+    let into = |target: &str, more: &[&str]| {
+        compile(&machine, &cache, &[&[&todo(), "--target", target, "--output", &word][..], more].concat())
+    };
+    let preview = into("pulley32", &["--dry-run"]).answer();
+    assert!(!file.exists() && preview["result"]["packages"][0]["kept"] == false, "{preview}");
+    let done = into("pulley32", &[]).result("compile");
+    let code = std::fs::read(&file).unwrap();
+    assert_eq!(done["packages"][0]["bytes"], code.len());
+    assert!(code.starts_with(b"hutch-artifact-1\n"), "no artifact");
+    assert_eq!(into("pulley32", &[]).result("compile"), done, "the same again is done");
+    into("pulley64", &[]).fault("ALREADY_EXISTS", 30);
+    assert_eq!(std::fs::read(&file).unwrap(), code);
+    let refused = into("mips-unknown-linux-gnu", &[]).fault("TARGET_UNSUPPORTED", 2);
+    let has = refused.details["targets"].as_array().unwrap().clone();
+    assert!(has.contains(&"pulley64".into()) && has.contains(&"pulley32".into()), "{refused:?}");
+    for wrong in [&[&todo(), "--target", "pulley32"][..], &[&todo(), &probe(), "--target", "pulley32", "--output", "x"]]
+    {
+        compile(&machine, &cache, wrong).fault("USAGE", 2);
+    }
+    compile(&machine, &cache, &[&todo(), "--limit", "compile_time_ms=1"]).fault("COMPILE_TIME_LIMIT", 40);
+    let code: Vec<PathBuf> =
+        entries(&cache).into_iter().filter(|entry| entry.metadata().unwrap().len() > 1000).collect();
+    assert_eq!(code, [PathBuf::new(); 0], "code for elsewhere, or of a preview, is in the cache");
+}
+
 #[test]
 fn the_cache_is_below_the_home_unless_it_is_named() {
     let machine = Machine::new();

@@ -86,6 +86,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.guest(&[package.to_str()?, "return-ok"])
         }
         "COMPONENT_LIMIT" => limited("component_bytes=1000", &["return-ok"]),
+        "TARGET_UNSUPPORTED" => machine.run(["compile", &todo(), "--target", "mips", "--output", "code"]),
         "PERMISSION_DENIED" => machine.probe(&["--env", "NAME=value"], &["env"]),
         "INSTANCE_FOREIGN" => {
             machine.probe(&[], &["return-ok"]).answer();

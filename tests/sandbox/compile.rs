@@ -66,6 +66,8 @@ fn child(role: &str) {
         "compile" => compile_from_stdin().expect("pipes"),
         "crash" => std::process::abort(),
         "leave" => {}
+        // What a program ends with that the system could not start in a child that was begun for it.
+        "not-started" => std::process::exit(127),
         "short-of-memory" => {
             let error = load("crash", &WatGuest::body("i32.const 0").bytes(), &[]);
             let host = matches!(&error, Some(LoadError::Host(text)) if text.contains("less memory"));
@@ -149,6 +151,7 @@ fn misbehaving_children() {
         let start = Instant::now();
         assert!(matches!(load("crash", bytes, &[]), Some(LoadError::TooMuch(text)) if text.contains("gave up")));
         assert!(matches!(load("leave", bytes, &[]), Some(LoadError::Host(_))));
+        assert!(matches!(load("not-started", bytes, &[]), Some(LoadError::Host(text)) if text.contains("127")));
         assert_eq!(load("hang", bytes, &[(Limit::CompileTime, 200)]), Some(LoadError::TooSlow { time_ms: 200 }));
         assert!(matches!(load("answer-and-hang", b"prose", &[]), Some(LoadError::Invalid(_))));
         assert!(matches!(load("another-key", bytes, &[]), Some(LoadError::Host(_))));
@@ -158,9 +161,18 @@ fn misbehaving_children() {
         assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());
     }
     assert!(matches!(load("flood", &bytes, &[]), Some(LoadError::TooMuch(text)) if text.contains("more than")));
-    let missing = Compile::Child { program: "/nowhere/compiler".into(), arguments: vec![], key: KEY };
-    let error = Sandbox::new(missing, None).load(&bytes, &Limits::default()).err();
-    assert!(matches!(error, Some(LoadError::Host(_))), "{error:?}");
+    // Not there, and no program for this processor.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let foreign = folder.path().join("foreign");
+    std::fs::write(&foreign, b"\x7fELF of another processor").expect("a file");
+    std::fs::set_permissions(&foreign, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("permissions");
+    for program in ["/nowhere/compiler".into(), foreign] {
+        let start = Instant::now();
+        let compile = Compile::Child { program, arguments: vec![], key: KEY };
+        let error = Sandbox::new(compile, None).load(&bytes, &Limits::default()).err();
+        assert!(matches!(error, Some(LoadError::Host(_))), "{error:?}");
+        assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
+    }
 }
 
 /// Code whose compilation takes time with the square of its length (wasmtime issue 4923).

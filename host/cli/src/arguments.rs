@@ -5,6 +5,7 @@ use crate::commands::apply::ApplyArguments;
 use crate::commands::catalog::CatalogArguments;
 use crate::commands::certify::CertifyArguments;
 use crate::commands::check::CheckArguments;
+use crate::commands::compile::CompileArguments;
 use crate::commands::examples::ExamplesArguments;
 use crate::commands::explain_error::ExplainErrorArguments;
 use crate::commands::find::FindArguments;
@@ -144,6 +145,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "man" => ManArguments::augment_args(command),
         "certify" => CertifyArguments::augment_args(command),
         "pack" => PackArguments::augment_args(command),
+        "compile" => CompileArguments::augment_args(command),
         "mcp" | "doctor" | "compile-component" => command,
         _ => return None,
     })
@@ -227,6 +229,11 @@ pub(crate) enum Command {
     /// The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files
     /// alone.
     Pack(PackArguments),
+    /// Compile packages before their first run, or one for another machine into a file
+    ///
+    /// What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built
+    /// with hutch's engine of the same build key: no hutch reads one, because nobody can tell what machine code does.
+    Compile(CompileArguments),
     /// Make a new package that runs and passes its check
     Init(InitArguments),
     /// List what hutch teaches about itself, or show one skill

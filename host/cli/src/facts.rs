@@ -86,6 +86,7 @@ table! {
     "update" "update";
     "remove" "remove";
     "pack" "pack";
+    "compile" "compile";
     "init" "init";
     "instance list" "instance-list";
     "instance copy" "instance-copy";

@@ -124,7 +124,7 @@ impl From<GuardChoice> for Guard {
     }
 }
 
-fn parse_limit(text: &str) -> Result<(Limit, u64), String> {
+pub(crate) fn parse_limit(text: &str) -> Result<(Limit, u64), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, as memory_bytes=64MiB")?;
     let names = || Limit::ALL.iter().map(|limit| limit.name()).collect::<Vec<_>>().join(", ");
     let limit = Limit::from_name(name).ok_or_else(|| format!("there is no limit {name:?}; limits are {}", names()))?;

@@ -13,7 +13,7 @@ use hutch::package::Memory;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, SealKey, Work};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -140,8 +140,14 @@ pub(crate) fn program() -> std::io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// This program again, as the process that compiles.
+/// This program again, as the process that compiles; or this process, where the operator says that no program can start itself.
+#[expect(clippy::disallowed_methods, reason = "the variable is the operator's setting")]
 fn compiler() -> Result<Compile, Fault> {
+    match std::env::var_os("HUTCH_COMPILE").as_deref().map(OsStr::to_str) {
+        None | Some(Some("" | "child")) => {}
+        Some(Some("here")) => return Ok(Compile::Here),
+        Some(_) => return Err(Fault::usage("HUTCH_COMPILE is neither child nor here")),
+    }
     let key = SealKey::new(random_seed()?.0);
     Ok(match program() {
         Ok(program) => Compile::Child { program, arguments: vec!["compile-component".into()], key },

@@ -133,8 +133,7 @@ const CHECKED: Memory = Memory {
 /// What native code may use beyond the least that its architecture has: the level that is called x86-64-v2, which every processor has
 /// that was made since 2009. Never what the processor at hand has, so that code does not depend on where it was compiled. Each by
 /// the compiler's name, and by the one that processors are asked by.
-#[cfg(target_arch = "x86_64")]
-const FEATURES: &[(&str, &str)] = &[
+const X86_64_FEATURES: &[(&str, &str)] = &[
     ("has_sse3", "sse3"),
     ("has_ssse3", "ssse3"),
     ("has_cmpxchg16b", "cmpxchg16b"),
@@ -142,8 +141,13 @@ const FEATURES: &[(&str, &str)] = &[
     ("has_sse42", "sse4.2"),
     ("has_popcnt", "popcnt"),
 ];
-#[cfg(not(target_arch = "x86_64"))]
-const FEATURES: &[(&str, &str)] = &[];
+
+const fn features(architecture: &str) -> &'static [(&'static str, &'static str)] {
+    match architecture.as_bytes() {
+        b"x86_64" => X86_64_FEATURES,
+        _ => &[],
+    }
+}
 
 impl Backend {
     const fn memory(self) -> &'static Memory {
@@ -154,7 +158,7 @@ impl Backend {
     }
 
     /// What it is called, and for native code also what it is compiled for.
-    pub fn target(self) -> String {
+    pub fn name(self) -> String {
         match self {
             Backend::Native => {
                 let system = match std::env::consts::OS {
@@ -166,14 +170,6 @@ impl Backend {
             }
             Backend::Interpreter64 => "pulley64".to_owned(),
             Backend::Interpreter32 => "pulley32".to_owned(),
-        }
-    }
-
-    #[cfg(feature = "machine")]
-    const fn features(self) -> &'static [(&'static str, &'static str)] {
-        match self {
-            Backend::Native => FEATURES,
-            Backend::Interpreter64 | Backend::Interpreter32 => &[],
         }
     }
 }
@@ -193,7 +189,7 @@ pub fn missing_features() -> Vec<&'static str> {
     };
     #[cfg(not(target_arch = "x86_64"))]
     let has = |_: &str| false;
-    FEATURES.iter().map(|(_, name)| *name).filter(|name| !has(name)).collect()
+    features(std::env::consts::ARCH).iter().map(|(_, name)| *name).filter(|name| !has(name)).collect()
 }
 
 fn config(backend: Backend) -> wasmtime::Result<Config> {
@@ -263,7 +259,7 @@ fn config(backend: Backend) -> wasmtime::Result<Config> {
     // Said, or the engine asks WASMTIME_BACKTRACE_DETAILS, and with it no artifact would load.
     config.wasm_backtrace_details(WasmBacktraceDetails::Disable);
     if backend != Backend::Native {
-        config.target(&backend.target())?;
+        config.target(&backend.name())?;
     }
     Ok(config)
 }
@@ -295,26 +291,81 @@ pub fn runner(backend: Backend, stack_bytes: u64) -> wasmtime::Result<Engine> {
 /// How code is compiled: all of it goes into the build key.
 #[cfg(feature = "machine")]
 mod compile {
-    use super::{Backend, SEMANTICS, config};
+    use super::{Backend, SEMANTICS, config, features};
     use wasmtime::{Engine, OptLevel, RegallocAlgorithm};
 
     pub(super) const OPT_LEVEL: OptLevel = OptLevel::Speed;
     /// The other one is not for untrusted code, says its documentation.
     pub(super) const REGALLOC: RegallocAlgorithm = RegallocAlgorithm::Backtracking;
 
+    /// Processors and systems that code may be made for elsewhere, where the compiler has them.
+    const ELSEWHERE: [&str; 4] = [
+        "aarch64-unknown-linux-gnu",
+        "riscv64gc-unknown-linux-gnu",
+        "s390x-unknown-linux-gnu",
+        "x86_64-unknown-linux-gnu",
+    ];
+
+    /// What artifacts are made for: a backend of this machine, or a processor and system elsewhere.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Target {
+        pub(super) backend: Backend,
+        pub(super) name: String,
+    }
+
+    impl From<Backend> for Target {
+        fn from(backend: Backend) -> Target {
+            Target { backend, name: backend.name() }
+        }
+    }
+
+    impl Target {
+        /// The target of this name, if this program's compiler has it.
+        #[must_use]
+        pub fn named(name: &str) -> Option<Target> {
+            Target::candidates().find(|target| target.name == name).filter(|target| compiler(target.clone()).is_ok())
+        }
+
+        /// All that this program's compiler has: this machine's own is the first.
+        #[must_use]
+        pub fn all() -> Vec<Target> {
+            Target::candidates().filter(|target| compiler(target.clone()).is_ok()).collect()
+        }
+
+        fn candidates() -> impl Iterator<Item = Target> {
+            let here = [Backend::Native, Backend::Interpreter64, Backend::Interpreter32].map(Target::from);
+            let native = here[0].name.clone();
+            let elsewhere = ELSEWHERE.into_iter().filter(move |name| *name != native);
+            let elsewhere = elsewhere.map(|name| Target { backend: Backend::Native, name: name.to_owned() });
+            here.into_iter().chain(elsewhere)
+        }
+
+        /// What it is called: a processor and system as compilers write them, `pulley64` or `pulley32`.
+        #[must_use]
+        pub fn name(&self) -> &str {
+            &self.name
+        }
+
+        /// What its code may use beyond the least that its architecture has.
+        pub(super) fn features(&self) -> &'static [(&'static str, &'static str)] {
+            features(self.name.split('-').next().unwrap_or_default())
+        }
+    }
+
     /// An engine that makes artifacts.
     ///
     /// # Errors
-    /// The engine can't be had, for want of memory for example.
+    /// The engine can't be had, for want of memory for example, or the compiler does not have this target.
     #[allow(unsafe_code, reason = "features are declared that not every processor has; loading looks for them")]
-    pub fn compiler(backend: Backend) -> wasmtime::Result<Engine> {
-        let mut config = config(backend)?;
+    pub fn compiler(target: impl Into<Target>) -> wasmtime::Result<Engine> {
+        let target = target.into();
+        let mut config = config(target.backend)?;
         config.cranelift_nan_canonicalization(SEMANTICS.nan_canonicalization);
         config.cranelift_opt_level(OPT_LEVEL);
         config.cranelift_regalloc_algorithm(REGALLOC);
         // Said, or the compiler asks the processor what it has.
-        config.target(&backend.target())?;
-        for (feature, _) in backend.features() {
+        config.target(&target.name)?;
+        for (feature, _) in target.features() {
             // SAFETY: the flag is one of the compiler's for this architecture, and an artifact that has it is refused by wasmtime on a
             // processor that does not.
             unsafe { config.cranelift_flag_enable(feature) };
@@ -324,16 +375,17 @@ mod compile {
 }
 
 #[cfg(feature = "machine")]
-pub use compile::compiler;
+pub use compile::{Target, compiler};
 
-/// What artifacts of a backend depend on beside the component and what is refused before it is compiled.
+/// What artifacts for a target depend on beside the component and what is refused before it is compiled.
 #[cfg(feature = "machine")]
 #[must_use]
-pub fn build_key(backend: Backend) -> String {
+pub fn build_key(target: impl Into<Target>) -> String {
+    let target = target.into();
     let mut hasher = Hasher::new(Kind::Profile);
     hasher.update_part(profile().as_bytes());
-    hasher.update_part(backend.target().as_bytes());
-    let (memory, features) = (backend.memory(), backend.features());
+    hasher.update_part(target.name.as_bytes());
+    let (memory, features) = (target.backend.memory(), target.features());
     hasher.update_part(format!("{memory:?} {features:?} {:?} {:?}", compile::OPT_LEVEL, compile::REGALLOC).as_bytes());
     hasher.update_part(format!("{DESCRIPTION:?}").as_bytes());
     short(&hasher.finish())
@@ -373,7 +425,7 @@ mod tests {
         let flag = |name: &str| artifact.windows(name.len()).position(|bytes| bytes == name.as_bytes());
         // Flags stand by name, each with a tag and its value: 1 for a truth, then 0 or 1.
         let is_set = |name: &str| flag(name).map(|at| artifact[at + name.len() + 1] == 1);
-        for (name, _) in FEATURES {
+        for (name, _) in features(std::env::consts::ARCH) {
             assert_eq!(is_set(name), Some(true), "{name}");
         }
         if cfg!(target_arch = "x86_64") {
@@ -413,6 +465,26 @@ mod tests {
             settings += 1;
         }
         assert!(settings > 30, "only {settings} settings were found");
+    }
+
+    /// What is said to be there makes code, and what is not there is known by no name.
+    #[cfg(feature = "machine")]
+    #[test]
+    fn targets_are_those_that_the_compiler_has() {
+        let all = Target::all();
+        assert_eq!(all[0], Target::from(Backend::Native));
+        let names: Vec<&str> = all.iter().map(Target::name).collect();
+        assert!(names.contains(&"pulley64") && names.contains(&"pulley32"), "{names:?}");
+        let mut keys = std::collections::BTreeSet::new();
+        for target in &all {
+            assert_eq!(Target::named(target.name()).as_ref(), Some(target));
+            assert!(compiler(target.clone()).unwrap().precompile_module(b"\0asm\x01\0\0\0").is_ok(), "{target:?}");
+            keys.insert(build_key(target.clone()));
+        }
+        assert_eq!(keys.len(), all.len(), "two targets have one key");
+        for name in ["", "mips-unknown-linux-gnu", "x86_64", "pulley"] {
+            assert_eq!(Target::named(name), None);
+        }
     }
 
     #[test]

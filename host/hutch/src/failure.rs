@@ -261,6 +261,7 @@ impl Failure {
             Failure::BundleDiffers { sequence, differences } => {
                 report.detail("sequence", *sequence).detail("differences", differences.clone())
             }
+            Failure::Load(LoadError::Target { has, .. }) => report.detail("targets", has.clone()),
             Failure::Chain(error) => report.detail("sequence", error.sequence()),
             Failure::Describe(_) | Failure::Run(_) => report.detail("kept", false),
             _ => report,

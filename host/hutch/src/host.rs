@@ -138,6 +138,19 @@ impl Host {
         self.sandbox.load_known(digest, bytes, limits, || Ok(package.component()?))
     }
 
+    /// The engine's artifact of a package's component for a target, which may be another machine's.
+    ///
+    /// # Errors
+    /// The component can't be compiled, or not for that target.
+    pub fn compile_for(&self, package: &Package, target: &str, limits: &Limits) -> Result<Vec<u8>, Failure> {
+        Ok(self.sandbox.compile_for(target, package.component()?, limits)?)
+    }
+
+    /// Whether what a package's component was compiled to is kept for later.
+    pub fn is_compiled(&self, package: &Package) -> bool {
+        self.sandbox.is_kept(&package.component_digest())
+    }
+
     /// The limits of a run of `package`: what the operator says, else what the package asks for, else the default. What a package
     /// asks for beyond the default was granted when it was installed; to one that is not, it is not granted, but for the size of
     /// the component itself.

@@ -41,6 +41,7 @@ codes! {
     EntryUnsupported "ENTRY_UNSUPPORTED" 2 "entry.command does not name a WebAssembly component" "only wasm: payloads are run; use a runtime for native commands";
     ComponentInvalid "COMPONENT_INVALID" 2 "the payload is not a WebAssembly component that this host can run" "rebuild it for wasm32-wasip2";
     ComponentLimit "COMPONENT_LIMIT" 2 "the component is larger or has more parts than a component may have" "make it smaller, or raise --limit component_bytes";
+    TargetUnsupported "TARGET_UNSUPPORTED" 2 "this program's compiler makes no code for that processor and system" "take one of those that details.targets lists";
     PermissionDenied "PERMISSION_DENIED" 11 "the operator did not grant what was asked for, or the system refused access" "grant it, or ask for less";
     PackageNotFound "PACKAGE_NOT_FOUND" 20 "there is no package at this path" "name the folder that holds APP.md, a packed file, or an installed package";
     NotFound "NOT_FOUND" 20 "there is no such thing" "list what there is, and name one of those";

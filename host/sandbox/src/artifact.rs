@@ -63,12 +63,18 @@ pub fn read_artifact(bytes: &[u8]) -> Result<(ArtifactHeader, &[u8]), LoadError>
 /// It can't be compiled.
 #[cfg(feature = "machine")]
 pub fn make_artifact(backend: hutch_engine::settings::Backend, component: &[u8]) -> Result<Vec<u8>, LoadError> {
-    let (code, made) = crate::compile::compiled(backend, component)?;
-    let (component, target) = (Digest::of(Kind::Component, component), backend.target());
+    let (code, made) = crate::compile::given(crate::compile::compile_here(&backend.into(), component))?;
+    written(component, &backend.name(), made, &code)
+}
+
+/// Such a file, of code that was compiled.
+#[cfg(feature = "machine")]
+pub(crate) fn written(component: &[u8], target: &str, made: u64, code: &[u8]) -> Result<Vec<u8>, LoadError> {
+    let (component, target) = (Digest::of(Kind::Component, component), target.to_owned());
     let header = ArtifactHeader { component, target, profile: profile().to_owned(), made };
     let header = serde_json::to_vec(&header).map_err(|error| LoadError::Host(error.to_string()))?;
     let length = u32::try_from(header.len()).map_err(|error| LoadError::Host(error.to_string()))?;
-    let mut bytes = [MAGIC, &length.to_le_bytes(), &header, &code].concat();
+    let mut bytes = [MAGIC, &length.to_le_bytes(), &header, code].concat();
     let digest = Digest::of(Kind::Artifact, &bytes);
     bytes.extend_from_slice(digest.as_bytes());
     Ok(bytes)

@@ -6,7 +6,7 @@
 use crate::load_error::LoadError;
 use crate::shape::{self, ShapeError};
 use crate::verdict::{MachineCode, SealKey, Verdict};
-use hutch_engine::settings::{self, Backend};
+use hutch_engine::settings::{self, Target};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::{Limit, Limits};
 use rayon::ThreadPoolBuilder;
@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -38,11 +38,11 @@ pub enum Compile {
     },
 }
 
-/// What a child reads before the component: the key to seal its answer with, and what to compile for.
-pub const CHILD_HEADER_BYTES: u64 = SealKey::BYTES as u64 + 1;
+/// What a child reads before the component: the key to seal its answer with, and the name of what to compile for.
+pub const CHILD_HEADER_BYTES: u64 = (SealKey::BYTES + TARGET_BYTES) as u64;
 
-/// Backends by their numbers in a child's header.
-const BACKENDS: [Backend; 3] = [Backend::Native, Backend::Interpreter64, Backend::Interpreter32];
+/// Bytes of a target's name in a child's header, zeros after it.
+const TARGET_BYTES: usize = 64;
 
 /// Stack of a compiling thread: the compiler recurses, and how deep must not depend on where the host's own stacks end.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -59,20 +59,20 @@ const MEMORY_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 pub(crate) const ANSWER_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// Compiles `component`.
-pub(crate) fn compile(how: &Compile, backend: Backend, component: &[u8], limits: &Limits) -> Verdict {
+pub(crate) fn compile(how: &Compile, target: &Target, component: &[u8], limits: &Limits) -> Verdict {
     match how {
-        Compile::Here => compile_here(backend, component),
+        Compile::Here => compile_here(target, component),
         Compile::Child { program, arguments, key } => {
             let (mut command, time_ms) = (Command::new(program), limits.get(Limit::CompileTime));
-            let compiled = compile_in_child(command.args(arguments), key, backend, component, time_ms);
+            let compiled = compile_in_child(command.args(arguments), key, target, component, time_ms);
             compiled.unwrap_or_else(Verdict::Refused)
         }
     }
 }
 
-/// The code of a component for `backend`, and what instantiating it makes.
-pub(crate) fn compiled(backend: Backend, component: &[u8]) -> Result<(Vec<u8>, u64), LoadError> {
-    match compile_here(backend, component) {
+/// The code of a component for a target, and what instantiating it makes.
+pub(crate) fn given(verdict: Verdict) -> Result<(Vec<u8>, u64), LoadError> {
+    match verdict {
         Verdict::Code { code: MachineCode::Bytes(code), component_instances, resources } => {
             Ok((code, component_instances.max(resources)))
         }
@@ -81,12 +81,12 @@ pub(crate) fn compiled(backend: Backend, component: &[u8]) -> Result<(Vec<u8>, u
     }
 }
 
-fn compile_here(backend: Backend, bytes: &[u8]) -> Verdict {
+pub(crate) fn compile_here(target: &Target, bytes: &[u8]) -> Verdict {
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(THREADS_MAX);
     let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
     let compiled = match pool.thread_name(|_| "compiler".to_owned()).build() {
         Ok(pool) => {
-            let compiled = catch_unwind(AssertUnwindSafe(|| pool.install(|| compile_now(backend, bytes))));
+            let compiled = catch_unwind(AssertUnwindSafe(|| pool.install(|| compile_now(target, bytes))));
             compiled.unwrap_or_else(|_| Err(LoadError::Invalid("the compiler failed on it".to_owned())))
         }
         Err(error) => Err(LoadError::Host(format!("no threads for the compiler: {error}"))),
@@ -94,12 +94,13 @@ fn compile_here(backend: Backend, bytes: &[u8]) -> Verdict {
     compiled.unwrap_or_else(Verdict::Refused)
 }
 
-fn compile_now(backend: Backend, bytes: &[u8]) -> Result<Verdict, LoadError> {
+fn compile_now(target: &Target, bytes: &[u8]) -> Result<Verdict, LoadError> {
     let (kind, made) = shape::inspect(bytes).map_err(|error| match error {
         ShapeError::Malformed(_) => LoadError::Invalid(error.to_string()),
         ShapeError::TooMuch { .. } => LoadError::TooMuch(error.to_string()),
     })?;
-    let engine = settings::compiler(backend).map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
+    let engine =
+        settings::compiler(target.clone()).map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
     let code = MachineCode::compile(&engine, kind, bytes);
     Ok(Verdict::code(code.map_err(|error| LoadError::Invalid(said_plainly(&format!("{error:#}"))))?, made))
 }
@@ -146,9 +147,10 @@ pub fn compile_from_stdin() -> io::Result<()> {
 pub fn compile_as_child(input: &[u8]) -> io::Result<()> {
     take_on_limits()?;
     let (key, rest) = input.split_first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
-    let (backend, component) = rest.split_first().ok_or(io::ErrorKind::UnexpectedEof)?;
-    let backend = BACKENDS.get(usize::from(*backend)).copied().ok_or(io::ErrorKind::InvalidInput)?;
-    let sealed = compile_here(backend, component).seal(&SealKey::new(*key), &answer_name(component));
+    let (name, component) = rest.split_first_chunk::<TARGET_BYTES>().ok_or(io::ErrorKind::UnexpectedEof)?;
+    let name = std::str::from_utf8(name).map_err(|_| io::ErrorKind::InvalidInput)?.trim_end_matches('\0');
+    let target = Target::named(name).ok_or(io::ErrorKind::InvalidInput)?;
+    let sealed = compile_here(&target, component).seal(&SealKey::new(*key), &answer_name(component));
     let mut stdout = io::stdout().lock();
     // A compiler's code is never in a file.
     stdout.write_all(&sealed.unwrap_or_default())?;
@@ -179,7 +181,7 @@ fn take_on_limits() -> io::Result<()> {
 fn compile_in_child(
     command: &mut Command,
     key: &SealKey,
-    backend: Backend,
+    target: &Target,
     component: &[u8],
     time_ms: u64,
 ) -> Result<Verdict, LoadError> {
@@ -192,8 +194,8 @@ fn compile_in_child(
     let (sender, receiver) = mpsc::channel();
     let answer = std::thread::scope(|scope| {
         // A child that ends early closes its pipe; what it answered then says why.
-        let number = BACKENDS.iter().position(|known| *known == backend).unwrap_or_default() as u8;
-        let header = [&key.bytes()[..], &[number]].concat();
+        let mut header = [&key.bytes()[..], target.name().as_bytes()].concat();
+        header.resize(CHILD_HEADER_BYTES as usize, 0);
         scope.spawn(move || input.write_all(&header).and_then(|()| input.write_all(component)));
         scope.spawn(move || {
             let mut answer = Vec::new();
@@ -214,15 +216,31 @@ fn compile_in_child(
         return Err(LoadError::TooMuch(format!("compiled, it has more than {ANSWER_BYTES_MAX} bytes")));
     }
     let verdict = Verdict::open(key, &answer_name(component), answer);
-    let killed = !status.success();
+    let killed = ended_by_the_system(status);
     match verdict {
         Some(Verdict::Refused(refusal)) => Err(refusal),
-        Some(code) if !killed => Ok(code),
+        Some(code) if status.success() => Ok(code),
         _ if killed && memory_is_short() => {
             Err(LoadError::Host(format!("the compiler process has less memory than it is meant to have ({status})")))
         }
         _ if killed => Err(LoadError::TooMuch(format!("{GAVE_UP} ({status})"))),
+        _ if !status.success() => {
+            Err(LoadError::Host(format!("the compiler process could not do its work, or was not started ({status})")))
+        }
         _ => Err(LoadError::Host("the compiler process did not answer as one of this program does".to_owned())),
+    }
+}
+
+/// Whether a compiler ended as one does for which a component is too much: by a signal. One that can't be started may show in its
+/// status alone, which says nothing about the component.
+fn ended_by_the_system(status: ExitStatus) -> bool {
+    #[cfg(unix)]
+    {
+        std::os::unix::process::ExitStatusExt::signal(&status).is_some()
+    }
+    #[cfg(not(unix))]
+    {
+        !status.success()
     }
 }
 
@@ -234,7 +252,7 @@ pub(crate) fn is_final(refusal: &LoadError) -> bool {
     match refusal {
         LoadError::Invalid(_) | LoadError::TooSlow { .. } => true,
         LoadError::TooMuch(text) => !text.starts_with(GAVE_UP),
-        LoadError::Processor { .. } | LoadError::Host(_) => false,
+        LoadError::Processor { .. } | LoadError::Target { .. } | LoadError::Host(_) => false,
     }
 }
 

@@ -56,8 +56,8 @@ impl Sandbox {
     /// It is no artifact, or one for another kind of host.
     pub fn give(&self, artifact: Vec<u8>) -> Result<Digest, LoadError> {
         let (header, _) = read_artifact(&artifact)?;
-        if header.target != self.backend.target() {
-            let (has, needs) = (header.target, self.backend.target());
+        if header.target != self.backend.name() {
+            let (has, needs) = (header.target, self.backend.name());
             return Err(LoadError::Invalid(format!("the artifact is for {has}, and this host needs one for {needs}")));
         }
         let mut given = self.given();

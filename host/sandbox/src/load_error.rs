@@ -23,6 +23,14 @@ pub enum LoadError {
         /// What it lacks.
         missing: String,
     },
+    /// It was to be compiled for something that the compiler does not have.
+    #[error("the compiler makes no code for {name:?}; it has {}", .has.join(", "))]
+    Target {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        has: Vec<String>,
+    },
     /// The host's own failure.
     #[error("the component could not be loaded: {0}")]
     Host(String),
@@ -35,6 +43,7 @@ impl LoadError {
             LoadError::Invalid(_) => ErrorCode::ComponentInvalid,
             LoadError::TooMuch(_) => ErrorCode::ComponentLimit,
             LoadError::TooSlow { .. } => ErrorCode::CompileTimeLimit,
+            LoadError::Target { .. } => ErrorCode::TargetUnsupported,
             LoadError::Processor { .. } | LoadError::Host(_) => ErrorCode::HostFault,
         }
     }

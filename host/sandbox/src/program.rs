@@ -1,12 +1,13 @@
 //! A component that is ready to run, and the sandbox that makes it so.
 
+use crate::artifact;
 use crate::cache::ArtifactCache;
-use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, is_final};
+use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, given, is_final};
 use crate::load_error::LoadError;
 use crate::shape;
 use crate::threads::Threads;
 use crate::verdict::{self, Verdict};
-use hutch_engine::settings::{self, Backend};
+use hutch_engine::settings::{self, Backend, Target};
 use hutch_engine::{Code, Linked};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::limits::{Limit, Limits};
@@ -119,10 +120,7 @@ impl Sandbox {
     ) -> Result<Program, E> {
         #[expect(clippy::disallowed_methods, reason = "measures the loading; nothing that a guest sees depends on it")]
         let start = Instant::now();
-        let max = limits.get(Limit::Component);
-        if bytes > max {
-            return Err(LoadError::TooMuch(format!("it has {bytes} bytes, more than {max}")).into());
-        }
+        check_length(bytes, limits)?;
         let stack_bytes = settings::stack_bytes(limits.get(Limit::Stack));
         if let Some(program) = self.loaded(&digest, stack_bytes) {
             let load_time_us = start.elapsed().as_micros() as u64;
@@ -158,6 +156,27 @@ impl Sandbox {
         Ok(program)
     }
 
+    /// An artifact of a component for a target, wherever that is, as [`read_artifact`](crate::read_artifact) takes it; nothing of it is
+    /// kept here. Where it is loaded, what the component imports may still be refused.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub fn compile_for(&self, target: &str, component: &[u8], limits: &Limits) -> Result<Vec<u8>, LoadError> {
+        check_length(component.len() as u64, limits)?;
+        let target = Target::named(target).ok_or_else(|| LoadError::Target {
+            name: target.to_owned(),
+            has: Target::all().iter().map(|target| target.name().to_owned()).collect(),
+        })?;
+        let _watched = self.watch.as_ref().map(|watch| watch(Work::Compile));
+        let (code, made) = given(compile(&self.compile, &target, component, limits))?;
+        artifact::written(component, target.name(), made, &code)
+    }
+
+    /// Whether the cache holds what a component comes to.
+    pub fn is_kept(&self, component: &Digest) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.get(&artifact_name(self.backend, component)).is_some())
+    }
+
     /// A program that was loaded before.
     fn loaded(&self, digest: &Digest, stack_bytes: u64) -> Option<Program> {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,7 +188,7 @@ impl Sandbox {
 
     /// Compiles a component and keeps what that comes to.
     fn compile(&self, engine: &Engine, name: &Digest, component: &[u8], limits: &Limits) -> Result<Ready, LoadError> {
-        let verdict = compile(&self.compile, self.backend, component, limits);
+        let verdict = compile(&self.compile, &self.backend.into(), component, limits);
         let ready = match &verdict {
             Verdict::Code { code, component_instances, resources } => {
                 let code = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
@@ -209,6 +228,11 @@ impl Program {
     pub fn digest(&self) -> Digest {
         self.digest
     }
+
+    /// Whether it was compiled now, and not found compiled.
+    pub fn is_fresh(&self) -> bool {
+        self.compiled
+    }
 }
 
 /// Code that can be run, and what instantiating it makes: the larger number, of component instances or of resource types.
@@ -228,6 +252,11 @@ fn ready(engine: &Engine, verdict: Verdict, limits: &Limits) -> Option<Result<Re
         Verdict::Refused(LoadError::TooSlow { time_ms }) if time_ms < limits.get(Limit::CompileTime) => None,
         Verdict::Refused(refusal) => Some(Err(refusal)),
     }
+}
+
+fn check_length(bytes: u64, limits: &Limits) -> Result<(), LoadError> {
+    let max = limits.get(Limit::Component);
+    if bytes > max { Err(LoadError::TooMuch(format!("it has {bytes} bytes, more than {max}"))) } else { Ok(()) }
 }
 
 /// What the verdict on a component is kept as: everything is in it that the verdict follows from.

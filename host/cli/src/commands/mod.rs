@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod catalog;
 pub(crate) mod certify;
 pub(crate) mod check;
+pub(crate) mod compile;
 pub(crate) mod doctor;
 pub(crate) mod examples;
 pub(crate) mod explain_error;
@@ -71,6 +72,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::List(own) => install::list(global, &own, output),
         Command::Remove(own) => install::remove(global, &own, output),
         Command::Pack(own) => pack::pack(global, &own, output),
+        Command::Compile(own) => compile::compile(global, &own, output),
         Command::Init(own) => init::init(global, &own, output),
         Command::Skills(own) => skills::skills(&own, output),
         Command::Issue(own) => issue::issue(global, own, output),
@@ -103,6 +105,7 @@ fn long(command: &Command) -> Option<&'static str> {
         Command::Install(_) => "install",
         Command::Update(_) => "update",
         Command::Pack(_) => "pack",
+        Command::Compile(_) => "compile",
         Command::Doctor => "doctor",
         Command::Certify(_) => "certify",
         _ => return None,

@@ -1,0 +1,107 @@
+//! A file that a caller wants written: as a whole or not at all. One that is there is left alone: the same bytes are what was asked
+//! for, other bytes are somebody's.
+
+use crate::fault::Fault;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A file that is written aside until it is whole.
+#[derive(Debug)]
+pub(crate) struct NewFile {
+    aside: NamedTempFile,
+    path: PathBuf,
+}
+
+impl NewFile {
+    /// Begins to write the file at `path`, beside it.
+    pub(crate) fn begin(path: &Path) -> Result<NewFile, Fault> {
+        let aside = builder().tempfile_in(folder_of(path)).map_err(|error| Fault::file(path, &error))?;
+        Ok(NewFile { aside, path: path.to_owned() })
+    }
+
+    /// Where its bytes go.
+    pub(crate) fn writer(&mut self) -> &mut dyn Write {
+        self.aside.as_file_mut()
+    }
+
+    /// The file, to be read from its beginning.
+    pub(crate) fn reopen(&self) -> Result<File, Fault> {
+        self.aside.reopen().map_err(|error| Fault::file(&self.path, &error))
+    }
+
+    /// Gives it its name, and says its size.
+    pub(crate) fn keep(self) -> Result<u64, Fault> {
+        let NewFile { aside, path } = self;
+        let failed = |error: &io::Error| Fault::file(&path, error);
+        aside.as_file().sync_all().map_err(|error| failed(&error))?;
+        let bytes = aside.as_file().metadata().map_err(|error| failed(&error))?.len();
+        match aside.persist_noclobber(&path) {
+            Ok(_) => Ok(bytes),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                match is_same(&error.file, &path).map_err(|error| failed(&error))? {
+                    true => Ok(bytes),
+                    false => Err(is_another(&path)),
+                }
+            }
+            Err(error) => Err(failed(&error.error)),
+        }
+    }
+}
+
+/// Whether the file could be written, without writing it.
+#[expect(clippy::disallowed_methods, reason = "the caller named the file; nothing that is there is overwritten")]
+pub(crate) fn preview(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    let folder = folder_of(path);
+    hutch::package::open_folder(folder).map_err(|error| Fault::file(folder, &error))?;
+    let there = path.symlink_metadata().is_ok_and(|found| found.is_file()).then(|| std::fs::read(path).ok());
+    if path.symlink_metadata().is_ok() && there.flatten().as_deref() != Some(bytes) {
+        return Err(is_another(path));
+    }
+    Ok(())
+}
+
+/// The folder that a file lies in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn is_another(path: &Path) -> Fault {
+    let message = format!("{} is there already, and is another file", path.display());
+    ErrorReport::new(ErrorCode::AlreadyExists, message).suggest("remove it, or name another with --output").into()
+}
+
+/// A new file that can be read by whom the umask lets.
+fn builder() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder
+}
+
+#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
+fn is_same(written: &NamedTempFile, path: &Path) -> io::Result<bool> {
+    let (one, found) = (written.reopen()?, path.symlink_metadata()?);
+    // Opening anything else could wait, or follow a link.
+    if !found.is_file() || found.len() != one.metadata()?.len() {
+        return Ok(false);
+    }
+    let other = File::open(path)?;
+    let (mut one, mut other) = (BufReader::new(one).bytes(), BufReader::new(other).bytes());
+    loop {
+        match (one.next().transpose()?, other.next().transpose()?) {
+            (None, None) => return Ok(true),
+            (one, other) if one == other => {}
+            _ => return Ok(false),
+        }
+    }
+}
