@@ -4,10 +4,7 @@
 //! `hutch_call(json, json_length, attachment, attachment_length)` takes both blocks over and answers with a block that begins with two
 //! lengths of four bytes, the lowest first: that of the JSON and that of the attachment, which follow. A panic ends the module: it
 //! answers nothing, and nothing after it.
-#![allow(
-    unsafe_code,
-    reason = "memory changes hands with who holds the module; and the engine and getrandom look for symbols"
-)]
+#![allow(unsafe_code, reason = "memory changes hands here, and the engine looks for symbols by name")]
 
 use crate::tab::{Answer, Tab};
 use std::alloc::{Layout, alloc, dealloc};
