@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts the page together in an empty or new folder, as static files that any server can serve: `host/tab/page.sh FOLDER`. The to-do
-# package is beside it as an example: `?package=example/todo.hutch&artifact=example/todo.artifact`. Needs what `cargo build --release`,
-# `cargo build --release --workspace --example artifact` and host/tab/build.sh make.
+# package is beside it as an example: `?package=example/todo.hutch&artifact=example/todo.artifact`. Needs what `cargo build --release` and
+# host/tab/build.sh make.
 set -eu
 [ $# = 1 ] || { echo "usage: host/tab/page.sh FOLDER" >&2; exit 2; }
 mkdir -p "$1"
@@ -16,4 +16,4 @@ done
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 "$target/hutch" --home "$home" pack --output "$out/example/todo.hutch" packages/todo >/dev/null
-"$target/examples/artifact" packages/todo/app/app.wasm "$out/example/todo.artifact"
+"$target/hutch" --home "$home" compile --target pulley32 --output "$out/example/todo.artifact" packages/todo >/dev/null

@@ -9,7 +9,6 @@ import { fileURLToPath } from "node:url";
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const TARGET = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target");
 const HUTCH = join(TARGET, "release/hutch");
-const ARTIFACT = join(TARGET, "release/examples/artifact");
 export const FOLDERS = { todo: join(ROOT, "packages/todo"), probe: join(ROOT, "tests/packages/probe") };
 
 /** A folder for one test, removed at its end. */
@@ -54,8 +53,7 @@ export class Machine {
 
   artifact(slug) {
     const path = join(this.folder, `${slug}.artifact`);
-    const { status, stderr, error } = spawnSync(ARTIFACT, [join(FOLDERS[slug], "app/app.wasm"), path]);
-    if (error || status !== 0) throw error ?? new Error(`${stderr}`);
+    this.answer(["compile", "--target", "pulley32", "--output", path, FOLDERS[slug]]);
     return new Uint8Array(readFileSync(path));
   }
 }

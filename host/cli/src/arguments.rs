@@ -203,7 +203,7 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Show the contract of a package's commands
     Meta(MetaArguments),
-    /// Give hutch's own commands as tools of the Model Context Protocol
+    /// Print hutch's own commands as MCP tools
     ///
     /// Those of a package: hutch meta PACKAGE --export mcp
     Mcp,
@@ -236,7 +236,7 @@ pub(crate) enum Command {
     Compile(CompileArguments),
     /// Make a new package that runs and passes its check
     Init(InitArguments),
-    /// List what hutch teaches about itself, or show one skill
+    /// Show what hutch teaches about itself
     Skills(SkillsArguments),
     /// Record and follow feedback, on this machine
     #[command(subcommand)]
@@ -247,7 +247,7 @@ pub(crate) enum Command {
     Man(ManArguments),
     /// Check that this machine and the home are fit
     Doctor,
-    /// Test a command line against the 98 rules of agent-friendly command lines
+    /// Test a command line against 98 rules for agents
     ///
     /// A package is called in the sandbox on a throw-away state, destructive commands included; nothing is kept. A native
     /// program is not sandboxed: only calls that should change nothing are made.

@@ -57,16 +57,6 @@ pub fn read_artifact(bytes: &[u8]) -> Result<(ArtifactHeader, &[u8]), LoadError>
     Ok((header, whole.get(header_end..).ok_or_else(cut)?))
 }
 
-/// Compiles a component, or a core module of WASI 0.1, into such a file. The compiler works in this process.
-///
-/// # Errors
-/// It can't be compiled.
-#[cfg(feature = "machine")]
-pub fn make_artifact(backend: hutch_engine::settings::Backend, component: &[u8]) -> Result<Vec<u8>, LoadError> {
-    let (code, made) = crate::compile::given(crate::compile::compile_here(&backend.into(), component))?;
-    written(component, &backend.name(), made, &code)
-}
-
 /// Such a file, of code that was compiled.
 #[cfg(feature = "machine")]
 pub(crate) fn written(component: &[u8], target: &str, made: u64, code: &[u8]) -> Result<Vec<u8>, LoadError> {
@@ -83,17 +73,23 @@ pub(crate) fn written(component: &[u8], target: &str, made: u64, code: &[u8]) ->
 #[cfg(all(test, feature = "machine"))]
 mod tests {
     use super::*;
+    use crate::compile::{compile_here, given};
     use hutch_engine::settings::Backend;
+
+    fn made(component: &[u8]) -> Vec<u8> {
+        let (code, made) = given(compile_here(&Backend::Interpreter32.into(), component)).unwrap();
+        written(component, "pulley32", made, &code).unwrap()
+    }
 
     #[test]
     fn an_artifact_comes_back_and_no_byte_of_it_can_be_another() {
         let module = b"\0asm\x01\0\0\0";
-        let artifact = make_artifact(Backend::Interpreter32, module).unwrap();
+        let artifact = made(module);
         let (header, code) = read_artifact(&artifact).unwrap();
         assert_eq!(header.component, Digest::of(Kind::Component, module));
         assert_eq!((header.target.as_str(), header.made), ("pulley32", 0));
         assert!(!code.is_empty());
-        assert_eq!(artifact, make_artifact(Backend::Interpreter32, module).unwrap(), "other bytes the second time");
+        assert_eq!(artifact, made(module), "other bytes the second time");
         for at in (0..artifact.len()).step_by(7) {
             let mut bad = artifact.clone();
             bad[at] ^= 1;

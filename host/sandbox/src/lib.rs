@@ -32,8 +32,6 @@ mod threads;
 #[cfg(feature = "machine")]
 mod verdict;
 
-#[cfg(feature = "machine")]
-pub use artifact::make_artifact;
 pub use artifact::{ArtifactHeader, read_artifact};
 #[cfg(feature = "machine")]
 pub use cache::ArtifactCache;
