@@ -3,12 +3,11 @@
 use crate::answer::Answer;
 use crate::entries::EntryName;
 use crate::execute::execute;
-use crate::failure::Failure;
+use crate::failure::{Failure, Unkept};
 use crate::host::Host;
 use crate::package::Package;
 use crate::plan::differences;
 use crate::prepare::Prepared;
-use crate::run::Unkept;
 use crate::session::Session;
 use hutch_model::ledger::{EntryKind, Record, Sealed};
 use hutch_store::{State, StoreError, VolumeName};

@@ -6,7 +6,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::guard::GuardViolation;
 use hutch_model::invocation::InvocationError;
-use hutch_model::ledger::{ChainError, EntryError};
+use hutch_model::ledger::{ChainError, EntryError, Record};
 use hutch_sandbox::{DescribeError, LoadError, RunError};
 use hutch_store::{StoreError, StoreNameError};
 
@@ -180,6 +180,9 @@ pub enum Failure {
     #[error(transparent)]
     Run(#[from] RunError),
 }
+
+/// A failure, and what is to be written down of it, if nothing is yet.
+pub(crate) type Unkept = (Failure, Option<Box<Record>>);
 
 impl Failure {
     /// The code to report it with.

@@ -2,9 +2,8 @@
 //! of the record and put back if it is refused, and what a run that did not live had begun is taken back by the next one to open the
 //! instance.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Unkept};
 use crate::mount::{Carried, Carry, CarryError, Mount, Wishes, recover};
-use crate::run::Unkept;
 use crate::session::Session;
 use hutch_folder::Hands;
 use hutch_model::digest::{Digest, Kind};

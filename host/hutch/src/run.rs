@@ -12,7 +12,7 @@ use crate::answer::{Answer, WITHHELD_MAX};
 use crate::call::Call;
 use crate::edits::Edits;
 use crate::execute::{Executed, execute};
-use crate::failure::Failure;
+use crate::failure::{Failure, Unkept};
 use crate::grants::{Granted, Settled};
 use crate::host::Host;
 use crate::package::Package;
@@ -94,9 +94,6 @@ impl Host {
         }
     }
 }
-
-/// A failure, and what is to be written down of it, if nothing is yet.
-pub(crate) type Unkept = (Failure, Option<Box<Record>>);
 
 /// Executes over the state as it is now; a failure of the host is recorded.
 pub(crate) fn attempt(session: &Session, prepared: &Prepared, record: &Record) -> Result<Executed, Failure> {
