@@ -234,7 +234,7 @@ fn naming_takes_no_longer_than_its_price() {
     };
     let deep = |guest: &mut Guest| {
         let mut path = String::new();
-        for _ in 0..1_500 {
+        for _ in 0..1_024 {
             path = if path.is_empty() { "a".to_owned() } else { format!("{path}/a") };
             perform(guest, &[Operation::CreateFolder { base: 0, path: path.clone() }]);
         }
