@@ -152,6 +152,34 @@ mod tests {
     }
 
     #[test]
+    fn no_two_sync_at_one_time_and_nobody_goes_before_its_own() {
+        let group = Group::default();
+        let (last, synced, syncing) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let sequence = last.fetch_add(1, Ordering::SeqCst) + 1;
+                        group.appended(sequence);
+                        let sync = || {
+                            assert_eq!(syncing.fetch_add(1, Ordering::SeqCst), 0, "two sync at one time");
+                            // Whatever was appended by now is in it.
+                            let seen = last.load(Ordering::SeqCst);
+                            (0..50).for_each(|_| std::thread::yield_now());
+                            synced.fetch_max(seen, Ordering::SeqCst);
+                            syncing.fetch_sub(1, Ordering::SeqCst);
+                            Ok(())
+                        };
+                        group.settle(sequence, sync).unwrap();
+                        assert!(synced.load(Ordering::SeqCst) >= sequence, "{sequence} was never synced");
+                    }
+                });
+            }
+        });
+        assert!(group.is_durable(400));
+    }
+
+    #[test]
     fn after_a_failed_sync_nothing_more_is_believed() {
         let group = Group::default();
         group.committed(3);
