@@ -192,9 +192,6 @@ pub enum Failure {
     Run(#[from] RunError),
 }
 
-/// A failure, and what is to be written down of it, if nothing is yet.
-pub(crate) type Unkept = (Failure, Option<Box<Record>>);
-
 impl Failure {
     /// The code to report it with.
     pub fn code(&self) -> ErrorCode {
