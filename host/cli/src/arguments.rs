@@ -241,7 +241,7 @@ pub(crate) enum Command {
     /// Record and follow feedback, on this machine
     #[command(subcommand)]
     Issue(IssueCommand),
-    /// Print the completions for a shell, to be sourced
+    /// Print the completions for a shell
     Completions(CompletionsArguments),
     /// Print a manual page: hutch man | man -l -
     Man(ManArguments),

@@ -87,7 +87,7 @@ mod tests {
         let artifact = made(module);
         let (header, code) = read_artifact(&artifact).unwrap();
         assert_eq!(header.component, Digest::of(Kind::Component, module));
-        assert_eq!((header.target.as_str(), header.made), ("pulley32", 0));
+        assert_eq!((header.target.as_str(), header.made), ("pulley32", 1));
         assert!(!code.is_empty());
         assert_eq!(artifact, made(module), "other bytes the second time");
         for at in (0..artifact.len()).step_by(7) {

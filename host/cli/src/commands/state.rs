@@ -362,6 +362,9 @@ fn say_changes(command: &str, changes: &BTreeMap<String, Changes>, output: &Outp
         let lines = changes
             .iter()
             .flat_map(|(volume, changes)| changes.listed.iter().map(move |change| changed(volume, change)));
-        lines.collect::<Vec<_>>().join("\n")
+        match lines.collect::<Vec<_>>() {
+            lines if lines.is_empty() => "nothing".to_owned(),
+            lines => lines.join("\n"),
+        }
     })
 }
