@@ -31,10 +31,10 @@ fn a_table_of_anything_is_bounded() {
     for (rows, shown) in [(2000, true), (30_000, false)] {
         let items: Vec<_> = (0..rows).map(|row| json!({format!("k{row}"): row})).collect();
         let document = json!({"items": items});
-        let ran = drawn(&machine, &document);
+        let (ran, printed) = (drawn(&machine, &document), document.to_string());
         assert_eq!(ran.status, 0, "{rows}");
         assert_eq!(ran.stdout.ends_with("and 1964 more; --agent shows all\n"), shown, "{rows}");
-        assert_eq!(ran.stdout == document.to_string(), !shown, "{rows}");
+        assert_eq!(ran.stdout == printed, !shown, "{rows}");
         assert!(ran.stdout.len() < 1 << 20, "{rows}: {}", ran.stdout.len());
     }
     let mut deep = json!(1);

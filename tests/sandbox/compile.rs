@@ -1,7 +1,13 @@
 //! Compiling in a child: what it does wrong, and what untrusted code makes it do, ends in a reason to refuse the component, in
 //! time and with the host unharmed. This program is its own child: with an argument it is a compiler, good or bad.
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
-#![allow(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "a test program with a main of its own")]
+#![allow(
+    clippy::exit,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test program with a main of its own"
+)]
 
 mod support;
 

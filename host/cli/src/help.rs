@@ -32,7 +32,7 @@ hutch help lists all commands, and hutch help COMMAND says all about one.";
 /// `help` where a command stands asks what `--help` asks.
 pub(crate) fn as_flag(mut words: Vec<String>) -> Vec<String> {
     let Some(at) = words.iter().position(|word| word == "help") else { return words };
-    if !crate::arguments::command_for(None).is_some_and(|all| Words::command(&words, &all) == Some("help")) {
+    if crate::arguments::command_for(None).is_none_or(|all| Words::command(&words, &all) != Some("help")) {
         return words;
     }
     words.remove(at);

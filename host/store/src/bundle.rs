@@ -124,8 +124,11 @@ fn damaged(reason: &str) -> StoreError {
     StoreError::Damaged { at: "the bundle".to_owned(), what: "a part".to_owned(), reason: reason.to_owned() }
 }
 
-/// The content of the first part, and what is behind it; nothing if it is cut short.
-fn part(bytes: &[u8]) -> Result<Option<(&[u8], &[u8])>, StoreError> {
+/// A part's content, and what is behind it.
+type Part<'b> = (&'b [u8], &'b [u8]);
+
+/// The first part; nothing if it is cut short.
+fn part(bytes: &[u8]) -> Result<Option<Part<'_>>, StoreError> {
     let Some((magic, rest)) = bytes.split_at_checked(MAGIC.len()) else {
         return if MAGIC.starts_with(bytes) { Ok(None) } else { Err(damaged("does not begin as one does")) };
     };
