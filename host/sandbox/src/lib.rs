@@ -38,7 +38,9 @@ pub use cache::ArtifactCache;
 #[cfg(feature = "machine")]
 pub use compile::{CHILD_HEADER_BYTES, Compile, compile_as_child, compile_from_stdin};
 pub use describe::{DescribeError, describe};
-pub use hutch_engine::settings::{Backend, Target, build_key, profile};
+pub use hutch_engine::settings::{Backend, profile};
+#[cfg(feature = "machine")]
+pub use hutch_engine::settings::{Target, build_key};
 pub use hutch_world::NAME_MEMORY_BYTES;
 pub use load_error::LoadError;
 #[cfg(feature = "machine")]
