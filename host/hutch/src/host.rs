@@ -142,11 +142,13 @@ impl Host {
     ///
     /// # Errors
     /// The component can't be compiled, or not for that target.
+    #[cfg(feature = "machine")]
     pub fn compile_for(&self, package: &Package, target: &str, limits: &Limits) -> Result<Vec<u8>, Failure> {
         Ok(self.sandbox.compile_for(target, package.component()?, limits)?)
     }
 
     /// Whether what a package's component was compiled to is kept for later.
+    #[cfg(feature = "machine")]
     pub fn is_compiled(&self, package: &Package) -> bool {
         self.sandbox.is_kept(&package.component_digest())
     }
