@@ -138,7 +138,7 @@ impl Host {
         self.sandbox.load_known(digest, bytes, limits, || Ok(package.component()?))
     }
 
-    /// The engine's artifact of a package's component for a target, which may be another machine's.
+    /// An artifact of a package's component for a target, which may be another machine's, as a file for a host without a compiler.
     ///
     /// # Errors
     /// The component can't be compiled, or not for that target.
