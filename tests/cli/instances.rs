@@ -93,3 +93,15 @@ fn an_instance_is_taken_away_as_a_whole_and_only_if_a_person_says_so() {
     machine.run(["instance", "purge", "--yes", "todo"]).fault("NOT_FOUND", 20);
     assert_eq!(titles(&machine, "default"), json!([]), "and can be begun again");
 }
+
+#[test]
+fn an_instance_can_begin_with_what_is_imported() {
+    let machine = Machine::new();
+    machine.todo(&["add", "Buy milk"]).answer();
+    machine.run(["state", "export", "todo", "saved"]).result("state export");
+    let into = |package: &str| machine.run(["state", "import", "--instance", "new", package, "saved"]);
+    into("todo").fault("NOT_FOUND", 20);
+    assert_eq!(listed(&machine), ["default"]);
+    assert_eq!(into(&todo()).result("state import")["changes"], json!([{"path": "todos.json", "change": "added"}]));
+    assert_eq!(titles(&machine, "new"), json!(["Buy milk"]));
+}

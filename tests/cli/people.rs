@@ -156,6 +156,8 @@ fn help_is_about_the_command_and_not_about_a_word_that_looks_like_one() {
     assert_eq!(name(&["--home", "run", "list", "--help"]), "list");
     assert_eq!(name(&["--home=run", "state", "--wait", "5s", "ls", "--help"]), "state ls");
     assert_eq!(name(&["help", "state", "ls"]), "state ls");
+    assert_eq!(name(&["--home", "help", "help", "run"]), "run");
+    assert_eq!(name(&["--home", "help", "list", "--help"]), "list");
     assert_eq!(machine.run(["help"]).stdout, machine.run(["--help"]).stdout);
     assert_eq!(machine.run(["help", "--human", "run"]).stdout, machine.run(["run", "--help", "--human"]).stdout);
     machine.run(["help", "frobnicate"]).fault("USAGE", 2);
@@ -191,4 +193,23 @@ fn an_issue_that_cannot_be_read_stands_in_nobodys_way() {
         assert!(fault.details["file"].as_str().unwrap().ends_with(&format!("{id}.json")));
     }
     assert!(!machine.path("person/.local/share/evil.json").exists());
+}
+
+#[test]
+fn an_update_goes_back_to_where_the_package_came_from_and_says_if_it_is_older() {
+    let machine = Machine::new();
+    let folder = crate::support::package::copy(&machine, "mine");
+    let path = folder.to_str().unwrap();
+    assert_eq!(machine.run(["install", "--yes", path]).result("install")["downgrade"], false);
+    let manifest = std::fs::read_to_string(folder.join("APP.md")).unwrap();
+    for (version, older) in [("9.0.0", false), ("0.0.1", true)] {
+        let line = manifest.lines().find(|line| line.starts_with("version: ")).unwrap();
+        std::fs::write(folder.join("APP.md"), manifest.replacen(line, &format!("version: {version}"), 1)).unwrap();
+        let updated = machine.run(["update", "probe"]).result("update");
+        assert_eq!((updated["version"].as_str(), updated["downgrade"].as_bool()), (Some(version), Some(older)));
+        assert_eq!(updated["source"], path);
+    }
+    std::fs::rename(&folder, machine.path("elsewhere")).unwrap();
+    let fault = machine.run(["update", "probe"]).fault("PACKAGE_NOT_FOUND", 20);
+    assert!(fault.message.contains(path), "{fault:?}");
 }

@@ -68,7 +68,10 @@ pub(crate) fn drawn(stdout: &[u8]) -> Option<Told> {
     };
     let table = Told::from(table(&items)?);
     // What every answer says is seen by the answer being there.
-    rest.retain(|name, _| !matches!(name.as_str(), "ok" | "command" | "error" | "success"));
+    rest.retain(|name, value| match name.as_str() {
+        "ok" | "success" => *value != Value::Bool(true),
+        name => name != "command",
+    });
     let (short, long): (Map<_, _>, Map<_, _>) = rest.into_iter().partition(|(_, value)| is_short(value));
     let short: Vec<String> =
         short.iter().map(|(name, value)| format!("{}: {}", cut(name), cut(&human::text(Some(value))))).collect();
@@ -207,6 +210,8 @@ mod tests {
         }
         let counted = format!(r#"{{"count":2,"data":{items}}}"#);
         assert_eq!(shown(&counted), Some(format!("{table}\n\ncount: 2")));
+        let failed = format!(r#"{{"ok":false,"error":"half","command":"x","items":{items}}}"#);
+        assert_eq!(shown(&failed), Some(format!("{table}\n\nerror: half  ok: no")));
         assert_eq!(shown(r#"{"items":[]}"#).as_deref(), Some("nothing"));
         let long = format!(r#"[{{"a":"{}"}}]"#, "x".repeat(100));
         assert_eq!(shown(&long).unwrap(), format!("A\n{}…", "x".repeat(59)));

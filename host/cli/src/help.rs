@@ -31,10 +31,12 @@ hutch help lists all commands, and hutch help COMMAND says all about one.";
 
 /// `help` where a command stands asks what `--help` asks.
 pub(crate) fn as_flag(mut words: Vec<String>) -> Vec<String> {
-    let Some(at) = words.iter().position(|word| word == "help") else { return words };
-    if crate::arguments::command_for(None).is_none_or(|all| Words::command(&words, &all) != Some("help")) {
+    if !words.iter().any(|word| word == "help") {
         return words;
     }
+    let all = crate::arguments::command_for(None);
+    let named = all.and_then(|all| Words::command(&words, &all).filter(|name| *name == "help").map(str::as_ptr));
+    let Some(at) = named.and_then(|named| words.iter().position(|word| word.as_ptr() == named)) else { return words };
     words.remove(at);
     let rest = words.split_off(at);
     let named = named_until(&crate::arguments::command(), rest.iter());

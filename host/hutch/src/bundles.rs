@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct TakenIn {
     /// New entries.
     pub entries: u64,
-    /// Each of them, and what running it again came to: equal, or why it can't be had again.
+    /// Each of them, and what running it again came to: equal, or why it can't be had again, if it kept nothing.
     pub verified: Vec<(Sealed, Verified)>,
 }
 
@@ -38,7 +38,7 @@ impl Host {
     ///
     /// # Errors
     /// The bundle is damaged or cut short, begins otherwise than what the instance has, or tells of runs that come to something
-    /// else here.
+    /// else here or kept a state and can't be run again here. What no guest did (a person's edits and imports) is taken as told.
     pub fn take_in(
         &self,
         package: &Package,
@@ -60,6 +60,10 @@ impl Host {
             match self.verify(package, &trial, &sealed, &BTreeMap::new())? {
                 Verified::Differs(differences) => {
                     return Err(Failure::BundleDiffers { sequence: sealed.sequence, differences });
+                }
+                // Whoever wrote the bundle says so, and the state would be what they say.
+                Verified::NotReproducible(reason) if sealed.open().map_err(Failure::Entry)?.record.kept => {
+                    return Err(Failure::BundleUnproved { sequence: sealed.sequence, reason });
                 }
                 other => verified.push((sealed, other)),
             }

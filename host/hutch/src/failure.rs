@@ -156,6 +156,14 @@ pub enum Failure {
         /// What differs.
         differences: Vec<String>,
     },
+    /// A run that a bundle tells of kept a state, and can't be held against anything.
+    #[error("entry {sequence} of the bundle kept a state and can't be run again here: {reason}")]
+    BundleUnproved {
+        /// The entry's place.
+        sequence: u64,
+        /// Why.
+        reason: String,
+    },
     /// A recorded invocation can't be made again.
     #[error("the invocation can't be made again: {reason}")]
     NotAgain {
@@ -219,7 +227,7 @@ impl Failure {
             Failure::Entry(_) | Failure::Chain(_) => ErrorCode::StoreDamaged,
             Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
             Failure::BundleDiffers { .. } => ErrorCode::VerifyFailed,
-            Failure::NotAgain { .. } => ErrorCode::NotReproducible,
+            Failure::NotAgain { .. } | Failure::BundleUnproved { .. } => ErrorCode::NotReproducible,
             Failure::Describe(DescribeError::Guest(_)) => ErrorCode::ComponentInvalid,
             Failure::Run(RunError::State(error)) => StoreError::object("", error).code(),
             Failure::Describe(DescribeError::Host(_)) | Failure::Run(_) => ErrorCode::HostFault,
@@ -261,6 +269,7 @@ impl Failure {
             Failure::BundleDiffers { sequence, differences } => {
                 report.detail("sequence", *sequence).detail("differences", differences.clone())
             }
+            Failure::BundleUnproved { sequence, .. } => report.detail("sequence", *sequence),
             Failure::Load(LoadError::Target { has, .. }) => report.detail("targets", has.clone()),
             Failure::Chain(error) => report.detail("sequence", error.sequence()),
             Failure::Describe(_) | Failure::Run(_) => report.detail("kept", false),

@@ -36,30 +36,24 @@ impl Host {
     #[cfg(feature = "machine")]
     pub fn new(home: PathBuf, sandbox: Sandbox) -> Host {
         let own = vec![home.clone()];
-        Host {
-            sandbox,
-            home,
-            keeps: true,
-            adopts: false,
-            #[cfg(feature = "machine")]
-            wait: WAIT,
-            own,
-            stores: None,
-        }
+        Host { home, own, ..Host::bare(sandbox, None) }
     }
 
     /// A host whose stores are the embedder's. It has no home, and there are no plain directories.
     pub fn with_stores(stores: Arc<Stores>, sandbox: Sandbox) -> Host {
-        let (home, own) = (PathBuf::new(), Vec::new());
+        Host::bare(sandbox, Some(stores))
+    }
+
+    fn bare(sandbox: Sandbox, stores: Option<Arc<Stores>>) -> Host {
         Host {
             sandbox,
-            home,
+            home: PathBuf::new(),
             keeps: true,
             adopts: false,
             #[cfg(feature = "machine")]
             wait: WAIT,
-            own,
-            stores: Some(stores),
+            own: Vec::new(),
+            stores,
         }
     }
 

@@ -1,4 +1,5 @@
-//! The instances that a home holds, and whether all that is kept of one is what was written. Runs nothing and changes nothing.
+//! The instances that a home holds: whether all that is kept of one is what was written, and whole ones copied, renamed and taken away.
+//! Runs nothing.
 
 use crate::failure::Failure;
 use crate::host::Host;
@@ -92,10 +93,6 @@ impl Host {
         let session = self.open_existing(slug, from, at)?;
         session.absorb_edits()?;
         let target = self.free(slug, to)?;
-        if let Some(folder) = session.unsettled()?.into_iter().next() {
-            let reason = "a killed run is not settled there, and only one instance can settle it".to_owned();
-            return Err(StoreError::Refused { at: folder, reason }.into());
-        }
         if self.keeps() {
             self.store_of(slug, from)?.copy_to(&target)?;
             // If the plain directories can't be made now, the next call makes them.
@@ -120,7 +117,7 @@ impl Host {
     /// Takes an instance away: its state, its ledger, and its plain directories. A preview only looks whether it could be done.
     ///
     /// # Errors
-    /// There is no such instance; another process is at work in it; the store fails.
+    /// There is no such instance; a run that was killed is not settled yet; another process is at work in it; the store fails.
     pub fn purge_instance(&self, slug: &Slug, instance: &InstanceName) -> Result<(), Failure> {
         let store = self.store_of(slug, instance)?;
         if self.keeps() {

@@ -132,6 +132,7 @@ fn unix_ns(time: SystemTime) -> u64 {
 mod tests {
     use super::*;
     use crate::shelf::note_name;
+    use crate::shelf::tests::{date, names};
     use hutch_model::digest::Kind;
 
     const KEY: SealKey = SealKey::new([3; 32]);
@@ -149,18 +150,6 @@ mod tests {
             Verdict::Refused(LoadError::Invalid(text)) => Some(text),
             _ => panic!("another verdict came back"),
         }
-    }
-
-    fn names(path: &Path) -> Vec<String> {
-        let entries = std::fs::read_dir(path).unwrap();
-        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    fn date(path: &Path, age: Duration) {
-        let file = std::fs::File::options().append(true).open(path).unwrap();
-        file.set_modified(SystemTime::now() - age).unwrap();
     }
 
     #[test]

@@ -188,7 +188,7 @@ pub(crate) fn note_name(key: &SealKey, name: &Digest) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use hutch_model::digest::Kind;
 
@@ -198,14 +198,14 @@ mod tests {
         Digest::of(Kind::Note, text.as_bytes())
     }
 
-    fn names(path: &Path) -> Vec<String> {
+    pub(crate) fn names(path: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(path).unwrap();
         let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
 
-    fn date(path: &Path, age: Duration) {
+    pub(crate) fn date(path: &Path, age: Duration) {
         let file = std::fs::File::options().append(true).open(path).unwrap();
         file.set_modified(SystemTime::now() - age).unwrap();
     }

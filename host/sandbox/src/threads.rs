@@ -70,7 +70,8 @@ impl Threads {
     ) -> Result<R, RunError> {
         let Running { answer, worker } = running;
         let answer = wait(&answer);
-        if worker.stack_bytes <= KEPT_STACK_BYTES_MAX {
+        // What a panic left behind on a thread is for no other guest.
+        if matches!(answer, Some(Ok(_))) && worker.stack_bytes <= KEPT_STACK_BYTES_MAX {
             let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
             if idle.len() < IDLE_MAX {
                 idle.push(worker);

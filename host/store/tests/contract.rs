@@ -12,7 +12,7 @@ use hutch_model::ledger::{
 };
 use hutch_model::outcome::{Ending, Measured, Outcome};
 use hutch_model::snapshot::{CHUNK_BYTES, Changes, MemoryObjects, ObjectError, Objects};
-use hutch_store::{EntryKey, Retention, State, Store, StoreError};
+use hutch_store::{EntryKey, InstanceDir, Opening, Retention, SqliteStore, State, Store, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -454,6 +454,32 @@ fn owners_and_intents_are_part_of_where_a_store_stands() {
         assert!(matches!(error, StoreError::Record(_)), "{error}");
         assert_eq!(store.check().unwrap(), []);
     });
+}
+
+/// What a killed run left in a granted folder is known to one instance alone, and to one at least.
+#[test]
+fn an_instance_is_neither_copied_nor_purged_before_all_is_settled() {
+    let home = tempfile::tempdir().unwrap();
+    let place = |name: &str| InstanceDir::new(home.path(), &"todo".parse().unwrap(), &name.parse().unwrap());
+    let open = |name: &str| SqliteStore::open(&place(name), &Opening::default()).unwrap();
+    let store = open("one");
+    put(&store, &[("a", "1")]);
+    let intent = store.commit(&record(EntryKind::Intent, 1), &no_objects(), &[]).unwrap();
+    let refused = [store.copy_to(&place("two")), open("one").purge()];
+    assert!(refused.iter().all(|refused| matches!(refused, Err(StoreError::Refused { .. }))), "{refused:?}");
+    assert!(!place("two").path().exists() && place("one").exists());
+    let end = Record { closes: Some(intent.sequence), ..record(EntryKind::Run, 1) };
+    store.commit(&end, &no_objects(), &[]).unwrap();
+    // What was cut off before is removed by the next one.
+    let cut = home.path().join("instances/todo/.aside");
+    std::fs::create_dir(&cut).unwrap();
+    std::fs::write(cut.join("hutch.db"), "half").unwrap();
+    store.copy_to(&place("two")).unwrap();
+    assert_eq!(open("two").head().unwrap().last, store.head().unwrap().last);
+    assert!(matches!(store.copy_to(&place("two")), Err(StoreError::Occupied { .. })));
+    open("one").purge().unwrap();
+    let names = std::fs::read_dir(home.path().join("instances/todo")).unwrap();
+    assert_eq!(names.map(|name| name.unwrap().file_name()).collect::<Vec<_>>(), ["two"]);
 }
 
 /// What a store in memory shows over another one is what that one would be.

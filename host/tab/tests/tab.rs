@@ -129,13 +129,20 @@ fn what_another_host_says_is_run_again_before_it_is_taken() {
     refused(&mut third, request("import", json!({})), b"something else", "STORE_DAMAGED");
     assert_eq!(head(&mut third)["sequence"], 0, "something of a refused bundle was taken");
 
-    let lie = lying(&bundle);
-    refused(&mut third, request("import", json!({})), &lie, "VERIFY_FAILED");
-    assert_eq!(head(&mut third)["sequence"], 0, "a lie was taken");
+    for (from, to, code) in [
+        // Another count of fuel.
+        (",\"fuel_exact\"", "0,\"fuel_exact\"", "VERIFY_FAILED"),
+        // What nobody can check.
+        ("\"unreproducible\":[]", "\"unreproducible\":[\"wall_time\"]", "NOT_REPRODUCIBLE"),
+        ("\"profile\":\"", "\"profile\":\"x", "NOT_REPRODUCIBLE"),
+    ] {
+        refused(&mut third, request("import", json!({})), &lying(&bundle, from, to), code);
+        assert_eq!(head(&mut third)["sequence"], 0, "a lie was taken: {to}");
+    }
 }
 
-/// The same bundle with another count of fuel, every digest made anew.
-fn lying(bundle: &[u8]) -> Vec<u8> {
+/// The same bundle with another text in its entries, every digest made anew.
+fn lying(bundle: &[u8], from: &str, to: &str) -> Vec<u8> {
     use hutch_model::digest::{Digest, Kind};
     let magic = b"hutch-bundle-1\n".len();
     let items = &bundle[magic + 8..bundle.len() - 32];
@@ -146,7 +153,7 @@ fn lying(bundle: &[u8]) -> Vec<u8> {
         rest = behind;
         let text = String::from_utf8_lossy(bytes).into_owned();
         let changed = match *letter {
-            b'E' => text.replacen(",\"fuel_exact\"", "0,\"fuel_exact\"", 1).into_bytes(),
+            b'E' => text.replacen(from, to, 1).into_bytes(),
             _ => bytes.to_vec(),
         };
         forged.push(*letter);
