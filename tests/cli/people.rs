@@ -201,10 +201,12 @@ fn an_update_goes_back_to_where_the_package_came_from_and_says_if_it_is_older() 
     let folder = crate::support::package::copy(&machine, "mine");
     let path = folder.to_str().unwrap();
     assert_eq!(machine.run(["install", "--yes", path]).result("install")["downgrade"], false);
-    let manifest = std::fs::read_to_string(folder.join("APP.md")).unwrap();
+    let files = ["APP.md", "schemas/commands.json"].map(|name| folder.join(name));
+    let texts = files.clone().map(|file| std::fs::read_to_string(file).unwrap());
     for (version, older) in [("9.0.0", false), ("0.0.1", true)] {
-        let line = manifest.lines().find(|line| line.starts_with("version: ")).unwrap();
-        std::fs::write(folder.join("APP.md"), manifest.replacen(line, &format!("version: {version}"), 1)).unwrap();
+        for (file, text) in files.iter().zip(&texts) {
+            std::fs::write(file, text.replacen("0.1.0", version, 1)).unwrap();
+        }
         let updated = machine.run(["update", "probe"]).result("update");
         assert_eq!((updated["version"].as_str(), updated["downgrade"].as_bool()), (Some(version), Some(older)));
         assert_eq!(updated["source"], path);

@@ -133,7 +133,7 @@ fn what_another_host_says_is_run_again_before_it_is_taken() {
         // Another count of fuel.
         (",\"fuel_exact\"", "0,\"fuel_exact\"", "VERIFY_FAILED"),
         // What nobody can check.
-        ("\"unreproducible\":[]", "\"unreproducible\":[\"wall_time\"]", "NOT_REPRODUCIBLE"),
+        (",\"wall_time_us\"", ",\"unreproducible\":[\"wall_time\"],\"wall_time_us\"", "NOT_REPRODUCIBLE"),
         ("\"profile\":\"", "\"profile\":\"x", "NOT_REPRODUCIBLE"),
     ] {
         refused(&mut third, request("import", json!({})), &lying(&bundle, from, to), code);
