@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Programs in Zig, AssemblyScript and JavaScript, as their own toolchains make them, run unmodified and come to the same, byte by byte, as
-# in the stock engine: what they print, their status, and the files that they leave. Needs node, Python and network: toolchains and engine
-# come from npm and PyPI, in one version each, to a temporary folder. HUTCH is the program, built before.
+# Programs in C++, Zig, AssemblyScript and JavaScript, as their own toolchains make them, run unmodified and come to the same, byte by byte,
+# as in the stock engine: what they print, their status, and the files that they leave. Needs node, Python and network: toolchains and
+# engine come from npm and PyPI, in one version each, to a temporary folder; `cpp14` needs Debian's clang, lld, wasi-libc and
+# libc++-14-dev-wasm32 with libc++abi-14-dev-wasm32. HUTCH is the program, built before.
 #
 #   tests/sandbox/languages.sh [LANGUAGE…]
 set -euo pipefail
@@ -10,7 +11,7 @@ root=$PWD
 hutch=$(realpath "${HUTCH:-target/release/hutch}")
 foreign=$root/tests/sandbox/foreign
 languages=("$@")
-[ ${#languages[@]} -gt 0 ] || languages=(zig assemblyscript javascript)
+[ ${#languages[@]} -gt 0 ] || languages=(cpp cpp14 zig assemblyscript javascript)
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -21,6 +22,15 @@ python3 -m venv tools
 tools/bin/pip install --quiet wasmtime==50.0.1
 
 # Each writes $1.
+# Of today: exceptions as WebAssembly 3.0 has them.
+make_cpp() {
+    tools/bin/pip install --quiet ziglang==0.17.1
+    "$foreign/libcxx.sh" "$(echo "$PWD"/tools/lib/python3*/site-packages/ziglang/zig)" "$foreign/words.cpp" "$1"
+}
+# Of 2022, without exceptions.
+make_cpp14() {
+    clang++-14 --target=wasm32-wasi -std=c++20 -O2 -fno-exceptions "$foreign/words.cpp" -o "$1"
+}
 make_zig() {
     tools/bin/pip install --quiet ziglang==0.17.1
     tools/bin/python -m ziglang build-exe -target wasm32-wasi -O ReleaseSmall -femit-bin="$1" "$foreign/words.zig"
