@@ -23,16 +23,21 @@ fn other_output_is_a_violation_and_is_shown() {
 }
 
 #[test]
-fn nothing_of_a_violation_is_kept_unless_it_is_waived() {
+fn an_answer_for_people_is_what_the_package_says_and_else_a_violation() {
     let machine = Machine::new();
     let add = |options: &[&str]| machine.guest(&[options, &[todo().as_str(), "--human", "add", "for people"]].concat());
     let count = || machine.todo(&["list"]).answer()["count"].clone();
-    assert_eq!(add(&[]).status, 46);
+    // Asked for a document, the host takes nothing else, and keeps nothing.
+    assert_eq!(add(&["--contract", "json"]).status, 46);
     assert_eq!(count(), 0);
-    let waived = add(&["--contract", "any"]);
-    assert_eq!((waived.status, waived.stderr.as_str()), (0, ""));
-    assert!(waived.stdout.contains("for people") && !waived.stdout.starts_with('{'), "{waived:?}");
-    assert_eq!(count(), 1);
+    for (options, kept) in [(&["--contract", "any"][..], 1), (&[], 2)] {
+        let told = add(options);
+        assert_eq!((told.status, told.stderr.as_str()), (0, ""));
+        assert!(told.stdout.contains("for people") && !told.stdout.starts_with('{'), "{told:?}");
+        assert_eq!(count(), kept);
+    }
+    // A package that has no answers for people gives none.
+    machine.probe(&["--unchecked"], &["not-json", "--human"]).fault("CONTRACT_VIOLATION", 46);
 }
 
 #[test]

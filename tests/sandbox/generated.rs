@@ -88,15 +88,21 @@ fn generated_modules_come_to_the_same_on_both_engines() {
     for seed in 0..count {
         let text = module(seed);
         let bytes = wat::parse_str(&text).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let [native, interpreted] = [sandbox(), &interpreter].map(|engine| comparable(observed(engine, &bytes, &limits)));
+        let [native, interpreted] =
+            [sandbox(), &interpreter].map(|engine| comparable(observed(engine, &bytes, &limits)));
         assert_eq!(native, interpreted, "seed {seed} differs on the interpreter");
         let end = match native {
-            Ok(Outcome { ending: Ending::Exited { .. }, stdout, .. }) if stdout.len() == 65_520 => "printed its memory".to_owned(),
+            Ok(Outcome { ending: Ending::Exited { .. }, stdout, .. }) if stdout.len() == 65_520 => {
+                "printed its memory".to_owned()
+            }
             Ok(outcome) => format!("{:?}", outcome.ending),
             Err(error) => error,
         };
         *ends.entry(end).or_insert(0_u64) += 1;
     }
     println!("{ends:#?}");
-    assert!(ends.get("printed its memory").is_some_and(|&whole| whole >= count / 16), "few are compared whole: {ends:#?}");
+    assert!(
+        ends.get("printed its memory").is_some_and(|&whole| whole >= count / 16),
+        "few are compared whole: {ends:#?}"
+    );
 }

@@ -8,7 +8,7 @@ use hutch::{Call, Host, Instance};
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::SecretKey;
-use hutch_model::outcome::{Contract, Verdict};
+use hutch_model::outcome::Verdict;
 use hutch_sandbox::{Compile, Sandbox};
 use hutch_store::{IfMissing, InstanceDir, MemoryStore, Opening, SqliteStore, Store};
 use serde_json::Value;
@@ -33,7 +33,7 @@ fn call(arguments: &[&str]) -> Call {
         environment: BTreeMap::new(),
         mounts: BTreeMap::new(),
         limits: BTreeMap::new(),
-        contract: Contract::Json,
+        contract: None,
         unchecked: false,
         guard: None,
         confirmed: false,

@@ -44,9 +44,9 @@ pub(crate) struct InvocationArguments {
     /// Grant a real folder that the package asks for; :rw to write
     #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw]", value_parser = parse_mount)]
     pub(crate) mounts: Vec<(PathBuf, String, Access)>,
-    /// What standard output is held to
-    #[arg(long, value_enum, default_value_t = ContractChoice::Json)]
-    pub(crate) contract: ContractChoice,
+    /// What standard output is held to; else json, or any for an answer to people (--human)
+    #[arg(long, value_enum)]
+    pub(crate) contract: Option<ContractChoice>,
     /// Start even if arguments break the contract
     #[arg(long)]
     pub(crate) unchecked: bool,
@@ -190,7 +190,7 @@ impl InvocationArguments {
             environment: environment(self.environment, self.secrets)?,
             mounts,
             limits,
-            contract: self.contract.into(),
+            contract: self.contract.map(Into::into),
             unchecked: self.unchecked,
             guard: self.guard.map(Into::into),
             confirmed: self.yes,

@@ -9,7 +9,7 @@ use hutch::{Call, Host, Instance};
 use hutch_model::instant::Instant as ModelInstant;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::SecretKey;
-use hutch_model::outcome::{Contract, Verdict};
+use hutch_model::outcome::Verdict;
 use hutch_sandbox::{ArtifactCache, Compile, Sandbox, SealKey};
 use hutch_store::MemoryStore;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ fn call(arguments: &[&str]) -> Call {
         environment: BTreeMap::new(),
         mounts: BTreeMap::new(),
         limits: BTreeMap::new(),
-        contract: Contract::Json,
+        contract: None,
         unchecked: false,
         guard: None,
         confirmed: false,

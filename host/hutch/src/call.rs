@@ -39,8 +39,9 @@ pub struct Call {
     pub mounts: BTreeMap<String, Mount>,
     /// Limits that the operator sets.
     pub limits: BTreeMap<Limit, u64>,
-    /// What the output is held to.
-    pub contract: Contract,
+    /// What the output is held to; if `None`, one JSON document, or anything where the package's contract has answers for people and the
+    /// call asks for one.
+    pub contract: Option<Contract>,
     /// Whether the guest starts even if its arguments break the package's contract.
     pub unchecked: bool,
     /// How strictly arguments are judged; what the package says if `None`.

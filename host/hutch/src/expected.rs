@@ -72,6 +72,16 @@ pub(crate) fn check_arguments(package: &Package, call: &Call) -> Result<(), Fail
     if violations.is_empty() { Ok(()) } else { Err(Failure::Arguments { violations }) }
 }
 
+/// What the output of a call is held to if nobody says it: one JSON document, or anything where the package's contract has answers for
+/// people and the call asks for one.
+///
+/// # Errors
+/// The package was changed since it was opened.
+pub fn usual_output(package: &Package, arguments: &[String]) -> Result<Contract, PackageError> {
+    let for_people = read(package, arguments, |read| read.for_people)?.unwrap_or_default();
+    Ok(if for_people { Contract::Any } else { Contract::Json })
+}
+
 /// The schema that the answer to these arguments is held to, if it is held to one.
 pub(crate) fn schema(package: &Package, contract: Contract, arguments: &[String]) -> Result<Option<Value>, Failure> {
     if contract != Contract::Schema {

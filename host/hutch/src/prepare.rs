@@ -150,11 +150,13 @@ impl Host {
         let secrets: BTreeSet<String> =
             call.environment.iter().filter(|(_, value)| value.secret).map(|(name, _)| name.clone()).collect();
         let key = store.secret_key().map_err(|error| unwritten(error.into()))?;
+        let usual = || expected::usual_output(package, &call.arguments).map_err(|error| unwritten(error.into()));
+        let contract = call.contract.map_or_else(usual, Ok)?;
         let (record, inputs) = InvocationRecord::of(&invocation, &secrets, &key);
         let record = InvocationRecord {
             mounts: call.mounts.iter().map(|(name, mount)| (name.clone(), mount.record())).collect(),
             confirmed: call.confirmed,
-            contract: call.contract,
+            contract,
             digests_only: !call.keep_streams,
             ..record
         };

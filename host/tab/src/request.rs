@@ -160,7 +160,7 @@ pub struct Invoke {
     #[serde(default)]
     limits: BTreeMap<String, u64>,
     #[serde(default)]
-    contract: Contract,
+    contract: Option<Contract>,
     #[serde(default)]
     unchecked: bool,
     #[serde(default)]

@@ -53,6 +53,10 @@ fn a_launcher_runs_the_installed_package_and_no_other() {
         let ended = start(&hutch, &place, &["list", "--limit", "7"], folder);
         assert_eq!((ended.status, ended.json()["limit"].as_u64()), (0, Some(7)), "{ended:?}");
     }
+    // People are answered as the package says.
+    let told = start(&hutch, &place, &["list", "--human"], Path::new("/"));
+    assert_eq!((told.status, told.stderr.as_str()), (0, ""), "{told:?}");
+    assert!(!told.stdout.starts_with('{'), "{told:?}");
     // What follows is the application's, to the letter, and so is the status.
     let title = "it's  \"quoted\" $HOME `x` \\ *";
     let added = start(&hutch, &place, &["add", "--description", "", title, "--fields", "title"], Path::new("/"));

@@ -165,10 +165,12 @@ impl Target for PackageTarget<'_> {
         layers.extend(self.layers.iter().map(|layer| layer.clone() as Arc<dyn hutch_model::snapshot::Objects>));
         let ran = run(&self.program, &invocation, &state, Arc::new(Layered(layers)))
             .map_err(|error| TargetError::Host(error.to_string()))?;
-        // Text for people is no broken contract.
-        let human = args.iter().any(|word| word == "--human");
-        let hosted = self.facts.contract == Contract::Application;
-        let output = if hosted && !human { Output::Json } else { Output::Any };
+        let output = match self.facts.contract {
+            Contract::Application => {
+                hutch::usual_output(self.package, args).map_err(|error| TargetError::Host(error.to_string()))?
+            }
+            Contract::CommandLine => Output::Any,
+        };
         let verdict = ran.outcome.verdict(output);
         let mut after = volumes;
         if verdict == Verdict::Good {
@@ -188,7 +190,7 @@ impl Target for PackageTarget<'_> {
             timed_out: matches!(&verdict, Verdict::Bad { code: ErrorCode::WallTimeLimit | ErrorCode::FuelLimit, .. }),
             state: Some((before, named(&after))),
         };
-        if let (Verdict::Bad { code: code @ ErrorCode::ContractViolation, message }, true) = (&verdict, hosted) {
+        if let Verdict::Bad { code: code @ ErrorCode::ContractViolation, message } = &verdict {
             let report = ErrorReport::new(*code, message.clone());
             seen = Observation { stderr: serde_json::to_vec(&report).unwrap_or_default(), ..seen };
             seen.status = Some(code.exit_status());

@@ -64,6 +64,8 @@ pub struct ReadArguments<'c> {
     pub asks_about: bool,
     /// Whether the answer is another than the declared one: for people, or with fields selected.
     pub shaped: bool,
+    /// Whether the answer is for people, and so no JSON: `--human`, where the contract has it and no later `--no-human` takes it back.
+    pub for_people: bool,
     /// The rules that are broken, in the order of the arguments; reading ends with the hundredth.
     pub violations: Vec<ArgumentViolation>,
 }
@@ -76,6 +78,10 @@ impl Contract {
         let flags: Vec<&str> = flags.map(|flag| flag.split_once('=').map_or(flag, |(name, _)| name)).collect();
         let asks_about = flags.iter().any(|flag| ASKS_ABOUT.contains(flag));
         reader.read(arguments);
+        let human = |parameter: &Parameter| parameter.name == "human" && parameter.value_type == ValueType::Boolean;
+        let own = reader.command.map_or(&[][..], |command| &command.parameters);
+        let last = flags.iter().rev().find(|flag| ["human", "no-human"].contains(flag));
+        let for_people = last == Some(&"human") && self.parameters.iter().chain(own).any(human);
         if asks_about {
             reader.violations.clear();
         }
@@ -83,6 +89,7 @@ impl Contract {
             command: reader.command,
             asks_about,
             shaped: flags.iter().any(|flag| ["human", "fields", "query"].contains(flag)),
+            for_people,
             violations: reader.violations,
         }
     }

@@ -82,6 +82,23 @@ fn each_violation_says_where_and_what_instead() {
 }
 
 #[test]
+fn an_answer_for_people_is_one_that_the_contract_has() {
+    let file = todo();
+    let without = Contract { parameters: Vec::new(), ..file.contract().clone() };
+    let read = |contract: &Contract, line: &str| {
+        let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        contract.read_arguments(&arguments).for_people
+    };
+    for line in ["list --human", "--human list", "list --no-human --human", "--help --human"] {
+        assert!(read(file.contract(), line), "{line}");
+    }
+    for line in ["list", "list --human --no-human", "add -- --human", "list --query human", "add human"] {
+        assert!(!read(file.contract(), line), "{line}");
+    }
+    assert!(!read(&without, "list --human"));
+}
+
+#[test]
 fn the_answer_to_a_shaped_call_is_known_to_be_another() {
     let file = todo();
     let read = |line: &str| {
