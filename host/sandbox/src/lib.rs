@@ -24,6 +24,8 @@ mod load_error;
 mod program;
 mod run;
 #[cfg(feature = "machine")]
+mod stop;
+#[cfg(feature = "machine")]
 mod shape;
 #[cfg(feature = "machine")]
 mod shelf;
@@ -47,5 +49,7 @@ pub use load_error::LoadError;
 pub use program::{NOTICED_AFTER, Watch, Work};
 pub use program::{Program, Sandbox};
 pub use run::{Run, RunError, run};
+#[cfg(feature = "machine")]
+pub use stop::Stop;
 #[cfg(feature = "machine")]
 pub use verdict::SealKey;
