@@ -91,7 +91,11 @@ impl Catalog {
             }
         };
         tool["name"] = name.clone().into();
-        if !held && let Some(fields) = tool.as_object_mut() {
+        // A schema that admits everything says nothing.
+        let says = tool["outputSchema"].as_object().is_some_and(|schema| !schema.is_empty());
+        if !(held && says)
+            && let Some(fields) = tool.as_object_mut()
+        {
             fields.remove("outputSchema");
         }
         self.tools.push(tool);

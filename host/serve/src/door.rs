@@ -4,7 +4,6 @@ use crate::ask::Ask;
 use crate::reply::Reply;
 use crate::serving::Serving;
 use crate::work::Worker;
-use hutch::Failure;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Caller;
@@ -94,20 +93,17 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Lets `serve` take in calls, which are carried out until it returns and all that it took in has ended.
-///
-/// # Errors
-/// An instance can't be opened.
-pub(crate) fn open<T>(serving: &Serving, serve: impl FnOnce(Door) -> T) -> Result<T, Failure> {
-    let worker = Worker::new(serving)?;
+pub(crate) fn open<T>(serving: &Serving, serve: impl FnOnce(Door) -> T) -> T {
+    let worker = Worker::new(serving);
     let (orders, taken) = sync_channel(WAITING_MAX);
     let taken = Mutex::new(taken);
     let door = Door { orders, stops: Arc::default(), next: AtomicU64::new(0), closed: AtomicBool::new(false) };
-    Ok(std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| work(&worker, &taken));
         }
         serve(door)
-    }))
+    })
 }
 
 /// Carries out calls until nobody can bring more.

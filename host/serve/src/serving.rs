@@ -6,8 +6,10 @@ use hutch_model::contract::Contract;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
+use hutch_model::limits::Limit;
 use hutch_store::InstanceName;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The most commands that are tools of their own, unless the operator says otherwise: what a client shows its model for each of them
 /// takes room there.
@@ -21,6 +23,8 @@ pub struct Serving {
     pub packages: Vec<Served>,
     /// The instance of each that is worked on.
     pub instance: InstanceName,
+    /// Limits that the operator sets for every call.
+    pub limits: BTreeMap<Limit, u64>,
     /// The most commands that are tools of their own; where there are more, they are found, described and called by three tools.
     pub tools_max: usize,
     /// The clock and the randomness.

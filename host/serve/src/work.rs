@@ -9,48 +9,73 @@ use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{Caller, Entry, Sealed};
+use hutch_model::ledger::{Caller, Entry, EntryKind, Sealed};
 use hutch_model::outcome::Contract;
 use hutch_sandbox::Stop;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How often a call is made again because another process changed the state meanwhile.
 const RETRIES: u32 = 3;
 
+/// The most plans whose questions are kept; the oldest is forgotten.
+const QUESTIONS_MAX: usize = 256;
+
 /// The instances of what is served, open.
 pub(crate) struct Worker<'s> {
     serving: &'s Serving,
-    instances: Vec<Instance<'s>>,
+    /// Each from its first call on.
+    instances: Vec<Mutex<Option<Instance<'s>>>>,
+    /// What a person is to be asked before a plan that was made here is carried out.
+    questions: Mutex<VecDeque<Question>>,
 }
 
 impl<'s> Worker<'s> {
-    /// Opens the instance of each package. Nothing is looked at or made before the first call.
-    pub(crate) fn new(serving: &'s Serving) -> Result<Worker<'s>, Failure> {
-        let at = (serving.surroundings.now)();
-        let packages = serving.packages.iter();
-        let instances = packages.map(|served| serving.host.instance(&served.package, &serving.instance, at));
-        Ok(Worker { serving, instances: instances.collect::<Result<_, _>>()? })
+    /// One that has opened nothing yet.
+    pub(crate) fn new(serving: &'s Serving) -> Worker<'s> {
+        let instances = serving.packages.iter().map(|_| Mutex::default()).collect();
+        Worker { serving, instances, questions: Mutex::default() }
     }
 
     /// Carries out what is asked for on behalf of a caller, unless it is stopped.
     pub(crate) fn carry_out(&self, ask: &Ask, caller: Option<Caller>, stop: &Stop) -> Reply {
-        let (Some(served), Some(instance)) =
-            (self.serving.packages.get(ask.package), self.instances.get(ask.package))
-        else {
-            return Reply::failed(ErrorReport::new(ErrorCode::NotFound, "no such package is served"));
-        };
         let at = (self.serving.surroundings.now)();
-        let work = Work { worker: self, served, instance: instance.on_behalf(caller, stop.clone()), at };
+        let work = match self.begin(ask.package, caller, stop, at) {
+            Ok(Some(work)) => work,
+            Ok(None) => return Reply::failed(ErrorReport::new(ErrorCode::NotFound, "no such package is served")),
+            Err(failure) => return Reply::failed(failure.report()),
+        };
         let done = match &ask.what {
             What::Run(words) => work.run(ask.package, words),
-            What::Plan(words) => work.plan(words),
+            What::Plan(words) => work.plan(ask.package, words),
             What::Apply { plan, confirmed, answer } => work.apply(ask.package, plan, *confirmed, *answer),
             What::Undo(back) => work.undo(back),
             What::Verify(entry) => work.verify(entry.as_ref()),
             What::History { before, limit } => work.history(*before, *limit),
         };
         done.unwrap_or_else(|failure| Reply::failed(failure.report()))
+    }
+
+    fn begin(
+        &self,
+        package: usize,
+        caller: Option<Caller>,
+        stop: &Stop,
+        at: Instant,
+    ) -> Result<Option<Work<'_, 's>>, Failure> {
+        let (Some(served), Some(instance)) = (self.serving.packages.get(package), self.instances.get(package)) else {
+            return Ok(None);
+        };
+        let mut kept = instance.lock().unwrap_or_else(PoisonError::into_inner);
+        let instance = match &*kept {
+            Some(open) => open.on_behalf(caller, stop.clone()),
+            None => {
+                let open = self.serving.host.instance(&served.package, &self.serving.instance, at)?;
+                kept.insert(open).on_behalf(caller, stop.clone())
+            }
+        };
+        Ok(Some(Work { worker: self, served, instance, at }))
     }
 }
 
@@ -80,7 +105,7 @@ impl Work<'_, '_> {
             seed,
             environment: BTreeMap::new(),
             mounts: BTreeMap::new(),
-            limits: BTreeMap::new(),
+            limits: self.serving().limits.clone(),
             // A client is told the schema, and is given nothing else.
             contract: if self.served.is_held() { Contract::Schema } else { Contract::Json },
             unchecked: false,
@@ -104,50 +129,80 @@ impl Work<'_, '_> {
             return Ok(Reply::Failed { report: Box::new(report), facts: facts(&answer) });
         }
         let (_, changes) = (shown.changes)(&answer);
-        let text = Question::text(self.served.slug(), &words.arguments, &reason, &changes, &answer.entry.hash);
-        Ok(Reply::Ask(self.question(package, answer.entry.hash, Form::Bare, reason, text)))
+        let plan = answer.entry.hash;
+        Ok(Reply::Ask(self.question((package, Form::Bare), &words.arguments, plan, reason, &changes)))
     }
 
-    fn question(&self, package: usize, plan: Digest, answer: Form, reason: String, text: String) -> Question {
-        let (instance, digits) = (self.serving().instance.as_str(), short(&plan));
+    fn question(
+        &self,
+        (package, answer): (usize, Form),
+        words: &[String],
+        plan: Digest,
+        reason: String,
+        changes: &str,
+    ) -> Question {
+        let text = Question::text(self.served.slug(), words, &reason, changes, &plan);
+        Question { package, plan, answer, reason, text, line: self.line(&plan) }
+    }
+
+    /// The line by which a person carries out a plan.
+    fn line(&self, plan: &Digest) -> Option<String> {
+        let (instance, digits) = (self.serving().instance.as_str(), short(plan));
         let mut words = vec!["apply", "--yes"];
         if instance != "default" {
             words.extend(["--instance", instance]);
         }
         words.extend([self.served.word.as_str(), &digits]);
-        Question { package, plan, answer, reason, text, line: (self.serving().shown.line)(&words) }
+        (self.serving().shown.line)(&words)
     }
 
-    fn plan(&self, words: &Words) -> Result<Reply, Failure> {
+    fn plan(&self, package: usize, words: &Words) -> Result<Reply, Failure> {
         let (call, shown) = (self.call(words)?, &self.serving().shown);
         let validated = self.serving().host.validate(&self.served.package, &call);
         let confirmation = validated.ok().and_then(|validated| validated.confirmation);
         let answer = self.instance.plan(&call)?;
+        let plan = answer.entry.hash;
+        let (changes, told) = (shown.changes)(&answer);
+        if let Some(reason) = confirmation.clone() {
+            let question = self.question((package, Form::Told), &words.arguments, plan, reason, &told);
+            let mut questions = self.questions();
+            if questions.len() >= QUESTIONS_MAX {
+                questions.pop_front();
+            }
+            questions.push_back(question);
+        }
         Ok(Reply::made(&answer, shown, |output| {
-            let (changes, _) = (shown.changes)(&answer);
-            json!({"plan": answer.entry.hash, "confirmation": confirmation, "output": output, "changes": changes})
+            json!({"plan": plan, "confirmation": confirmation, "output": output, "changes": changes})
         }))
+    }
+
+    fn questions(&self) -> MutexGuard<'_, VecDeque<Question>> {
+        self.worker.questions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn apply(&self, package: usize, plan: &EntryName, confirmed: bool, form: Form) -> Result<Reply, Failure> {
         let (session, shown) = (self.instance.session(self.at)?, &self.serving().shown);
-        let host = &self.serving().host;
-        // A plan is named once: what is last may be another one when a person has answered.
-        let applied = host.apply(&self.served.package, &session, plan, &BTreeMap::new(), confirmed);
+        // What is last may be another one when a person has answered.
+        let planned = match plan {
+            EntryName::Last => self.newest(&session, |entry| entry.record.kind == EntryKind::Plan)?,
+            plan => Some(session.entry(plan)?),
+        };
+        let planned = planned.ok_or(Failure::NoPlan)?.hash;
+        let known = self.questions().iter().find(|one| one.plan == planned && one.package == package).cloned();
+        if let Some(question) = known.filter(|_| !confirmed) {
+            return Ok(Reply::Ask(question));
+        }
+        let name = EntryName::Prefix(planned.to_string());
+        let applied = self.serving().host.apply(&self.served.package, &session, &name, &BTreeMap::new(), confirmed);
         let answer: Answer = match applied {
+            // What it changes is not known here any more, and nobody is asked to confirm what can't be shown.
             Err(Failure::Confirmation { reason }) => {
-                let planned = self.planned(&session, plan)?;
-                let record = planned.open().map_err(Failure::Entry)?.record;
-                let argv = record.invocation.map(|invocation| invocation.argv).unwrap_or_default();
-                let changed = record.volumes.iter().flat_map(|(volume, one)| {
-                    one.changes.iter().map(move |change| {
-                        format!("{} {volume}/{}", format!("{:?}", change.change).to_lowercase(), change.path)
-                    })
-                });
-                let changes = changed.collect::<Vec<_>>().join("\n");
-                let words = argv.get(1..).unwrap_or_default();
-                let text = Question::text(self.served.slug(), words, &reason, &changes, &planned.hash);
-                return Ok(Reply::Ask(self.question(package, planned.hash, form, reason, text)));
+                let report = Failure::Confirmation { reason }.report().detail("kept", false);
+                let report = report.suggest("preview the call again with hutch_plan, then apply that plan");
+                return Ok(Reply::failed(match self.line(&planned) {
+                    Some(line) => report.fixed_by(line, "a person carries out exactly this plan", "high"),
+                    None => report,
+                }));
             }
             applied => applied?,
         };
@@ -155,14 +210,6 @@ impl Work<'_, '_> {
             Form::Bare => Reply::of(&answer, shown),
             Form::Told => Reply::made(&answer, shown, |output| json!({"output": output, "kept": answer.kept})),
         })
-    }
-
-    /// The entry of a plan.
-    fn planned(&self, session: &Session, plan: &EntryName) -> Result<Sealed, Failure> {
-        if *plan != EntryName::Last {
-            return session.entry(plan);
-        }
-        self.newest(session, |entry| entry.record.kind == hutch_model::ledger::EntryKind::Plan)?.ok_or(Failure::NoPlan)
     }
 
     /// The last entry with a run of which something is so.

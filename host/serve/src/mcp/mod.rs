@@ -24,7 +24,7 @@ const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Why serving did not begin, or ended otherwise than by its client's going.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// An instance can't be opened, or a package can't be read.
+    /// A package can't be read.
     #[error(transparent)]
     Host(#[from] Failure),
     /// The system gives no runtime, no randomness, or ends a thread.
@@ -54,7 +54,7 @@ pub fn stdio(serving: &Serving) -> Result<(), ServeError> {
         // What still waits for input waits for ever.
         runtime.shutdown_background();
         ended
-    })?
+    })
 }
 
 async fn serve(desk: &Arc<Desk>) -> Result<(), ServeError> {

@@ -6,8 +6,8 @@ use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -17,26 +17,53 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long what was stopped then may take to say so.
 const STOPPING: Duration = Duration::from_secs(5);
 
+/// How many cancelled requests are remembered.
+const CANCELLED_MAX: usize = 1024;
+
 /// The requests that have no answer yet.
 #[derive(Default)]
 struct Open {
-    ids: Mutex<HashSet<RequestId>>,
+    ids: Mutex<Ids>,
     answered: Notify,
 }
 
+#[derive(Default)]
+struct Ids {
+    open: HashSet<RequestId>,
+    /// Those that get none: what comes of them late would be taken for the answer to a new one of the same number.
+    cancelled: VecDeque<RequestId>,
+}
+
 impl Open {
-    /// Whether it was not open before.
-    fn insert(&self, id: &RequestId) -> bool {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone())
+    fn ids(&self) -> MutexGuard<'_, Ids> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remove(&self, id: &RequestId) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    /// Whether its number is free.
+    fn insert(&self, id: &RequestId) -> bool {
+        let mut ids = self.ids();
+        !ids.cancelled.contains(id) && ids.open.insert(id.clone())
+    }
+
+    fn answer(&self, id: &RequestId) {
+        self.ids().open.remove(id);
+        self.answered.notify_one();
+    }
+
+    fn cancel(&self, id: &RequestId) {
+        let mut ids = self.ids();
+        if ids.open.remove(id) {
+            if ids.cancelled.len() >= CANCELLED_MAX {
+                ids.cancelled.pop_front();
+            }
+            ids.cancelled.push_back(id.clone());
+        }
+        drop(ids);
         self.answered.notify_one();
     }
 
     fn is_empty(&self) -> bool {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.ids().open.is_empty()
     }
 }
 
@@ -64,7 +91,7 @@ impl<T: Transport<RoleServer> + 'static> Guarded<T> {
                 let is_new = self.open.insert(&request.id);
                 if !is_new {
                     // Without a number: the first of the two is to get its own answer.
-                    let refusal = format!("request {} is not answered yet: give every request a number of its own", request.id);
+                    let refusal = format!("the number {} was given to another request: give every one its own", request.id);
                     let refusal = JsonRpcMessage::error(ErrorData::invalid_request(refusal, None), None);
                     tokio::spawn(self.inner.send(refusal));
                 }
@@ -74,8 +101,7 @@ impl<T: Transport<RoleServer> + 'static> Guarded<T> {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    // No answer will come.
-                    self.open.remove(id);
+                    self.open.cancel(id);
                 }
                 self.begun
             }
@@ -121,7 +147,7 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Guarded<T> {
         async move {
             let sent = sent.await;
             if let Some(id) = answered {
-                open.remove(&id);
+                open.answer(&id);
             }
             sent
         }
