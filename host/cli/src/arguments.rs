@@ -205,7 +205,7 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Show the contract of a package's commands
     Meta(MetaArguments),
-    /// Serve packages to an agent over the Model Context Protocol
+    /// Serve packages over MCP
     ///
     /// On standard input and output, until the client closes one. Without a package: hutch's own commands, as that protocol describes
     /// tools.

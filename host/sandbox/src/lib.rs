@@ -24,11 +24,11 @@ mod load_error;
 mod program;
 mod run;
 #[cfg(feature = "machine")]
-mod stop;
-#[cfg(feature = "machine")]
 mod shape;
 #[cfg(feature = "machine")]
 mod shelf;
+#[cfg(feature = "machine")]
+mod stop;
 #[cfg(feature = "machine")]
 mod threads;
 #[cfg(feature = "machine")]

@@ -150,7 +150,8 @@ impl Sandbox {
         let load_time_us = start.elapsed().as_micros() as u64;
         let watch = self.watch.clone();
         let threads = Arc::clone(&self.threads);
-        let program = Program { engine, linked, stack_bytes, made, load_time_us, compiled, watch, threads, stop: None, digest };
+        let program =
+            Program { engine, linked, stack_bytes, made, load_time_us, compiled, watch, threads, stop: None, digest };
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if programs.len() >= PROGRAMS_MAX {
             programs.remove(0);

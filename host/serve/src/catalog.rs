@@ -53,8 +53,7 @@ impl Catalog {
         let mut catalog =
             Catalog { packages: Vec::new(), tools: Vec::new(), commands: BTreeMap::new(), found: Vec::new() };
         let own = own_tools::about(&slugs);
-        let own_names: Vec<String> =
-            own.iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect();
+        let own_names: Vec<String> = own.iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect();
         if by_name {
             catalog.tools.extend(own_tools::by_name(&slugs));
         }

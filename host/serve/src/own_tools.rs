@@ -62,10 +62,12 @@ pub(crate) fn about(slugs: &[&str]) -> Vec<Value> {
         "entry": {"type": "object"}, "follows": {"type": "object"}, "changes": {"type": "object"},
     }});
     let planned = json!({"type": "object", "required": ["plan", "confirmation", "output", "changes"], "properties": {
-        "plan": {"type": "string"}, "confirmation": {"type": ["string", "null"]}, "output": {}, "changes": {"type": "array"},
+        "plan": {"type": "string"},
+        "confirmation": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "changes": {"type": "array"},
     }});
     let applied = json!({"type": "object", "required": ["output", "kept"], "properties": {
-        "output": {}, "kept": {"type": "boolean"},
+        "kept": {"type": "boolean"},
     }});
     let verified = json!({"type": "object", "required": ["entry", "equal"], "properties": {
         "entry": {"type": "object"}, "equal": {"type": "boolean"},

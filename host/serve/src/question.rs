@@ -49,9 +49,11 @@ impl Question {
         let report = ErrorReport::new(ErrorCode::ConfirmationRequired, format!("{}; {why}", self.reason));
         let report = report.detail("plan", self.plan.to_string()).detail("question", self.text.as_str());
         match &self.line {
-            Some(line) => report
-                .suggest(format!("ask the user to look at the plan and to type: {line}"))
-                .fixed_by(line, "a person carries out exactly this plan", "high"),
+            Some(line) => report.suggest(format!("ask the user to look at the plan and to type: {line}")).fixed_by(
+                line,
+                "a person carries out exactly this plan",
+                "high",
+            ),
             None => report.suggest("ask the user to carry out the plan with hutch apply"),
         }
     }

@@ -104,7 +104,10 @@ fn said(bytes: &[u8]) -> Value {
 fn document(bytes: &[u8]) -> Result<Value, String> {
     let size = DocumentSize::of(bytes).map_err(|error| format!("the answer is no JSON document: {error}"))?;
     if size.memory_bytes > DOCUMENT_MEMORY_MAX {
-        return Err(format!("the answer would take {} bytes of memory, {DOCUMENT_MEMORY_MAX} allowed", size.memory_bytes));
+        return Err(format!(
+            "the answer would take {} bytes of memory, {DOCUMENT_MEMORY_MAX} allowed",
+            size.memory_bytes
+        ));
     }
     serde_json::from_slice(bytes).map_err(|error| format!("the answer is no JSON document: {error}"))
 }

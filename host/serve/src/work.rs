@@ -93,9 +93,8 @@ impl Work<'_, '_> {
     }
 
     fn call(&self, words: &Words) -> Result<Call, Failure> {
-        let seed = (self.serving().surroundings.seed)().ok_or_else(|| {
-            Failure::Run(hutch_sandbox::RunError::Host("the system gives no randomness".to_owned()))
-        })?;
+        let seed = (self.serving().surroundings.seed)()
+            .ok_or_else(|| Failure::Run(hutch_sandbox::RunError::Host("the system gives no randomness".to_owned())))?;
         Ok(Call {
             instance: self.serving().instance.clone(),
             arguments: words.arguments.clone(),
@@ -171,9 +170,11 @@ impl Work<'_, '_> {
             }
             questions.push_back(question);
         }
-        Ok(Reply::made(&answer, shown, |output| {
-            json!({"plan": plan, "confirmation": confirmation, "output": output, "changes": changes})
-        }))
+        Ok(Reply::made(
+            &answer,
+            shown,
+            |output| json!({"plan": plan, "confirmation": confirmation, "output": output, "changes": changes}),
+        ))
     }
 
     fn questions(&self) -> MutexGuard<'_, VecDeque<Question>> {
@@ -253,7 +254,9 @@ impl Work<'_, '_> {
         let verified = self.serving().host.verify(&self.served.package, &session, &sealed, &BTreeMap::new())?;
         let (code, message) = match verified {
             Verified::Equal => return Ok(Reply::done(json!({"entry": entry, "equal": true}))),
-            Verified::Differs(what) => (ErrorCode::VerifyFailed, format!("it came to something else: {}", what.join(", "))),
+            Verified::Differs(what) => {
+                (ErrorCode::VerifyFailed, format!("it came to something else: {}", what.join(", ")))
+            }
             Verified::NotReproducible(reason) => (ErrorCode::NotReproducible, reason),
             Verified::NoRun => (ErrorCode::NotReproducible, "no guest ran: there is nothing to compare".to_owned()),
         };
@@ -277,7 +280,8 @@ impl Work<'_, '_> {
 /// What a list says of an entry.
 fn summary(sealed: &Sealed) -> Result<Value, Failure> {
     let record = sealed.open().map_err(Failure::Entry)?.record;
-    let changes = record.volumes.values().map(|volume| volume.changes.len() as u64 + volume.changes_omitted).sum::<u64>();
+    let changes =
+        record.volumes.values().map(|volume| volume.changes.len() as u64 + volume.changes_omitted).sum::<u64>();
     Ok(json!({
         "sequence": sealed.sequence,
         "hash": sealed.hash,

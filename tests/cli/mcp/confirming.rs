@@ -130,7 +130,10 @@ fn a_call_is_made_again_with_the_answer_and_only_the_one_that_was_asked_about() 
     }
     // Another server's seal is none here.
     let mut second = Client::modern(&machine, &[&todo()], json!({"elicitation": {}}));
-    assert_eq!(failure(&again(&mut second, "todo_remove", &remove(), &state, "accept"))["code"], "CONFIRMATION_REQUIRED");
+    assert_eq!(
+        failure(&again(&mut second, "todo_remove", &remove(), &state, "accept"))["code"],
+        "CONFIRMATION_REQUIRED"
+    );
     assert_eq!(count(&machine), 2);
     let done = again(&mut client, "todo_remove", &remove(), &state, "accept");
     assert_eq!((&done["isError"], count(&machine)), (&json!(false), 1), "{done}");

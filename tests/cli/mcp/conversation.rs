@@ -109,7 +109,9 @@ fn failures_are_data_with_a_code_a_place_and_a_way_on() {
     let mut client = Client::legacy(&machine, &[&todo()], json!({}));
     let guests = client.failed("todo_get", json!({"id": "td_0009"}));
     assert_eq!((&guests["code"], &guests["details"]["exit_status"]), (&json!("GUEST_FAILED"), &json!(20)), "{guests}");
-    assert!(guests["details"]["said"][0]["error"]["code"].is_string() || guests["details"]["said"][0]["code"].is_string());
+    assert!(
+        guests["details"]["said"][0]["error"]["code"].is_string() || guests["details"]["said"][0]["code"].is_string()
+    );
     for (tool, arguments, code, place) in [
         ("todo_add", json!({}), "ARGUMENT_INVALID", "TITLE"),
         ("todo_add", json!({"title": "a", "due-at": "tomorrow"}), "ARGUMENT_INVALID", "--due-at"),
@@ -196,7 +198,10 @@ fn a_client_that_asks_is_told_that_its_call_goes_on_and_others_are_not() {
     let told = std::mem::take(&mut client.others);
     assert!(!told.is_empty(), "nothing was told");
     for note in told {
-        assert_eq!((&note["method"], &note["params"]["progressToken"]), (&json!("notifications/progress"), &json!("p")));
+        assert_eq!(
+            (&note["method"], &note["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!("p"))
+        );
     }
     client.call("todo_list", json!({}));
     assert!(client.others.is_empty(), "{:?}", client.others);
@@ -220,4 +225,26 @@ fn what_cant_be_served_is_said_before_serving() {
     machine.run(["mcp", "--yes", &todo()]).fault("USAGE", 2);
     machine.run(["mcp", "--print"]).fault("USAGE", 2);
     assert!(machine.is_untouched());
+}
+
+#[test]
+fn the_configurations_in_the_readme_start_a_server() {
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let blocks = readme.split("```json\n").skip(1).filter_map(|rest| rest.split("\n```").next());
+    let servers: Vec<Value> = blocks
+        .filter_map(|block| serde_json::from_str::<Value>(block).ok())
+        .filter_map(|block| ["mcpServers", "servers"].iter().find_map(|key| block.get(key)?.get("hutch").cloned()))
+        .collect();
+    assert_eq!(servers.len(), 2);
+    for server in servers {
+        assert_eq!(server["command"], "hutch");
+        let words: Vec<String> =
+            server["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect();
+        assert_eq!(words[0], "mcp");
+        let machine = Machine::new();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(repository().join("packages"), machine.path("packages")).unwrap();
+        let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        assert_eq!(Client::legacy(&machine, &words, json!({})).done("todo_list", json!({}))["count"], 0);
+    }
 }

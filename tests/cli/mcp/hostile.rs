@@ -1,8 +1,10 @@
 //! Clients that break rules, hang up, ask for too much, or change their minds.
 
-use super::{Client, failure, ledger};
+use super::{Client, PATIENCE, failure, ledger};
 use crate::support::{Machine, probe, todo};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
 
 /// A server whose guests may run for minutes.
 const LONG: [&str; 5] = ["--limit", "wall_time_ms=600000", "--limit", "fuel=1000000000000000", "--tools-max=100"];
@@ -69,6 +71,29 @@ fn input_that_ends_while_a_guest_runs_leaves_nothing_half_done() {
     assert_eq!(failure(&answer["result"])["code"], "CANCELLED", "{answer}");
     assert_eq!(machine.probe_state(), before);
     assert!(calls(&machine).iter().any(|entry| entry["error"] == "CANCELLED"));
+}
+
+#[test]
+fn output_that_nobody_reads_ends_the_server_and_what_it_does() {
+    let machine = Machine::new();
+    machine.probe(&[], &["return-ok"]).answer();
+    let mut command = machine.hutch([&["mcp"], &LONG[..], &[&probe()]].concat());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    let info = json!({"name": "test", "version": "1"});
+    let begin = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+    let call = json!({"name": "probe_write_then_spin", "arguments": {"path": "state/x"}});
+    for (id, method, params) in [(1, "initialize", begin), (2, "tools/call", call), (3, "tools/list", json!({}))] {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        // It may be gone already.
+        let _ = writeln!(input, "{message}");
+    }
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || ended.send(child.wait()));
+    assert!(end.recv_timeout(PATIENCE).expect("it ends, though its input is open").is_ok());
+    drop(input);
+    assert!(machine.probe(&[], &["read-file", "state/x"]).status != 0);
 }
 
 #[test]
@@ -141,7 +166,8 @@ fn what_comes_before_the_first_request_is_passed_over() {
     let mut client = Client::start(&machine, &[&todo()]);
     client.put(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     client.put(&json!({"jsonrpc": "2.0", "id": 9, "result": {}}));
-    let params = json!({"protocolVersion": "1999-01-01", "capabilities": {}, "clientInfo": {"name": "n", "version": "v"}});
+    let params =
+        json!({"protocolVersion": "1999-01-01", "capabilities": {}, "clientInfo": {"name": "n", "version": "v"}});
     let answer = client.request("initialize", params);
     assert_eq!(answer["result"]["serverInfo"]["name"], "hutch", "{answer}");
     assert_eq!(client.done("todo_list", json!({}))["count"], 0);

@@ -88,7 +88,8 @@ pub(super) fn mcp(global: &Global, own: &McpArguments, output: &Output) -> Resul
 /// A package and its contract. It is named as it can be from anywhere: a client starts a server where it likes.
 #[expect(clippy::disallowed_methods, reason = "where a package is, is its path without links")]
 fn open(global: &Global, path: &Path, limits: &[(Limit, u64)]) -> Result<Served, Fault> {
-    let component_bytes_max = limits.iter().rev().find(|(limit, _)| *limit == Limit::Component).map(|(_, value)| *value);
+    let component_bytes_max =
+        limits.iter().rev().find(|(limit, _)| *limit == Limit::Component).map(|(_, value)| *value);
     let (outline, place) = packages::outline(global, path)?;
     let contract = packages::contract(global, path, &outline)?.contract().clone();
     let word = match &place {

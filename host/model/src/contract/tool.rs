@@ -61,7 +61,13 @@ impl Command {
     pub fn words(&self, given: &Map<String, Value>) -> Result<Vec<String>, Vec<ArgumentViolation>> {
         let mut violations = Vec::new();
         let mut wrong = |kind, parameter: String, message| {
-            violations.push(ArgumentViolation { kind, parameter: Some(parameter), index: None, message, instead: None });
+            violations.push(ArgumentViolation {
+                kind,
+                parameter: Some(parameter),
+                index: None,
+                message,
+                instead: None,
+            });
         };
         for name in given.keys().filter(|name| !self.fields().any(|known| known.name == **name)) {
             let known: Vec<&str> = self.fields().map(|known| known.name.as_str()).collect();
@@ -81,7 +87,8 @@ impl Command {
             };
             for value in values {
                 let Some(text) = text(value) else {
-                    let message = format!("{}: expected {}, found {}", parameter.name, parameter.value_type, kind(value));
+                    let message =
+                        format!("{}: expected {}, found {}", parameter.name, parameter.value_type, kind(value));
                     wrong(ViolationKind::WrongType, parameter.name.clone(), message);
                     continue;
                 };
@@ -100,7 +107,8 @@ impl Command {
         bare.sort_by_key(|(position, _)| *position);
         // A value after one that is left out would be taken for that one.
         let left_out = self.fields().filter(|one| !given.get(&one.name).is_some_and(|value| !value.is_null()));
-        let first_left_out = left_out.filter_map(|one| Some((one.position?, one))).min_by_key(|(position, _)| *position);
+        let first_left_out =
+            left_out.filter_map(|one| Some((one.position?, one))).min_by_key(|(position, _)| *position);
         if let (Some((place, parameter)), Some((last, _))) = (first_left_out, bare.last())
             && place < *last
         {

@@ -84,7 +84,11 @@ impl Desk {
         }
     }
 
-    async fn call(&self, params: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Option<CallToolResponse> {
+    async fn call(
+        &self,
+        params: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<CallToolResponse> {
         let given = params.arguments.clone().unwrap_or_default();
         let ask = match self.catalog.wanted(&params.name, &given)? {
             Err(report) => return Some(result(Reply::failed(report)).into()),

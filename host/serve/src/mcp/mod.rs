@@ -43,7 +43,8 @@ pub enum ServeError {
 pub fn stdio(serving: &Serving) -> Result<(), ServeError> {
     let catalog = Catalog::of(serving);
     let skills = skills::Skills::of(&serving.packages)?;
-    let key = (serving.surroundings.seed)().ok_or_else(|| ServeError::System("the system gives no randomness".to_owned()))?;
+    let key =
+        (serving.surroundings.seed)().ok_or_else(|| ServeError::System("the system gives no randomness".to_owned()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ServeError::System(format!("the system gives no runtime: {error}")))?;
     door::open(serving, |door| {
@@ -67,7 +68,7 @@ async fn serve(desk: &Arc<Desk>) -> Result<(), ServeError> {
             Err(error) => Err(ServeError::System(format!("serving ended: {error}"))),
         },
         // A client that goes before it has begun.
-        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::TransportError { .. }) => Ok(()),
         Err(error) => Err(ServeError::Protocol(error.to_string())),
     }
 }

@@ -1,5 +1,5 @@
 //! What stands between the wire and the library, against clients that break rules: two requests under one number, messages before the
-//! first request, and input that ends while calls are under way.
+//! first request, input that ends while calls are under way, and output that nobody reads.
 
 use super::handler::Desk;
 use rmcp::RoleServer;
@@ -25,6 +25,8 @@ const CANCELLED_MAX: usize = 1024;
 struct Open {
     ids: Mutex<Ids>,
     answered: Notify,
+    /// Whether nobody reads what is sent.
+    unread: Notify,
 }
 
 #[derive(Default)]
@@ -91,7 +93,8 @@ impl<T: Transport<RoleServer> + 'static> Guarded<T> {
                 let is_new = self.open.insert(&request.id);
                 if !is_new {
                     // Without a number: the first of the two is to get its own answer.
-                    let refusal = format!("the number {} was given to another request: give every one its own", request.id);
+                    let refusal =
+                        format!("the number {} was given to another request: give every one its own", request.id);
                     let refusal = JsonRpcMessage::error(ErrorData::invalid_request(refusal, None), None);
                     tokio::spawn(self.inner.send(refusal));
                 }
@@ -146,6 +149,9 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Guarded<T> {
         let (sent, open) = (self.inner.send(item), Arc::clone(&self.open));
         async move {
             let sent = sent.await;
+            if sent.is_err() {
+                open.unread.notify_one();
+            }
             if let Some(id) = answered {
                 open.answer(&id);
             }
@@ -155,7 +161,14 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Guarded<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         while self.until.is_none() {
-            match self.inner.receive().await {
+            let message = tokio::select! {
+                message = self.inner.receive() => message,
+                () = self.open.unread.notified() => {
+                    self.desk.close();
+                    None
+                }
+            };
+            match message {
                 Some(message) if self.admit(&message) => return Some(message),
                 Some(_) => {}
                 None => self.until = Some((Instant::now() + GRACE, false)),
