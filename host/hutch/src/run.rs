@@ -52,7 +52,7 @@ impl Host {
         kind: EntryKind,
     ) -> Result<Prepared, Failure> {
         let prepared = self.prepare(package, call, session.store(), kind == EntryKind::Plan);
-        prepared.map(|prepared| session.stoppable(prepared)).map_err(|refused| {
+        prepared.map(|prepared| prepared.on_behalf_of(session)).map_err(|refused| {
             let Refused { failure, invocation } = refused;
             let invocation = invocation.map(|record| *record);
             session.note(Record { invocation, ..session.record(kind) }, &failure);

@@ -3,7 +3,6 @@
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::{Package, folder_snapshot};
-use crate::prepare::Prepared;
 use crate::turns::{Turn, Turns};
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{Caller, EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
@@ -199,14 +198,10 @@ impl Session {
         Session { caller, stop: Some(stop), ..self }
     }
 
-    /// What is ready to run, ended by what ends this session's runs.
-    #[cfg_attr(not(feature = "machine"), expect(unused_mut, reason = "nobody is there to stop it"))]
-    pub(crate) fn stoppable(&self, mut prepared: Prepared) -> Prepared {
-        #[cfg(feature = "machine")]
-        if let Some(stop) = self.stop.clone() {
-            prepared.program = prepared.program.stopped_by(stop);
-        }
-        prepared
+    /// What ends its runs before their end, if anything may.
+    #[cfg(feature = "machine")]
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        self.stop.clone()
     }
 
     /// The same instance as `store` has it: to try something of which nothing is kept.

@@ -1,3 +1,5 @@
+//! An object of a tool as the words of a line.
+
 use super::*;
 use crate::contract::Contract;
 use serde_json::json;
