@@ -19,4 +19,4 @@ mod serving;
 mod work;
 
 pub use catalog::Catalog;
-pub use serving::{Served, Serving, Shown, Surroundings, TOOLS_MAX};
+pub use serving::{Line, Served, Serving, Shown, Surroundings, TOOLS_MAX};

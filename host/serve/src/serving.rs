@@ -54,6 +54,9 @@ pub struct Surroundings {
     pub seed: fn() -> Option<Seed>,
 }
 
+/// Makes a line of words.
+pub type Line = dyn Fn(&[&str]) -> Option<String> + Send + Sync;
+
 /// How answers are put into words: as on the program's command line.
 pub struct Shown {
     /// What is reported of a run that did not end well.
@@ -61,7 +64,7 @@ pub struct Shown {
     /// What a run changes, for programs and for people.
     pub changes: fn(&Answer) -> (Value, String),
     /// The line of the program with these words, if there is one.
-    pub line: Box<dyn Fn(&[&str]) -> Option<String> + Send + Sync>,
+    pub line: Box<Line>,
 }
 
 impl Served {

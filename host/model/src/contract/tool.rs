@@ -106,7 +106,7 @@ impl Command {
         }
         bare.sort_by_key(|(position, _)| *position);
         // A value after one that is left out would be taken for that one.
-        let left_out = self.fields().filter(|one| !given.get(&one.name).is_some_and(|value| !value.is_null()));
+        let left_out = self.fields().filter(|one| given.get(&one.name).is_none_or(Value::is_null));
         let first_left_out =
             left_out.filter_map(|one| Some((one.position?, one))).min_by_key(|(position, _)| *position);
         if let (Some((place, parameter)), Some((last, _))) = (first_left_out, bare.last())
