@@ -32,6 +32,7 @@ mod job;
 mod large_answers;
 mod limits;
 mod lost_answers;
+mod mcp;
 mod one_build;
 mod output;
 #[cfg(unix)]

@@ -15,6 +15,7 @@ use crate::commands::install::{InstallArguments, ListArguments, RemoveArguments}
 use crate::commands::instances::InstanceCommand;
 use crate::commands::issue::IssueCommand;
 use crate::commands::ledger::LedgerArguments;
+use crate::commands::mcp::McpArguments;
 use crate::commands::meta::MetaArguments;
 use crate::commands::pack::PackArguments;
 use crate::commands::plan::PlanArguments;
@@ -146,7 +147,8 @@ fn shape(name: &str) -> Option<clap::Command> {
         "certify" => CertifyArguments::augment_args(command),
         "pack" => PackArguments::augment_args(command),
         "compile" => CompileArguments::augment_args(command),
-        "mcp" | "doctor" | "compile-component" => command,
+        "mcp" => McpArguments::augment_args(command),
+        "doctor" | "compile-component" => command,
         _ => return None,
     })
 }
@@ -203,10 +205,11 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Show the contract of a package's commands
     Meta(MetaArguments),
-    /// Print hutch's own commands as MCP tools
+    /// Serve packages over MCP
     ///
-    /// Those of a package: hutch meta PACKAGE --export mcp
-    Mcp,
+    /// On standard input and output, until the client closes one. Without a package: hutch's own commands, as that protocol describes
+    /// tools.
+    Mcp(McpArguments),
     /// Show calls of a package's commands
     Examples(ExamplesArguments),
     /// Explain an error code

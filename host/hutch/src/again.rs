@@ -64,7 +64,7 @@ impl Host {
             .map_err(|failure| (failure, Some(Box::new(record.clone()))))?;
         prepared.record.confirmed = confirmed;
         match self.confirm(package, session, &prepared) {
-            Ok(()) => Ok(prepared),
+            Ok(()) => Ok(prepared.on_behalf_of(session)),
             Err(failure) => {
                 let invocation = Some(prepared.record);
                 Err((failure, Some(Box::new(Record { invocation, ..record.clone() }))))
@@ -103,7 +103,7 @@ impl Host {
         }
         let prepared = match self.prepare_again(package, &recorded, session.store(), secrets) {
             Err(Failure::NotAgain { reason }) => return Ok(Verified::NotReproducible(reason)),
-            prepared => prepared?,
+            prepared => prepared?.on_behalf_of(session),
         };
         let mut state = State::new();
         for (name, volume) in &recorded.volumes {

@@ -229,6 +229,7 @@ impl Failure {
             Failure::BundleDiffers { .. } => ErrorCode::VerifyFailed,
             Failure::NotAgain { .. } | Failure::BundleUnproved { .. } => ErrorCode::NotReproducible,
             Failure::Describe(DescribeError::Guest(_)) => ErrorCode::ComponentInvalid,
+            Failure::Run(RunError::Stopped) => ErrorCode::Cancelled,
             Failure::Run(RunError::State(error)) => StoreError::object("", error).code(),
             Failure::Describe(DescribeError::Host(_)) | Failure::Run(_) => ErrorCode::HostFault,
         }

@@ -7,7 +7,11 @@ use crate::host::Host;
 use crate::package::Package;
 use crate::session::{Session, package_record};
 use hutch_model::instant::Instant;
+#[cfg(feature = "machine")]
+use hutch_model::ledger::Caller;
 use hutch_model::ledger::EntryKind;
+#[cfg(feature = "machine")]
+use hutch_sandbox::Stop;
 use hutch_store::{InstanceName, Store};
 use std::sync::Arc;
 
@@ -48,7 +52,20 @@ impl Host {
     }
 }
 
-impl Instance<'_> {
+impl<'h> Instance<'h> {
+    /// The same instance, on behalf of a program that calls itself so. `stop` ends what is run through it: that is recorded as
+    /// cancelled, and nothing of it is kept.
+    #[cfg(feature = "machine")]
+    #[must_use]
+    pub fn on_behalf(&self, caller: Option<Caller>, stop: Stop) -> Instance<'h> {
+        Instance { session: self.session.clone().on_behalf(caller, stop), ..*self }
+    }
+
+    /// The package.
+    pub fn package(&self) -> &'h Package {
+        self.package
+    }
+
     /// Does what [`Host::run`] does. The instance is this one, whatever the call names.
     ///
     /// # Errors
@@ -56,5 +73,22 @@ impl Instance<'_> {
     pub fn run(&self, call: &Call) -> Result<Answer, Failure> {
         let session = self.host.make_ready(EntryKind::Run, self.package, self.session.at(call.at))?;
         self.host.run_in(&session, self.package, call)
+    }
+
+    /// Does what [`Host::plan`] does, here.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn plan(&self, call: &Call) -> Result<Answer, Failure> {
+        let session = self.host.make_ready(EntryKind::Plan, self.package, self.session.at(call.at))?;
+        self.host.plan_in(&session, self.package, call)
+    }
+
+    /// What [`Host::apply`], [`Host::verify`] and the moves between states take, at one instant of the host's clock.
+    ///
+    /// # Errors
+    /// As for [`Host::open`].
+    pub fn session(&self, at: Instant) -> Result<Session, Failure> {
+        self.host.make_ready(EntryKind::Run, self.package, self.session.at(at))
     }
 }

@@ -20,11 +20,16 @@ impl Host {
     /// As for [`Host::run`].
     pub fn plan(&self, package: &Package, call: &Call) -> Result<Answer, Failure> {
         let session = self.open_for(EntryKind::Plan, package, &call.instance, call.at)?;
+        self.plan_in(&session, package, call)
+    }
+
+    /// Plans in an instance that is ready for it.
+    pub(crate) fn plan_in(&self, session: &Session, package: &Package, call: &Call) -> Result<Answer, Failure> {
         let edits = session.recorded(EntryKind::Plan, session.absorb_edits())?;
-        let prepared = self.admit(package, call, &session, EntryKind::Plan)?;
+        let prepared = self.admit(package, call, session, EntryKind::Plan)?;
         let record = session.record(EntryKind::Plan);
-        let executed = attempt(&session, &prepared, &record)?;
-        let answer = conclude(&session, &prepared, executed, record, false, None);
+        let executed = attempt(session, &prepared, &record)?;
+        let answer = conclude(session, &prepared, executed, record, false, None);
         let answer = answer.map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))?;
         Ok(Answer { skipped: edits.skipped, ..answer })
     }

@@ -40,6 +40,16 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
+    /// The same, ended by what ends the session's runs.
+    #[cfg_attr(not(feature = "machine"), expect(unused_mut, unused_variables, reason = "nobody is there to stop it"))]
+    pub(crate) fn on_behalf_of(mut self, session: &Session) -> Prepared {
+        #[cfg(feature = "machine")]
+        if let Some(stop) = session.stop() {
+            self.program = self.program.stopped_by(stop);
+        }
+        self
+    }
+
     /// The inputs and outputs to keep with the entry: without one in which a secret stands, as it is or as JSON writes it. A secret of
     /// few bytes stands everywhere. An input that the entry needs in order to be made again is kept in any case.
     pub(crate) fn streams<'a>(&'a self, outcome: &'a Outcome) -> Vec<&'a [u8]> {

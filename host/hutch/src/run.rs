@@ -51,7 +51,8 @@ impl Host {
         session: &Session,
         kind: EntryKind,
     ) -> Result<Prepared, Failure> {
-        self.prepare(package, call, session.store(), kind == EntryKind::Plan).map_err(|refused| {
+        let prepared = self.prepare(package, call, session.store(), kind == EntryKind::Plan);
+        prepared.map(|prepared| prepared.on_behalf_of(session)).map_err(|refused| {
             let Refused { failure, invocation } = refused;
             let invocation = invocation.map(|record| *record);
             session.note(Record { invocation, ..session.record(kind) }, &failure);

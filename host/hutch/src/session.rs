@@ -5,9 +5,11 @@ use crate::host::Host;
 use crate::package::{Package, folder_snapshot};
 use crate::turns::{Turn, Turns};
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
+use hutch_model::ledger::{Caller, EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::names::Slug;
 use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
+#[cfg(feature = "machine")]
+use hutch_sandbox::Stop;
 #[cfg(feature = "machine")]
 use hutch_store::plain::Plain;
 use hutch_store::{Head, InstanceName, MemoryStore, Store, StoreError, VolumeName};
@@ -38,6 +40,11 @@ pub struct Session {
     instance: InstanceName,
     package: PackageRecord,
     at: Instant,
+    /// The program on whose behalf all of it is done.
+    caller: Option<Caller>,
+    /// What ends its runs before their end.
+    #[cfg(feature = "machine")]
+    stop: Option<Stop>,
     /// The package, if a run of it is to be written down as one that may use the instance: it comes from elsewhere, or has changed.
     owner: Option<Owner>,
 }
@@ -109,6 +116,9 @@ impl Host {
             instance: instance.clone(),
             package,
             at,
+            caller: None,
+            #[cfg(feature = "machine")]
+            stop: None,
             owner: None,
         }
     }
@@ -170,7 +180,8 @@ impl Host {
         };
         let instance = instance.clone();
         let (turns, keeps) = (Arc::default(), self.keeps());
-        Ok(Session { store, plain, dir: Some(dir), wait, turns, keeps, instance, package, at, owner: None })
+        let (caller, stop, owner) = (None, None, None);
+        Ok(Session { store, plain, dir: Some(dir), wait, turns, keeps, instance, package, at, caller, stop, owner })
     }
 }
 
@@ -178,6 +189,19 @@ impl Session {
     /// The same instance, at another instant.
     pub(crate) fn at(&self, at: Instant) -> Session {
         Session { at, owner: None, ..self.clone() }
+    }
+
+    /// The same instance, on behalf of a program, whose runs `stop` ends: then they are recorded as cancelled, and nothing of them is
+    /// kept.
+    #[cfg(feature = "machine")]
+    pub(crate) fn on_behalf(self, caller: Option<Caller>, stop: Stop) -> Session {
+        Session { caller, stop: Some(stop), ..self }
+    }
+
+    /// What ends its runs before their end, if anything may.
+    #[cfg(feature = "machine")]
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        self.stop.clone()
     }
 
     /// The same instance as `store` has it: to try something of which nothing is kept.
@@ -215,7 +239,8 @@ impl Session {
     }
 
     pub(crate) fn record(&self, kind: EntryKind) -> Record {
-        Record::new(kind, self.at, self.instance.as_str(), self.package.clone())
+        let record = Record::new(kind, self.at, self.instance.as_str(), self.package.clone());
+        Record { caller: self.caller.clone(), ..record }
     }
 
     /// The package, if a run of it is to be written down as one that may use the instance.

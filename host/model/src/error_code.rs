@@ -51,9 +51,11 @@ codes! {
     PackageChanged "PACKAGE_CHANGED" 30 "an installed package's files are not the ones that were installed" "install the package again from a source that you trust";
     Conflict "CONFLICT" 30 "the state has changed since this command read it" "read the state again and repeat, or use --retry";
     InstanceBusy "INSTANCE_BUSY" 30 "another process kept the state locked for as long as --wait allows" "wait for it to end, then repeat, or raise --wait";
+    ServerBusy "SERVER_BUSY" 30 "as many calls are under way or wait as the server takes" "wait for one of them to end, then repeat";
     WallTimeLimit "WALL_TIME_LIMIT" 40 "the guest ran longer than wall_time_ms" "give it less work, or raise --limit wall_time_ms";
     CompileTimeLimit "COMPILE_TIME_LIMIT" 40 "the component took longer to compile than compile_time_ms" "make it smaller, or raise --limit compile_time_ms";
     StdinTimeLimit "STDIN_TIME_LIMIT" 40 "standard input brought nothing for as long as --wait allows, and was not closed" "close what writes to it, or raise --wait";
+    Cancelled "CANCELLED" 40 "whoever asked for the call cancelled it, or went away, before it ended" "make the call again if it is still wanted";
     FuelLimit "FUEL_LIMIT" 41 "the guest used all its fuel" "give it less work, or raise --limit fuel";
     MemoryLimit "MEMORY_LIMIT" 42 "the guest was refused memory beyond memory_bytes" "give it less work, or raise --limit memory_bytes";
     TableLimit "TABLE_LIMIT" 42 "the guest was refused table elements beyond table_elements" "raise --limit table_elements";

@@ -6,6 +6,7 @@ use crate::fields::{Text, nearest, optional};
 use crate::front_matter::{self, Document};
 use crate::names::SkillName;
 use crate::node::{Data, Node};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The folder of a package that holds its skills, one folder each.
@@ -26,6 +27,8 @@ pub struct Skill {
     metadata: BTreeMap<String, String>,
     allowed_tools: Vec<String>,
     #[serde(skip)]
+    fields: Node,
+    #[serde(skip)]
     body: String,
     #[serde(skip)]
     body_line: u32,
@@ -40,6 +43,11 @@ impl Skill {
     /// What it does and when to use it.
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// The whole front matter, unknown keys included.
+    pub fn document(&self) -> Value {
+        self.fields.to_json()
     }
 
     /// The instructions.
@@ -93,6 +101,7 @@ fn read(document: &Document<'_>, folder: &SkillName, problems: &mut Problems) ->
         compatibility,
         metadata,
         allowed_tools,
+        fields: document.fields.clone(),
         body: document.body.to_owned(),
         body_line: document.body_line,
     })

@@ -3,6 +3,7 @@
 
 use crate::program::{NOTICED_AFTER, Program, Work};
 use crate::run::RunError;
+use crate::stop::Stop;
 use hutch_engine::Guest;
 use hutch_model::limits::Limit;
 use std::sync::atomic::Ordering;
@@ -15,6 +16,9 @@ const HOST_STACK_BYTES: u64 = 4 * 1024 * 1024;
 /// Time between reminders of a deadline.
 const TICK: Duration = Duration::from_millis(1);
 
+/// The longest time after which it is seen that a run is to be stopped.
+const STOP_SEEN_AFTER: Duration = Duration::from_millis(10);
+
 /// Lets `body` do with `guest` whatever the run needs, on a thread with the stack that the program was loaded for. When the
 /// guest's wall time is over, `body` is told to end, and waited for.
 pub(crate) fn on_thread<R: Send + 'static>(
@@ -22,12 +26,17 @@ pub(crate) fn on_thread<R: Send + 'static>(
     guest: Guest,
     body: impl FnOnce(Guest) -> R + Send + 'static,
 ) -> Result<R, RunError> {
+    if is_stopped(program) {
+        return Err(RunError::Stopped);
+    }
     let wall_time = Duration::from_millis(guest.world.meter.limit(Limit::WallTime));
     let late = guest.world.meter.late();
     let stack_bytes = usize::try_from(program.stack_bytes + HOST_STACK_BYTES).unwrap_or(usize::MAX);
     let running = program.threads.start(stack_bytes, move || body(guest))?;
-    program.threads.finish(running, |answer| {
+    let mut stopped = false;
+    let finished = program.threads.finish(running, |answer| {
         keep(program, wall_time, answer).or_else(|| {
+            stopped = is_stopped(program);
             late.store(true, Ordering::Release);
             // More than once: a guest that has just begun, or has just been told of another's deadline, counts from an epoch on that
             // may be later than one tick.
@@ -39,18 +48,41 @@ pub(crate) fn on_thread<R: Send + 'static>(
                 }
             }
         })
-    })
+    });
+    // What it came to after it was told to end is not what it would have come to.
+    if stopped { finished.and(Err(RunError::Stopped)) } else { finished }
 }
 
-/// What comes within the wall time.
+fn is_stopped(program: &Program) -> bool {
+    program.stop.as_ref().is_some_and(Stop::is_stopped)
+}
+
+/// What comes within the wall time, unless the run is stopped before.
 fn keep<R>(program: &Program, wall_time: Duration, answer: &Receiver<R>) -> Option<R> {
-    let soon = answer.recv_timeout(wall_time.min(NOTICED_AFTER)).ok();
-    let rest = wall_time.checked_sub(NOTICED_AFTER).filter(|rest| !rest.is_zero());
+    let soon = unstopped(program, wall_time.min(NOTICED_AFTER), answer);
+    let rest = wall_time.checked_sub(NOTICED_AFTER).filter(|rest| !rest.is_zero() && !is_stopped(program));
     soon.or_else(|| {
         let rest = rest?;
         let _watched = program.watch.as_ref().map(|watch| watch(Work::Run));
-        answer.recv_timeout(rest).ok()
+        unstopped(program, rest, answer)
     })
+}
+
+/// What comes within a time. Where something may stop the run, that is looked for from time to time.
+fn unstopped<R>(program: &Program, time: Duration, answer: &Receiver<R>) -> Option<R> {
+    if program.stop.is_none() {
+        return answer.recv_timeout(time).ok();
+    }
+    let waited = Stopwatch::start();
+    while !is_stopped(program) {
+        let left = time.saturating_sub(Duration::from_micros(waited.elapsed_us()));
+        match answer.recv_timeout(left.min(STOP_SEEN_AFTER)) {
+            Ok(result) => return Some(result),
+            Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 /// Measures a run.

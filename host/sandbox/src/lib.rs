@@ -28,6 +28,8 @@ mod shape;
 #[cfg(feature = "machine")]
 mod shelf;
 #[cfg(feature = "machine")]
+mod stop;
+#[cfg(feature = "machine")]
 mod threads;
 #[cfg(feature = "machine")]
 mod verdict;
@@ -47,5 +49,7 @@ pub use load_error::LoadError;
 pub use program::{NOTICED_AFTER, Watch, Work};
 pub use program::{Program, Sandbox};
 pub use run::{Run, RunError, run};
+#[cfg(feature = "machine")]
+pub use stop::Stop;
 #[cfg(feature = "machine")]
 pub use verdict::SealKey;

@@ -5,6 +5,7 @@ use crate::cache::ArtifactCache;
 use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, given, is_final};
 use crate::load_error::LoadError;
 use crate::shape;
+use crate::stop::Stop;
 use crate::threads::Threads;
 use crate::verdict::{self, Verdict};
 use hutch_engine::settings::{self, Backend, Target};
@@ -60,6 +61,8 @@ pub struct Program {
     pub(crate) compiled: bool,
     pub(crate) watch: Option<Watch>,
     pub(crate) threads: Arc<Threads>,
+    /// What stops its runs before their end.
+    pub(crate) stop: Option<Stop>,
     digest: Digest,
 }
 
@@ -147,7 +150,8 @@ impl Sandbox {
         let load_time_us = start.elapsed().as_micros() as u64;
         let watch = self.watch.clone();
         let threads = Arc::clone(&self.threads);
-        let program = Program { engine, linked, stack_bytes, made, load_time_us, compiled, watch, threads, digest };
+        let program =
+            Program { engine, linked, stack_bytes, made, load_time_us, compiled, watch, threads, stop: None, digest };
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if programs.len() >= PROGRAMS_MAX {
             programs.remove(0);
@@ -224,6 +228,12 @@ impl Sandbox {
 }
 
 impl Program {
+    /// The same program, whose runs `stop` ends: none of them comes to an outcome then.
+    #[must_use]
+    pub fn stopped_by(self, stop: Stop) -> Program {
+        Program { stop: Some(stop), ..self }
+    }
+
     /// The digest of the component's bytes, as given.
     pub fn digest(&self) -> Digest {
         self.digest

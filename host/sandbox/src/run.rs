@@ -38,6 +38,9 @@ pub enum RunError {
         /// As in the invocation.
         asked: u64,
     },
+    /// Whoever asked for the run stopped it.
+    #[error("the call was cancelled before it ended; nothing of it is kept")]
+    Stopped,
     /// The host failed.
     #[error("{0}")]
     Host(String),

@@ -4,7 +4,7 @@ use crate::support::case::{exited, limited};
 use crate::support::wat_guest::WatGuest;
 use crate::support::{KEY, limits, parts, probe, probe_bytes, run_parts, sandbox};
 use hutch_model::limits::{Limit, Limits};
-use hutch_sandbox::{ArtifactCache, Compile, Sandbox, Work};
+use hutch_sandbox::{ArtifactCache, Compile, RunError, Sandbox, Stop, Work};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,35 @@ fn one_runs_deadline_is_not_anothers() {
         assert!(stopped >= 5, "only {stopped} deadlines passed while the long run went on");
         assert_eq!(beside, alone, "after {stopped} deadlines of others");
     });
+}
+
+#[test]
+fn a_run_that_is_stopped_comes_to_no_outcome_and_others_go_on() {
+    let endless = [(Limit::WallTime, 600_000), (Limit::Fuel, u64::MAX)];
+    let (stop, other) = (Stop::new(), Stop::new());
+    let program = |stop: &Stop| probe().clone().stopped_by(stop.clone());
+    std::thread::scope(|scope| {
+        let stopped: Vec<_> = ["spin", "hostcall-spin", "write-then-spin state/f"]
+            .map(|command| {
+                let (program, words) = (program(&stop), command.split(' ').collect::<Vec<_>>());
+                scope.spawn(move || run_parts(&program, parts(&words, limits(&endless))).err())
+            })
+            .into();
+        // Meanwhile they begin.
+        for _ in 0..20 {
+            let beside = run_parts(&program(&other), parts(&["return-ok"], limits(&[]))).expect("an outcome");
+            assert_eq!(beside.outcome.ending, exited(0));
+        }
+        assert!(stopped.iter().all(|one| !one.is_finished()));
+        stop.stop();
+        for one in stopped {
+            assert_eq!(one.join().expect("no panic"), Some(RunError::Stopped));
+        }
+    });
+    // None begins after it, and what was told something else goes on.
+    assert_eq!(run_parts(&program(&stop), parts(&["return-ok"], limits(&[]))).err(), Some(RunError::Stopped));
+    assert!(run_parts(&program(&other), parts(&["return-ok"], limits(&[]))).is_ok());
+    assert!(run_parts(probe(), parts(&["return-ok"], limits(&[]))).is_ok());
 }
 
 #[test]

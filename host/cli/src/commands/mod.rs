@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Find(own) => find::find(global, &own, output),
         Command::Show(own) => show::show(global, &own, output),
         Command::Meta(own) => meta::meta(global, &own, output),
-        Command::Mcp => mcp::mcp(output),
+        Command::Mcp(own) => mcp::mcp(global, &own, output),
         Command::Examples(own) => examples::examples(global, &own, output),
         Command::ExplainError(own) => explain_error::explain_error(global, &own, output),
         Command::Install(own) => install::install(global, &own, output, Kind::Install),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// the first three asks for is not a command's answer, and the guest judges the rest of such a call.
 const ASKS_ABOUT: [&str; 3] = ["help", "version", "brief"];
 /// The flag of a command that takes its parameters from standard input instead, if it declares it (rule I3).
-const BATCH: &str = "json-input";
+pub(super) const BATCH: &str = "json-input";
 const RESERVED: [&str; 5] = ["human", "agent", "quiet", "yes", "dry-run"];
 
 /// What kind of rule an argument breaks.

@@ -1,7 +1,9 @@
 //! A command as other tool systems describe one: JSON Schema of its input, and the tool form of the Model Context Protocol (rule M2,
 //! revision 2025-06-18).
 
-use super::{Command, Contract, Effect, Parameter, ValueType};
+use super::arguments::BATCH;
+use super::{ArgumentViolation, Command, Contract, Effect, Parameter, ValueType, ViolationKind};
+use crate::diagnostic::shown;
 use serde_json::{Map, Value, json};
 
 impl Contract {
@@ -32,13 +34,95 @@ impl Contract {
 }
 
 impl Command {
-    /// JSON Schema (draft 2020-12) of an object with one field for each of the command's own parameters.
+    /// JSON Schema (draft 2020-12) of an object with one field for each of the command's own parameters, but those that only a line needs:
+    /// the opposite of a flag, and the flag that says that standard input holds the parameters.
     pub fn input_schema(&self) -> Value {
         let properties: Map<String, Value> =
-            self.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.schema())).collect();
-        let required: Vec<&str> =
-            self.parameters.iter().filter(|one| one.required).map(|one| one.name.as_str()).collect();
+            self.fields().map(|parameter| (parameter.name.clone(), parameter.schema())).collect();
+        let required: Vec<&str> = self.fields().filter(|one| one.required).map(|one| one.name.as_str()).collect();
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    }
+
+    fn fields(&self) -> impl Iterator<Item = &Parameter> {
+        let is_flag = |name: &str| {
+            self.parameters.iter().any(|other| other.name == name && other.value_type == ValueType::Boolean)
+        };
+        let is_opposite = move |name: &str| name.strip_prefix("no-").is_some_and(is_flag);
+        self.parameters.iter().filter(move |parameter| {
+            parameter.name != BATCH && (parameter.position.is_some() || !is_opposite(&parameter.name))
+        })
+    }
+
+    /// The words of a call with the values that an object of [`Command::input_schema`] gives: the command's name, its flags, and then what
+    /// is bare. A field that is null is not given. The words are still to be judged as those of a line are.
+    ///
+    /// # Errors
+    /// Fields that the schema does not have, and values that are no words.
+    pub fn words(&self, given: &Map<String, Value>) -> Result<Vec<String>, Vec<ArgumentViolation>> {
+        let mut violations = Vec::new();
+        let mut wrong = |kind, parameter: String, message| {
+            violations.push(ArgumentViolation {
+                kind,
+                parameter: Some(parameter),
+                index: None,
+                message,
+                instead: None,
+            });
+        };
+        for name in given.keys().filter(|name| !self.fields().any(|known| known.name == **name)) {
+            let known: Vec<&str> = self.fields().map(|known| known.name.as_str()).collect();
+            let hint = match known.is_empty() {
+                true => "there are none here".to_owned(),
+                false => format!("fields here are {}", known.join(", ")),
+            };
+            wrong(ViolationKind::UnknownFlag, name.clone(), format!("there is no field {}; {hint}", shown(name)));
+        }
+        let mut words: Vec<String> = self.name.split(' ').map(str::to_owned).collect();
+        let mut bare: Vec<(u32, String)> = Vec::new();
+        for parameter in self.fields() {
+            let values = match given.get(&parameter.name) {
+                None | Some(Value::Null) => continue,
+                Some(Value::Array(values)) if parameter.repeated => values.as_slice(),
+                Some(value) => std::slice::from_ref(value),
+            };
+            for value in values {
+                let Some(text) = text(value) else {
+                    let message =
+                        format!("{}: expected {}, found {}", parameter.name, parameter.value_type, kind(value));
+                    wrong(ViolationKind::WrongType, parameter.name.clone(), message);
+                    continue;
+                };
+                match parameter.position {
+                    Some(position) => bare.push((position, text)),
+                    None if parameter.takes_value() => words.push(format!("--{}={text}", parameter.name)),
+                    None if text == "true" => words.push(format!("--{}", parameter.name)),
+                    None if text == "false" => {}
+                    None => {
+                        let message = format!("{}: expected true or false, found {}", parameter.name, shown(&text));
+                        wrong(ViolationKind::WrongType, parameter.name.clone(), message);
+                    }
+                }
+            }
+        }
+        bare.sort_by_key(|(position, _)| *position);
+        // A value after one that is left out would be taken for that one.
+        let left_out = self.fields().filter(|one| given.get(&one.name).is_none_or(Value::is_null));
+        let first_left_out =
+            left_out.filter_map(|one| Some((one.position?, one))).min_by_key(|(position, _)| *position);
+        if let (Some((place, parameter)), Some((last, _))) = (first_left_out, bare.last())
+            && place < *last
+        {
+            let message = format!("{} is missing, and a field that stands after it is given", parameter.name);
+            wrong(ViolationKind::Missing, parameter.name.clone(), message);
+        }
+        if !violations.is_empty() {
+            return Err(violations);
+        }
+        if bare.iter().any(|(_, text)| text.starts_with('-')) {
+            words.push("--".to_owned());
+        }
+        words.extend(bare.into_iter().map(|(_, text)| text));
+        Ok(words)
     }
 }
 
@@ -70,6 +154,24 @@ impl Parameter {
     }
 }
 
+/// A value as a word.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+        _ => "null",
+    }
+}
+
 /// An argument's text as the value of its type.
 fn typed(text: &str, value_type: ValueType) -> Value {
     match value_type {
@@ -79,3 +181,7 @@ fn typed(text: &str, value_type: ValueType) -> Value {
         _ => text.into(),
     }
 }
+
+#[cfg(test)]
+#[path = "tool_tests.rs"]
+mod tests;

@@ -61,6 +61,9 @@ pub struct Record {
     pub instance: String,
     /// The package, as it was then.
     pub package: PackageRecord,
+    /// The program that asked for it through a server, as it calls itself; none for what was asked for on this machine's command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Caller>,
     /// The earlier entry that this one applies, replays, undoes or restores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<Digest>,
@@ -101,6 +104,7 @@ impl Record {
             at,
             instance: instance.into(),
             package,
+            caller: None,
             follows: None,
             invocation: None,
             outcome: None,
@@ -157,6 +161,27 @@ impl Record {
         let read = self.invocation.as_ref().map(|invocation| [Some(invocation.stdin), invocation.inputs]);
         let written = self.outcome.as_ref().map(|outcome| [Some(outcome.stdout), Some(outcome.stderr)]);
         read.into_iter().chain(written).flatten().flatten().map(|stream| stream.digest)
+    }
+}
+
+/// The most characters of a caller's name, and of its version.
+const CALLER_CHARS_MAX: usize = 128;
+
+/// A program that asks a server for something, as it calls itself: nobody has checked that it is so.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Caller {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Caller {
+    /// As much of what a program calls itself as is written down: at most 128 characters of each, and no control characters.
+    pub fn new(name: &str, version: &str) -> Caller {
+        let written =
+            |text: &str| text.chars().filter(|one| !one.is_control()).take(CALLER_CHARS_MAX).collect::<String>();
+        Caller { name: written(name), version: written(version) }
     }
 }
 

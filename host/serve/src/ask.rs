@@ -1,0 +1,100 @@
+//! What can be asked for of a package.
+
+use hutch::EntryName;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Something that the host is to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    /// Of which package, by its place among those that are served.
+    pub(crate) package: usize,
+    pub(crate) what: What,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// A call for real; one that asks for a confirmation becomes a plan and a question.
+    Run(Words),
+    /// A call of which only the record is kept.
+    Plan(Words),
+    /// What a plan said, for real. `confirmed` is set where a person has been asked, and nowhere else.
+    Apply { plan: EntryName, confirmed: bool, answer: Form },
+    /// Back to an earlier state.
+    Undo(Back),
+    /// An entry's run again, compared; the last one with a run if none is named.
+    Verify(Option<EntryName>),
+    /// Entries, the last first.
+    History { before: Option<u64>, limit: u64 },
+}
+
+/// The form of the answer to what is carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
+pub(crate) enum Form {
+    /// What the command answers.
+    Bare,
+    /// That, in a document about the call.
+    Told,
+}
+
+/// A call's arguments, and what stands on its standard input.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    pub(crate) arguments: Vec<String>,
+    pub(crate) stdin: String,
+}
+
+/// How far back.
+#[derive(Clone, Debug)]
+pub(crate) enum Back {
+    /// Before the last so many changes.
+    Count(u64),
+    /// Before this entry.
+    Entry(EntryName),
+}
+
+/// A command of a package, named by the fields of a tool that can call any.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Called {
+    pub(crate) package: Option<String>,
+    pub(crate) command: String,
+    #[serde(default)]
+    pub(crate) arguments: Map<String, Value>,
+    #[serde(default)]
+    pub(crate) stdin: String,
+}
+
+/// The fields of the tools that are about what was done.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct About {
+    pub(crate) package: Option<String>,
+    pub(crate) plan: Option<String>,
+    pub(crate) entry: Option<String>,
+    pub(crate) count: Option<u64>,
+    pub(crate) before: Option<u64>,
+    pub(crate) limit: Option<u64>,
+    pub(crate) text: Option<String>,
+    pub(crate) command: Option<String>,
+}
+
+/// The fields of a tool's call.
+pub(crate) fn fields<T: DeserializeOwned>(given: &Map<String, Value>) -> Result<T, ErrorReport> {
+    serde_json::from_value(Value::Object(given.clone())).map_err(|error| invalid(error.to_string()))
+}
+
+/// The name of an entry.
+pub(crate) fn entry(text: &str) -> Result<EntryName, ErrorReport> {
+    text.parse().map_err(|error| invalid(format!("{text:?} names no entry: {error}")))
+}
+
+/// A call that is not of the form which its tool's schema says.
+pub(crate) fn invalid(message: impl Into<String>) -> ErrorReport {
+    let suggestion = "correct the fields as the tool's input schema says";
+    ErrorReport::new(ErrorCode::ArgumentInvalid, message).suggest(suggestion)
+}

@@ -1,0 +1,214 @@
+//! The tools that a client sees, and what a call of each asks for. Runs nothing.
+
+use crate::ask::{About, Ask, Back, Called, Form, What, Words, entry, fields, invalid};
+use crate::own_tools;
+use crate::serving::Serving;
+use hutch::find::{self, KnownCommand};
+use hutch_model::contract::{Command, Contract};
+use hutch_model::digest::{Digest, Kind as DigestKind};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The most characters of a tool's name: some models take no more.
+const NAME_CHARS_MAX: usize = 64;
+/// How many digits of a hash stand for what a name has no room for.
+const NAME_DIGITS: usize = 8;
+/// The most entries that are listed at once.
+const ENTRIES_MAX: u64 = 100;
+/// How many entries are listed if nobody says how many.
+const ENTRIES: u64 = 20;
+
+/// What a server offers.
+pub struct Catalog {
+    packages: Vec<Known>,
+    /// As the protocol describes tools, in the order in which they are listed.
+    tools: Vec<Value>,
+    /// The commands that are tools of their own: the package's place and the command's.
+    commands: BTreeMap<String, (usize, usize)>,
+    found: Vec<KnownCommand>,
+}
+
+struct Known {
+    slug: String,
+    contract: Contract,
+}
+
+/// What the call of a tool comes to.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    /// An answer that is known without running anything.
+    Known(Value),
+    /// Something that the host is to do.
+    Ask(Ask),
+}
+
+impl Catalog {
+    /// What is offered where this is served.
+    pub fn of(serving: &Serving) -> Catalog {
+        let slugs: Vec<&str> = serving.packages.iter().map(|served| served.slug()).collect();
+        let count: usize = serving.packages.iter().map(|served| served.contract.commands.len()).sum();
+        let by_name = count > serving.tools_max;
+        let mut catalog =
+            Catalog { packages: Vec::new(), tools: Vec::new(), commands: BTreeMap::new(), found: Vec::new() };
+        let own = own_tools::about(&slugs);
+        let own_names: Vec<String> = own.iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect();
+        if by_name {
+            catalog.tools.extend(own_tools::by_name(&slugs));
+        }
+        for (place, served) in serving.packages.iter().enumerate() {
+            let manifest = served.package.manifest();
+            catalog.found.extend(find::commands(manifest, Some(&served.contract), &served.word, served.trust));
+            for (at, tool) in served.contract.tools().into_iter().enumerate().filter(|_| !by_name) {
+                catalog.add(served.slug(), (place, at), tool, served.is_held(), &own_names);
+            }
+            let (slug, contract) = (served.slug().to_owned(), served.contract.clone());
+            catalog.packages.push(Known { slug, contract });
+        }
+        catalog.tools.extend(own);
+        catalog
+    }
+
+    /// As the protocol describes tools.
+    pub fn tools(&self) -> &[Value] {
+        &self.tools
+    }
+
+    /// Adds a command as a tool of its own. Two commands whose names are written alike there are told apart.
+    fn add(&mut self, slug: &str, (package, at): (usize, usize), mut tool: Value, held: bool, own: &[String]) {
+        let command = tool["_meta"]["hutch/command"].as_str().unwrap_or_default().to_owned();
+        let plain = format!("{slug}_{command}").replace([' ', '-'], "_");
+        let is_free = |name: &str| !self.commands.contains_key(name) && !own.iter().any(|known| known == name);
+        let name = match plain.len() <= NAME_CHARS_MAX && is_free(&plain) {
+            true => plain,
+            false => {
+                let digest = Digest::of(DigestKind::Stream, format!("{slug} {command}").as_bytes()).to_string();
+                let digits: String = digest.chars().take(NAME_DIGITS).collect();
+                let kept: String = plain.chars().take(NAME_CHARS_MAX - NAME_DIGITS - 1).collect();
+                format!("{kept}_{digits}")
+            }
+        };
+        tool["name"] = name.clone().into();
+        // A schema that admits everything says nothing.
+        let says = tool["outputSchema"].as_object().is_some_and(|schema| !schema.is_empty());
+        if !(held && says)
+            && let Some(fields) = tool.as_object_mut()
+        {
+            fields.remove("outputSchema");
+        }
+        self.tools.push(tool);
+        self.commands.insert(name, (package, at));
+    }
+
+    /// What the call of a tool asks for; nothing if there is no such tool.
+    pub(crate) fn wanted(&self, tool: &str, given: &Map<String, Value>) -> Option<Result<Wanted, ErrorReport>> {
+        if let Some((package, at)) = self.commands.get(tool) {
+            let command = self.packages.get(*package)?.contract.commands.get(*at)?;
+            return Some(words(command, given).map(|arguments| {
+                let words = Words { arguments, stdin: String::new() };
+                Wanted::Ask(Ask { package: *package, what: What::Run(words) })
+            }));
+        }
+        self.tools.iter().any(|known| known["name"] == tool).then(|| self.wanted_of_own(tool, given))
+    }
+
+    fn wanted_of_own(&self, tool: &str, given: &Map<String, Value>) -> Result<Wanted, ErrorReport> {
+        if matches!(tool, "hutch_call" | "hutch_plan") {
+            let called: Called = fields(given)?;
+            let (package, known) = self.package(called.package.as_deref())?;
+            let arguments = words(self.command(known, &called.command)?, &called.arguments)?;
+            let words = Words { arguments, stdin: called.stdin };
+            let what = if tool == "hutch_call" { What::Run(words) } else { What::Plan(words) };
+            return Ok(Wanted::Ask(Ask { package, what }));
+        }
+        let schema = self.tools.iter().find(|known| known["name"] == tool).map(|known| &known["inputSchema"]);
+        let about = |field: &&String| schema.is_some_and(|schema| schema["properties"].get(field).is_none());
+        // One package need not be named, and may be.
+        if let Some(field) = given.keys().filter(|field| *field != "package" || tool == "hutch_find").find(about) {
+            return Err(invalid(format!("{tool} has no field {field:?}")));
+        }
+        let own: About = fields(given)?;
+        if tool == "hutch_find" {
+            let text = own.text.ok_or_else(|| invalid("text is missing: what is wanted"))?;
+            return Ok(Wanted::Known(json!({"items": find::find(&self.found, &text)})));
+        }
+        let (package, known) = self.package(own.package.as_deref())?;
+        let named = own.entry.as_deref().map(entry).transpose()?;
+        let what = match tool {
+            "hutch_describe" => return self.describe(known, own.command.as_deref()).map(Wanted::Known),
+            "hutch_apply" => {
+                let plan = own.plan.ok_or_else(|| invalid("plan is missing: what hutch_plan answered with"))?;
+                What::Apply { plan: entry(&plan)?, confirmed: false, answer: Form::Told }
+            }
+            "hutch_undo" => match (named, own.count) {
+                (Some(_), Some(_)) => return Err(invalid("count and entry contradict each other: give one of them")),
+                (Some(name), None) => What::Undo(Back::Entry(name)),
+                (None, count) => {
+                    let count = count.unwrap_or(1);
+                    if !(1..=9999).contains(&count) {
+                        return Err(invalid(format!("count: expected a number from 1 to 9999, found {count}")));
+                    }
+                    What::Undo(Back::Count(count))
+                }
+            },
+            "hutch_verify" => What::Verify(named),
+            _ => What::History { before: own.before, limit: own.limit.unwrap_or(ENTRIES).clamp(1, ENTRIES_MAX) },
+        };
+        Ok(Wanted::Ask(Ask { package, what }))
+    }
+
+    fn describe(&self, known: &Known, command: Option<&str>) -> Result<Value, ErrorReport> {
+        let Some(name) = command else {
+            let commands = known.contract.commands.iter();
+            let listed = commands.map(|command| json!({"command": command.name, "description": command.description}));
+            return Ok(json!({"package": known.slug, "commands": listed.collect::<Vec<_>>()}));
+        };
+        let command = self.command(known, name)?;
+        let errors = known.contract.errors.iter().filter(|error| command.errors.contains(&error.code));
+        Ok(json!({
+            "package": known.slug,
+            "command": command.name,
+            "description": command.description,
+            "effect": command.effect,
+            "idempotent": command.idempotent,
+            "confirmationRequired": command.confirmation_required,
+            "inputSchema": command.input_schema(),
+            "outputSchema": command.output_schema,
+            "errors": errors.collect::<Vec<_>>(),
+            "examples": command.examples,
+        }))
+    }
+
+    /// The package that a call names; the only one if it names none.
+    fn package(&self, slug: Option<&str>) -> Result<(usize, &Known), ErrorReport> {
+        let names = || self.packages.iter().map(|known| known.slug.as_str()).collect::<Vec<_>>().join(", ");
+        let mut all = self.packages.iter().enumerate();
+        match slug {
+            Some(slug) => all.find(|(_, known)| known.slug == slug).ok_or_else(|| {
+                let message = format!("no package {slug:?} is served");
+                ErrorReport::new(ErrorCode::NotFound, message).suggest(format!("packages are {}", names()))
+            }),
+            None => match (all.next(), all.next()) {
+                (Some(only), None) => Ok(only),
+                _ => Err(invalid(format!("package is missing: one of {}", names()))),
+            },
+        }
+    }
+
+    fn command<'k>(&self, known: &'k Known, name: &str) -> Result<&'k Command, ErrorReport> {
+        known.contract.command(name).ok_or_else(|| {
+            let names: Vec<&str> = known.contract.commands.iter().map(|command| command.name.as_str()).collect();
+            let message = format!("{} has no command {name:?}", known.slug);
+            ErrorReport::new(ErrorCode::NotFound, message).suggest(format!("commands are {}", names.join(", ")))
+        })
+    }
+}
+
+/// The words of a command's call.
+fn words(command: &Command, given: &Map<String, Value>) -> Result<Vec<String>, ErrorReport> {
+    command.words(given).map_err(|violations| {
+        let message = violations.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");
+        invalid(message).detail("violations", serde_json::to_value(&violations).unwrap_or_default())
+    })
+}

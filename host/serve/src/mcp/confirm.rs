@@ -1,0 +1,160 @@
+//! A person is asked by the client, in the way that its lifecycle has: by a request of the server's while the call waits, or by an
+//! answer that says what is missing, after which the call is made again. What comes back is believed only if it was sealed here for this
+//! very call.
+
+use super::handler::Desk;
+use crate::ask::{Ask, Form, What};
+use crate::question::Question;
+use crate::reply::Reply;
+use hutch::EntryName;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequestParams, ClientResult, ElicitRequest, ElicitRequestParams, ElicitationAction, ElicitationSchema,
+    InputRequest, InputRequests, InputRequiredResult, ProtocolVersion, RequestStateError, SealOptions, ServerRequest,
+};
+use rmcp::service::{PeerRequestOptions, RequestContext};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long a person may take.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(600);
+/// The name of the one thing that is asked.
+const QUESTION: &str = "confirm";
+
+/// What is asked of a person, while nothing waits for it here.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    package: usize,
+    plan: String,
+    answer: Form,
+    reason: String,
+    line: Option<String>,
+}
+
+/// How a question ended.
+enum Said {
+    Yes,
+    No(&'static str),
+}
+
+/// What the call of a tool comes to when a person must be asked.
+pub(super) enum Asked {
+    /// The person agreed: this is to be done.
+    Do(Ask),
+    /// Nothing is done.
+    Refused(Reply),
+    /// The client is to ask, and to make the call again.
+    Later(Box<InputRequiredResult>),
+}
+
+/// Asks, by the means that the client has.
+pub(super) async fn ask(
+    desk: &Desk,
+    question: &Question,
+    params: &CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Asked {
+    let asks = context.client_capabilities().and_then(|client| client.elicitation);
+    // A client that says nothing about forms knows them; one that only opens pages does not.
+    if !asks.is_some_and(|asks| asks.form.is_some() || asks.url.is_none()) {
+        return refused(question, "this client can't ask the user");
+    }
+    if context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
+        return later(desk, question, params);
+    }
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(form(question)));
+    let options = PeerRequestOptions::with_timeout(ANSWERED_WITHIN);
+    let said = async {
+        let handle = context.peer.send_cancellable_request(request, options).await.ok()?;
+        match handle.await_response().await.ok()? {
+            ClientResult::ElicitResult(result) => Some(result.action),
+            _ => None,
+        }
+    };
+    let action = tokio::select! {
+        action = said => action,
+        () = context.ct.cancelled() => None,
+        () = desk.closed() => None,
+    };
+    match said_of(action) {
+        Said::Yes => Asked::Do(apply(question.package, question.plan.to_string(), question.answer)),
+        Said::No(why) => refused(question, why),
+    }
+}
+
+fn later(desk: &Desk, question: &Question, params: &CallToolRequestParams) -> Asked {
+    let sealed = Sealed {
+        package: question.package,
+        plan: question.plan.to_string(),
+        answer: question.answer,
+        reason: question.reason.clone(),
+        line: question.line.clone(),
+    };
+    let about = about(params);
+    let options = SealOptions::new().associated_data(about.as_bytes()).ttl(ANSWERED_WITHIN);
+    let Ok(state) = desk.seal.seal_json_with(&sealed, &options) else {
+        return refused(question, "the question could not be put down");
+    };
+    let asked = InputRequest::Elicitation(ElicitRequest::new(form(question)));
+    let requests = InputRequests::from_iter([(QUESTION.to_owned(), asked)]);
+    Asked::Later(Box::new(InputRequiredResult::new(Some(requests), Some(state))))
+}
+
+/// What a call comes to that is made again with a person's answer.
+pub(super) fn answered(desk: &Desk, state: &str, params: &CallToolRequestParams) -> Asked {
+    let sealed: Result<Sealed, _> = desk.seal.open_json_with(state, about(params).as_bytes());
+    let Sealed { package, plan, answer, reason, line } = match sealed {
+        Ok(sealed) => sealed,
+        Err(error) => {
+            let message = match error {
+                RequestStateError::Expired => "the question is too old".to_owned(),
+                error => format!("this is no answer to a question about this call: {error}"),
+            };
+            let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message);
+            let report = report.suggest("make the call again without requestState, and ask the user");
+            return Asked::Refused(Reply::failed(report.detail("kept", false)));
+        }
+    };
+    let said = params.input_responses.as_ref().and_then(|all| all.get(QUESTION)).and_then(|one| one.get("action"));
+    match said_of(said.and_then(|action: &Value| serde_json::from_value(action.clone()).ok())) {
+        Said::Yes => Asked::Do(apply(package, plan, answer)),
+        Said::No(why) => match plan.parse() {
+            Ok(digest) => refused(&Question { package, plan: digest, answer, reason, text: String::new(), line }, why),
+            Err(_) => Asked::Refused(Reply::failed(ErrorReport::new(ErrorCode::ConfirmationRequired, why))),
+        },
+    }
+}
+
+fn refused(question: &Question, why: &str) -> Asked {
+    Asked::Refused(Reply::failed(question.refusal(why).detail("kept", false)))
+}
+
+fn apply(package: usize, plan: String, answer: Form) -> Ask {
+    Ask { package, what: What::Apply { plan: EntryName::Prefix(plan), confirmed: true, answer } }
+}
+
+fn said_of(action: Option<ElicitationAction>) -> Said {
+    match action {
+        Some(ElicitationAction::Accept) => Said::Yes,
+        Some(ElicitationAction::Decline) => Said::No("the user declined"),
+        Some(ElicitationAction::Cancel) => Said::No("the user left the question without an answer"),
+        None => Said::No("no answer came from the user"),
+        Some(_) => Said::No("the client gave no answer that is known here"),
+    }
+}
+
+/// The form has no fields: to accept it is to confirm.
+fn form(question: &Question) -> ElicitRequestParams {
+    let requested_schema = ElicitationSchema::new(BTreeMap::new());
+    ElicitRequestParams::FormElicitationParams { meta: None, message: question.text.clone(), requested_schema }
+}
+
+/// The very call that is asked about.
+fn about(params: &CallToolRequestParams) -> String {
+    let arguments = Value::Object(params.arguments.clone().unwrap_or_default());
+    format!("{}\n{arguments}", params.name)
+}

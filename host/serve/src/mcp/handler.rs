@@ -1,0 +1,200 @@
+//! The protocol's requests, answered from the catalog and by the host behind the door.
+
+use super::ServeError;
+use super::confirm::{self, Asked};
+use super::skills::Skills;
+use crate::ask::Ask;
+use crate::catalog::{Catalog, Wanted};
+use crate::door::Door;
+use crate::reply::{Facts, Reply};
+use hutch_model::invocation::Seed;
+use hutch_model::ledger::Caller;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetSkillRequestParams,
+    GetSkillResult, Implementation, ListResourcesResult, ListSkillsResult, ListToolsResult, MetaObject,
+    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, RequestStateCodec, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Time between notes on the progress of a call.
+const NOTED_EVERY: Duration = Duration::from_secs(1);
+
+/// What all requests share.
+pub(super) struct Desk {
+    door: Door,
+    catalog: Catalog,
+    tools: Vec<Tool>,
+    skills: Skills,
+    /// Seals what a client keeps between two calls.
+    pub(super) seal: RequestStateCodec,
+    closed: watch::Sender<bool>,
+}
+
+impl Desk {
+    pub(super) fn new(door: Door, catalog: Catalog, skills: Skills, key: Seed) -> Result<Desk, ServeError> {
+        let tools = catalog.tools().iter().map(|tool| serde_json::from_value(tool.clone()));
+        let tools: Vec<Tool> = tools
+            .collect::<Result<_, _>>()
+            .map_err(|error| ServeError::System(format!("a tool can't be described: {error}")))?;
+        let seal = RequestStateCodec::try_new(key.0).map_err(|error| ServeError::System(error.to_string()))?;
+        Ok(Desk { door, catalog, tools, skills, seal, closed: watch::Sender::new(false) })
+    }
+
+    /// Begins nothing more, and stops what is under way.
+    pub(super) fn close(&self) {
+        self.door.close();
+        self.closed.send_replace(true);
+    }
+
+    /// Ends when this is closed.
+    pub(super) async fn closed(&self) {
+        let mut closed = self.closed.subscribe();
+        // The sender is this one's own.
+        let _ = closed.wait_for(|closed| *closed).await;
+    }
+
+    /// Has something done, and tells the client that it goes on, if it wants to know. A call that the client cancels is stopped.
+    async fn carry_out(&self, ask: Ask, context: &RequestContext<RoleServer>) -> Reply {
+        let caller = context.client_info().map(|client| Caller::new(&client.name, &client.version));
+        let mut taken = match self.door.take(ask, caller) {
+            Ok(taken) => taken,
+            Err(report) => return Reply::failed(report),
+        };
+        let token = context.meta.get_progress_token();
+        let mut notes = tokio::time::interval(NOTED_EVERY);
+        let mut noted = 0.0;
+        loop {
+            tokio::select! {
+                reply = &mut taken.reply => return reply.unwrap_or_else(|_| Reply::cancelled()),
+                () = context.ct.cancelled(), if !taken.stop.is_stopped() => taken.stop.stop(),
+                _ = notes.tick(), if token.is_some() => {
+                    let Some(token) = token.clone() else { continue };
+                    let mut note = ProgressNotificationParam::new(token, noted);
+                    note.message = Some(format!("under way for {noted} s"));
+                    noted += NOTED_EVERY.as_secs_f64();
+                    // Who can't be told will not get the answer either.
+                    let _ = context.peer.notify_progress(note).await;
+                }
+            }
+        }
+    }
+
+    async fn call(
+        &self,
+        params: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<CallToolResponse> {
+        let given = params.arguments.clone().unwrap_or_default();
+        let ask = match self.catalog.wanted(&params.name, &given)? {
+            Err(report) => return Some(result(Reply::failed(report)).into()),
+            Ok(Wanted::Known(document)) => return Some(result(Reply::done(document)).into()),
+            Ok(Wanted::Ask(ask)) => ask,
+        };
+        let asked = match &params.request_state {
+            Some(state) => confirm::answered(self, state, params),
+            None => match self.carry_out(ask, context).await {
+                Reply::Ask(question) => confirm::ask(self, &question, params, context).await,
+                reply => Asked::Refused(reply),
+            },
+        };
+        Some(match asked {
+            Asked::Do(ask) => result(self.carry_out(ask, context).await).into(),
+            Asked::Refused(reply) => result(reply).into(),
+            Asked::Later(required) => (*required).into(),
+        })
+    }
+}
+
+/// A reply as the protocol has it. A failure is data for the model; it is no structured content, because that is of the tool's schema.
+fn result(reply: Reply) -> CallToolResult {
+    let with_facts = |mut result: CallToolResult, facts: Facts| {
+        if !facts.is_empty() {
+            result.meta = Some(MetaObject(facts));
+        }
+        result
+    };
+    match reply {
+        Reply::Done { document, facts } => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(document.to_string())]);
+            result.structured_content = Some(document);
+            with_facts(result, facts)
+        }
+        Reply::Failed { report, mut facts } => {
+            let report = serde_json::to_value(&*report).unwrap_or_default();
+            facts.insert("hutch/error".to_owned(), report.clone());
+            with_facts(CallToolResult::error(vec![ContentBlock::text(report.to_string())]), facts)
+        }
+        // Who confirmed once is not asked again.
+        Reply::Ask(question) => result(Reply::failed(question.refusal("it was asked for twice"))),
+    }
+}
+
+/// One client's requests.
+pub(super) struct Handler(pub(super) Arc<Desk>);
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_skills().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("hutch", env!("CARGO_PKG_VERSION")))
+            .with_instructions(include_str!("instructions.txt").trim())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.0.tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let unknown = || ErrorData::invalid_params(format!("there is no tool {:?}", params.name), None);
+        self.0.call(&params, &context).await.ok_or_else(unknown)
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(self.0.skills.resources()))
+    }
+
+    async fn read_resource(
+        &self,
+        params: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let missing = || ErrorData::resource_not_found(format!("there is no resource {:?}", params.uri), None);
+        let contents = self.0.skills.read(&params.uri).ok_or_else(missing)?;
+        Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
+    }
+
+    async fn list_skills(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        Ok(ListSkillsResult::with_all_items(self.0.skills.skills.clone()))
+    }
+
+    async fn get_skill(
+        &self,
+        params: GetSkillRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        let found = self.0.skills.skills.iter().find(|skill| skill.uri == params.uri);
+        let missing = || ErrorData::invalid_params(format!("there is no skill {:?}", params.uri), None);
+        Ok(GetSkillResult::new(found.ok_or_else(missing)?.clone()))
+    }
+}

@@ -1,0 +1,184 @@
+//! What stands between the wire and the library, against clients that break rules: two requests under one number, messages before the
+//! first request, input that ends while calls are under way, and output that nobody reads.
+
+use super::handler::Desk;
+use rmcp::RoleServer;
+use rmcp::model::{ClientNotification, ErrorData, JsonRpcMessage, RequestId};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// How long what is under way may go on after the input has ended. Clients give a server about two seconds.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long what was stopped then may take to say so.
+const STOPPING: Duration = Duration::from_secs(5);
+
+/// How many cancelled requests are remembered.
+const CANCELLED_MAX: usize = 1024;
+
+/// The requests that have no answer yet.
+#[derive(Default)]
+struct Open {
+    ids: Mutex<Ids>,
+    answered: Notify,
+    /// Whether nobody reads what is sent.
+    unread: Notify,
+}
+
+#[derive(Default)]
+struct Ids {
+    open: HashSet<RequestId>,
+    /// Those that get none: what comes of them late would be taken for the answer to a new one of the same number.
+    cancelled: VecDeque<RequestId>,
+}
+
+impl Open {
+    fn ids(&self) -> MutexGuard<'_, Ids> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether its number is free.
+    fn insert(&self, id: &RequestId) -> bool {
+        let mut ids = self.ids();
+        !ids.cancelled.contains(id) && ids.open.insert(id.clone())
+    }
+
+    fn answer(&self, id: &RequestId) {
+        self.ids().open.remove(id);
+        self.answered.notify_one();
+    }
+
+    fn cancel(&self, id: &RequestId) {
+        let mut ids = self.ids();
+        if ids.open.remove(id) {
+            if ids.cancelled.len() >= CANCELLED_MAX {
+                ids.cancelled.pop_front();
+            }
+            ids.cancelled.push_back(id.clone());
+        }
+        drop(ids);
+        self.answered.notify_one();
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ids().open.is_empty()
+    }
+}
+
+/// A transport that keeps the rules on behalf of its client.
+pub(super) struct Guarded<T> {
+    inner: T,
+    desk: Arc<Desk>,
+    open: Arc<Open>,
+    /// Whether a request has come.
+    begun: bool,
+    /// Until when what is under way may go on, once the input has ended; then, until when it may say that it was stopped.
+    until: Option<(Instant, bool)>,
+}
+
+impl<T: Transport<RoleServer> + 'static> Guarded<T> {
+    pub(super) fn new(inner: T, desk: Arc<Desk>) -> Guarded<T> {
+        Guarded { inner, desk, open: Arc::default(), begun: false, until: None }
+    }
+
+    /// Whether a message is handed on.
+    fn admit(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.begun = true;
+                let is_new = self.open.insert(&request.id);
+                if !is_new {
+                    // Without a number: the first of the two is to get its own answer.
+                    let refusal =
+                        format!("the number {} was given to another request: give every one its own", request.id);
+                    let refusal = JsonRpcMessage::error(ErrorData::invalid_request(refusal, None), None);
+                    tokio::spawn(self.inner.send(refusal));
+                }
+                is_new
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.open.cancel(id);
+                }
+                self.begun
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => self.begun,
+        }
+    }
+
+    /// Waits until what is under way has been answered; after a while it is stopped. May be given up and begun again at any point.
+    async fn end(&mut self) {
+        loop {
+            let answered = self.open.answered.notified();
+            if self.open.is_empty() {
+                return;
+            }
+            let (until, stopped) = *self.until.get_or_insert_with(|| (Instant::now() + GRACE, false));
+            tokio::select! {
+                () = answered => {}
+                () = sleep_until(until) => {
+                    if stopped {
+                        return;
+                    }
+                    self.desk.close();
+                    self.until = Some((Instant::now() + STOPPING, true));
+                }
+            }
+        }
+    }
+}
+
+impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Guarded<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        let (sent, open) = (self.inner.send(item), Arc::clone(&self.open));
+        async move {
+            let sent = sent.await;
+            if sent.is_err() {
+                open.unread.notify_one();
+            }
+            if let Some(id) = answered {
+                open.answer(&id);
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        while self.until.is_none() {
+            let message = tokio::select! {
+                message = self.inner.receive() => message,
+                () = self.open.unread.notified() => {
+                    self.desk.close();
+                    None
+                }
+            };
+            match message {
+                Some(message) if self.admit(&message) => return Some(message),
+                Some(_) => {}
+                None => self.until = Some((Instant::now() + GRACE, false)),
+            }
+        }
+        self.end().await;
+        None
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}

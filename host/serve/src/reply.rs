@@ -1,0 +1,113 @@
+//! What comes of something that was asked for, as data. Knows no protocol.
+
+use crate::question::Question;
+use crate::serving::Shown;
+use hutch::{Answer, DocumentSize};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::ledger::Pin;
+use hutch_model::outcome::Verdict;
+use serde_json::{Map, Value, json};
+
+/// The most memory that a guest's document may take here.
+const DOCUMENT_MEMORY_MAX: u64 = 64 << 20;
+/// The most bytes that are shown of what a guest said when it failed.
+const SAID_BYTES_MAX: usize = 4096;
+
+/// What is answered.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// A document, and what is known of the call.
+    Done { document: Value, facts: Facts },
+    /// It came to nothing, or was refused.
+    Failed { report: Box<ErrorReport>, facts: Facts },
+    /// A person is to be asked first.
+    Ask(Question),
+}
+
+/// What is known of a call besides its answer: the ledger's entry, what it took, the state that it left.
+pub(crate) type Facts = Map<String, Value>;
+
+impl Reply {
+    pub(crate) fn done(document: Value) -> Reply {
+        Reply::Done { document, facts: Facts::new() }
+    }
+
+    pub(crate) fn failed(report: ErrorReport) -> Reply {
+        Reply::Failed { report: Box::new(report), facts: Facts::new() }
+    }
+
+    /// Of a call that is not carried out any more.
+    pub(crate) fn cancelled() -> Reply {
+        let code = ErrorCode::Cancelled;
+        Reply::failed(ErrorReport::new(code, "the call was cancelled before it began").detail("kept", false))
+    }
+
+    /// What a guest answered.
+    pub(crate) fn of(answer: &Answer, shown: &Shown) -> Reply {
+        Reply::made(answer, shown, |document| document)
+    }
+
+    /// The same, in a document of the host's.
+    pub(crate) fn made(answer: &Answer, shown: &Shown, make: impl FnOnce(Value) -> Value) -> Reply {
+        let facts = facts(answer);
+        if let Some(report) = failure(answer, shown) {
+            return Reply::Failed { report: Box::new(report), facts };
+        }
+        match document(&answer.outcome.stdout) {
+            Ok(document) => Reply::Done { document: make(document), facts },
+            Err(reason) => {
+                let report = ErrorReport::new(ErrorCode::AnswerLost, reason).detail("kept", answer.kept);
+                Reply::Failed { report: Box::new(report), facts }
+            }
+        }
+    }
+}
+
+/// What is known of a call.
+pub(crate) fn facts(answer: &Answer) -> Facts {
+    let states = answer.volumes.iter();
+    let states: Map<String, Value> =
+        states.map(|(name, one)| (name.clone(), json!({"before": one.before, "after": one.after}))).collect();
+    let mut facts = entry_facts(&answer.entry);
+    facts.insert("hutch/fuel".to_owned(), answer.outcome.fuel.into());
+    facts.insert("hutch/kept".to_owned(), answer.kept.into());
+    facts.insert("hutch/state".to_owned(), states.into());
+    facts
+}
+
+/// The ledger's entry, and nothing else.
+pub(crate) fn entry_facts(entry: &Pin) -> Facts {
+    Facts::from_iter([("hutch/entry".to_owned(), json!({"sequence": entry.sequence, "hash": entry.hash}))])
+}
+
+/// Why a run is no success, with what the guest says of it.
+pub(crate) fn failure(answer: &Answer, shown: &Shown) -> Option<ErrorReport> {
+    let mut report = (shown.failure)(answer)?;
+    let outcome = &answer.outcome;
+    if matches!(answer.verdict, Verdict::Failed { .. }) {
+        let streams = [&outcome.stdout, &outcome.stderr];
+        let said = streams.into_iter().filter(|bytes| !bytes.trim_ascii().is_empty()).map(|bytes| said(bytes));
+        report.details.insert("said".to_owned(), said.collect::<Vec<_>>().into());
+        report.suggestion = "mend what the application says in details.said, then make the call again".to_owned();
+    }
+    Some(report.detail("kept", answer.kept))
+}
+
+/// A stream of a guest that failed: its document, if it is one.
+fn said(bytes: &[u8]) -> Value {
+    let short = bytes.get(..SAID_BYTES_MAX).unwrap_or(bytes);
+    document(short).unwrap_or_else(|_| String::from_utf8_lossy(short).into_owned().into())
+}
+
+/// The one document that a guest printed.
+fn document(bytes: &[u8]) -> Result<Value, String> {
+    let size = DocumentSize::of(bytes).map_err(|error| format!("the answer is no JSON document: {error}"))?;
+    if size.memory_bytes > DOCUMENT_MEMORY_MAX {
+        return Err(format!(
+            "the answer would take {} bytes of memory, {DOCUMENT_MEMORY_MAX} allowed",
+            size.memory_bytes
+        ));
+    }
+    serde_json::from_slice(bytes).map_err(|error| format!("the answer is no JSON document: {error}"))
+}

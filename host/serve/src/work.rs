@@ -1,0 +1,297 @@
+//! What is asked for, carried out on the instances that stay open. One entry of the ledger for each, as on the command line.
+
+use crate::ask::{Ask, Back, Form, What, Words};
+use crate::question::{Question, short};
+use crate::reply::{Facts, Reply, entry_facts, facts, failure};
+use crate::serving::{Served, Serving};
+use hutch::{Answer, Call, EntryName, Failure, Instance, Session, Verified};
+use hutch_model::digest::Digest;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::instant::Instant;
+use hutch_model::ledger::{Caller, Entry, EntryKind, Sealed};
+use hutch_model::outcome::Contract;
+use hutch_sandbox::Stop;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How often a call is made again because another process changed the state meanwhile.
+const RETRIES: u32 = 3;
+
+/// The most plans whose questions are kept; the oldest is forgotten.
+const QUESTIONS_MAX: usize = 256;
+
+/// The instances of what is served, open.
+pub(crate) struct Worker<'s> {
+    serving: &'s Serving,
+    /// Each from its first call on.
+    instances: Vec<Mutex<Option<Instance<'s>>>>,
+    /// What a person is to be asked before a plan that was made here is carried out.
+    questions: Mutex<VecDeque<Question>>,
+}
+
+impl<'s> Worker<'s> {
+    /// One that has opened nothing yet.
+    pub(crate) fn new(serving: &'s Serving) -> Worker<'s> {
+        let instances = serving.packages.iter().map(|_| Mutex::default()).collect();
+        Worker { serving, instances, questions: Mutex::default() }
+    }
+
+    /// Carries out what is asked for on behalf of a caller, unless it is stopped.
+    pub(crate) fn carry_out(&self, ask: &Ask, caller: Option<Caller>, stop: &Stop) -> Reply {
+        let at = (self.serving.surroundings.now)();
+        let work = match self.begin(ask.package, caller, stop, at) {
+            Ok(Some(work)) => work,
+            Ok(None) => return Reply::failed(ErrorReport::new(ErrorCode::NotFound, "no such package is served")),
+            Err(failure) => return Reply::failed(failure.report()),
+        };
+        let done = match &ask.what {
+            What::Run(words) => work.run(ask.package, words),
+            What::Plan(words) => work.plan(ask.package, words),
+            What::Apply { plan, confirmed, answer } => work.apply(ask.package, plan, *confirmed, *answer),
+            What::Undo(back) => work.undo(back),
+            What::Verify(entry) => work.verify(entry.as_ref()),
+            What::History { before, limit } => work.history(*before, *limit),
+        };
+        done.unwrap_or_else(|failure| Reply::failed(failure.report()))
+    }
+
+    fn begin(
+        &self,
+        package: usize,
+        caller: Option<Caller>,
+        stop: &Stop,
+        at: Instant,
+    ) -> Result<Option<Work<'_, 's>>, Failure> {
+        let (Some(served), Some(instance)) = (self.serving.packages.get(package), self.instances.get(package)) else {
+            return Ok(None);
+        };
+        let mut kept = instance.lock().unwrap_or_else(PoisonError::into_inner);
+        let instance = match &*kept {
+            Some(open) => open.on_behalf(caller, stop.clone()),
+            None => {
+                let open = self.serving.host.instance(&served.package, &self.serving.instance, at)?;
+                kept.insert(open).on_behalf(caller, stop.clone())
+            }
+        };
+        Ok(Some(Work { worker: self, served, instance, at }))
+    }
+}
+
+/// One thing that is done to one instance.
+struct Work<'w, 's> {
+    worker: &'w Worker<'s>,
+    served: &'s Served,
+    instance: Instance<'s>,
+    at: Instant,
+}
+
+impl Work<'_, '_> {
+    fn serving(&self) -> &Serving {
+        self.worker.serving
+    }
+
+    fn call(&self, words: &Words) -> Result<Call, Failure> {
+        let seed = (self.serving().surroundings.seed)()
+            .ok_or_else(|| Failure::Run(hutch_sandbox::RunError::Host("the system gives no randomness".to_owned())))?;
+        Ok(Call {
+            instance: self.serving().instance.clone(),
+            arguments: words.arguments.clone(),
+            stdin: words.stdin.clone().into_bytes(),
+            at: self.at,
+            clock_start: self.at,
+            seed,
+            environment: BTreeMap::new(),
+            mounts: BTreeMap::new(),
+            limits: self.serving().limits.clone(),
+            // A client is told the schema, and is given nothing else.
+            contract: Some(if self.served.is_held() { Contract::Schema } else { Contract::Json }),
+            unchecked: false,
+            guard: None,
+            confirmed: false,
+            retries: RETRIES,
+            keep_streams: true,
+            wall_time_us: None,
+        })
+    }
+
+    /// For real. What needs a confirmation is planned instead, for a person to look at.
+    fn run(&self, package: usize, words: &Words) -> Result<Reply, Failure> {
+        let (call, shown) = (self.call(words)?, &self.serving().shown);
+        let validated = self.serving().host.validate(&self.served.package, &call);
+        let Some(reason) = validated.ok().and_then(|validated| validated.confirmation) else {
+            return Ok(Reply::of(&self.instance.run(&call)?, shown));
+        };
+        let answer = self.instance.plan(&call)?;
+        if let Some(report) = failure(&answer, shown) {
+            return Ok(Reply::Failed { report: Box::new(report), facts: facts(&answer) });
+        }
+        let (_, changes) = (shown.changes)(&answer);
+        let plan = answer.entry.hash;
+        Ok(Reply::Ask(self.question((package, Form::Bare), &words.arguments, plan, reason, &changes)))
+    }
+
+    fn question(
+        &self,
+        (package, answer): (usize, Form),
+        words: &[String],
+        plan: Digest,
+        reason: String,
+        changes: &str,
+    ) -> Question {
+        let text = Question::text(self.served.slug(), words, &reason, changes, &plan);
+        Question { package, plan, answer, reason, text, line: self.line(&plan) }
+    }
+
+    /// The line by which a person carries out a plan.
+    fn line(&self, plan: &Digest) -> Option<String> {
+        let (instance, digits) = (self.serving().instance.as_str(), short(plan));
+        let mut words = vec!["apply", "--yes"];
+        if instance != "default" {
+            words.extend(["--instance", instance]);
+        }
+        words.extend([self.served.word.as_str(), &digits]);
+        (self.serving().shown.line)(&words)
+    }
+
+    fn plan(&self, package: usize, words: &Words) -> Result<Reply, Failure> {
+        let (call, shown) = (self.call(words)?, &self.serving().shown);
+        let validated = self.serving().host.validate(&self.served.package, &call);
+        let confirmation = validated.ok().and_then(|validated| validated.confirmation);
+        let answer = self.instance.plan(&call)?;
+        let plan = answer.entry.hash;
+        let (changes, told) = (shown.changes)(&answer);
+        if let Some(reason) = confirmation.clone() {
+            let question = self.question((package, Form::Told), &words.arguments, plan, reason, &told);
+            let mut questions = self.questions();
+            if questions.len() >= QUESTIONS_MAX {
+                questions.pop_front();
+            }
+            questions.push_back(question);
+        }
+        Ok(Reply::made(
+            &answer,
+            shown,
+            |output| json!({"plan": plan, "confirmation": confirmation, "output": output, "changes": changes}),
+        ))
+    }
+
+    fn questions(&self) -> MutexGuard<'_, VecDeque<Question>> {
+        self.worker.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn apply(&self, package: usize, plan: &EntryName, confirmed: bool, form: Form) -> Result<Reply, Failure> {
+        let (session, shown) = (self.instance.session(self.at)?, &self.serving().shown);
+        // What is last may be another one when a person has answered.
+        let planned = match plan {
+            EntryName::Last => self.newest(&session, |entry| entry.record.kind == EntryKind::Plan)?,
+            plan => Some(session.entry(plan)?),
+        };
+        let planned = planned.ok_or(Failure::NoPlan)?.hash;
+        let known = self.questions().iter().find(|one| one.plan == planned && one.package == package).cloned();
+        if let Some(question) = known.filter(|_| !confirmed) {
+            return Ok(Reply::Ask(question));
+        }
+        let name = EntryName::Prefix(planned.to_string());
+        let applied = self.serving().host.apply(&self.served.package, &session, &name, &BTreeMap::new(), confirmed);
+        let answer: Answer = match applied {
+            // What it changes is not known here any more, and nobody is asked to confirm what can't be shown.
+            Err(Failure::Confirmation { reason }) => {
+                let report = Failure::Confirmation { reason }.report().detail("kept", false);
+                let report = report.suggest("preview the call again with hutch_plan, then apply that plan");
+                return Ok(Reply::failed(match self.line(&planned) {
+                    Some(line) => report.fixed_by(line, "a person carries out exactly this plan", "high"),
+                    None => report,
+                }));
+            }
+            applied => applied?,
+        };
+        Ok(match form {
+            Form::Bare => Reply::of(&answer, shown),
+            Form::Told => Reply::made(&answer, shown, |output| json!({"output": output, "kept": answer.kept})),
+        })
+    }
+
+    /// The last entry with a run of which something is so.
+    fn newest(&self, session: &Session, is_meant: impl Fn(&Entry) -> bool) -> Result<Option<Sealed>, Failure> {
+        for sequence in (1..=session.head()?.last.sequence).rev() {
+            let sealed = session.entry(&EntryName::Sequence(sequence))?;
+            let entry = sealed.open().map_err(Failure::Entry)?;
+            if entry.record.outcome.is_some() && is_meant(&entry) {
+                return Ok(Some(sealed));
+            }
+        }
+        Ok(None)
+    }
+
+    fn undo(&self, back: &Back) -> Result<Reply, Failure> {
+        let session = self.instance.session(self.at)?;
+        let moved = match back {
+            Back::Count(count) => session.undo_last(*count)?,
+            Back::Entry(name) => session.undo(name)?,
+        };
+        let changes: Map<String, Value> =
+            moved.changes.iter().map(|(volume, changes)| (volume.clone(), json!(changes.listed))).collect();
+        let document = json!({
+            "entry": { "sequence": moved.entry.sequence, "hash": moved.entry.hash },
+            "follows": { "sequence": moved.follows.sequence, "hash": moved.follows.hash },
+            "changes": changes,
+        });
+        Ok(Reply::Done { document, facts: entry_facts(&moved.entry.pin()) })
+    }
+
+    fn verify(&self, name: Option<&EntryName>) -> Result<Reply, Failure> {
+        let session = self.instance.session(self.at)?;
+        let sealed = match name {
+            Some(name) => Some(session.entry(name)?),
+            None => self.newest(&session, |_| true)?,
+        };
+        let Some(sealed) = sealed else {
+            return Ok(Reply::failed(ErrorReport::new(ErrorCode::NotFound, "the history has no run yet")));
+        };
+        let entry = json!({"sequence": sealed.sequence, "hash": sealed.hash});
+        let verified = self.serving().host.verify(&self.served.package, &session, &sealed, &BTreeMap::new())?;
+        let (code, message) = match verified {
+            Verified::Equal => return Ok(Reply::done(json!({"entry": entry, "equal": true}))),
+            Verified::Differs(what) => {
+                (ErrorCode::VerifyFailed, format!("it came to something else: {}", what.join(", ")))
+            }
+            Verified::NotReproducible(reason) => (ErrorCode::NotReproducible, reason),
+            Verified::NoRun => (ErrorCode::NotReproducible, "no guest ran: there is nothing to compare".to_owned()),
+        };
+        Ok(Reply::failed(ErrorReport::new(code, message).detail("entry", entry)))
+    }
+
+    fn history(&self, before: Option<u64>, limit: u64) -> Result<Reply, Failure> {
+        let session = self.instance.session(self.at)?;
+        let total = session.head()?.last.sequence;
+        let end = before.map_or(total, |before| total.min(before.saturating_sub(1)));
+        let mut items = Vec::new();
+        for sequence in (end.saturating_sub(limit) + 1..=end).rev() {
+            let sealed = session.entry(&EntryName::Sequence(sequence))?;
+            items.push(summary(&sealed)?);
+        }
+        let facts = Facts::new();
+        Ok(Reply::Done { document: json!({"items": items, "total": total}), facts })
+    }
+}
+
+/// What a list says of an entry.
+fn summary(sealed: &Sealed) -> Result<Value, Failure> {
+    let record = sealed.open().map_err(Failure::Entry)?.record;
+    let changes =
+        record.volumes.values().map(|volume| volume.changes.len() as u64 + volume.changes_omitted).sum::<u64>();
+    Ok(json!({
+        "sequence": sealed.sequence,
+        "hash": sealed.hash,
+        "at": record.at,
+        "kind": record.kind,
+        "caller": record.caller,
+        "argv": record.invocation.map(|invocation| invocation.argv),
+        "ending": record.outcome.map(|outcome| outcome.ending),
+        "error": record.error,
+        "kept": record.kept,
+        "changes": changes,
+    }))
+}

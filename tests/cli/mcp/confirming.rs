@@ -1,0 +1,162 @@
+//! What needs a confirmation is done after a person gave it, and by no other way.
+
+use super::{Client, failure, ledger};
+use crate::support::{Machine, todo};
+use serde_json::{Value, json};
+
+/// A machine with one task.
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.todo(&["add", "keep me"]).answer();
+    machine
+}
+
+fn count(machine: &Machine) -> u64 {
+    machine.todo(&["list"]).answer()["count"].as_u64().unwrap()
+}
+
+fn remove() -> Value {
+    json!({"id": "td_0001", "confirm": true})
+}
+
+/// A question that came while a call waits.
+#[track_caller]
+fn question(client: &Client) -> (Value, String) {
+    let asked = client.get();
+    assert_eq!((&asked["method"], &asked["params"]["mode"]), (&json!("elicitation/create"), &json!("form")), "{asked}");
+    (asked["id"].clone(), asked["params"]["message"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_person_is_shown_the_change_and_says_yes_or_no() {
+    let machine = machine();
+    let mut client = Client::legacy(&machine, &[&todo()], json!({"elicitation": {}}));
+    for action in ["decline", "cancel"] {
+        let id = client.send_call("todo_remove", remove());
+        let (asked, text) = question(&client);
+        assert!(text.contains("todo remove --confirm td_0001") && text.contains("keep me"), "{text}");
+        assert_eq!(count(&machine), 1, "nothing is done while a person reads");
+        client.put(&json!({"jsonrpc": "2.0", "id": asked, "result": {"action": action}}));
+        let report = failure(&client.answer(id)["result"]);
+        assert_eq!((&report["code"], &report["details"]["kept"]), (&json!("CONFIRMATION_REQUIRED"), &json!(false)));
+    }
+    assert_eq!(count(&machine), 1);
+    let id = client.send_call("todo_remove", remove());
+    let (asked, _) = question(&client);
+    client.put(&json!({"jsonrpc": "2.0", "id": asked, "result": {"action": "accept", "content": {}}}));
+    let answer = client.answer(id);
+    assert_eq!(answer["result"]["structuredContent"]["command"], "remove", "{answer}");
+    assert_eq!(count(&machine), 0);
+    let applied = ledger(&machine, &todo()).into_iter().rfind(|entry| entry["kind"] == "apply").unwrap();
+    assert_eq!(applied["hash"], answer["result"]["_meta"]["hutch/entry"]["hash"]);
+}
+
+#[test]
+fn what_changed_meanwhile_is_not_confirmed_with_it() {
+    let machine = machine();
+    let mut client = Client::legacy(&machine, &[&todo()], json!({"elicitation": {"form": {}}}));
+    let id = client.send_call("todo_remove", remove());
+    let (asked, _) = question(&client);
+    machine.todo(&["update", "td_0001", "--title", "precious"]).answer();
+    client.put(&json!({"jsonrpc": "2.0", "id": asked, "result": {"action": "accept", "content": {}}}));
+    assert_eq!(failure(&client.answer(id)["result"])["code"], "CONFLICT");
+    assert_eq!(count(&machine), 1);
+}
+
+#[test]
+fn a_client_that_cant_ask_is_told_the_line_that_a_person_types() {
+    let machine = machine();
+    for capabilities in [json!({}), json!({"elicitation": {"url": {}}})] {
+        let mut client = Client::legacy(&machine, &[&todo()], capabilities);
+        let report = client.failed("todo_remove", remove());
+        assert_eq!(report["code"], "CONFIRMATION_REQUIRED");
+        let plan = client.done("hutch_plan", json!({"command": "remove", "arguments": remove()}))["plan"].clone();
+        assert_eq!(client.failed("hutch_apply", json!({"plan": plan}))["code"], "CONFIRMATION_REQUIRED");
+        // No argument of any tool stands for a person.
+        for more in ["yes", "confirmed", "confirmation"] {
+            let mut arguments = json!({"plan": plan});
+            arguments[more] = json!(true);
+            assert_eq!(client.failed("hutch_apply", arguments)["code"], "ARGUMENT_INVALID", "{more}");
+        }
+        assert_eq!((count(&machine), client.others.len()), (1, 0));
+    }
+    let mut client = Client::legacy(&machine, &[&todo()], json!({}));
+    let line = client.failed("todo_remove", remove())["fixes"][0]["cmd"].as_str().unwrap().to_owned();
+    let words: Vec<&str> = line.split(' ').collect();
+    assert_eq!(words[..3], ["hutch", "apply", "--yes"], "{line}");
+    machine.run(&words[1..]).result("apply");
+    assert_eq!(count(&machine), 0);
+}
+
+/// What a client has to bring back.
+#[track_caller]
+fn required(result: &Value) -> (String, String) {
+    assert_eq!(result["resultType"], "input_required", "{result}");
+    let asked = &result["inputRequests"]["confirm"];
+    assert_eq!(asked["method"], "elicitation/create", "{result}");
+    let text = asked["params"]["message"].as_str().unwrap();
+    (result["requestState"].as_str().unwrap().to_owned(), text.to_owned())
+}
+
+fn again(client: &mut Client, tool: &str, arguments: &Value, state: &str, action: &str) -> Value {
+    let params = json!({
+        "name": tool, "arguments": arguments, "requestState": state,
+        "inputResponses": {"confirm": {"action": action, "content": {}}},
+    });
+    client.request("tools/call", params)["result"].clone()
+}
+
+#[test]
+fn a_call_is_made_again_with_the_answer_and_only_the_one_that_was_asked_about() {
+    let machine = machine();
+    machine.todo(&["add", "keep me too"]).answer();
+    let mut client = Client::modern(&machine, &[&todo()], json!({"elicitation": {"form": {}}}));
+    let (state, text) = required(&client.call("todo_remove", remove()));
+    assert!(text.contains("keep me"), "{text}");
+    let other = json!({"id": "td_0002", "confirm": true});
+    let forged = format!("{}x", &state[..state.len() - 1]);
+    for (tool, arguments, state) in [
+        ("todo_remove", &other, state.as_str()),
+        ("todo_add", &json!({"title": "x"}), &state),
+        ("todo_remove", &remove(), &forged),
+        ("todo_remove", &remove(), "confirmed"),
+    ] {
+        let report = failure(&again(&mut client, tool, arguments, state, "accept"));
+        assert_eq!(report["code"], "CONFIRMATION_REQUIRED", "{tool} {arguments} {report}");
+    }
+    for action in ["decline", "cancel", "yes", ""] {
+        let report = failure(&again(&mut client, "todo_remove", &remove(), &state, action));
+        assert_eq!(report["code"], "CONFIRMATION_REQUIRED", "{action} {report}");
+    }
+    // Another server's seal is none here.
+    let mut second = Client::modern(&machine, &[&todo()], json!({"elicitation": {}}));
+    assert_eq!(
+        failure(&again(&mut second, "todo_remove", &remove(), &state, "accept"))["code"],
+        "CONFIRMATION_REQUIRED"
+    );
+    assert_eq!(count(&machine), 2);
+    let done = again(&mut client, "todo_remove", &remove(), &state, "accept");
+    assert_eq!((&done["isError"], count(&machine)), (&json!(false), 1), "{done}");
+    // An answer is good for one time: the state that it was about is gone.
+    assert_eq!(failure(&again(&mut client, "todo_remove", &remove(), &state, "accept"))["code"], "CONFLICT");
+    assert_eq!(count(&machine), 1);
+}
+
+#[test]
+fn a_plan_is_applied_after_a_person_saw_what_it_changes() {
+    let machine = machine();
+    let mut client = Client::legacy(&machine, &[&todo()], json!({"elicitation": {}}));
+    let planned = client.done("hutch_plan", json!({"command": "remove", "arguments": remove()}));
+    assert_eq!(planned["confirmation"], "\"remove\" needs a confirmation");
+    let id = client.send_call("hutch_apply", json!({"plan": "last"}));
+    let (asked, text) = question(&client);
+    assert!(text.contains("keep me"), "{text}");
+    client.put(&json!({"jsonrpc": "2.0", "id": asked, "result": {"action": "accept", "content": {}}}));
+    assert_eq!(client.answer(id)["result"]["structuredContent"]["kept"], true);
+    assert_eq!(count(&machine), 0);
+    // A plan that was not made here can't be shown, so nobody is asked.
+    machine.run(["undo", &todo()]).result("undo");
+    machine.run(["plan", &todo(), "remove", "td_0001", "--confirm"]).result("plan");
+    assert_eq!(client.failed("hutch_apply", json!({"plan": "last"}))["code"], "CONFIRMATION_REQUIRED");
+    assert_eq!((count(&machine), client.others.len()), (1, 0));
+}

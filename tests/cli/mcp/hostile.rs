@@ -1,0 +1,235 @@
+//! Clients that break rules, hang up, ask for too much, or change their minds.
+
+use super::{Client, PATIENCE, failure, ledger};
+use crate::support::{Machine, probe, todo};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
+
+/// A server whose guests may run for minutes.
+const LONG: [&str; 5] = ["--limit", "wall_time_ms=600000", "--limit", "fuel=1000000000000000", "--tools-max=100"];
+
+fn long(machine: &Machine) -> Client {
+    // What it runs is compiled before: a call that is compiled is not under way yet.
+    machine.probe(&[], &["return-ok"]).answer();
+    Client::legacy(machine, &[&LONG[..], &[&probe()]].concat(), json!({}))
+}
+
+/// Starts a guest that writes and then never ends, and knows that it has begun when the server says so.
+#[track_caller]
+fn spin(client: &mut Client) -> u64 {
+    let arguments = json!({"path": "state/half-done"});
+    let params = json!({"name": "probe_write_then_spin", "arguments": arguments, "_meta": {"progressToken": "t"}});
+    let id = client.send("tools/call", params);
+    let note = client.get();
+    assert_eq!(note["method"], "notifications/progress", "{note}");
+    id
+}
+
+fn cancel(client: &mut Client, id: u64) {
+    client.put(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+}
+
+/// The entries that are not about the first run.
+fn calls(machine: &Machine) -> Vec<Value> {
+    let entries = ledger(machine, &probe());
+    entries.into_iter().filter(|entry| entry["kind"] == "run").skip(1).collect()
+}
+
+#[test]
+fn a_cancelled_call_stops_its_guest_and_leaves_an_entry_that_says_so() {
+    let machine = Machine::new();
+    let mut client = long(&machine);
+    let before = machine.probe_state();
+    let id = spin(&mut client);
+    cancel(&mut client, id);
+    // With one worker less this would wait for ever: each that is cancelled is free again.
+    for _ in 0..8 {
+        let id = spin(&mut client);
+        cancel(&mut client, id);
+    }
+    client.done("probe_return_ok", json!({}));
+    assert!(client.others.iter().all(|other| other["method"] == "notifications/progress"), "{:?}", client.others);
+    let (status, rest, said) = client.close();
+    assert!(status.success() && rest.is_empty() && said.is_empty(), "{status} {rest:?} {said}");
+    let stopped: Vec<Value> = calls(&machine).into_iter().filter(|entry| entry["error"] == "CANCELLED").collect();
+    assert!(stopped.iter().all(|entry| entry["kept"] == false && entry["ending"].is_null()), "{stopped:?}");
+    assert!((1..=9).contains(&stopped.len()), "{stopped:?}");
+    assert_eq!(machine.probe_state(), before);
+    machine.run(["ledger", "verify", &probe()]).result("ledger verify");
+}
+
+#[test]
+fn input_that_ends_while_a_guest_runs_leaves_nothing_half_done() {
+    let machine = Machine::new();
+    let mut client = long(&machine);
+    let before = machine.probe_state();
+    let id = spin(&mut client);
+    let (status, rest, _) = client.close();
+    assert!(status.success(), "{status}");
+    let answer = rest.iter().find(|message| message["id"] == id).expect("an answer to what was stopped");
+    assert_eq!(failure(&answer["result"])["code"], "CANCELLED", "{answer}");
+    assert_eq!(machine.probe_state(), before);
+    assert!(calls(&machine).iter().any(|entry| entry["error"] == "CANCELLED"));
+}
+
+#[test]
+fn output_that_nobody_reads_ends_the_server_and_what_it_does() {
+    let machine = Machine::new();
+    machine.probe(&[], &["return-ok"]).answer();
+    let mut command = machine.hutch([&["mcp"], &LONG[..], &[&probe()]].concat());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    let info = json!({"name": "test", "version": "1"});
+    let begin = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+    let call = json!({"name": "probe_write_then_spin", "arguments": {"path": "state/x"}});
+    for (id, method, params) in [(1, "initialize", begin), (2, "tools/call", call), (3, "tools/list", json!({}))] {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        // It may be gone already.
+        let _ = writeln!(input, "{message}");
+    }
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || ended.send(child.wait()));
+    assert!(end.recv_timeout(PATIENCE).expect("it ends, though its input is open").is_ok());
+    drop(input);
+    assert!(machine.probe(&[], &["read-file", "state/x"]).status != 0);
+}
+
+#[test]
+fn what_was_asked_before_the_input_ended_is_answered() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &[&todo()], json!({}));
+    let ids: Vec<u64> = (0..5).map(|at| client.send_call("todo_add", json!({"title": at.to_string()}))).collect();
+    let (status, rest, _) = client.close();
+    let mut kept = 0;
+    for id in ids {
+        let answer = rest.iter().find(|message| message["id"] == id).unwrap_or_else(|| panic!("no answer to {id}"));
+        match answer["result"]["isError"] == false {
+            true => kept += 1,
+            // Where compiling takes longer than a server waits.
+            false => assert_eq!(failure(&answer["result"])["code"], "CANCELLED"),
+        }
+    }
+    assert!(status.success(), "{status}");
+    assert_eq!(machine.todo(&["list"]).answer()["count"], kept);
+}
+
+#[test]
+fn a_killed_server_leaves_what_was_answered_and_nothing_half_done() {
+    let machine = Machine::new();
+    let mut client = long(&machine);
+    client.done("probe_write_text", json!({"path": "state/kept", "text": "x"}));
+    let before = machine.probe_state();
+    spin(&mut client);
+    drop(client);
+    assert_eq!(machine.probe_state(), before);
+    machine.run(["ledger", "verify", &probe()]).result("ledger verify");
+}
+
+#[test]
+fn garbage_ends_no_session_and_gets_no_more_than_an_error() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &[&todo()], json!({}));
+    for line in ["", "{", "garbage", "\u{0}\u{1}\u{7f}", "[]", "null", "7", "{}", "[[[[[[[[", "{\"jsonrpc\":\"2.0\"}"] {
+        client.write(line);
+    }
+    client.write(&"[".repeat(100_000));
+    // A line of more than a message may have is read past.
+    client.write(&format!("{{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"{}\"}}", "x".repeat(5 << 20)));
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 50, "method": 7}),
+        json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}),
+        json!({"jsonrpc": "1.0", "id": 51, "method": "ping"}),
+        json!({"jsonrpc": "2.0", "id": 52, "result": {}}),
+        json!({"jsonrpc": "2.0", "id": "x", "error": {"code": 1, "message": "m"}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/nope", "params": [1]}),
+    ] {
+        client.put(&message);
+    }
+    cancel(&mut client, 4711);
+    assert_eq!(client.request("nope/nope", json!({}))["error"]["code"], -32601);
+    let strange = client.request("tools/call", json!({"name": 7}));
+    assert!(strange["error"]["code"].is_i64(), "{strange}");
+    assert_eq!(client.done("todo_list", json!({}))["count"], 0);
+    for other in &client.others {
+        assert!(other["error"].is_object() && other.get("result").is_none(), "{other}");
+        assert!(other["id"].is_null() || [50, 51, 77].iter().all(|id| other["id"] != *id), "{other}");
+    }
+    let (status, _, said) = client.close();
+    assert!(status.success() && said.is_empty(), "{status} {said}");
+}
+
+#[test]
+fn what_comes_before_the_first_request_is_passed_over() {
+    let machine = Machine::new();
+    let mut client = Client::start(&machine, &[&todo()]);
+    client.put(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    client.put(&json!({"jsonrpc": "2.0", "id": 9, "result": {}}));
+    let params =
+        json!({"protocolVersion": "1999-01-01", "capabilities": {}, "clientInfo": {"name": "n", "version": "v"}});
+    let answer = client.request("initialize", params);
+    assert_eq!(answer["result"]["serverInfo"]["name"], "hutch", "{answer}");
+    assert_eq!(client.done("todo_list", json!({}))["count"], 0);
+}
+
+#[test]
+fn two_requests_with_one_number_are_one_call() {
+    let machine = Machine::new();
+    let mut client = long(&machine);
+    let id = spin(&mut client);
+    let arguments = json!({"path": "state/second", "text": "x"});
+    let second = json!({"name": "probe_write_text", "arguments": arguments});
+    client.put(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": second}));
+    let refusal = loop {
+        let message = client.get();
+        if message["method"] != "notifications/progress" {
+            break message;
+        }
+    };
+    assert_eq!((&refusal["error"]["code"], refusal["id"].is_null()), (&json!(-32600), true), "{refusal}");
+    cancel(&mut client, id);
+    // Nor is it free for a third: what comes of the first one late is no answer to that.
+    client.put(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
+    client.done("probe_return_ok", json!({}));
+    assert!(client.others.iter().any(|other| other["error"]["code"] == -32600), "{:?}", client.others);
+    client.close();
+    assert!(machine.probe(&[], &["read-file", "state/second"]).status != 0, "the second one was not carried out");
+}
+
+#[test]
+fn a_server_with_too_much_to_do_says_so_at_once() {
+    let machine = Machine::new();
+    let mut client = long(&machine);
+    let ids: Vec<u64> = (0..100).map(|_| client.send_call("probe_spin", json!({}))).collect();
+    // 4 are under way and 64 wait.
+    let refused: Vec<Value> = (0..100 - 68).map(|_| client.get()).collect();
+    for answer in &refused {
+        let report = failure(&answer["result"]);
+        assert_eq!((&report["code"], &report["details"]["kept"]), (&json!("SERVER_BUSY"), &json!(false)), "{report}");
+    }
+    for id in ids {
+        cancel(&mut client, id);
+    }
+    client.done("probe_return_ok", json!({}));
+    let (status, rest, _) = client.close();
+    assert!(status.success() && rest.is_empty(), "{status} {rest:?}");
+    assert!(calls(&machine).iter().all(|entry| entry["error"].is_null() || entry["error"] == "CANCELLED"));
+}
+
+#[test]
+fn what_a_client_calls_itself_is_cut_and_is_no_terminals_business() {
+    let machine = Machine::new();
+    let mut client = Client::start(&machine, &[&todo()]);
+    let name = format!("\u{1b}[31mevil\n{}", "x".repeat(10_000));
+    let info = json!({"name": name, "version": "\u{7}1"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+    client.request("initialize", params);
+    client.done("todo_list", json!({}));
+    client.close();
+    let shown = machine.run(["ledger", "show", &todo(), "last"]).result("ledger show");
+    let caller = &shown["record"]["caller"];
+    assert_eq!(caller["version"], "1");
+    let name = caller["name"].as_str().unwrap();
+    assert!(name.starts_with("[31mevilxxx") && name.chars().count() == 128, "{name}");
+}
