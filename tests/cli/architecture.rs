@@ -51,9 +51,18 @@ fn crates_depend_on_each_other_in_one_direction() {
         ("hutch-store", &["hutch-folder", "hutch-model"]),
         ("hutch", &["hutch-folder", "hutch-model", "hutch-sandbox", "hutch-store"]),
         ("hutch-certify", &["hutch-model", "hutch-sandbox", "hutch"]),
+        ("hutch-registry", &["hutch-model", "hutch-sandbox", "hutch"]),
         (
             "hutch-cli",
-            &["hutch-model", "hutch-sandbox", "hutch-store", "hutch-certify", "hutch-shared-features", "hutch"],
+            &[
+                "hutch-model",
+                "hutch-sandbox",
+                "hutch-store",
+                "hutch-certify",
+                "hutch-registry",
+                "hutch-shared-features",
+                "hutch",
+            ],
         ),
         ("hutch-tab", &["hutch-model", "hutch-sandbox", "hutch-store", "hutch"]),
         ("hutch-shared-features", &[]),
@@ -77,6 +86,8 @@ fn what_is_heavy_or_powerful_has_one_home() {
         ("etcetera", "hutch-cli"),
         ("rusqlite", "hutch-store"),
         ("serde-saphyr", "hutch-model"),
+        ("ureq", "hutch-registry"),
+        ("ring", "hutch-registry"),
     ] {
         let users: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains(foreign)).collect();
         let users: Vec<_> =
