@@ -18,6 +18,8 @@ use crate::commands::ledger::LedgerArguments;
 use crate::commands::meta::MetaArguments;
 use crate::commands::pack::PackArguments;
 use crate::commands::plan::PlanArguments;
+use crate::commands::pull::PullArguments;
+use crate::commands::push::PushArguments;
 use crate::commands::replay::ReplayArguments;
 use crate::commands::run::RunArguments;
 use crate::commands::shell::{CompletionsArguments, ManArguments};
@@ -144,6 +146,8 @@ fn shape(name: &str) -> Option<clap::Command> {
         "completions" => CompletionsArguments::augment_args(command),
         "man" => ManArguments::augment_args(command),
         "certify" => CertifyArguments::augment_args(command),
+        "push" => PushArguments::augment_args(command),
+        "pull" => PullArguments::augment_args(command),
         "pack" => PackArguments::augment_args(command),
         "compile" => CompileArguments::augment_args(command),
         "mcp" | "doctor" | "compile-component" => command,
@@ -229,6 +233,15 @@ pub(crate) enum Command {
     /// The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files
     /// alone.
     Pack(PackArguments),
+    /// Push a package to a registry
+    ///
+    /// Everything but the component is in the artifact's config, so that other programs find a component alone. The digests follow
+    /// from the package, and --dry-run says them without asking anybody. A tag that names something else is left alone.
+    Push(PushArguments),
+    /// Pull a package from a registry, as one file
+    ///
+    /// Everything is held against the digests that name it; nothing is written before it is whole.
+    Pull(PullArguments),
     /// Compile packages before their first run, or one for another machine into a file
     ///
     /// What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built

@@ -86,6 +86,8 @@ table! {
     "update" "update";
     "remove" "remove";
     "pack" "pack";
+    "push" "push";
+    "pull" "pull";
     "compile" "compile";
     "init" "init";
     "instance list" "instance-list";

@@ -24,6 +24,7 @@ mod issues;
 mod known;
 mod launcher;
 mod line;
+mod network;
 mod new_file;
 mod output;
 mod packages;

@@ -4,6 +4,7 @@ use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::launcher::{self, Planned};
+use crate::network::{self, Fetched, NetworkArguments};
 use crate::output::Output;
 use crate::{human, packages, repair, selection::Page, surroundings};
 use clap::Args;
@@ -19,7 +20,8 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The folder that holds APP.md, or a packed file; in an update also the slug, for where the package came from
+    /// The folder that holds APP.md, a packed file, or oci://HOST/REPOSITORY:TAG; in an update also the slug, for where the package
+    /// came from
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
     /// Grant this ask of the package, as env:TOKEN; may be repeated; --yes grants all
@@ -31,6 +33,8 @@ pub(crate) struct InstallArguments {
     /// Write it to this folder instead
     #[arg(long, value_name = "DIR")]
     launcher_dir: Option<PathBuf>,
+    #[command(flatten)]
+    network: NetworkArguments,
 }
 
 #[derive(Debug, Args)]
@@ -60,7 +64,9 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         Kind::Update => source_of(global, &own.package)?,
     };
     let word = path.display().to_string();
-    let checked = packages::checked(&path)?;
+    let fetched = network::reference(&path)?;
+    let fetched = fetched.map(|reference| Fetched::get(global, &own.network, &reference)).transpose()?;
+    let checked = fetched.as_ref().map_or_else(|| packages::checked(&path), |fetched| Ok(fetched.checked()))?;
     let Some(package) = checked.package else {
         return Err(packages::refused(&global.line, &path, &checked.diagnostics));
     };
@@ -114,8 +120,10 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         .detail("needs_grant", beyond.clone());
         return Err(repair::fixed(report, global.line.with_flag("--yes"), "grants all of it", "high").into());
     }
-    let source = std::path::absolute(&path).unwrap_or(path);
-    let source = source.display().to_string();
+    let source = match &fetched {
+        Some(fetched) => fetched.reference.to_string(),
+        None => std::path::absolute(&path).unwrap_or(path).display().to_string(),
+    };
     // The launcher first: where it can't be, nothing is installed.
     if let Some(launcher) = &launcher {
         launcher.write()?;
@@ -137,6 +145,11 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
 fn source_of(global: &Global, named: &Path) -> Result<PathBuf, Fault> {
     let Some(slug) = packages::slug(named) else { return Ok(named.to_owned()) };
     let source = PathBuf::from(packages::installed(global)?.pin(&slug)?.source);
+    if let Some(reference) = network::reference(&source)? {
+        // What the tag names now; without a tag there is one package alone.
+        let now = if reference.tag.is_some() { reference.without_digest() } else { reference };
+        return Ok(now.to_string().into());
+    }
     match packages::is_there(&source) {
         true => Ok(source),
         false => {
