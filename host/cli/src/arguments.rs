@@ -78,7 +78,7 @@ pub(crate) struct Global {
     /// Print nothing on standard error but errors
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
-    /// Say on standard error, as JSON lines, what takes longer than a second
+    /// Say on standard error what takes longer than a second
     #[arg(long, global = true)]
     pub(crate) progress: bool,
     /// Keep only these fields of the result, or of its items
@@ -90,7 +90,7 @@ pub(crate) struct Global {
     /// Replace control, zero-width and bidirectional characters in the answer
     #[arg(long, global = true)]
     pub(crate) sanitize: bool,
-    /// Replace mail addresses, telephone and card numbers and credentials in the answer
+    /// Replace personal data and credentials in the answer
     #[arg(long, global = true)]
     pub(crate) redact: bool,
     /// The longest wait for a byte of standard input, and for a lock
@@ -170,7 +170,7 @@ pub(crate) enum Command {
     /// The guest's output and exit status come through unchanged. Its state is kept if it exits with 0 and keeps the contract, and
     /// else dropped. Everything after PACKAGE is the guest's.
     Run(Box<RunArguments>),
-    /// Check a call against what the package declares, and run nothing
+    /// Check a call, and run nothing
     Validate(Box<ValidateArguments>),
     /// Show what a run would do, without doing it
     ///
@@ -180,7 +180,7 @@ pub(crate) enum Command {
     ///
     /// The guest runs again and must come to the same. A command that asks for a confirmation needs --yes here as in a run.
     Apply(ApplyArguments),
-    /// Take back changes, as a new entry that can be undone too
+    /// Take back changes, as a new entry
     Undo(UndoArguments),
     /// Issue a recorded invocation again, for real
     Replay(ReplayArguments),
@@ -222,15 +222,17 @@ pub(crate) enum Command {
     Install(InstallArguments),
     /// List the installed packages
     List(ListArguments),
-    /// Replace an installed package by another version of it
+    /// Replace an installed package by another version
     ///
     /// Refused if it asks for more than was granted, until that is granted too. Its state stays.
     Update(InstallArguments),
-    /// Remove an installed package and its launcher; its state stays
-    Remove(RemoveArguments),
-    /// Write a package as one file, which can be used wherever its folder can
+    /// Remove an installed package and its launcher
     ///
-    /// The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files
+    /// Its state stays.
+    Remove(RemoveArguments),
+    /// Write a package as one file
+    ///
+    /// It can be used wherever the package's folder can. The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files
     /// alone.
     Pack(PackArguments),
     /// Push a package to a registry
@@ -242,9 +244,9 @@ pub(crate) enum Command {
     ///
     /// Everything is held against the digests that name it; nothing is written before it is whole.
     Pull(PullArguments),
-    /// Compile packages before their first run, or one for another machine into a file
+    /// Compile packages before their first run
     ///
-    /// What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built
+    /// Or one for another machine, into a file. What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built
     /// with hutch's engine of the same build key: no hutch reads one, because nobody can tell what machine code does.
     Compile(CompileArguments),
     /// Make a new package that runs and passes its check

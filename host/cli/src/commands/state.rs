@@ -35,7 +35,7 @@ pub(crate) struct StateArguments {
 
 #[derive(Debug, Subcommand)]
 enum StateCommand {
-    /// List the entries that changed the state, the last ones first
+    /// List the entries that changed the state
     Log(LogArguments),
     /// List what a folder of a volume holds
     Ls(LsArguments),
@@ -49,11 +49,11 @@ enum StateCommand {
     Import(FolderArguments),
     /// Go to the state that an entry left, as a new entry
     Restore(RestoreArguments),
-    /// Say what was changed outside of any run, and what each volume is
+    /// Say what was changed outside of any run
     Status(InstanceArguments),
     /// Check everything that is kept of an instance
     Check(InstanceArguments),
-    /// Record what was changed in the plain directories as an entry
+    /// Record what was changed outside as an entry
     Absorb(InstanceArguments),
 }
 
