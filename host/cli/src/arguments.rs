@@ -14,6 +14,7 @@ use crate::commands::init::InitArguments;
 use crate::commands::install::{InstallArguments, ListArguments, RemoveArguments};
 use crate::commands::instances::InstanceCommand;
 use crate::commands::issue::IssueCommand;
+use crate::commands::key::KeyCommand;
 use crate::commands::ledger::LedgerArguments;
 use crate::commands::meta::MetaArguments;
 use crate::commands::pack::PackArguments;
@@ -24,6 +25,7 @@ use crate::commands::replay::ReplayArguments;
 use crate::commands::run::RunArguments;
 use crate::commands::shell::{CompletionsArguments, ManArguments};
 use crate::commands::show::ShowArguments;
+use crate::commands::sign::{SignArguments, SignaturesArguments};
 use crate::commands::skills::SkillsArguments;
 use crate::commands::state::StateArguments;
 use crate::commands::undo::UndoArguments;
@@ -148,6 +150,9 @@ fn shape(name: &str) -> Option<clap::Command> {
         "certify" => CertifyArguments::augment_args(command),
         "push" => PushArguments::augment_args(command),
         "pull" => PullArguments::augment_args(command),
+        "key" => KeyCommand::augment_subcommands(command).subcommand_required(true),
+        "sign" => SignArguments::augment_args(command),
+        "signatures" => SignaturesArguments::augment_args(command),
         "pack" => PackArguments::augment_args(command),
         "compile" => CompileArguments::augment_args(command),
         "mcp" | "doctor" | "compile-component" => command,
@@ -244,6 +249,18 @@ pub(crate) enum Command {
     ///
     /// Everything is held against the digests that name it; nothing is written before it is whole.
     Pull(PullArguments),
+    /// Make keys that sign packages
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Sign a package
+    ///
+    /// The signature (a Sigstore bundle) is about the package's manifest in any registry and about its packed file. It is kept in the
+    /// registry, or in a file SLUG-VERSION.tar.sigstore.json.
+    Sign(SignArguments),
+    /// Check the signatures of a package
+    ///
+    /// By the keys that are named alone; nobody is asked whom to believe. A broken signature is an error, whatever else there is.
+    Signatures(SignaturesArguments),
     /// Compile packages before their first run
     ///
     /// Or one for another machine, into a file. What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built

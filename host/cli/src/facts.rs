@@ -86,6 +86,9 @@ table! {
     "update" "update";
     "remove" "remove";
     "pack" "pack";
+    "key generate" "key-generate";
+    "sign" "sign";
+    "signatures" "signatures";
     "push" "push";
     "pull" "pull";
     "compile" "compile";

@@ -35,6 +35,7 @@ mod quote;
 mod repair;
 mod selection;
 mod shaping;
+mod signed;
 mod surroundings;
 mod table;
 mod told;

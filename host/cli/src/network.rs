@@ -4,13 +4,14 @@
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::input::{self, Source};
+use crate::packages;
 use clap::Args;
 use etcetera::BaseStrategy;
-use hutch::package::{Checked, PackageBounds};
+use hutch::package::{Checked, Package, PackageBounds};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_registry::{
-    CredentialFile, Layout, Place, Reference, RegistryError, Remote, Repository, Surroundings, Texts,
+    CredentialFile, Layout, Place, Reference, RegistryError, Remote, Repository, Sha256, Surroundings, Texts,
 };
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ const HELPED_BYTES_MAX: u64 = 64 << 10;
 #[derive(Debug, Args)]
 pub(crate) struct NetworkArguments {
     /// Trust the certificates in this file too, to know the registry by
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "KEYFILE")]
     ca: Option<PathBuf>,
     /// Speak to the registry without TLS; done to this machine alone if nobody says
     #[arg(long)]
@@ -55,8 +56,12 @@ pub(crate) fn parsed(text: &str) -> Result<Reference, Fault> {
 pub(crate) struct Fetched {
     /// What it is called there, with its digest.
     pub(crate) reference: Reference,
+    /// What names its manifest.
+    pub(crate) manifest: Sha256,
     /// The bytes of the packed file.
     pub(crate) packed: Vec<u8>,
+    /// The signatures that are kept with it.
+    pub(crate) bundles: Vec<Vec<u8>>,
 }
 
 impl Fetched {
@@ -65,7 +70,16 @@ impl Fetched {
         let repository = open(global, own, reference, false)?;
         let texts = texts(&repository, reference)?;
         let packed = repository.packed(&texts).map_err(fault)?;
-        Ok(Fetched { reference: reference.with_digest(texts.head().digest()), packed })
+        let manifest = texts.head().digest();
+        let bundles = repository.bundles(manifest).map_err(fault)?;
+        Ok(Fetched { reference: reference.with_digest(manifest), manifest, packed, bundles })
+    }
+
+    /// The package, if it passes its check.
+    pub(crate) fn package(&self, global: &Global) -> Result<Package, Fault> {
+        let checked = self.checked();
+        let word = self.reference.to_string();
+        checked.package.ok_or_else(|| packages::refused(&global.line, word.as_ref(), &checked.diagnostics))
     }
 
     /// The package, checked as any other.

@@ -64,6 +64,12 @@ pub(crate) fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
+/// Whether a package is one file.
+#[expect(clippy::disallowed_methods, reason = "the caller wrote the path; it is asked for and not opened")]
+pub(crate) fn is_packed(path: &Path) -> bool {
+    path.is_file()
+}
+
 /// Finds a package.
 pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
     let slug = slug(path);

@@ -2,7 +2,7 @@
 //! `oras --oci-layout` read and write it. It needs no network, and goes where a stick goes.
 
 use crate::artifact::{MANIFEST_BYTES_MAX, held, json};
-use crate::documents::{Descriptor, Index};
+use crate::documents::{Descriptor, Index, MANIFEST, Manifest};
 use crate::failure::RegistryError;
 use crate::pulled::parsed;
 use crate::sha256::Sha256;
@@ -72,8 +72,21 @@ impl Layout {
         self.write(INDEX, &json(&Index::new(entries))?)
     }
 
+    /// What the index lists and says that it is about a manifest.
+    pub(crate) fn listed(&self, subject: Sha256) -> Result<Vec<Descriptor>, RegistryError> {
+        let mut found = Vec::new();
+        for entry in self.entries()?.into_iter().filter(|entry| entry.media_type == MANIFEST) {
+            let Some(bytes) = self.manifest(&entry.digest.to_string())? else { continue };
+            let manifest: Option<Manifest> = serde_json::from_slice(&bytes).ok();
+            if manifest.and_then(|manifest| manifest.subject).is_some_and(|about| about.digest == subject) {
+                found.push(entry);
+            }
+        }
+        Ok(found)
+    }
+
     /// What the index lists.
-    pub(crate) fn entries(&self) -> Result<Vec<Descriptor>, RegistryError> {
+    fn entries(&self) -> Result<Vec<Descriptor>, RegistryError> {
         match self.read(INDEX, "index", MANIFEST_BYTES_MAX)? {
             Some(bytes) => Ok(parsed::<Index>("index", &bytes)?.manifests),
             None => Ok(Vec::new()),

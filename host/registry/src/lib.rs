@@ -16,6 +16,7 @@ mod reference;
 mod remote;
 mod repository;
 mod sha256;
+mod signature;
 
 pub use artifact::{Artifact, ArtifactError};
 pub use failure::RegistryError;
@@ -25,3 +26,4 @@ pub use reference::{NotAReference, Place, Reference};
 pub use remote::{Credential, CredentialFile, Helper, Remote, Surroundings};
 pub use repository::{Pushed, Repository};
 pub use sha256::{NotASha256, Sha256};
+pub use signature::{BUNDLE_BYTES_MAX, NotAKey, PrivateKey, PublicKey, Verdict, check, sign};

@@ -26,6 +26,11 @@ impl Sha256 {
         Sha256(digest)
     }
 
+    /// The 32 bytes.
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// The 64 digits alone.
     pub fn hex(&self) -> String {
         HEXLOWER.encode(&self.0)

@@ -6,13 +6,16 @@ use crate::fault::Fault;
 use crate::launcher::{self, Planned};
 use crate::network::{self, Fetched, NetworkArguments};
 use crate::output::Output;
+use crate::signed::{self, Signed};
 use crate::{human, packages, repair, selection::Page, surroundings};
 use clap::Args;
+use hutch::installed::Pin;
 use hutch::package::Package;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
+use hutch_registry::PublicKey;
 use semver::Version;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -33,6 +36,12 @@ pub(crate) struct InstallArguments {
     /// Write it to this folder instead
     #[arg(long, value_name = "DIR")]
     launcher_dir: Option<PathBuf>,
+    /// A public key; one of those that are named must have signed the package, and must sign each update
+    #[arg(long = "key", value_name = "KEYFILE")]
+    keys: Vec<PathBuf>,
+    /// Update also to what the signer of the installed version has not signed
+    #[arg(long)]
+    allow_signer_change: bool,
     #[command(flatten)]
     network: NetworkArguments,
 }
@@ -82,6 +91,11 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         (Err(error), Kind::Update) => return Err(error.into()),
         (Err(_), Kind::Install) => None,
     };
+    let signed = match &fetched {
+        Some(fetched) => Signed::fetched(fetched),
+        None => Signed::local(global, &package, &path)?,
+    };
+    let signer = signer(global, own, &signed, before.as_ref())?;
     let asks = Asks::of(package.manifest());
     let granted = before.as_ref().map(|pin| pin.asks.clone()).unwrap_or_default();
     let beyond: Vec<String> = asks.beyond(&granted).into_iter().map(str::to_owned).collect();
@@ -103,6 +117,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         "asks": asks,
         "needs_grant": beyond,
         "source": word,
+        "signer": signer.as_ref().map(PublicKey::hint),
         "launcher": launcher.as_ref().map(Planned::value),
     });
     if global.dry_run {
@@ -128,7 +143,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     if let Some(launcher) = &launcher {
         launcher.write()?;
     }
-    let remembered = launcher.as_ref().map(Planned::launcher);
+    let remembered = (launcher.as_ref().map(Planned::launcher), signer.map(|key| key.to_pem()));
     let done = installed.install(&package, &source, surroundings::now(), remembered, kind == Kind::Update);
     let pin = done.inspect_err(|_| launcher.iter().for_each(Planned::take_back))?;
     launcher.iter().for_each(Planned::finish);
@@ -139,6 +154,31 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     );
     output.answer(name, result, human::fields)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Who signed it, of those who must have: those who are named, else who signed the version before.
+fn signer(
+    global: &Global,
+    own: &InstallArguments,
+    signed: &Signed,
+    before: Option<&Pin>,
+) -> Result<Option<PublicKey>, Fault> {
+    let named = signed::keys(global, &own.keys)?;
+    let known = before.and_then(|pin| pin.signer.as_deref()).filter(|_| named.is_empty());
+    let Some(known) = known else { return signed.required(&named) };
+    let key = PublicKey::from_pem(known)
+        .map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the signer in the pin: {error}")))?;
+    match signed.required(std::slice::from_ref(&key)) {
+        Err(fault) if fault.report().code == ErrorCode::SignatureRequired => match own.allow_signer_change {
+            true => Ok(None),
+            false => {
+                let message =
+                    format!("the version that is installed was signed by {}, and this one was not", key.hint());
+                Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("signer", key.hint()).into())
+            }
+        },
+        judged => judged,
+    }
 }
 
 /// Where an update comes from: the path that is named, else where the installed package of that slug came from.
@@ -193,7 +233,8 @@ pub(super) fn list(global: &Global, own: &ListArguments, output: &Output) -> Res
     let items = pins.into_iter().filter_map(|pin| match pin {
         Ok(pin) => {
             let launcher = pin.launcher.as_ref().map(|launcher| launcher.path.clone());
-            let more = [("trust", "installed".into()), ("launcher", launcher.into())];
+            let signer = pin.signer.as_deref().and_then(|pem| PublicKey::from_pem(pem).ok()).map(|key| key.hint());
+            let more = [("trust", "installed".into()), ("launcher", launcher.into()), ("signer", signer.into())];
             Some(with(serde_json::to_value(pin).unwrap_or_default(), more))
         }
         Err(error) => {

@@ -15,6 +15,7 @@ pub(crate) mod install;
 pub(crate) mod instance;
 pub(crate) mod instances;
 pub(crate) mod issue;
+pub(crate) mod key;
 pub(crate) mod ledger;
 pub(crate) mod mcp;
 pub(crate) mod meta;
@@ -26,6 +27,7 @@ pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod shell;
 pub(crate) mod show;
+pub(crate) mod sign;
 pub(crate) mod skills;
 pub(crate) mod soundness;
 pub(crate) mod state;
@@ -75,6 +77,9 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Remove(own) => install::remove(global, &own, output),
         Command::Push(own) => push::push(global, &own, output),
         Command::Pull(own) => pull::pull(global, &own, output),
+        Command::Key(own) => key::key(global, own, output),
+        Command::Sign(own) => sign::sign(global, &own, output),
+        Command::Signatures(own) => sign::signatures(global, &own, output),
         Command::Pack(own) => pack::pack(global, &own, output),
         Command::Compile(own) => compile::compile(global, &own, output),
         Command::Init(own) => init::init(global, &own, output),
@@ -111,6 +116,8 @@ fn long(command: &Command) -> Option<&'static str> {
         Command::Push(_) => "push",
         Command::Pull(_) => "pull",
         Command::Show(_) => "show",
+        Command::Sign(_) => "sign",
+        Command::Signatures(_) => "signatures",
         Command::Pack(_) => "pack",
         Command::Compile(_) => "compile",
         Command::Doctor => "doctor",

@@ -3,13 +3,14 @@
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::human;
 use crate::network::{self, Fetched, NetworkArguments};
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
-use crate::{human, packages};
+use crate::signed::{self, Signed};
 use clap::Args;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -27,10 +28,9 @@ pub(crate) struct PullArguments {
 pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Result<ExitCode, Fault> {
     let from = network::parsed(&own.from)?;
     let fetched = Fetched::get(global, &own.network, &from)?;
-    let checked = fetched.checked();
-    let Some(package) = checked.package else {
-        return Err(packages::refused(&global.line, own.from.as_ref(), &checked.diagnostics));
-    };
+    let package = fetched.package(global)?;
+    // Whom to believe is asked when it is installed; what is broken is not brought here.
+    signed::sound(&Signed::fetched(&fetched).verdicts(&[]))?;
     let manifest = package.manifest();
     let named = || PathBuf::from(format!("{}-{}.tar", manifest.slug(), manifest.version()));
     let path = own.output.clone().unwrap_or_else(named);
@@ -40,6 +40,7 @@ pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Res
             let mut file = NewFile::begin(&path)?;
             file.writer().write_all(&fetched.packed).map_err(|error| Fault::file(&path, &error))?;
             file.keep()?;
+            keep_signature(&path, &fetched)?;
         }
     }
     output.done(Done::changed(global.line.elsewhere(["check", &path.display().to_string()])));
@@ -49,9 +50,19 @@ pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Res
         "reference": fetched.reference.to_string(),
         "path": path.display().to_string(),
         "bytes": fetched.packed.len(),
+        "signatures": fetched.bundles.len(),
         "digest": package.digest()?.to_string(),
         "dry_run": global.dry_run,
     });
     output.answer("pull", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The first signature goes beside the file, where everybody looks for one; there is room for one alone.
+fn keep_signature(path: &Path, fetched: &Fetched) -> Result<(), Fault> {
+    let Some(bundle) = fetched.bundles.first() else { return Ok(()) };
+    let path = signed::beside(path);
+    let mut file = NewFile::begin(&path)?;
+    file.writer().write_all(bundle).map_err(|error| Fault::file(&path, &error))?;
+    file.keep().map(drop)
 }
