@@ -89,7 +89,7 @@ pub(crate) struct Global {
     /// Print only the value at this path of the result, as items[0].id
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) query: Option<Path>,
-    /// Replace control, zero-width and bidirectional characters in the answer
+    /// Replace hidden characters in the answer
     #[arg(long, global = true)]
     pub(crate) sanitize: bool,
     /// Replace personal data and credentials in the answer
@@ -181,7 +181,7 @@ pub(crate) enum Command {
     ///
     /// The guest runs on the current state; only the record is kept. Takes what run takes.
     Plan(Box<PlanArguments>),
-    /// Commit what a plan said, if the state is still the one it saw
+    /// Commit what a plan said, if nothing changed since
     ///
     /// The guest runs again and must come to the same. A command that asks for a confirmation needs --yes here as in a run.
     Apply(ApplyArguments),
@@ -245,9 +245,9 @@ pub(crate) enum Command {
     /// Everything but the component is in the artifact's config, so that other programs find a component alone. The digests follow
     /// from the package, and --dry-run says them without asking anybody. A tag that names something else is left alone.
     Push(PushArguments),
-    /// Pull a package from a registry, as one file
+    /// Pull a package from a registry
     ///
-    /// Everything is held against the digests that name it; nothing is written before it is whole.
+    /// It comes as one file. Everything is held against the digests that name it; nothing is written before it is whole.
     Pull(PullArguments),
     /// Make keys that sign packages
     #[command(subcommand)]
@@ -277,7 +277,7 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     /// Print a manual page: hutch man | man -l -
     Man(ManArguments),
-    /// Check that this machine and the home are fit
+    /// Check this machine and the home
     Doctor,
     /// Test a command line against 98 rules for agents
     ///

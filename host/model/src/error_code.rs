@@ -44,7 +44,6 @@ codes! {
     TargetUnsupported "TARGET_UNSUPPORTED" 2 "this program's compiler makes no code for that processor and system" "take one of those that details.targets lists";
     AuthenticationFailed "AUTHENTICATION_FAILED" 10 "the registry wants to know who is calling, or refuses the credentials that are kept for it" "log in with docker login or podman login, then repeat the call";
     PermissionDenied "PERMISSION_DENIED" 11 "the operator did not grant what was asked for, or the system refused access" "grant it, or ask for less";
-    SignatureInvalid "SIGNATURE_INVALID" 11 "a signature of the package is malformed, about something else, or not what its key signed" "do not use the package; ask who signed it";
     PackageNotFound "PACKAGE_NOT_FOUND" 20 "there is no package at this path" "name the folder that holds APP.md, a packed file, or an installed package";
     NotFound "NOT_FOUND" 20 "there is no such thing" "list what there is, and name one of those";
     ConfirmationRequired "CONFIRMATION_REQUIRED" 30 "the package says that this command needs an explicit confirmation" "ask the user, then run it again with --yes before the package";
@@ -52,6 +51,7 @@ codes! {
     AlreadyExists "ALREADY_EXISTS" 30 "something of that name is there already" "choose another name, or remove or update what is there";
     PackageChanged "PACKAGE_CHANGED" 30 "an installed package's files are not the ones that were installed" "install the package again from a source that you trust";
     Conflict "CONFLICT" 30 "the state has changed since this command read it" "read the state again and repeat, or use --retry";
+    SignatureInvalid "SIGNATURE_INVALID" 30 "a signature of the package is malformed, about something else, or not what its key signed" "do not use the package; ask who signed it";
     SignatureRequired "SIGNATURE_REQUIRED" 30 "a key was named that must have signed the package, and it has not" "name the key of who signs it, or take a package that is signed";
     SignerChanged "SIGNER_CHANGED" 30 "the installed package is by a signer who has not signed this version" "ask who signs it; name the new key with --key, or drop the signer with --allow-signer-change";
     InstanceBusy "INSTANCE_BUSY" 30 "another process kept the state locked for as long as --wait allows" "wait for it to end, then repeat, or raise --wait";

@@ -47,7 +47,7 @@ enum StateCommand {
     Export(FolderArguments),
     /// Make a folder's content the state of a volume
     Import(FolderArguments),
-    /// Go to the state that an entry left, as a new entry
+    /// Go to the state that an entry left
     Restore(RestoreArguments),
     /// Say what was changed outside of any run
     Status(InstanceArguments),
