@@ -9,7 +9,7 @@ use ring::signature::{
 };
 use std::fmt;
 
-/// What stands before the point in a SubjectPublicKeyInfo of P-256 (RFC 5480): algorithm, curve, and the header of 66 bits strings' bytes.
+/// What stands before the point in a SubjectPublicKeyInfo of P-256 (RFC 5480): the algorithm, the curve and the head of a string of bits.
 const POINT_PREFIX: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
     0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,

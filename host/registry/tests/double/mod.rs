@@ -1,5 +1,6 @@
 //! A registry of our own, in memory, on this machine's own address: it does what the distribution specification says, and what a test
 //! has it do instead. It keeps what it was asked.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use hutch_registry::Sha256;
 use serde_json::{Value, json};
@@ -10,29 +11,29 @@ use std::sync::{Arc, Mutex};
 
 /// A request, as it came.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    pub method: String,
+pub(crate) struct Asked {
+    pub(crate) method: String,
     /// With what follows the question mark.
-    pub target: String,
-    pub headers: BTreeMap<String, String>,
-    pub body: Vec<u8>,
+    pub(crate) target: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// An answer. A length that is not that of the body is sent as it is.
 #[derive(Clone, Debug, Default)]
-pub struct Answered {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
-    pub length: Option<usize>,
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) length: Option<usize>,
 }
 
 impl Answered {
-    pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Answered {
+    pub(crate) fn new(status: u16, body: impl Into<Vec<u8>>) -> Answered {
         Answered { status, body: body.into(), ..Answered::default() }
     }
 
-    pub fn header(mut self, name: &str, value: impl Into<String>) -> Answered {
+    pub(crate) fn header(mut self, name: &str, value: impl Into<String>) -> Answered {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
@@ -51,13 +52,13 @@ struct Kept {
 
 /// The registry; it ends with the test's process.
 #[derive(Clone)]
-pub struct Double {
-    pub host: String,
+pub(crate) struct Double {
+    pub(crate) host: String,
     kept: Arc<Mutex<Kept>>,
 }
 
 impl Double {
-    pub fn new() -> Double {
+    pub(crate) fn new() -> Double {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let double =
             Double { host: listener.local_addr().unwrap().to_string(), kept: Arc::new(Mutex::new(Kept::default())) };
@@ -72,27 +73,27 @@ impl Double {
     }
 
     /// Has it answer something else, where there is an answer.
-    pub fn instead(&self, instead: impl Fn(&Asked) -> Option<Answered> + Send + 'static) {
+    pub(crate) fn instead(&self, instead: impl Fn(&Asked) -> Option<Answered> + Send + 'static) {
         self.kept.lock().unwrap().instead = Some(Box::new(instead));
     }
 
     /// Has it keep a list of what is about a manifest.
-    pub fn list_referrers(&self) {
+    pub(crate) fn list_referrers(&self) {
         self.kept.lock().unwrap().lists_referrers = true;
     }
 
     /// What it was asked so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.kept.lock().unwrap().asked.clone()
     }
 
     /// What a tag or a digest names.
-    pub fn manifest(&self, name: &str) -> Option<Vec<u8>> {
+    pub(crate) fn manifest(&self, name: &str) -> Option<Vec<u8>> {
         self.kept.lock().unwrap().manifests.get(name).map(|(_, bytes)| bytes.clone())
     }
 
     /// Puts a manifest there, whoever asks for it.
-    pub fn put(&self, name: &str, kind: &str, bytes: &[u8]) {
+    pub(crate) fn put(&self, name: &str, kind: &str, bytes: &[u8]) {
         self.kept.lock().unwrap().manifests.insert(name.to_owned(), (kind.to_owned(), bytes.to_vec()));
     }
 
