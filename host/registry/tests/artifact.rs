@@ -1,5 +1,6 @@
 //! A package as an artifact and back: the digest is known beforehand, and every fault has a name.
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot prepare its data has failed")]
 
 use hutch::package::{Package, PackageBounds, Source};
 use hutch_registry::{Artifact, ArtifactError, Head, Sha256};

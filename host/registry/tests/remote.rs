@@ -1,5 +1,6 @@
 //! Registries that do as they should, and registries that do not: what is typed, what is sent where, and what must never be sent.
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot prepare its data has failed")]
 
 mod double;
 

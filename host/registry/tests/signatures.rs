@@ -1,5 +1,6 @@
 //! Signatures: what is good, what is broken, and how they are kept where packages are.
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot prepare its data has failed")]
 
 mod double;
 

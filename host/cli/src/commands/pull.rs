@@ -34,6 +34,10 @@ pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Res
     let manifest = package.manifest();
     let named = || PathBuf::from(format!("{}-{}.tar", manifest.slug(), manifest.version()));
     let path = own.output.clone().unwrap_or_else(named);
+    // A signature of something else there is noticed before anything is written.
+    if let Some(bundle) = fetched.bundles.first() {
+        new_file::preview(&signed::beside(&path), bundle)?;
+    }
     match global.dry_run {
         true => new_file::preview(&path, &fetched.packed)?,
         false => {

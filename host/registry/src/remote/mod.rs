@@ -39,7 +39,7 @@ pub struct Surroundings {
 /// A repository of a registry.
 pub struct Remote {
     connection: Connection,
-    authorization: Authorization,
+    authorization: Box<Authorization>,
     origin: Origin,
     repository: String,
 }
@@ -81,7 +81,7 @@ impl Remote {
         let real_host = if host == "docker.io" { "registry-1.docker.io" } else { host };
         let origin = Origin::new(is_plain, real_host);
         let connection = Connection::new(&origin, &surroundings)?;
-        let authorization = Authorization::new(&origin, host, repository, surroundings);
+        let authorization = Box::new(Authorization::new(&origin, host, repository, surroundings));
         Ok(Remote { connection, authorization, origin, repository: repository.to_owned() })
     }
 
@@ -137,7 +137,7 @@ impl Remote {
         let put = Call { body: Some((kind, bytes)), ..Call::read("PUT", REASON_BYTES_MAX) };
         let answer = self.call(&format!("manifests/{name}"), &put)?;
         match answer.status {
-            200 | 201 | 202 => Ok(()),
+            200..=202 => Ok(()),
             _ => Err(self.refused("for a manifest that was sent", &answer)),
         }
     }
