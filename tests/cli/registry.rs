@@ -110,6 +110,17 @@ fn a_broken_signature_is_never_taken_for_none() {
 }
 
 #[test]
+fn what_no_registry_can_hold_is_installed_all_the_same() {
+    let machine = Machine::new();
+    let large = crate::support::package::with_manifest(&machine, "package", "slug: probe", "slug: large");
+    std::fs::write(large.join("large.bin"), vec![0; 33 << 20]).unwrap();
+    let large = large.to_str().unwrap();
+    machine.run(["push", large, "oci-layout:shop"]).fault("ARTIFACT_INVALID", 46);
+    assert!(!is_there(&machine, "shop"), "something was pushed");
+    machine.run(["install", "--yes", large]).result("install");
+}
+
+#[test]
 fn a_key_is_its_owners_alone_and_is_not_overwritten() {
     let machine = Machine::new();
     machine.run(["key", "generate", "mine.pem"]).result("key generate");

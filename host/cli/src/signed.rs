@@ -14,26 +14,27 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct Signed {
     /// What names it: its manifest in a registry, and its packed file.
-    about: [Sha256; 2],
+    about: Vec<Sha256>,
     bundles: Vec<Vec<u8>>,
 }
 
 impl Signed {
     /// A package on this machine, found at a path: the bundle is in a file beside a packed file.
     pub(crate) fn local(global: &Global, package: &Package, path: &Path) -> Result<Signed, Fault> {
-        let (artifact, packed) = made(package)?;
-        let mut bundles = Vec::new();
         let beside = beside(path);
         #[expect(clippy::disallowed_methods, reason = "the file stands beside the one that the caller named")]
-        if beside.is_file() {
-            bundles.push(network::small_file(global, &beside)?.into_bytes());
+        if !beside.is_file() {
+            return Ok(Signed { about: Vec::new(), bundles: Vec::new() });
         }
-        Ok(Signed { about: [artifact.digest(), Sha256::of(&packed)], bundles })
+        let bundle = network::small_file(global, &beside)?.into_bytes();
+        // A package that no registry can hold has its packed file alone to be signed.
+        let about = Artifact::of(package).ok().map(|artifact| artifact.digest());
+        Ok(Signed { about: about.into_iter().chain([Sha256::of(&packed(package)?)]).collect(), bundles: vec![bundle] })
     }
 
     /// A package that was fetched, with what is kept of it there.
     pub(crate) fn fetched(fetched: &Fetched) -> Signed {
-        Signed { about: [fetched.manifest, Sha256::of(&fetched.packed)], bundles: fetched.bundles.clone() }
+        Signed { about: vec![fetched.manifest, Sha256::of(&fetched.packed)], bundles: fetched.bundles.clone() }
     }
 
     /// What each signature turns out to be.
@@ -94,12 +95,16 @@ pub(crate) fn told(verdicts: &[Verdict]) -> Value {
 /// The package as an artifact and as a packed file.
 pub(crate) fn made(package: &Package) -> Result<(Artifact, Vec<u8>), Fault> {
     let artifact = Artifact::of(package).map_err(|error| network::fault(RegistryError::from(error)))?;
+    Ok((artifact, packed(package)?))
+}
+
+fn packed(package: &Package) -> Result<Vec<u8>, Fault> {
     let mut packed = Vec::new();
     package.pack(&mut packed).map_err(|error| match error {
         PackError::Package(error) => Fault::from(error),
         PackError::Io(error) => Fault::host(error.to_string()),
     })?;
-    Ok((artifact, packed))
+    Ok(packed)
 }
 
 /// Where the bundle of a packed file is.

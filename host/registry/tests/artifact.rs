@@ -7,6 +7,9 @@ use hutch_registry::{Artifact, ArtifactError, Head, Sha256};
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// A change of a document.
+type Edit = fn(&mut Value);
+
 fn todo() -> Package {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/todo");
     let bounds = PackageBounds::default();
@@ -158,7 +161,7 @@ fn a_manifest_that_announces_something_else_is_refused() {
 #[test]
 fn what_is_no_package_or_too_large_is_refused_before_anything_is_fetched() {
     let artifact = Artifact::of(&todo()).unwrap();
-    let edits: [(&str, fn(&mut Value)); 8] = [
+    let edits: [(&str, Edit); 8] = [
         ("a list", |manifest| manifest["mediaType"] = "application/vnd.oci.image.index.v1+json".into()),
         ("of the type", |manifest| manifest["mediaType"] = "text/plain".into()),
         ("which type", |manifest| drop(manifest.as_object_mut().unwrap().remove("mediaType"))),

@@ -16,6 +16,9 @@ use std::time::Duration;
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
+/// A change of a document.
+type Edit = fn(&mut Value);
+
 struct Made {
     artifact: Artifact,
     packed: Vec<u8>,
@@ -94,7 +97,7 @@ fn a_flipped_bit_anywhere_in_what_is_signed_is_broken_and_never_good() {
 #[test]
 fn what_is_malformed_or_of_another_kind_is_broken() {
     let made = made();
-    let edits: [(&str, fn(&mut Value)); 9] = [
+    let edits: [(&str, Edit); 9] = [
         ("type", |bundle| bundle["mediaType"] = "text/plain".into()),
         ("payload type", |bundle| bundle["dsseEnvelope"]["payloadType"] = "text/plain".into()),
         ("no envelope", |bundle| drop(bundle.as_object_mut().unwrap().remove("dsseEnvelope"))),
@@ -149,7 +152,7 @@ fn a_registry_with_a_list_keeps_it_and_another_gets_one_under_a_tag() {
         assert_eq!(repository.bundles(made.artifact.digest()).unwrap(), [[0_u8; 0]; 0]);
         assert!(repository.attach(made.artifact.manifest(), &made.bundle).unwrap());
         assert!(!repository.attach(made.artifact.manifest(), &made.bundle).unwrap(), "kept twice");
-        assert_eq!(repository.bundles(made.artifact.digest()).unwrap(), [made.bundle.clone()]);
+        assert_eq!(repository.bundles(made.artifact.digest()).unwrap(), std::slice::from_ref(&made.bundle));
         let tag = format!("sha256-{}", made.artifact.digest().hex());
         assert_eq!(double.manifest(&tag).is_some(), !lists, "the tag is for registries without a list");
         assert_eq!(repository.bundles(Sha256::of(b"another")).unwrap().len(), 0);
@@ -165,7 +168,10 @@ fn a_folder_keeps_them_too() {
     repository.push(&made.artifact, &"oci-layout:shop:1".parse().unwrap(), false).unwrap();
     assert!(repository.attach(made.artifact.manifest(), &made.bundle).unwrap());
     assert!(!repository.attach(made.artifact.manifest(), &made.bundle).unwrap(), "kept twice");
-    assert_eq!(Repository::Layout(layout()).bundles(made.artifact.digest()).unwrap(), [made.bundle.clone()]);
+    assert_eq!(
+        Repository::Layout(layout()).bundles(made.artifact.digest()).unwrap(),
+        std::slice::from_ref(&made.bundle)
+    );
 }
 
 #[test]
