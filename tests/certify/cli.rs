@@ -100,7 +100,7 @@ fn hutch_reaches_the_highest_level_by_its_own_judgement() {
     );
     let statuses = statuses(&report);
     let open: Vec<_> = statuses.iter().filter(|(_, status)| **status != "pass").collect();
-    assert_eq!(open, [(&"I9", &"not-applicable"), (&"X4", &"not-applicable")]);
+    assert_eq!(open, []);
     println!("hutch itself: level {}, {}", report["level"], report["summary"]);
 }
 

@@ -51,6 +51,7 @@ fn crates_depend_on_each_other_in_one_direction() {
         ("hutch-store", &["hutch-folder", "hutch-model"]),
         ("hutch", &["hutch-folder", "hutch-model", "hutch-sandbox", "hutch-store"]),
         ("hutch-certify", &["hutch-model", "hutch-sandbox", "hutch"]),
+        ("hutch-registry", &["hutch-model", "hutch-sandbox", "hutch"]),
         (
             "hutch-cli",
             &[
@@ -59,6 +60,7 @@ fn crates_depend_on_each_other_in_one_direction() {
                 "hutch-store",
                 "hutch-certify",
                 "hutch-serve",
+                "hutch-registry",
                 "hutch-shared-features",
                 "hutch",
             ],
@@ -88,6 +90,8 @@ fn what_is_heavy_or_powerful_has_one_home() {
         ("tokio", "hutch-serve"),
         ("rusqlite", "hutch-store"),
         ("serde-saphyr", "hutch-model"),
+        ("ureq", "hutch-registry"),
+        ("ring", "hutch-registry"),
     ] {
         let users: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains(foreign)).collect();
         let users: Vec<_> =

@@ -105,6 +105,35 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.run(["init", "demo"]).result("init");
             machine.run(["init", "demo"])
         }
+        "AUTHENTICATION_FAILED" => {
+            let refusal = "HTTP/1.1 401 x\r\nwww-authenticate: Basic realm=\"x\"\r\ncontent-length: 0\r\n\r\n";
+            let host = answering(refusal);
+            machine.run(["pull", &format!("oci://{host}/todo:1")])
+        }
+        // Nothing listens there.
+        "REGISTRY_FAILED" => machine.run(["pull", "oci://127.0.0.1:1/todo:1"]),
+        "ARTIFACT_INVALID" => {
+            let pushed = machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
+            let name = pushed["manifest"].as_str()?.strip_prefix("sha256:")?.to_owned();
+            machine.write(&format!("shop/blobs/sha256/{name}"), "{}");
+            machine.run(["pull", "oci-layout:shop:0.2.0"])
+        }
+        "SIGNATURE_REQUIRED" => {
+            machine.run(["key", "generate", "mine"]).result("key generate");
+            machine.run(["install", &todo(), "--key", "mine.pub"])
+        }
+        "SIGNATURE_INVALID" => {
+            machine.run(["pack", &todo(), "--output", "todo.tar"]).result("pack");
+            machine.write("todo.tar.sigstore.json", "{}");
+            machine.run(["install", "todo.tar"])
+        }
+        "SIGNER_CHANGED" => {
+            machine.run(["key", "generate", "mine"]).result("key generate");
+            machine.run(["pack", &todo(), "--output", "todo.tar"]).result("pack");
+            machine.run(["sign", "todo.tar", "--key", "mine"]).result("sign");
+            machine.run(["install", "todo.tar", "--key", "mine.pub"]).result("install");
+            machine.run(["update", &todo()])
+        }
         "PACKAGE_CHANGED" => {
             let installed = machine.run(["install", "--yes", &probe()]).result("install");
             let digest = installed["digest"].as_str()?;
@@ -175,6 +204,21 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         }
         _ => return None,
     })
+}
+
+/// A host on this machine that answers whoever calls with these bytes. It ends with the tests.
+fn answering(bytes: &'static str) -> String {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut asked = [0; 4096];
+            let _ = stream.read(&mut asked);
+            let _ = stream.write_all(bytes.as_bytes());
+        }
+    });
+    host
 }
 
 /// The store of the probe's default instance.

@@ -40,6 +40,7 @@ mod people;
 #[cfg(unix)]
 mod progress;
 mod readme;
+mod registry;
 #[cfg(unix)]
 mod shells;
 mod support;

@@ -14,15 +14,19 @@ use crate::commands::init::InitArguments;
 use crate::commands::install::{InstallArguments, ListArguments, RemoveArguments};
 use crate::commands::instances::InstanceCommand;
 use crate::commands::issue::IssueCommand;
+use crate::commands::key::KeyCommand;
 use crate::commands::ledger::LedgerArguments;
 use crate::commands::mcp::McpArguments;
 use crate::commands::meta::MetaArguments;
 use crate::commands::pack::PackArguments;
 use crate::commands::plan::PlanArguments;
+use crate::commands::pull::PullArguments;
+use crate::commands::push::PushArguments;
 use crate::commands::replay::ReplayArguments;
 use crate::commands::run::RunArguments;
 use crate::commands::shell::{CompletionsArguments, ManArguments};
 use crate::commands::show::ShowArguments;
+use crate::commands::sign::{SignArguments, SignaturesArguments};
 use crate::commands::skills::SkillsArguments;
 use crate::commands::state::StateArguments;
 use crate::commands::undo::UndoArguments;
@@ -77,7 +81,7 @@ pub(crate) struct Global {
     /// Print nothing on standard error but errors
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
-    /// Say on standard error, as JSON lines, what takes longer than a second
+    /// Say on standard error what takes longer than a second
     #[arg(long, global = true)]
     pub(crate) progress: bool,
     /// Keep only these fields of the result, or of its items
@@ -86,10 +90,10 @@ pub(crate) struct Global {
     /// Print only the value at this path of the result, as items[0].id
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) query: Option<Path>,
-    /// Replace control, zero-width and bidirectional characters in the answer
+    /// Replace hidden characters in the answer
     #[arg(long, global = true)]
     pub(crate) sanitize: bool,
-    /// Replace mail addresses, telephone and card numbers and credentials in the answer
+    /// Replace personal data and credentials in the answer
     #[arg(long, global = true)]
     pub(crate) redact: bool,
     /// The longest wait for a byte of standard input, and for a lock
@@ -145,6 +149,11 @@ fn shape(name: &str) -> Option<clap::Command> {
         "completions" => CompletionsArguments::augment_args(command),
         "man" => ManArguments::augment_args(command),
         "certify" => CertifyArguments::augment_args(command),
+        "push" => PushArguments::augment_args(command),
+        "pull" => PullArguments::augment_args(command),
+        "key" => KeyCommand::augment_subcommands(command).subcommand_required(true),
+        "sign" => SignArguments::augment_args(command),
+        "signatures" => SignaturesArguments::augment_args(command),
         "pack" => PackArguments::augment_args(command),
         "compile" => CompileArguments::augment_args(command),
         "mcp" => McpArguments::augment_args(command),
@@ -168,17 +177,17 @@ pub(crate) enum Command {
     /// The guest's output and exit status come through unchanged. Its state is kept if it exits with 0 and keeps the contract, and
     /// else dropped. Everything after PACKAGE is the guest's.
     Run(Box<RunArguments>),
-    /// Check a call against what the package declares, and run nothing
+    /// Check a call, and run nothing
     Validate(Box<ValidateArguments>),
     /// Show what a run would do, without doing it
     ///
     /// The guest runs on the current state; only the record is kept. Takes what run takes.
     Plan(Box<PlanArguments>),
-    /// Commit what a plan said, if the state is still the one it saw
+    /// Commit what a plan said, if nothing changed since
     ///
     /// The guest runs again and must come to the same. A command that asks for a confirmation needs --yes here as in a run.
     Apply(ApplyArguments),
-    /// Take back changes, as a new entry that can be undone too
+    /// Take back changes, as a new entry
     Undo(UndoArguments),
     /// Issue a recorded invocation again, for real
     Replay(ReplayArguments),
@@ -221,20 +230,43 @@ pub(crate) enum Command {
     Install(InstallArguments),
     /// List the installed packages
     List(ListArguments),
-    /// Replace an installed package by another version of it
+    /// Replace an installed package by another version
     ///
     /// Refused if it asks for more than was granted, until that is granted too. Its state stays.
     Update(InstallArguments),
-    /// Remove an installed package and its launcher; its state stays
-    Remove(RemoveArguments),
-    /// Write a package as one file, which can be used wherever its folder can
+    /// Remove an installed package and its launcher
     ///
-    /// The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files
+    /// Its state stays.
+    Remove(RemoveArguments),
+    /// Write a package as one file
+    ///
+    /// It can be used wherever the package's folder can. The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files
     /// alone.
     Pack(PackArguments),
-    /// Compile packages before their first run, or one for another machine into a file
+    /// Push a package to a registry
     ///
-    /// What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built
+    /// Everything but the component is in the artifact's config, so that other programs find a component alone. The digests follow
+    /// from the package, and --dry-run says them without asking anybody. A tag that names something else is left alone.
+    Push(PushArguments),
+    /// Pull a package from a registry
+    ///
+    /// It comes as one file. Everything is held against the digests that name it; nothing is written before it is whole.
+    Pull(PullArguments),
+    /// Make keys that sign packages
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Sign a package
+    ///
+    /// The signature (a Sigstore bundle) is about the package's manifest in any registry and about its packed file. It is kept in the
+    /// registry, or in a file SLUG-VERSION.tar.sigstore.json.
+    Sign(SignArguments),
+    /// Check the signatures of a package
+    ///
+    /// By the keys that are named alone; nobody is asked whom to believe. A broken signature is an error, whatever else there is.
+    Signatures(SignaturesArguments),
+    /// Compile packages before their first run
+    ///
+    /// Or one for another machine, into a file. What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built
     /// with hutch's engine of the same build key: no hutch reads one, because nobody can tell what machine code does.
     Compile(CompileArguments),
     /// Make a new package that runs and passes its check
@@ -248,7 +280,7 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     /// Print a manual page: hutch man | man -l -
     Man(ManArguments),
-    /// Check that this machine and the home are fit
+    /// Check this machine and the home
     Doctor,
     /// Test a command line against 98 rules for agents
     ///

@@ -7,6 +7,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::guard::forms::FILE_ENDINGS;
 use hutch_model::guard::{self, Rule};
 use hutch_model::manifest::Guard;
 
@@ -61,13 +62,18 @@ pub(crate) fn is_prose(argument: &Arg) -> bool {
 
 /// Whether a value is a path of the caller's own: its name on the line says so, as `DIR`, `PACKAGE` or `DIR:NAME`.
 pub(crate) fn is_path(argument: &Arg) -> bool {
-    const PATHS: [&str; 3] = ["DIR", "FILE", "PACKAGE"];
+    const PATHS: [&str; 5] = ["DIR", "FILE", "KEYFILE", "PACKAGE", "REF"];
     let named = |name: &str| PATHS.contains(&name.split(':').next().unwrap_or(name));
     argument.get_value_names().is_some_and(|names| names.iter().any(|name| named(name)))
 }
 
 /// What of a value is judged: in a path not the steps upwards.
 fn judged(argument: &Arg, text: &str) -> String {
+    // A key or a certificate, which the host itself reads: what else is sensitive, its name says that it is this.
+    let text = match argument.get_value_names().is_some_and(|names| names.iter().any(|name| name == "KEYFILE")) {
+        true => FILE_ENDINGS.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text),
+        false => text,
+    };
     match is_path(argument) {
         true => text.split('/').map(|step| if step == ".." { "." } else { step }).collect::<Vec<_>>().join("/"),
         false => text.to_owned(),

@@ -86,6 +86,11 @@ table! {
     "update" "update";
     "remove" "remove";
     "pack" "pack";
+    "key generate" "key-generate";
+    "sign" "sign";
+    "signatures" "signatures";
+    "push" "push";
+    "pull" "pull";
     "compile" "compile";
     "init" "init";
     "instance list" "instance-list";

@@ -23,6 +23,12 @@ impl NewFile {
         Ok(NewFile { aside, path: path.to_owned() })
     }
 
+    /// The same, of a file that nobody else may read.
+    pub(crate) fn begin_private(path: &Path) -> Result<NewFile, Fault> {
+        let aside = NamedTempFile::new_in(folder_of(path)).map_err(|error| Fault::file(path, &error))?;
+        Ok(NewFile { aside, path: path.to_owned() })
+    }
+
     /// Where its bytes go.
     pub(crate) fn writer(&mut self) -> &mut dyn Write {
         self.aside.as_file_mut()

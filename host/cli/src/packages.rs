@@ -4,7 +4,8 @@
 use crate::arguments::Global;
 use crate::fault::{Fault, diagnostics_lines};
 use crate::line::CallLine;
-use crate::{repair, surroundings};
+use crate::{network, repair, surroundings};
+use hutch::check_described;
 use hutch::installed::{Installed, InstalledError, Pin};
 use hutch::package::{Checked, Outline, Package, PackageBounds, Source, SourceError, open_folder};
 use hutch_model::contract::ContractFile;
@@ -63,11 +64,20 @@ pub(crate) fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
+/// Whether a package is one file.
+#[expect(clippy::disallowed_methods, reason = "the caller wrote the path; it is asked for and not opened")]
+pub(crate) fn is_packed(path: &Path) -> bool {
+    path.is_file()
+}
+
 /// Finds a package.
 pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
     let slug = slug(path);
     if slug.is_none() && is_there(path) {
         return Ok(Place::Local(path.to_owned()));
+    }
+    if network::reference(path)?.is_some() {
+        return Err(network::not_here(global, &path.display().to_string()));
     }
     let missing = |suggestion: Option<String>| {
         let report = ErrorReport::new(ErrorCode::PackageNotFound, format!("there is no package {}", path.display()));
@@ -136,6 +146,24 @@ pub(crate) fn checked(path: &Path) -> Result<Checked, Fault> {
         Err(SourceError::Package(error)) => Ok(error.into()),
         Err(SourceError::Io(error)) => Err(unopened(path, &error)),
     }
+}
+
+/// A package that may leave this machine: it passes its check, and if it is installed, it is what was installed.
+pub(crate) fn sound(global: &Global, path: &Path) -> Result<Package, Fault> {
+    let place = place(global, path)?;
+    let mut checked = checked(&path_of(global, &place)?)?;
+    check_described(&surroundings::host(global)?, &mut checked)?;
+    let sound = !checked.diagnostics.iter().any(Diagnostic::is_error);
+    let Some(package) = checked.package.filter(|_| sound) else {
+        return Err(refused(&global.line, path, &checked.diagnostics));
+    };
+    if let Place::Installed(pin) = &place
+        && package.digest()? != pin.digest
+    {
+        let message = format!("the files of {:?} are not those that were installed", pin.slug);
+        return Err(Fault::new(ErrorCode::PackageChanged, message));
+    }
+    Ok(package)
 }
 
 /// Where the files of a package are.

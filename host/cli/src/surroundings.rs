@@ -1,5 +1,5 @@
-//! What the program takes from its surroundings: the clock, randomness, environment, standard input (through `input`) and the
-//! platform's folders. Nothing else in this crate reaches for them.
+//! What the program takes from its surroundings: the clock, randomness, environment, standard input (through `input`), what
+//! registries need (through `network`) and the platform's folders. Nothing else in this crate reaches for them.
 
 use crate::arguments::Global;
 use crate::fault::Fault;

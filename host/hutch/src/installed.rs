@@ -43,6 +43,9 @@ pub struct Pin {
     /// What starts it by its name alone, if anything does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher: Option<Launcher>,
+    /// The public key (PEM) that signed it, if one was asked for. A later version must be signed by it too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
 }
 
 /// A file that starts an installed package under its slug. Whoever makes packages callable writes it; here it is only remembered,
@@ -222,7 +225,7 @@ impl Installed {
         package: &Package,
         source: &str,
         at: Instant,
-        launcher: Option<Launcher>,
+        (launcher, signer): (Option<Launcher>, Option<String>),
         replace: bool,
     ) -> Result<Pin, InstalledError> {
         let manifest = package.manifest();
@@ -241,6 +244,7 @@ impl Installed {
             installed_at: at,
             asks: Asks::of(manifest),
             launcher,
+            signer,
         };
         let dir = self.create(slug)?;
         self.copy(package, &dir, pin.digest)?;

@@ -42,6 +42,7 @@ codes! {
     ComponentInvalid "COMPONENT_INVALID" 2 "the payload is not a WebAssembly component that this host can run" "rebuild it for wasm32-wasip2";
     ComponentLimit "COMPONENT_LIMIT" 2 "the component is larger or has more parts than a component may have" "make it smaller, or raise --limit component_bytes";
     TargetUnsupported "TARGET_UNSUPPORTED" 2 "this program's compiler makes no code for that processor and system" "take one of those that details.targets lists";
+    AuthenticationFailed "AUTHENTICATION_FAILED" 10 "the registry wants to know who is calling, or refuses the credentials that are kept for it" "log in with docker login or podman login, then repeat the call";
     PermissionDenied "PERMISSION_DENIED" 11 "the operator did not grant what was asked for, or the system refused access" "grant it, or ask for less";
     PackageNotFound "PACKAGE_NOT_FOUND" 20 "there is no package at this path" "name the folder that holds APP.md, a packed file, or an installed package";
     NotFound "NOT_FOUND" 20 "there is no such thing" "list what there is, and name one of those";
@@ -50,6 +51,9 @@ codes! {
     AlreadyExists "ALREADY_EXISTS" 30 "something of that name is there already" "choose another name, or remove or update what is there";
     PackageChanged "PACKAGE_CHANGED" 30 "an installed package's files are not the ones that were installed" "install the package again from a source that you trust";
     Conflict "CONFLICT" 30 "the state has changed since this command read it" "read the state again and repeat, or use --retry";
+    SignatureInvalid "SIGNATURE_INVALID" 30 "a signature of the package is malformed, about something else, or not what its key signed" "do not use the package; ask who signed it";
+    SignatureRequired "SIGNATURE_REQUIRED" 30 "a key was named that must have signed the package, and it has not" "name the key of who signs it, or take a package that is signed";
+    SignerChanged "SIGNER_CHANGED" 30 "the installed package is by a signer who has not signed this version" "ask who signs it; name the new key with --key, or drop the signer with --allow-signer-change";
     InstanceBusy "INSTANCE_BUSY" 30 "another process kept the state locked for as long as --wait allows" "wait for it to end, then repeat, or raise --wait";
     ServerBusy "SERVER_BUSY" 30 "as many calls are under way or wait as the server takes" "wait for one of them to end, then repeat";
     WallTimeLimit "WALL_TIME_LIMIT" 40 "the guest ran longer than wall_time_ms" "give it less work, or raise --limit wall_time_ms";
@@ -71,7 +75,9 @@ codes! {
     FolderDepthLimit "FOLDER_DEPTH_LIMIT" 44 "the guest was refused folders nested more deeply than folder_depth" "nest less, or raise --limit folder_depth";
     GuestTrapped "GUEST_TRAPPED" 45 "the guest stopped on an instruction it may not carry out" "report it to the package's author with the trap's name";
     ContractViolation "CONTRACT_VIOLATION" 46 "the guest exited with 0 but did not print exactly one JSON document" "report it to the package's author, or pass --contract any to take any output";
+    ArtifactInvalid "ARTIFACT_INVALID" 46 "what a registry holds is no package, or not the one that was announced" "take another tag or another registry; if it was pushed by you, push it again";
     HostFault "HOST_FAULT" 50 "the host failed" "look with hutch ledger last whether the call was kept, then repeat it if it was not; if it stays, report it with the message";
+    RegistryFailed "REGISTRY_FAILED" 50 "the registry can't be reached, or answers what no registry should" "look at the address and the network, then repeat the call";
     AnswerLost "ANSWER_LOST" 50 "the answer could not be written to the end, or is larger than an answer may be; what the call did stays done" "make room where the answer goes or ask for less, then repeat the call";
     StoreDamaged "STORE_DAMAGED" 50 "stored state does not match its digest or its schema" "restore the instance from a copy";
     CommitUncertain "COMMIT_UNCERTAIN" 50 "the system failed while a change was made durable; the next call shows whether it is kept" "look at the ledger's last entry before anything is repeated";

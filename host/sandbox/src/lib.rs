@@ -18,6 +18,8 @@ mod compile;
 mod deadline;
 mod describe;
 #[cfg(feature = "machine")]
+mod interface;
+#[cfg(feature = "machine")]
 mod key;
 mod load_error;
 #[cfg_attr(not(feature = "machine"), path = "given.rs")]
@@ -44,6 +46,8 @@ pub use hutch_engine::settings::{Backend, profile};
 #[cfg(feature = "machine")]
 pub use hutch_engine::settings::{Target, build_key};
 pub use hutch_world::NAME_MEMORY_BYTES;
+#[cfg(feature = "machine")]
+pub use interface::{Interface, interface};
 pub use load_error::LoadError;
 #[cfg(feature = "machine")]
 pub use program::{NOTICED_AFTER, Watch, Work};

@@ -78,6 +78,17 @@ impl Hutch {
         hutch
     }
 
+    /// The same, in a folder of its own that sees the packages: for calls that write where they are made.
+    #[cfg(unix)]
+    pub(crate) fn apart() -> Hutch {
+        let hutch = Hutch::keyed();
+        let folder = hutch.scratch();
+        for seen in ["packages", "tests"] {
+            std::os::unix::fs::symlink(hutch.root().join(seen), folder.join(seen)).unwrap();
+        }
+        Hutch { folder, ..hutch }
+    }
+
     /// A folder that is removed with the home.
     pub(crate) fn scratch(&self) -> PathBuf {
         let folder = self.home.path().join("scratch");

@@ -118,11 +118,11 @@ impl Prober<'_> {
             let text = command.parameters.iter().find(|parameter| parameter.free_text)?.clone();
             (!command.is_reading() && !command.is_destructive()).then_some((at, command, parts, text))
         });
-        let keep = Options { keep: true, confirmed: true, ..Options::default() };
         const WRITERS_MAX: usize = 8;
         for (at, command, parts, text) in writes.take(WRITERS_MAX).collect::<Vec<_>>() {
             let args = self.confirmed(&command, &parts.replaced(&text, &format!("{BESIDE} {PERSONAL}")));
-            self.call(Purpose::Seed, Some(at), &text.name, args, &keep)?;
+            // Not counted with what fills the state: of a program with many commands, none of these would be made.
+            self.make(at, vec![args])?;
         }
         for (at, command, parts) in reads {
             self.call(Purpose::Personal, Some(at), "", parts.args(), &Options::default())?;

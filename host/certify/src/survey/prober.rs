@@ -146,7 +146,7 @@ impl<'t> Prober<'t> {
     }
 
     /// Makes calls that others need, and keeps what they leave.
-    fn make(&mut self, at: usize, calls: Vec<Vec<String>>) -> Result<(), TargetError> {
+    pub(super) fn make(&mut self, at: usize, calls: Vec<Vec<String>>) -> Result<(), TargetError> {
         let options = Options { keep: true, confirmed: true, ..Options::default() };
         for args in calls {
             let seen = self.target.invoke(&args, &options)?;

@@ -4,14 +4,18 @@ use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::launcher::{self, Planned};
+use crate::network::{self, Fetched, NetworkArguments};
 use crate::output::Output;
+use crate::signed::{self, Signed};
 use crate::{human, packages, repair, selection::Page, surroundings};
 use clap::Args;
+use hutch::installed::Pin;
 use hutch::package::Package;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
+use hutch_registry::PublicKey;
 use semver::Version;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -19,7 +23,8 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The folder that holds APP.md, or a packed file; in an update also the slug, for where the package came from
+    /// The folder that holds APP.md, a packed file, or oci://HOST/REPOSITORY:TAG; in an update also the slug, for where the package
+    /// came from
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
     /// Grant this ask of the package, as env:TOKEN; may be repeated; --yes grants all
@@ -31,6 +36,14 @@ pub(crate) struct InstallArguments {
     /// Write it to this folder instead
     #[arg(long, value_name = "DIR")]
     launcher_dir: Option<PathBuf>,
+    /// A public key; one of those that are named must have signed the package, and must sign each update
+    #[arg(long = "key", value_name = "KEYFILE")]
+    keys: Vec<PathBuf>,
+    /// Update also to what the signer of the installed version has not signed
+    #[arg(long)]
+    allow_signer_change: bool,
+    #[command(flatten)]
+    network: NetworkArguments,
 }
 
 #[derive(Debug, Args)]
@@ -60,7 +73,9 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         Kind::Update => source_of(global, &own.package)?,
     };
     let word = path.display().to_string();
-    let checked = packages::checked(&path)?;
+    let fetched = network::reference(&path)?;
+    let fetched = fetched.map(|reference| Fetched::get(global, &own.network, &reference)).transpose()?;
+    let checked = fetched.as_ref().map_or_else(|| packages::checked(&path), |fetched| Ok(fetched.checked()))?;
     let Some(package) = checked.package else {
         return Err(packages::refused(&global.line, &path, &checked.diagnostics));
     };
@@ -76,6 +91,11 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         (Err(error), Kind::Update) => return Err(error.into()),
         (Err(_), Kind::Install) => None,
     };
+    let signed = match &fetched {
+        Some(fetched) => Signed::fetched(fetched),
+        None => Signed::local(global, &package, &path)?,
+    };
+    let signer = signer(global, own, &signed, before.as_ref())?;
     let asks = Asks::of(package.manifest());
     let granted = before.as_ref().map(|pin| pin.asks.clone()).unwrap_or_default();
     let beyond: Vec<String> = asks.beyond(&granted).into_iter().map(str::to_owned).collect();
@@ -97,6 +117,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         "asks": asks,
         "needs_grant": beyond,
         "source": word,
+        "signer": signer.as_ref().map(PublicKey::hint),
         "launcher": launcher.as_ref().map(Planned::value),
     });
     if global.dry_run {
@@ -114,13 +135,15 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         .detail("needs_grant", beyond.clone());
         return Err(repair::fixed(report, global.line.with_flag("--yes"), "grants all of it", "high").into());
     }
-    let source = std::path::absolute(&path).unwrap_or(path);
-    let source = source.display().to_string();
+    let source = match &fetched {
+        Some(fetched) => fetched.reference.to_string(),
+        None => std::path::absolute(&path).unwrap_or(path).display().to_string(),
+    };
     // The launcher first: where it can't be, nothing is installed.
     if let Some(launcher) = &launcher {
         launcher.write()?;
     }
-    let remembered = launcher.as_ref().map(Planned::launcher);
+    let remembered = (launcher.as_ref().map(Planned::launcher), signer.map(|key| key.to_pem()));
     let done = installed.install(&package, &source, surroundings::now(), remembered, kind == Kind::Update);
     let pin = done.inspect_err(|_| launcher.iter().for_each(Planned::take_back))?;
     launcher.iter().for_each(Planned::finish);
@@ -133,10 +156,40 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     Ok(ExitCode::SUCCESS)
 }
 
+/// Who signed it, of those who must have: those who are named, else who signed the version before.
+fn signer(
+    global: &Global,
+    own: &InstallArguments,
+    signed: &Signed,
+    before: Option<&Pin>,
+) -> Result<Option<PublicKey>, Fault> {
+    let named = signed::keys(global, &own.keys)?;
+    let known = before.and_then(|pin| pin.signer.as_deref()).filter(|_| named.is_empty());
+    let Some(known) = known else { return signed.required(&named) };
+    let key = PublicKey::from_pem(known)
+        .map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the signer in the pin: {error}")))?;
+    match signed.required(std::slice::from_ref(&key)) {
+        Err(fault) if fault.report().code == ErrorCode::SignatureRequired => match own.allow_signer_change {
+            true => Ok(None),
+            false => {
+                let message =
+                    format!("the version that is installed was signed by {}, and this one was not", key.hint());
+                Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("signer", key.hint()).into())
+            }
+        },
+        judged => judged,
+    }
+}
+
 /// Where an update comes from: the path that is named, else where the installed package of that slug came from.
 fn source_of(global: &Global, named: &Path) -> Result<PathBuf, Fault> {
     let Some(slug) = packages::slug(named) else { return Ok(named.to_owned()) };
     let source = PathBuf::from(packages::installed(global)?.pin(&slug)?.source);
+    if let Some(reference) = network::reference(&source)? {
+        // What the tag names now; without a tag there is one package alone.
+        let now = if reference.tag.is_some() { reference.without_digest() } else { reference };
+        return Ok(now.to_string().into());
+    }
     match packages::is_there(&source) {
         true => Ok(source),
         false => {
@@ -180,7 +233,8 @@ pub(super) fn list(global: &Global, own: &ListArguments, output: &Output) -> Res
     let items = pins.into_iter().filter_map(|pin| match pin {
         Ok(pin) => {
             let launcher = pin.launcher.as_ref().map(|launcher| launcher.path.clone());
-            let more = [("trust", "installed".into()), ("launcher", launcher.into())];
+            let signer = pin.signer.as_deref().and_then(|pem| PublicKey::from_pem(pem).ok()).map(|key| key.hint());
+            let more = [("trust", "installed".into()), ("launcher", launcher.into()), ("signer", signer.into())];
             Some(with(serde_json::to_value(pin).unwrap_or_default(), more))
         }
         Err(error) => {

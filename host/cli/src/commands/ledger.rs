@@ -28,7 +28,7 @@ enum LedgerCommand {
     Show(ShowArguments),
     /// Show the last entry with its input and output
     Last(InstanceArguments),
-    /// Show the head: what to write down to recognise the ledger later
+    /// Show the ledger's head, to recognise it later
     Head(InstanceArguments),
     /// Give all entries as they are stored, oldest first
     ///

@@ -15,15 +15,19 @@ pub(crate) mod install;
 pub(crate) mod instance;
 pub(crate) mod instances;
 pub(crate) mod issue;
+pub(crate) mod key;
 pub(crate) mod ledger;
 pub(crate) mod mcp;
 pub(crate) mod meta;
 pub(crate) mod pack;
 pub(crate) mod plan;
+pub(crate) mod pull;
+pub(crate) mod push;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod shell;
 pub(crate) mod show;
+pub(crate) mod sign;
 pub(crate) mod skills;
 pub(crate) mod soundness;
 pub(crate) mod state;
@@ -71,6 +75,11 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Update(own) => install::install(global, &own, output, Kind::Update),
         Command::List(own) => install::list(global, &own, output),
         Command::Remove(own) => install::remove(global, &own, output),
+        Command::Push(own) => push::push(global, &own, output),
+        Command::Pull(own) => pull::pull(global, &own, output),
+        Command::Key(own) => key::key(global, own, output),
+        Command::Sign(own) => sign::sign(global, &own, output),
+        Command::Signatures(own) => sign::signatures(global, &own, output),
         Command::Pack(own) => pack::pack(global, &own, output),
         Command::Compile(own) => compile::compile(global, &own, output),
         Command::Init(own) => init::init(global, &own, output),
@@ -104,6 +113,11 @@ fn long(command: &Command) -> Option<&'static str> {
         Command::Find(_) => "find",
         Command::Install(_) => "install",
         Command::Update(_) => "update",
+        Command::Push(_) => "push",
+        Command::Pull(_) => "pull",
+        Command::Show(_) => "show",
+        Command::Sign(_) => "sign",
+        Command::Signatures(_) => "signatures",
         Command::Pack(_) => "pack",
         Command::Compile(_) => "compile",
         Command::Doctor => "doctor",

@@ -5,12 +5,9 @@ use crate::done::Done;
 use crate::fault::Fault;
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
-use crate::packages::{self, Place};
-use crate::{human, surroundings};
+use crate::{human, packages};
 use clap::Args;
-use hutch::check_described;
 use hutch::package::{PackError, Package, PackageBounds, Source};
-use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde_json::json;
@@ -29,20 +26,8 @@ pub(crate) struct PackArguments {
 }
 
 pub(super) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let place = packages::place(global, &own.package)?;
-    let from = packages::path_of(global, &place)?;
-    let mut checked = packages::checked(&from)?;
-    check_described(&surroundings::host(global)?, &mut checked)?;
-    let sound = !checked.diagnostics.iter().any(Diagnostic::is_error);
-    let Some(package) = checked.package.filter(|_| sound) else {
-        return Err(packages::refused(&global.line, &own.package, &checked.diagnostics));
-    };
-    if let Place::Installed(pin) = &place
-        && package.digest()? != pin.digest
-    {
-        let message = format!("the files of {:?} are not those that were installed", pin.slug);
-        return Err(Fault::new(ErrorCode::PackageChanged, message));
-    }
+    let package = packages::sound(global, &own.package)?;
+    let from = packages::path_of(global, &packages::place(global, &own.package)?)?;
     let manifest = package.manifest();
     let named = || PathBuf::from(format!("{}-{}.tar", manifest.slug(), manifest.version()));
     let path = own.output.clone().unwrap_or_else(named);

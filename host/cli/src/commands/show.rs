@@ -2,6 +2,7 @@
 
 use crate::arguments::Global;
 use crate::fault::Fault;
+use crate::network::{self, NetworkArguments};
 use crate::output::Output;
 use crate::packages;
 use clap::Args;
@@ -15,16 +16,29 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
-    /// The folder that holds APP.md, a packed file, or an installed package
+    /// The folder that holds APP.md, a packed file, an installed package, or oci://HOST/REPOSITORY:TAG
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
     /// Show this skill too; may be repeated
     #[arg(long = "skill", value_name = "NAME")]
     skills: Vec<String>,
+    #[command(flatten)]
+    network: NetworkArguments,
 }
 
 pub(super) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let (outline, place) = packages::outline(global, &own.package)?;
+    let (outline, trust) = match network::reference(&own.package)? {
+        // The component stays where it is.
+        Some(reference) => {
+            let repository = network::open(global, &own.network, &reference, false)?;
+            let texts = network::texts(&repository, &reference)?;
+            (texts.outline().map_err(|error| network::fault(error.into()))?, "remote")
+        }
+        None => {
+            let (outline, place) = packages::outline(global, &own.package)?;
+            (outline, place.trust())
+        }
+    };
     let manifest = outline.manifest();
     let mut skills = Vec::new();
     for name in &own.skills {
@@ -43,7 +57,7 @@ pub(super) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Res
     let result = json!({
         "slug": manifest.slug().as_str(),
         "version": manifest.version().to_string(),
-        "trust": place.trust(),
+        "trust": trust,
         "manifest": manifest.document(),
         "body": manifest.body(),
         "asks": Asks::of(manifest),

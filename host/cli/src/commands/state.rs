@@ -35,7 +35,7 @@ pub(crate) struct StateArguments {
 
 #[derive(Debug, Subcommand)]
 enum StateCommand {
-    /// List the entries that changed the state, the last ones first
+    /// List the entries that changed the state
     Log(LogArguments),
     /// List what a folder of a volume holds
     Ls(LsArguments),
@@ -47,13 +47,13 @@ enum StateCommand {
     Export(FolderArguments),
     /// Make a folder's content the state of a volume
     Import(FolderArguments),
-    /// Go to the state that an entry left, as a new entry
+    /// Go to the state that an entry left
     Restore(RestoreArguments),
-    /// Say what was changed outside of any run, and what each volume is
+    /// Say what was changed outside of any run
     Status(InstanceArguments),
     /// Check everything that is kept of an instance
     Check(InstanceArguments),
-    /// Record what was changed in the plain directories as an entry
+    /// Record what was changed outside as an entry
     Absorb(InstanceArguments),
 }
 

@@ -21,7 +21,7 @@ pub use memory::Memory;
 #[cfg(feature = "machine")]
 pub(crate) use memory::Scope;
 pub use outline::Outline;
-pub use packed::PackError;
+pub use packed::{PackError, PackWriter};
 pub(crate) use resources::Resources;
 pub use source::Source;
 #[cfg(feature = "machine")]
@@ -69,7 +69,7 @@ pub struct PackageError {
 
 impl PackageError {
     /// One problem, an error.
-    pub(crate) fn one(problem: Diagnostic) -> PackageError {
+    pub fn one(problem: Diagnostic) -> PackageError {
         PackageError { diagnostics: vec![problem] }
     }
 

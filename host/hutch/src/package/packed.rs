@@ -404,34 +404,61 @@ pub enum PackError {
     Io(#[from] io::Error),
 }
 
+/// Writes a packed file. The bytes follow from the paths and contents alone, in the order in which they are given: there are no times,
+/// owners or modes of the files that it is made from.
+pub struct PackWriter<W: Write>(Builder<W>);
+
+impl<W: Write> PackWriter<W> {
+    /// Begins a packed file.
+    pub fn new(to: W) -> PackWriter<W> {
+        PackWriter(Builder::new(to))
+    }
+
+    /// Adds a file, or a folder where there is no content.
+    ///
+    /// # Errors
+    /// The archive can't be written.
+    pub fn add(&mut self, path: &PackagePath, content: Option<&[u8]>) -> io::Result<()> {
+        let (kind, mode, name) = match content {
+            Some(_) => (EntryType::Regular, 0o644, path.to_string()),
+            None => (EntryType::Directory, 0o755, format!("{path}/")),
+        };
+        let content = content.unwrap_or_default();
+        let mut header = Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_mode(mode);
+        header.set_size(content.len() as u64);
+        // Absent is written as nothing, and not every program reads that as zero.
+        header.set_mtime(0);
+        header.set_uid(0);
+        header.set_gid(0);
+        self.0.append_data(&mut header, name, content)
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// The archive can't be written.
+    pub fn finish(self) -> io::Result<W> {
+        self.0.into_inner()
+    }
+}
+
 impl Package {
-    /// Writes the package as one file. The bytes follow from the paths and contents alone: names are sorted, and there are no times,
-    /// owners or modes of the files that it is made from.
+    /// Writes the package as one file, sorted by path.
     ///
     /// # Errors
     /// A file can't be read, or the archive can't be written.
     pub fn pack(&self, to: &mut dyn Write) -> Result<(), PackError> {
-        let mut builder = Builder::new(to);
+        let mut writer = PackWriter::new(to);
         for entry in self.files()? {
-            let (kind, mode, name) = match entry.file_bytes {
-                Some(_) => (EntryType::Regular, 0o644, entry.path.to_string()),
-                None => (EntryType::Directory, 0o755, format!("{}/", entry.path)),
+            let content = match entry.file_bytes {
+                Some(_) => Some(self.read(&entry.path).map_err(PackageError::one)?),
+                None => None,
             };
-            let content = match kind {
-                EntryType::Regular => self.read(&entry.path).map_err(PackageError::one)?,
-                _ => Vec::new(),
-            };
-            let mut header = Header::new_gnu();
-            header.set_entry_type(kind);
-            header.set_mode(mode);
-            header.set_size(content.len() as u64);
-            // Absent is written as nothing, and not every program reads that as zero.
-            header.set_mtime(0);
-            header.set_uid(0);
-            header.set_gid(0);
-            builder.append_data(&mut header, name, content.as_slice())?;
+            writer.add(&entry.path, content.as_deref())?;
         }
-        builder.into_inner()?;
+        writer.finish()?;
         Ok(())
     }
 }

@@ -1,0 +1,205 @@
+//! A signature as a Sigstore bundle 0.3: a DSSE envelope around an in-toto statement, and by what it can be checked. Checking opens no
+//! socket and reads no clock: all that it needs is the bundle, the keys and what was signed.
+
+use super::key::{NotAKey, PrivateKey, PublicKey};
+use crate::artifact::Artifact;
+use crate::sha256::Sha256;
+use data_encoding::BASE64;
+use hutch_model::manifest::Manifest;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a bundle is, among artifacts and files.
+pub(crate) const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+/// The most bytes of a bundle.
+pub const BUNDLE_BYTES_MAX: u64 = 1 << 20;
+const BUNDLES: &str = "application/vnd.dev.sigstore.bundle";
+const STATEMENT: &str = "application/vnd.in-toto+json";
+const STATEMENT_TYPES: [&str; 2] = ["https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1"];
+/// What cosign says of a thing that is signed and nothing more.
+pub(crate) const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Bundle {
+    media_type: String,
+    verification_material: Material,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dsse_envelope: Option<Envelope>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Material {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    public_key: Option<Hint>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    certificate: Option<serde_json::Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    x509_certificate_chain: Option<serde_json::Value>,
+    #[serde(default)]
+    tlog_entries: Vec<serde_json::Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Hint {
+    #[serde(default)]
+    hint: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope {
+    payload: String,
+    payload_type: String,
+    signatures: Vec<Signed>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Signed {
+    sig: String,
+    #[serde(default)]
+    keyid: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Statement {
+    #[serde(rename = "_type")]
+    kind: String,
+    subject: Vec<Subject>,
+    predicate_type: String,
+    #[serde(default)]
+    predicate: serde_json::Value,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Subject {
+    #[serde(default)]
+    name: String,
+    digest: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: BTreeMap<String, serde_json::Value>,
+}
+
+/// What a signature turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// This key signed it, and it is about what is at hand.
+    Good {
+        /// Which of the keys that it was checked by.
+        key: PublicKey,
+        /// What the statement says.
+        predicate_type: String,
+    },
+    /// Another key signed it, and nobody can say more without that key.
+    UnknownKey {
+        /// Its name.
+        hint: String,
+    },
+    /// A certificate signed it, which is not checked here.
+    Certificate,
+    /// It is malformed, about something else, or not what its key signed.
+    Broken {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Signs a package: its manifest in a registry, and its packed file.
+///
+/// # Errors
+/// The system has no randomness.
+pub fn sign(artifact: &Artifact, packed: &[u8], manifest: &Manifest, key: &PrivateKey) -> Result<Vec<u8>, NotAKey> {
+    let (slug, version) = (manifest.slug().as_str(), manifest.version().to_string());
+    let said = [("slug", slug.to_owned()), ("version", version.clone()), ("package", artifact.package.to_string())];
+    let subject = |name: String, digest: Sha256| Subject {
+        name,
+        digest: BTreeMap::from([("sha256".to_owned(), digest.hex())]),
+        annotations: said.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect(),
+    };
+    let statement = Statement {
+        kind: STATEMENT_TYPES[0].to_owned(),
+        subject: vec![
+            subject(slug.to_owned(), artifact.digest()),
+            subject(format!("{slug}-{version}.tar"), Sha256::of(packed)),
+        ],
+        predicate_type: SIGNED.to_owned(),
+        predicate: serde_json::json!({}),
+    };
+    // Texts and maps of texts can always be written.
+    let payload = serde_json::to_vec(&statement).unwrap_or_default();
+    let signature = key.sign(&encoded(STATEMENT, &payload))?;
+    let bundle = Bundle {
+        media_type: BUNDLE.to_owned(),
+        verification_material: Material {
+            public_key: Some(Hint { hint: key.public().hint() }),
+            certificate: None,
+            x509_certificate_chain: None,
+            tlog_entries: Vec::new(),
+        },
+        dsse_envelope: Some(Envelope {
+            payload: BASE64.encode(&payload),
+            payload_type: STATEMENT.to_owned(),
+            signatures: vec![Signed { sig: BASE64.encode(&signature), keyid: String::new() }],
+        }),
+    };
+    Ok(serde_json::to_vec(&bundle).unwrap_or_default())
+}
+
+/// Checks a signature by these keys. It must be about one of these digests.
+pub fn check(bundle: &[u8], about: &[Sha256], keys: &[PublicKey]) -> Verdict {
+    judged(bundle, about, keys).unwrap_or_else(|reason| Verdict::Broken { reason })
+}
+
+fn judged(bundle: &[u8], about: &[Sha256], keys: &[PublicKey]) -> Result<Verdict, String> {
+    let malformed = |what: &str, error: serde_json::Error| format!("the {what} is malformed: {error}");
+    if bundle.len() as u64 > BUNDLE_BYTES_MAX {
+        return Err(format!("the bundle has {} bytes, {BUNDLE_BYTES_MAX} allowed", bundle.len()));
+    }
+    let bundle: Bundle = serde_json::from_slice(bundle).map_err(|error| malformed("bundle", error))?;
+    if !bundle.media_type.starts_with(BUNDLES) {
+        return Err(format!("the bundle is of the type {:?}", bundle.media_type));
+    }
+    let envelope = bundle.dsse_envelope.ok_or("the bundle holds no DSSE envelope")?;
+    if envelope.payload_type != STATEMENT {
+        return Err(format!("it signs {:?}, and no statement", envelope.payload_type));
+    }
+    let [signed] = envelope.signatures.as_slice() else {
+        return Err(format!("the envelope has {} signatures, and a bundle has one", envelope.signatures.len()));
+    };
+    let decoded = |what: &str, text: &str| {
+        BASE64.decode(text.as_bytes()).map_err(|error| format!("the {what} is malformed: {error}"))
+    };
+    let (payload, signature) = (decoded("payload", &envelope.payload)?, decoded("signature", &signed.sig)?);
+    let statement: Statement = serde_json::from_slice(&payload).map_err(|error| malformed("statement", error))?;
+    if !STATEMENT_TYPES.contains(&statement.kind.as_str()) {
+        return Err(format!("the statement is of the type {:?}", statement.kind));
+    }
+    let is_about = |subject: &Subject| {
+        let digest = subject.digest.get("sha256").and_then(|hex| format!("sha256:{hex}").parse::<Sha256>().ok());
+        digest.is_some_and(|digest| about.contains(&digest))
+    };
+    if !statement.subject.iter().any(is_about) {
+        return Err("it is about something else".to_owned());
+    }
+    let material = bundle.verification_material;
+    let Some(Hint { hint }) = material.public_key else {
+        return match material.certificate.or(material.x509_certificate_chain) {
+            Some(_) => Ok(Verdict::Certificate),
+            None => Err("the bundle does not say by what it can be checked".to_owned()),
+        };
+    };
+    let bytes = encoded(STATEMENT, &payload);
+    match keys.iter().find(|key| key.has_signed(&bytes, &signature)) {
+        Some(key) => Ok(Verdict::Good { key: key.clone(), predicate_type: statement.predicate_type }),
+        None if keys.iter().any(|key| key.hint() == hint) => Err("the key that it names did not sign this".to_owned()),
+        None => Ok(Verdict::UnknownKey { hint }),
+    }
+}
+
+/// What is signed: type and payload, each with its length (DSSE's pre-authentication encoding).
+fn encoded(kind: &str, payload: &[u8]) -> Vec<u8> {
+    let head = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len());
+    [head.as_bytes(), payload].concat()
+}

@@ -1,0 +1,203 @@
+//! A registry of our own, in memory, on this machine's own address: it does what the distribution specification says, and what a test
+//! has it do instead. It keeps what it was asked.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use hutch_registry::Sha256;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// A request, as it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    /// With what follows the question mark.
+    pub(crate) target: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// An answer. A length that is not that of the body is sent as it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) length: Option<usize>,
+}
+
+impl Answered {
+    pub(crate) fn new(status: u16, body: impl Into<Vec<u8>>) -> Answered {
+        Answered { status, body: body.into(), ..Answered::default() }
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: impl Into<String>) -> Answered {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+}
+
+type Instead = Box<dyn Fn(&Asked) -> Option<Answered> + Send>;
+
+#[derive(Default)]
+struct Kept {
+    blobs: BTreeMap<String, Vec<u8>>,
+    manifests: BTreeMap<String, (String, Vec<u8>)>,
+    asked: Vec<Asked>,
+    instead: Option<Instead>,
+    lists_referrers: bool,
+}
+
+/// The registry; it ends with the test's process.
+#[derive(Clone)]
+pub(crate) struct Double {
+    pub(crate) host: String,
+    kept: Arc<Mutex<Kept>>,
+}
+
+impl Double {
+    pub(crate) fn new() -> Double {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let double =
+            Double { host: listener.local_addr().unwrap().to_string(), kept: Arc::new(Mutex::new(Kept::default())) };
+        let serving = double.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let serving = serving.clone();
+                std::thread::spawn(move || serving.serve(stream));
+            }
+        });
+        double
+    }
+
+    /// Has it answer something else, where there is an answer.
+    pub(crate) fn instead(&self, instead: impl Fn(&Asked) -> Option<Answered> + Send + 'static) {
+        self.kept.lock().unwrap().instead = Some(Box::new(instead));
+    }
+
+    /// Has it keep a list of what is about a manifest.
+    pub(crate) fn list_referrers(&self) {
+        self.kept.lock().unwrap().lists_referrers = true;
+    }
+
+    /// What it was asked so far.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.kept.lock().unwrap().asked.clone()
+    }
+
+    /// What a tag or a digest names.
+    pub(crate) fn manifest(&self, name: &str) -> Option<Vec<u8>> {
+        self.kept.lock().unwrap().manifests.get(name).map(|(_, bytes)| bytes.clone())
+    }
+
+    /// Puts a manifest there, whoever asks for it.
+    pub(crate) fn put(&self, name: &str, kind: &str, bytes: &[u8]) {
+        self.kept.lock().unwrap().manifests.insert(name.to_owned(), (kind.to_owned(), bytes.to_vec()));
+    }
+
+    fn serve(&self, stream: TcpStream) {
+        let mut reader = BufReader::new(stream);
+        while let Some(asked) = read(&mut reader) {
+            let answer = self.answer(&asked);
+            let is_head = asked.method == "HEAD";
+            if write(reader.get_mut(), &answer, is_head).is_err() || answer.length.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn answer(&self, asked: &Asked) -> Answered {
+        let mut kept = self.kept.lock().unwrap();
+        kept.asked.push(asked.clone());
+        if let Some(answer) = kept.instead.as_ref().and_then(|instead| instead(asked)) {
+            return answer;
+        }
+        let path = asked.target.split('?').next().unwrap();
+        let name = path.rsplit('/').next().unwrap().to_owned();
+        let missing = || Answered::new(404, r#"{"errors":[{"code":"NAME_UNKNOWN","message":"not here"}]}"#);
+        let digest = || Sha256::of(&asked.body).to_string();
+        if path.ends_with("/blobs/uploads/") {
+            return Answered::new(202, "").header("location", format!("{path}session?state=x"));
+        }
+        match (asked.method.as_str(), path) {
+            ("PUT", path) if path.contains("/blobs/uploads/") => {
+                let named = asked.target.rsplit("digest=").next().unwrap();
+                if named != digest() {
+                    return Answered::new(400, "");
+                }
+                kept.blobs.insert(digest(), asked.body.clone());
+                Answered::new(201, "")
+            }
+            ("PUT", path) if path.contains("/manifests/") => {
+                let kind = asked.headers.get("content-type").cloned().unwrap_or_default();
+                for name in [name, digest()] {
+                    kept.manifests.insert(name, (kind.clone(), asked.body.clone()));
+                }
+                Answered::new(201, "")
+            }
+            (_, path) if path.contains("/manifests/") => match kept.manifests.get(&name) {
+                Some((kind, bytes)) => Answered::new(200, bytes.clone()).header("content-type", kind),
+                None => missing(),
+            },
+            (_, path) if path.contains("/blobs/") => match kept.blobs.get(&name) {
+                Some(bytes) => Answered::new(200, bytes.clone()),
+                None => missing(),
+            },
+            (_, path) if path.contains("/referrers/") && kept.lists_referrers => {
+                let about = |bytes: &[u8]| {
+                    let manifest: Value = serde_json::from_slice(bytes).ok()?;
+                    (manifest["subject"]["digest"] == name.as_str()).then_some(manifest)
+                };
+                let found: BTreeMap<String, Value> = kept
+                    .manifests
+                    .values()
+                    .filter_map(|(kind, bytes)| {
+                        let (manifest, digest) = (about(bytes)?, Sha256::of(bytes).to_string());
+                        let kind = json!({"mediaType": kind, "digest": digest, "size": bytes.len(), "artifactType": manifest["artifactType"]});
+                        Some((digest, kind))
+                    })
+                    .collect();
+                let found: Vec<Value> = found.into_values().collect();
+                let index = json!({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": found});
+                Answered::new(200, index.to_string()).header("content-type", "application/vnd.oci.image.index.v1+json")
+            }
+            _ => missing(),
+        }
+    }
+}
+
+fn read(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|bytes| *bytes > 0)?;
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (method, target) = (words.next()?, words.next()?);
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        match line.trim_end().split_once(':') {
+            Some((name, value)) => headers.insert(name.to_ascii_lowercase(), value.trim().to_owned()),
+            None => break,
+        };
+    }
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(Asked { method, target, headers, body })
+}
+
+fn write(stream: &mut TcpStream, answer: &Answered, is_head: bool) -> std::io::Result<()> {
+    let length = answer.length.unwrap_or(answer.body.len());
+    let mut head = format!("HTTP/1.1 {} x\r\ncontent-length: {length}\r\n", answer.status);
+    for (name, value) in &answer.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    stream.write_all(head.as_bytes())?;
+    if !is_head {
+        stream.write_all(&answer.body)?;
+    }
+    stream.flush()
+}

@@ -1,0 +1,290 @@
+//! Registries that do as they should, and registries that do not: what is typed, what is sent where, and what must never be sent.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot prepare its data has failed")]
+
+mod double;
+
+use double::{Answered, Asked, Double};
+use hutch::package::{Package, PackageBounds, Source};
+use hutch_model::error_code::ErrorCode;
+use hutch_registry::{
+    Artifact, ArtifactError, CredentialFile, Pushed, Reference, RegistryError, Remote, Repository, Surroundings,
+};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+fn artifact() -> Artifact {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/todo");
+    let bounds = PackageBounds::default();
+    Artifact::of(&Package::open(&Source::open(&folder, &bounds).unwrap(), bounds).unwrap()).unwrap()
+}
+
+/// Of somebody whose credentials, a:1, are kept for these hosts.
+fn surroundings(hosts: &[&str]) -> Surroundings {
+    let auths: Vec<String> = hosts.iter().map(|host| format!(r#""{host}":{{"auth":"YTox"}}"#)).collect();
+    Surroundings {
+        credentials: vec![CredentialFile {
+            path: "f".to_owned(),
+            text: format!("{{\"auths\":{{{}}}}}", auths.join(",")),
+        }],
+        helper: Box::new(|_, _| Ok(None)),
+        authorities: None,
+        plain_http: None,
+        token_host: None,
+        proxy: None,
+        wait: Duration::from_secs(10),
+    }
+}
+
+fn at(double: &Double, surroundings: Surroundings) -> (Repository, Reference) {
+    let reference: Reference = format!("oci://{}/acme/todo:1", double.host).parse().unwrap();
+    (Repository::Remote(Remote::new(&double.host, "acme/todo", surroundings).unwrap()), reference)
+}
+
+fn anonymous(double: &Double) -> (Repository, Reference) {
+    at(double, surroundings(&[]))
+}
+
+fn pull(repository: &Repository, reference: &Reference) -> Result<Vec<u8>, RegistryError> {
+    let texts = repository.texts(repository.head(reference)?)?;
+    repository.packed(&texts)
+}
+
+/// A registry that holds the to-do package.
+fn stocked() -> (Double, Repository, Reference) {
+    let double = Double::new();
+    let (repository, reference) = anonymous(&double);
+    repository.push(&artifact(), &reference, false).unwrap();
+    (double, repository, reference)
+}
+
+fn says(double: &Double, part: &'static str, answer: impl Fn(&Asked) -> Answered + Send + 'static) {
+    double.instead(move |asked| asked.target.contains(part).then(|| answer(asked)));
+}
+
+#[test]
+fn what_is_pushed_is_pulled_and_is_not_sent_twice() {
+    let (double, repository, reference) = stocked();
+    assert!(!pull(&repository, &reference).unwrap().is_empty());
+    assert_eq!(double.manifest("1").unwrap(), artifact().manifest());
+    let before = double.asked().len();
+    let again = repository.push(&artifact(), &reference, false).unwrap();
+    assert_eq!(again, Pushed { bytes: 0, is_new: false });
+    assert!(double.asked().iter().skip(before).all(|asked| matches!(asked.method.as_str(), "GET" | "HEAD")));
+}
+
+#[test]
+fn a_tag_that_names_something_else_is_left_alone_and_nothing_is_sent() {
+    let (double, repository, reference) = stocked();
+    double.put("1", "application/vnd.oci.image.manifest.v1+json", b"{}");
+    let before = double.asked().len();
+    let error = repository.push(&artifact(), &reference, false).unwrap_err();
+    assert!(matches!(error, RegistryError::TagTaken { .. }), "{error}");
+    assert!(double.asked().iter().skip(before).all(|asked| asked.method == "GET"), "something was sent");
+    assert_eq!(double.manifest("1").unwrap(), b"{}");
+    assert!(repository.push(&artifact(), &reference, true).unwrap().is_new);
+}
+
+#[test]
+fn a_tag_that_another_program_wrote_at_once_is_noticed() {
+    let double = Double::new();
+    let (repository, reference) = anonymous(&double);
+    let puts = AtomicUsize::new(0);
+    double.instead(move |asked| {
+        let is_put = asked.method == "PUT" && asked.target.contains("/manifests/");
+        match (is_put.then(|| puts.fetch_add(1, Ordering::SeqCst)), asked.target.contains("/manifests/1")) {
+            (Some(_), _) => Some(Answered::new(201, "")),
+            (None, true) if puts.load(Ordering::SeqCst) > 0 => Some(Answered::new(200, "{}")),
+            _ => None,
+        }
+    });
+    let error = repository.push(&artifact(), &reference, false).unwrap_err();
+    assert_eq!((error.code(), error.code().exit_status()), (ErrorCode::Conflict, 30), "{error}");
+}
+
+#[test]
+fn bytes_that_are_cut_added_or_changed_are_typed_errors() {
+    let (double, repository, reference) = stocked();
+    let layer = artifact().layer().to_vec();
+    let blob = |change: fn(Vec<u8>) -> Answered| {
+        let layer = layer.clone();
+        let name = hutch_registry::Sha256::of(&layer).to_string();
+        double.instead(move |asked| asked.target.ends_with(&name).then(|| change(layer.clone())));
+        pull(&repository, &reference).unwrap_err()
+    };
+    let cut = blob(|layer| Answered { length: Some(layer.len()), ..Answered::new(200, &layer[..100]) });
+    assert!(matches!(cut, RegistryError::Unreachable { .. }), "{cut}");
+    let short = blob(|layer| Answered::new(200, &layer[..100]));
+    assert!(matches!(short, RegistryError::Artifact(ArtifactError::Length { what: "component", .. })), "{short}");
+    let long = blob(|layer| Answered::new(200, [layer, vec![0]].concat()));
+    assert!(matches!(long, RegistryError::Artifact(ArtifactError::Length { what: "component", .. })), "{long}");
+    let other = blob(|mut layer| {
+        layer[9] ^= 1;
+        Answered::new(200, layer)
+    });
+    assert!(matches!(other, RegistryError::Artifact(ArtifactError::Digest { what: "component", .. })), "{other}");
+}
+
+#[test]
+fn a_manifest_that_is_not_the_one_named_or_is_too_long_is_refused() {
+    let (double, repository, reference) = stocked();
+    let named = reference.with_digest(artifact().digest());
+    says(&double, "/manifests/", |_| Answered::new(200, "{}"));
+    let error = pull(&repository, &named).unwrap_err();
+    assert!(matches!(error, RegistryError::Artifact(ArtifactError::Digest { what: "manifest", .. })), "{error}");
+    // Said to be 5 GiB, of which nothing is sent: it is refused by what is said.
+    says(&double, "/manifests/", |_| Answered { length: Some(5 << 30), ..Answered::new(200, "") });
+    let error = pull(&repository, &reference).unwrap_err();
+    assert!(matches!(error, RegistryError::Artifact(ArtifactError::Oversize { .. })), "{error}");
+}
+
+#[test]
+fn a_redirect_is_followed_without_credentials_and_not_without_end() {
+    let elsewhere = Double::new();
+    let (double, _, reference) = stocked();
+    let layer = artifact().layer().to_vec();
+    elsewhere.instead(move |_| Some(Answered::new(200, layer.clone())));
+    let (name, target) = (hutch_registry::Sha256::of(artifact().layer()).to_string(), elsewhere.host.clone());
+    double.instead(move |asked| match asked.headers.contains_key("authorization") {
+        false => Some(Answered::new(401, "").header("www-authenticate", "Basic realm=\"x\"")),
+        true if asked.target.ends_with(&name) => {
+            Some(Answered::new(307, "").header("location", format!("http://{target}/blob")))
+        }
+        true => None,
+    });
+    let (repository, _) = at(&double, surroundings(&[&double.host, &elsewhere.host]));
+    pull(&repository, &reference).unwrap();
+    let asked = elsewhere.asked();
+    assert_eq!(asked.len(), 1);
+    assert!(!asked[0].headers.contains_key("authorization"), "a credential left for another host");
+    double.instead(|asked| Some(Answered::new(302, "").header("location", asked.target.clone())));
+    let before = double.asked().len();
+    let error = repository.head(&reference).unwrap_err();
+    assert!(matches!(error, RegistryError::Answer { .. }), "{error}");
+    assert!(double.asked().len() - before < 10);
+    for location in ["ftp://127.0.0.1/x", "x y", "http://a:b@127.0.0.1/", ""] {
+        double.instead(move |_| Some(Answered::new(302, "").header("location", location)));
+        let error = repository.head(&reference).unwrap_err();
+        assert!(matches!(error, RegistryError::Answer { .. }), "{location}: {error}");
+    }
+}
+
+/// Asks for a token at `giver`, and takes none but `good`.
+fn guard(double: &Double, giver: &str, good: &'static str) {
+    let realm = format!("http://{giver}/token");
+    double.instead(move |asked| {
+        if asked.target.starts_with("/token") {
+            return Some(Answered::new(200, format!("{{\"token\":\"{good}\"}}")));
+        }
+        let is_known = asked.headers.get("authorization").is_some_and(|sent| *sent == format!("Bearer {good}"));
+        let challenge = format!("Bearer realm=\"{realm}\",service=\"s\",scope=\"repository:acme/todo:pull,push\"");
+        (!is_known).then(|| Answered::new(401, "").header("www-authenticate", challenge))
+    });
+}
+
+#[test]
+fn a_token_is_asked_for_and_renewed_in_the_middle_of_a_push() {
+    let double = Double::new();
+    guard(&double, &double.host.clone(), "one");
+    let (repository, reference) = at(&double, surroundings(&[&double.host]));
+    repository.head(&reference).unwrap_err();
+    // The first token is not good any more.
+    guard(&double, &double.host.clone(), "two");
+    repository.push(&artifact(), &reference, false).unwrap();
+    for asked in double.asked() {
+        let sent = asked.headers.get("authorization").map(String::as_str);
+        match asked.target.starts_with("/token") {
+            true => {
+                assert_eq!(sent, Some("Basic YTox"));
+                assert!(asked.target.contains("scope=repository%3Aacme%2Ftodo%3Apull%2Cpush"), "{}", asked.target);
+            }
+            false => assert_ne!(sent, Some("Basic YTox"), "the password went to the registry, which asked for a token"),
+        }
+    }
+}
+
+#[test]
+fn a_password_is_not_sent_to_who_is_not_known_to_give_tokens() {
+    let (double, giver) = (Double::new(), Double::new());
+    guard(&giver, &giver.host, "t");
+    guard(&double, &giver.host, "t");
+    let (repository, reference) = at(&double, surroundings(&[&double.host, &giver.host]));
+    let error = repository.head(&reference).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::AuthenticationFailed, "{error}");
+    assert!(error.to_string().contains("--token-host"), "{error}");
+    assert!(giver.asked().is_empty(), "somebody else was asked");
+    // Said to be right, it is; and without a password there is nothing to lose.
+    let said = Surroundings { token_host: Some(giver.host.clone()), ..surroundings(&[&double.host]) };
+    for surroundings in [said, surroundings(&[])] {
+        let (repository, _) = at(&double, surroundings);
+        assert!(matches!(repository.head(&reference), Err(RegistryError::Missing(_))));
+    }
+}
+
+#[test]
+fn hostile_challenges_end_in_a_refusal_after_one_try() {
+    let double = Double::new();
+    let (repository, reference) = at(&double, surroundings(&[&double.host]));
+    for challenge in [
+        "",
+        "Bearer",
+        "Bearer realm=\"ftp://x\"",
+        "Bearer realm=\"/token\"",
+        "Negotiate",
+        "Basic realm=\"x\"",
+        "Bearer realm=\"http://127.0.0.1:1/token\"",
+    ] {
+        double.instead(move |_| Some(Answered::new(401, "").header("www-authenticate", challenge)));
+        let before = double.asked().len();
+        let error = repository.head(&reference).unwrap_err();
+        assert!(matches!(error.code(), ErrorCode::AuthenticationFailed), "{challenge}: {error}");
+        assert!(double.asked().len() - before <= 2, "{challenge}: asked again and again");
+        assert!(!error.to_string().contains("YTox"), "{error}");
+    }
+    // A token that would break out of its header.
+    let realm = format!("Bearer realm=\"http://{}/token\"", double.host);
+    double.instead(move |asked| {
+        Some(match asked.target.starts_with("/token") {
+            true => Answered::new(200, r#"{"token":"a\r\nx: y"}"#),
+            false => Answered::new(401, "").header("www-authenticate", realm.clone()),
+        })
+    });
+    assert_eq!(repository.head(&reference).unwrap_err().code(), ErrorCode::AuthenticationFailed);
+}
+
+#[test]
+fn what_is_pushed_goes_to_no_other_host() {
+    let (double, elsewhere) = (Double::new(), Double::new());
+    let (repository, reference) = anonymous(&double);
+    for location in [format!("http://{}/upload", elsewhere.host), "//other/upload".to_owned(), String::new()] {
+        let location = location.clone();
+        says(&double, "/blobs/uploads/", move |_| Answered::new(202, "").header("location", location.clone()));
+        let error = repository.push(&artifact(), &reference, false).unwrap_err();
+        assert!(matches!(error, RegistryError::Answer { .. }), "{error}");
+    }
+    assert!(elsewhere.asked().is_empty());
+    assert_eq!(double.manifest("1"), None, "a tag names what is not there");
+}
+
+#[test]
+fn refusals_are_told_apart_and_hold_nothing_that_acts_on_a_terminal() {
+    let double = Double::new();
+    let (repository, reference) = anonymous(&double);
+    for (status, code) in [
+        (403, ErrorCode::PermissionDenied),
+        (404, ErrorCode::PackageNotFound),
+        (429, ErrorCode::RegistryFailed),
+        (500, ErrorCode::RegistryFailed),
+    ] {
+        double.instead(move |_| Some(Answered::new(status, r#"{"errors":[{"code":"X","message":"\u001b[31mred"}]}"#)));
+        let error = repository.head(&reference).unwrap_err();
+        assert_eq!(error.code(), code, "{status}: {error}");
+        assert!(!error.to_string().contains('\u{1b}'), "{error}");
+    }
+    let (repository, _) = {
+        let reference: Reference = "oci://127.0.0.1:1/acme/todo:1".parse().unwrap();
+        (Repository::Remote(Remote::new("127.0.0.1:1", "acme/todo", surroundings(&[])).unwrap()), reference)
+    };
+    assert_eq!(repository.head(&reference).unwrap_err().code(), ErrorCode::RegistryFailed);
+}

@@ -1,0 +1,219 @@
+//! Signatures: what is good, what is broken, and how they are kept where packages are.
+#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot prepare its data has failed")]
+
+mod double;
+
+use data_encoding::BASE64;
+use double::Double;
+use hutch::package::{Package, PackageBounds, Source};
+use hutch_registry::{
+    Artifact, Layout, PrivateKey, PublicKey, Reference, Remote, Repository, Sha256, Surroundings, Verdict, check, sign,
+};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
+/// A change of a document.
+type Edit = fn(&mut Value);
+
+struct Made {
+    artifact: Artifact,
+    packed: Vec<u8>,
+    bundle: Vec<u8>,
+    key: PrivateKey,
+}
+
+impl Made {
+    fn about(&self) -> [Sha256; 2] {
+        [self.artifact.digest(), Sha256::of(&self.packed)]
+    }
+
+    fn check(&self, bundle: &[u8]) -> Verdict {
+        check(bundle, &self.about(), &[self.key.public()])
+    }
+
+    /// The bundle, changed.
+    fn with(&self, edit: impl FnOnce(&mut Value)) -> Verdict {
+        let mut bundle: Value = serde_json::from_slice(&self.bundle).unwrap();
+        edit(&mut bundle);
+        self.check(&serde_json::to_vec(&bundle).unwrap())
+    }
+}
+
+fn made() -> Made {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/todo");
+    let bounds = PackageBounds::default();
+    let package = Package::open(&Source::open(&folder, &bounds).unwrap(), bounds).unwrap();
+    let artifact = Artifact::of(&package).unwrap();
+    let mut packed = Vec::new();
+    package.pack(&mut packed).unwrap();
+    let key = PrivateKey::from_pem(&PrivateKey::generate().unwrap()).unwrap();
+    let bundle = sign(&artifact, &packed, package.manifest(), &key).unwrap();
+    Made { artifact, packed, bundle, key }
+}
+
+fn another() -> PublicKey {
+    PrivateKey::from_pem(&PrivateKey::generate().unwrap()).unwrap().public()
+}
+
+fn is_broken(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Broken { .. })
+}
+
+#[test]
+fn a_signature_is_good_by_its_key_for_the_manifest_and_for_the_file() {
+    let made = made();
+    let key = made.key.public();
+    for about in made.about() {
+        let verdict = check(&made.bundle, &[about], &[another(), key.clone()]);
+        assert!(matches!(verdict, Verdict::Good { key: found, .. } if found == key));
+    }
+    let unknown = Verdict::UnknownKey { hint: key.hint() };
+    assert_eq!(check(&made.bundle, &made.about(), &[]), unknown);
+    assert_eq!(check(&made.bundle, &made.about(), &[another()]), unknown);
+    assert!(is_broken(&check(&made.bundle, &[Sha256::of(b"another")], &[key])), "it is about something else");
+}
+
+#[test]
+fn a_flipped_bit_anywhere_in_what_is_signed_is_broken_and_never_good() {
+    let made = made();
+    for (pointer, step) in [("/dsseEnvelope/payload", 29), ("/dsseEnvelope/signatures/0/sig", 1)] {
+        let bundle: Value = serde_json::from_slice(&made.bundle).unwrap();
+        let bytes = BASE64.decode(bundle.pointer(pointer).unwrap().as_str().unwrap().as_bytes()).unwrap();
+        for at in (0..bytes.len()).step_by(step) {
+            for bit in [0x01, 0x80] {
+                let mut bytes = bytes.clone();
+                bytes[at] ^= bit;
+                let verdict = made.with(|bundle| *bundle.pointer_mut(pointer).unwrap() = BASE64.encode(&bytes).into());
+                assert!(is_broken(&verdict), "{pointer} {at}: {verdict:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_malformed_or_of_another_kind_is_broken() {
+    let made = made();
+    let edits: [(&str, Edit); 9] = [
+        ("type", |bundle| bundle["mediaType"] = "text/plain".into()),
+        ("payload type", |bundle| bundle["dsseEnvelope"]["payloadType"] = "text/plain".into()),
+        ("no envelope", |bundle| drop(bundle.as_object_mut().unwrap().remove("dsseEnvelope"))),
+        ("no signature", |bundle| bundle["dsseEnvelope"]["signatures"] = json!([])),
+        ("two signatures", |bundle| {
+            let one = bundle["dsseEnvelope"]["signatures"][0].clone();
+            bundle["dsseEnvelope"]["signatures"] = json!([one, one]);
+        }),
+        ("empty signature", |bundle| bundle["dsseEnvelope"]["signatures"][0]["sig"] = "".into()),
+        ("no base64", |bundle| bundle["dsseEnvelope"]["payload"] = "*".into()),
+        ("no material", |bundle| bundle["verificationMaterial"] = json!({})),
+        ("another statement", |bundle| bundle["dsseEnvelope"]["payload"] = BASE64.encode(b"{}").into()),
+    ];
+    for (what, edit) in edits {
+        let verdict = made.with(edit);
+        assert!(is_broken(&verdict), "{what}: {verdict:?}");
+    }
+    for bytes in [b"".as_slice(), b"{}", &[b' '; 2 << 20]] {
+        assert!(is_broken(&made.check(bytes)));
+    }
+    // Whose key is not known can't be told from a signature that does not hold; a certificate is seen and not judged.
+    let hint = |bundle: &mut Value| bundle["verificationMaterial"]["publicKey"]["hint"] = "x".into();
+    assert!(matches!(made.with(hint), Verdict::Good { .. }), "the key decides, and not its name");
+    let certificate = |bundle: &mut Value| bundle["verificationMaterial"] = json!({"certificate": {"rawBytes": ""}});
+    assert_eq!(made.with(certificate), Verdict::Certificate);
+}
+
+fn remote(double: &Double) -> (Repository, Reference) {
+    let surroundings = Surroundings {
+        credentials: Vec::new(),
+        helper: Box::new(|_, _| Ok(None)),
+        authorities: None,
+        plain_http: None,
+        token_host: None,
+        proxy: None,
+        wait: Duration::from_secs(10),
+    };
+    let reference = format!("oci://{}/todo:1", double.host).parse().unwrap();
+    (Repository::Remote(Remote::new(&double.host, "todo", surroundings).unwrap()), reference)
+}
+
+#[test]
+fn a_registry_with_a_list_keeps_it_and_another_gets_one_under_a_tag() {
+    let made = made();
+    for lists in [true, false] {
+        let double = Double::new();
+        if lists {
+            double.list_referrers();
+        }
+        let (repository, reference) = remote(&double);
+        repository.push(&made.artifact, &reference, false).unwrap();
+        assert_eq!(repository.bundles(made.artifact.digest()).unwrap(), [[0_u8; 0]; 0]);
+        assert!(repository.attach(made.artifact.manifest(), &made.bundle).unwrap());
+        assert!(!repository.attach(made.artifact.manifest(), &made.bundle).unwrap(), "kept twice");
+        assert_eq!(repository.bundles(made.artifact.digest()).unwrap(), std::slice::from_ref(&made.bundle));
+        let tag = format!("sha256-{}", made.artifact.digest().hex());
+        assert_eq!(double.manifest(&tag).is_some(), !lists, "the tag is for registries without a list");
+        assert_eq!(repository.bundles(Sha256::of(b"another")).unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn a_folder_keeps_them_too() {
+    let made = made();
+    let folder = tempfile::tempdir().unwrap();
+    let layout = || Layout::new(hutch::package::open_folder(folder.path()).unwrap(), "shop");
+    let repository = Repository::Layout(layout());
+    repository.push(&made.artifact, &"oci-layout:shop:1".parse().unwrap(), false).unwrap();
+    assert!(repository.attach(made.artifact.manifest(), &made.bundle).unwrap());
+    assert!(!repository.attach(made.artifact.manifest(), &made.bundle).unwrap(), "kept twice");
+    assert_eq!(
+        Repository::Layout(layout()).bundles(made.artifact.digest()).unwrap(),
+        std::slice::from_ref(&made.bundle)
+    );
+}
+
+#[test]
+fn a_list_that_is_none_or_names_something_else_brings_no_signature() {
+    let made = made();
+    let double = Double::new();
+    let (repository, reference) = remote(&double);
+    repository.push(&made.artifact, &reference, false).unwrap();
+    let tag = format!("sha256-{}", made.artifact.digest().hex());
+    // Some registries answer with what it is about.
+    double.put(&tag, "application/vnd.oci.image.manifest.v1+json", made.artifact.manifest());
+    assert_eq!(repository.bundles(made.artifact.digest()).unwrap().len(), 0);
+    // An entry about another manifest.
+    let entry = |bytes: &[u8]| {
+        let entry = json!({"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": Sha256::of(bytes).to_string(), "size": bytes.len()});
+        json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [entry]}).to_string()
+    };
+    double.put(&tag, INDEX, entry(made.artifact.manifest()).as_bytes());
+    assert_eq!(repository.bundles(made.artifact.digest()).unwrap().len(), 0);
+    // One that is not what its digest names, and one that is gone: neither is "not signed".
+    double.put(&Sha256::of(b"named").to_string(), "x", b"other");
+    double.put(&tag, INDEX, entry(b"named").as_bytes());
+    assert!(repository.bundles(made.artifact.digest()).is_err());
+    double.put(&tag, INDEX, entry(b"gone").as_bytes());
+    assert!(repository.bundles(made.artifact.digest()).is_err());
+}
+
+#[test]
+fn two_who_sign_at_once_are_both_in_the_list() {
+    let (one, other) = (made(), made());
+    let double = Double::new();
+    let (repository, reference) = remote(&double);
+    repository.push(&one.artifact, &reference, false).unwrap();
+    std::thread::scope(|scope| {
+        for made in [&one, &other] {
+            let double = &double;
+            scope.spawn(move || remote(double).0.attach(made.artifact.manifest(), &made.bundle));
+        }
+    });
+    // Whoever lost the race was told so, or wrote again; nobody is told that a lost signature is kept.
+    for made in [&one, &other] {
+        repository.attach(made.artifact.manifest(), &made.bundle).unwrap();
+    }
+    assert_eq!(repository.bundles(one.artifact.digest()).unwrap().len(), 2);
+}

@@ -1,0 +1,138 @@
+//! Packages in repositories and signatures, through the program: what is kept, and what must not be there after a failure. Real
+//! registries and others' programs are in `tests/registry/run`.
+
+use crate::support::{Machine, todo};
+
+/// A machine with the to-do package in a folder that is a repository.
+fn stocked() -> Machine {
+    let machine = Machine::new();
+    machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
+    machine
+}
+
+fn is_there(machine: &Machine, name: &str) -> bool {
+    machine.path(name).symlink_metadata().is_ok()
+}
+
+#[test]
+fn what_is_installed_from_a_repository_is_pinned_and_updated_from_there() {
+    let machine = stocked();
+    let installed = machine.run(["install", "oci-layout:shop:0.2.0"]).result("install");
+    let packed = machine.run(["pack", &todo(), "--output", "todo.tar"]).result("pack");
+    assert_eq!(installed["digest"], packed["digest"]);
+    let source = installed["source"].as_str().unwrap();
+    assert!(source.starts_with("oci-layout:shop:0.2.0@sha256:"), "{source}");
+    machine.guest(&["todo", "add", "milk"]).answer();
+    // The tag, and not the digest, says what there is now.
+    assert_eq!(machine.run(["update", "todo"]).result("update")["digest"], packed["digest"]);
+    assert!(machine.guest(&["todo", "list"]).answer().to_string().contains("milk"));
+}
+
+#[test]
+fn a_preview_of_a_push_asks_nobody_and_keeps_nothing() {
+    let machine = Machine::new();
+    let one = machine.run(["push", &todo(), "oci://nowhere.invalid/todo", "--dry-run"]).result("push");
+    let other = machine.run(["push", &todo(), "oci-layout:shop", "--dry-run"]).result("push");
+    assert_eq!(one["manifest"], other["manifest"]);
+    assert!(!is_there(&machine, "shop"));
+}
+
+#[test]
+fn a_tag_that_names_another_package_is_overwritten_only_if_that_is_said() {
+    let machine = stocked();
+    let other = crate::support::package::with_manifest(&machine, "package", "slug: probe", "slug: other");
+    let other = other.to_str().unwrap();
+    machine.run(["push", other, "oci-layout:shop:0.2.0"]).fault("ALREADY_EXISTS", 30);
+    assert_eq!(machine.run(["show", "oci-layout:shop:0.2.0"]).result("show")["slug"], "todo");
+    machine.run(["push", other, "oci-layout:shop:0.2.0", "--overwrite"]).result("push");
+    assert_eq!(machine.run(["show", "oci-layout:shop:0.2.0"]).result("show")["slug"], "other");
+}
+
+#[test]
+fn nothing_is_left_of_what_was_not_what_it_was_announced_to_be() {
+    let machine = stocked();
+    let blobs = machine.path("shop/blobs/sha256");
+    let layer = std::fs::read_dir(&blobs).unwrap().map(|blob| blob.unwrap().path());
+    let layer = layer.max_by_key(|path| path.metadata().unwrap().len()).unwrap();
+    let mut bytes = std::fs::read(&layer).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&layer, bytes).unwrap();
+    machine.run(["pull", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).fault("ARTIFACT_INVALID", 46);
+    machine.run(["install", "oci-layout:shop:0.2.0"]).fault("ARTIFACT_INVALID", 46);
+    assert!(!is_there(&machine, "todo.tar"));
+    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+}
+
+#[test]
+fn a_run_takes_no_reference_and_says_what_to_do() {
+    let machine = stocked();
+    for command in ["run", "plan", "check", "pack"] {
+        let fault = machine.run([command, "oci-layout:shop:0.2.0"]).fault("PACKAGE_NOT_FOUND", 20);
+        assert!(format!("{fault:?}").contains("install oci-layout:shop:0.2.0"), "{command}: {fault:?}");
+    }
+}
+
+#[test]
+fn a_signature_goes_with_the_package_and_must_be_there_if_a_key_is_named() {
+    let machine = stocked();
+    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["key", "generate", "others"]).result("key generate");
+    machine.run(["install", "oci-layout:shop:0.2.0", "--key", "mine.pub"]).fault("SIGNATURE_REQUIRED", 30);
+    assert_eq!(machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign")["changed"], true);
+    assert_eq!(machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign")["changed"], false);
+    machine.run(["install", "oci-layout:shop:0.2.0", "--key", "others.pub"]).fault("SIGNATURE_REQUIRED", 30);
+    assert_eq!(machine.run(["list"]).result("list")["total"], 0, "installed all the same");
+    machine.run(["pull", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pull");
+    let installed = machine.run(["install", "todo.tar", "--key", "mine.pub"]).result("install");
+    assert_eq!(machine.run(["list"]).result("list")["items"][0]["signer"], installed["signer"]);
+    // Without its signature it is not by the signer any more.
+    std::fs::remove_file(machine.path("todo.tar.sigstore.json")).unwrap();
+    machine.run(["update", "todo"]).fault("SIGNER_CHANGED", 30);
+    machine.run(["update", "todo", "--key", "others.pub"]).fault("SIGNATURE_REQUIRED", 30);
+    let dropped = machine.run(["update", "todo", "--allow-signer-change"]).result("update");
+    assert!(dropped["signer"].is_null());
+}
+
+#[test]
+fn a_broken_signature_is_never_taken_for_none() {
+    let machine = stocked();
+    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["pull", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pull");
+    for broken in ["", "{}", "not json"] {
+        machine.write("todo.tar.sigstore.json", broken);
+        for line in
+            [&["install", "todo.tar"][..], &["install", "todo.tar", "--key", "mine.pub"], &["signatures", "todo.tar"]]
+        {
+            machine.run(line.iter().copied()).fault("SIGNATURE_INVALID", 30);
+        }
+    }
+    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+}
+
+#[test]
+fn what_no_registry_can_hold_is_installed_all_the_same() {
+    let machine = Machine::new();
+    let large = crate::support::package::with_manifest(&machine, "package", "slug: probe", "slug: large");
+    std::fs::write(large.join("large.bin"), vec![0; 33 << 20]).unwrap();
+    let large = large.to_str().unwrap();
+    machine.run(["push", large, "oci-layout:shop"]).fault("ARTIFACT_INVALID", 46);
+    assert!(!is_there(&machine, "shop"), "something was pushed");
+    machine.run(["install", "--yes", large]).result("install");
+}
+
+#[test]
+fn a_key_is_its_owners_alone_and_is_not_overwritten() {
+    let machine = Machine::new();
+    machine.run(["key", "generate", "mine.pem"]).result("key generate");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = machine.path("mine.pem").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    let before = std::fs::read(machine.path("mine.pem")).unwrap();
+    machine.run(["key", "generate", "mine.pem"]).fault("ALREADY_EXISTS", 30);
+    assert_eq!(std::fs::read(machine.path("mine.pem")).unwrap(), before);
+    machine.run(["key", "generate", "other", "--dry-run"]).result("key generate");
+    assert!(!is_there(&machine, "other") && !is_there(&machine, "other.pub"));
+}
