@@ -44,7 +44,7 @@ pub(crate) struct InvocationArguments {
     /// Grant a real folder that the package asks for; :rw to write
     #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw]", value_parser = parse_mount)]
     pub(crate) mounts: Vec<(PathBuf, String, Access)>,
-    /// What standard output is held to; else json, or any for an answer to people (--human)
+    /// What output is held to; else json, any for --human
     #[arg(long, value_enum)]
     pub(crate) contract: Option<ContractChoice>,
     /// Start even if arguments break the contract
