@@ -94,6 +94,27 @@ fn a_signature_goes_with_the_package_and_must_be_there_if_a_key_is_named() {
 }
 
 #[test]
+fn a_folder_is_signed_beside_its_packed_file() {
+    let machine = Machine::new();
+    let folder = crate::support::package::copy(&machine, "probe").to_str().unwrap().to_owned();
+    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["install", &folder, "--key", "mine.pub"]).fault("SIGNATURE_REQUIRED", 30);
+    for changed in [true, false] {
+        assert_eq!(machine.run(["sign", &folder, "--key", "mine"]).result("sign")["changed"], changed);
+    }
+    let found = machine.run(["signatures", &folder, "--key", "mine.pub"]).result("signatures");
+    assert_eq!(found["signatures"][0]["verdict"], "good", "{found}");
+    // The packed file has the same.
+    machine.run(["pack", &folder]).result("pack");
+    let packed = machine.run(["signatures", "probe-0.1.0.tar", "--key", "mine.pub"]).result("signatures");
+    assert_eq!(packed["signatures"], found["signatures"]);
+    // Something else of the same name and version does not.
+    std::fs::write(machine.path("probe/README.md"), "changed").unwrap();
+    machine.run(["signatures", &folder, "--key", "mine.pub"]).fault("SIGNATURE_INVALID", 30);
+    machine.run(["install", &folder, "--key", "mine.pub"]).fault("SIGNATURE_INVALID", 30);
+}
+
+#[test]
 fn a_broken_signature_is_never_taken_for_none() {
     let machine = stocked();
     machine.run(["key", "generate", "mine"]).result("key generate");

@@ -14,6 +14,9 @@ pub(crate) struct Facts {
     pub(crate) destructive: bool,
     /// Whether the same call, right after one that succeeded, succeeds and changes nothing.
     pub(crate) idempotent: bool,
+    /// Whether it may reach another machine.
+    #[serde(default)]
+    pub(crate) network: bool,
     /// The codes that it can end with, besides those of every command.
     pub(crate) errors: Vec<String>,
     /// Calls, each on a new home.

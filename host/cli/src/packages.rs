@@ -13,6 +13,7 @@ use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Origin;
+use hutch_model::manifest::Manifest;
 use hutch_model::names::Slug;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,11 @@ pub(crate) fn is_there(path: &Path) -> bool {
 #[expect(clippy::disallowed_methods, reason = "the caller wrote the path; it is asked for and not opened")]
 pub(crate) fn is_packed(path: &Path) -> bool {
     path.is_file()
+}
+
+/// The packed file of a package, if nobody names it.
+pub(crate) fn packed_name(manifest: &Manifest) -> PathBuf {
+    PathBuf::from(format!("{}-{}.tar", manifest.slug(), manifest.version()))
 }
 
 /// Finds a package.

@@ -3,6 +3,7 @@
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::network::{self, Fetched, SMALL_FILE_BYTES_MAX};
+use crate::packages;
 use hutch::package::{PackError, Package};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -19,9 +20,9 @@ pub(crate) struct Signed {
 }
 
 impl Signed {
-    /// A package on this machine, found at a path: the bundle is in a file beside a packed file.
+    /// A package on this machine, found at a path.
     pub(crate) fn local(global: &Global, package: &Package, path: &Path) -> Result<Signed, Fault> {
-        let beside = beside(path);
+        let beside = of_local(package, path);
         #[expect(clippy::disallowed_methods, reason = "the file stands beside the one that the caller named")]
         if !beside.is_file() {
             return Ok(Signed { about: Vec::new(), bundles: Vec::new() });
@@ -112,6 +113,14 @@ pub(crate) fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".sigstore.json");
     name.into()
+}
+
+/// Where the bundle of a package on this machine is: beside the packed file; of a folder, beside the one that `pack` would write.
+pub(crate) fn of_local(package: &Package, path: &Path) -> PathBuf {
+    match packages::is_packed(path) {
+        true => beside(path),
+        false => beside(&packages::packed_name(package.manifest())),
+    }
 }
 
 /// Public keys in files that the operator named.

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::session::Session;
-use hutch_model::ledger::{ChainError, EntryKind, Pin, Sealed, verify_chain};
+use hutch_model::ledger::{ChainError, EntryKind, Pin, Record, Sealed, verify_chain};
 use hutch_store::{EntryKey, StoreError};
 use std::fmt;
 use std::str::FromStr;
@@ -76,13 +76,24 @@ impl Session {
     ///
     /// # Errors
     /// The store can't be read.
-    pub(crate) fn last_plan(&self) -> Result<Option<Sealed>, Failure> {
+    pub fn last_plan(&self) -> Result<Option<Sealed>, Failure> {
+        self.last_with(|record| record.kind == EntryKind::Plan && record.outcome.is_some())
+    }
+
+    /// The last entry with a run.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub fn last_run(&self) -> Result<Option<Sealed>, Failure> {
+        self.last_with(|record| record.outcome.is_some())
+    }
+
+    fn last_with(&self, is_meant: impl Fn(&Record) -> bool) -> Result<Option<Sealed>, Failure> {
         let mut end = self.head()?.last.sequence + 1;
         while end > 1 {
             let begin = end.saturating_sub(PAGE).max(1);
             for sealed in self.store.entries(begin, end - begin)?.into_iter().rev() {
-                let record = sealed.open().map_err(Failure::Entry)?.record;
-                if record.kind == EntryKind::Plan && record.outcome.is_some() {
+                if is_meant(&sealed.open().map_err(Failure::Entry)?.record) {
                     return Ok(Some(sealed));
                 }
             }

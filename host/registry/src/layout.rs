@@ -7,12 +7,15 @@ use crate::failure::RegistryError;
 use crate::pulled::parsed;
 use crate::sha256::Sha256;
 use cap_std::fs::{Dir, OpenOptions};
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 
 const MARKER: &str = "oci-layout";
 const MARKER_TEXT: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 const INDEX: &str = "index.json";
 const BLOBS: &str = "blobs/sha256";
+/// The most bytes of a manifest that may be about another one: each of them is read to find out.
+const REFERRER_BYTES_MAX: u64 = 64 << 10;
 /// How an entry of the index is tagged.
 const TAG: &str = "org.opencontainers.image.ref.name";
 
@@ -74,9 +77,14 @@ impl Layout {
 
     /// What the index lists and says that it is about a manifest.
     pub(crate) fn listed(&self, subject: Sha256) -> Result<Vec<Descriptor>, RegistryError> {
-        let mut found = Vec::new();
-        for entry in self.entries()?.into_iter().filter(|entry| entry.media_type == MANIFEST) {
-            let Some(bytes) = self.manifest(&entry.digest.to_string())? else { continue };
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        let is_small = |entry: &Descriptor| entry.media_type == MANIFEST && entry.size <= REFERRER_BYTES_MAX;
+        for entry in self.entries()?.into_iter().filter(is_small) {
+            let path = format!("{BLOBS}/{}", entry.digest.hex());
+            if !seen.insert(entry.digest.hex()) {
+                continue;
+            }
+            let Some(bytes) = self.read(&path, "manifest", entry.size)? else { continue };
             let manifest: Option<Manifest> = serde_json::from_slice(&bytes).ok();
             if manifest.and_then(|manifest| manifest.subject).is_some_and(|about| about.digest == subject) {
                 found.push(entry);

@@ -4,7 +4,7 @@
 
 mod double;
 
-use double::{Answered, Asked, Double};
+use double::{Answered, Asked, Double, surroundings};
 use hutch::package::{Package, PackageBounds, Source};
 use hutch_model::error_code::ErrorCode;
 use hutch_registry::{
@@ -12,7 +12,6 @@ use hutch_registry::{
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 fn artifact() -> Artifact {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/todo");
@@ -21,20 +20,10 @@ fn artifact() -> Artifact {
 }
 
 /// Of somebody whose credentials, a:1, are kept for these hosts.
-fn surroundings(hosts: &[&str]) -> Surroundings {
+fn known_at(hosts: &[&str]) -> Surroundings {
     let auths: Vec<String> = hosts.iter().map(|host| format!(r#""{host}":{{"auth":"YTox"}}"#)).collect();
-    Surroundings {
-        credentials: vec![CredentialFile {
-            path: "f".to_owned(),
-            text: format!("{{\"auths\":{{{}}}}}", auths.join(",")),
-        }],
-        helper: Box::new(|_, _| Ok(None)),
-        authorities: None,
-        plain_http: None,
-        token_host: None,
-        proxy: None,
-        wait: Duration::from_secs(10),
-    }
+    let text = format!("{{\"auths\":{{{}}}}}", auths.join(","));
+    Surroundings { credentials: vec![CredentialFile { path: "f".to_owned(), text }], ..surroundings() }
 }
 
 fn at(double: &Double, surroundings: Surroundings) -> (Repository, Reference) {
@@ -43,7 +32,7 @@ fn at(double: &Double, surroundings: Surroundings) -> (Repository, Reference) {
 }
 
 fn anonymous(double: &Double) -> (Repository, Reference) {
-    at(double, surroundings(&[]))
+    at(double, surroundings())
 }
 
 fn pull(repository: &Repository, reference: &Reference) -> Result<Vec<u8>, RegistryError> {
@@ -153,7 +142,7 @@ fn a_redirect_is_followed_without_credentials_and_not_without_end() {
         }
         true => None,
     });
-    let (repository, _) = at(&double, surroundings(&[&double.host, &elsewhere.host]));
+    let (repository, _) = at(&double, known_at(&[&double.host, &elsewhere.host]));
     pull(&repository, &reference).unwrap();
     let asked = elsewhere.asked();
     assert_eq!(asked.len(), 1);
@@ -187,7 +176,7 @@ fn guard(double: &Double, giver: &str, good: &'static str) {
 fn a_token_is_asked_for_and_renewed_in_the_middle_of_a_push() {
     let double = Double::new();
     guard(&double, &double.host.clone(), "one");
-    let (repository, reference) = at(&double, surroundings(&[&double.host]));
+    let (repository, reference) = at(&double, known_at(&[&double.host]));
     repository.head(&reference).unwrap_err();
     // The first token is not good any more.
     guard(&double, &double.host.clone(), "two");
@@ -209,14 +198,14 @@ fn a_password_is_not_sent_to_who_is_not_known_to_give_tokens() {
     let (double, giver) = (Double::new(), Double::new());
     guard(&giver, &giver.host, "t");
     guard(&double, &giver.host, "t");
-    let (repository, reference) = at(&double, surroundings(&[&double.host, &giver.host]));
+    let (repository, reference) = at(&double, known_at(&[&double.host, &giver.host]));
     let error = repository.head(&reference).unwrap_err();
     assert_eq!(error.code(), ErrorCode::AuthenticationFailed, "{error}");
     assert!(error.to_string().contains("--token-host"), "{error}");
     assert!(giver.asked().is_empty(), "somebody else was asked");
     // Said to be right, it is; and without a password there is nothing to lose.
-    let said = Surroundings { token_host: Some(giver.host.clone()), ..surroundings(&[&double.host]) };
-    for surroundings in [said, surroundings(&[])] {
+    let said = Surroundings { token_host: Some(giver.host.clone()), ..known_at(&[&double.host]) };
+    for surroundings in [said, surroundings()] {
         let (repository, _) = at(&double, surroundings);
         assert!(matches!(repository.head(&reference), Err(RegistryError::Missing(_))));
     }
@@ -225,7 +214,7 @@ fn a_password_is_not_sent_to_who_is_not_known_to_give_tokens() {
 #[test]
 fn hostile_challenges_end_in_a_refusal_after_one_try() {
     let double = Double::new();
-    let (repository, reference) = at(&double, surroundings(&[&double.host]));
+    let (repository, reference) = at(&double, known_at(&[&double.host]));
     for challenge in [
         "",
         "Bearer",
@@ -284,7 +273,7 @@ fn refusals_are_told_apart_and_hold_nothing_that_acts_on_a_terminal() {
     }
     let (repository, _) = {
         let reference: Reference = "oci://127.0.0.1:1/acme/todo:1".parse().unwrap();
-        (Repository::Remote(Remote::new("127.0.0.1:1", "acme/todo", surroundings(&[])).unwrap()), reference)
+        (Repository::Remote(Remote::new("127.0.0.1:1", "acme/todo", surroundings()).unwrap()), reference)
     };
     assert_eq!(repository.head(&reference).unwrap_err().code(), ErrorCode::RegistryFailed);
 }

@@ -5,14 +5,13 @@
 mod double;
 
 use data_encoding::BASE64;
-use double::Double;
+use double::{Double, surroundings};
 use hutch::package::{Package, PackageBounds, Source};
 use hutch_registry::{
-    Artifact, Layout, PrivateKey, PublicKey, Reference, Remote, Repository, Sha256, Surroundings, Verdict, check, sign,
+    Artifact, Layout, PrivateKey, PublicKey, Reference, Remote, Repository, Sha256, Verdict, check, sign,
 };
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Duration;
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
@@ -126,17 +125,8 @@ fn what_is_malformed_or_of_another_kind_is_broken() {
 }
 
 fn remote(double: &Double) -> (Repository, Reference) {
-    let surroundings = Surroundings {
-        credentials: Vec::new(),
-        helper: Box::new(|_, _| Ok(None)),
-        authorities: None,
-        plain_http: None,
-        token_host: None,
-        proxy: None,
-        wait: Duration::from_secs(10),
-    };
     let reference = format!("oci://{}/todo:1", double.host).parse().unwrap();
-    (Repository::Remote(Remote::new(&double.host, "todo", surroundings).unwrap()), reference)
+    (Repository::Remote(Remote::new(&double.host, "todo", surroundings()).unwrap()), reference)
 }
 
 #[test]

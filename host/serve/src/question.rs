@@ -5,6 +5,7 @@ use crate::ask::Form;
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::redact::without_hidden;
 
 /// The most characters of the change that are shown; the rest is counted.
 const CHANGE_CHARS_MAX: usize = 4000;
@@ -33,13 +34,13 @@ impl Question {
     pub(crate) fn text(slug: &str, words: &[String], reason: &str, changes: &str, plan: &Digest) -> String {
         let call = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let changes = if changes.trim().is_empty() { "nothing" } else { changes };
-        let shown: String = plain(changes).chars().take(CHANGE_CHARS_MAX).collect();
+        let shown: String = without_hidden(changes).chars().take(CHANGE_CHARS_MAX).collect();
         let left = changes.chars().count().saturating_sub(CHANGE_CHARS_MAX);
         let indented = shown.lines().map(|line| format!("  | {line}")).collect::<Vec<_>>().join("\n");
         let more = if left > 0 { format!("\n  {left} more characters are not shown") } else { String::new() };
         format!(
             "Carry out this call of {slug}?\n  {slug} {call}\n({})\nIt would change:\n{indented}{more}\nPlan {}. Declining leaves everything as it is.",
-            plain(reason),
+            without_hidden(reason),
             short(plan),
         )
     }
@@ -66,18 +67,9 @@ pub(crate) fn short(plan: &Digest) -> String {
 
 /// A word as a person reads it.
 fn quoted(word: &str) -> String {
-    let word = plain(word).replace('\n', "\u{fffd}");
+    let word = without_hidden(word).replace('\n', "\u{fffd}");
     let is_bare = |one: char| one.is_alphanumeric() || "-_=.:/@+".contains(one);
     if !word.is_empty() && word.chars().all(is_bare) { word } else { format!("{word:?}") }
-}
-
-/// A text without what could hide or reorder a part of it.
-fn plain(text: &str) -> String {
-    let hides = |one: char| {
-        (one.is_control() && one != '\n')
-            || matches!(one, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().map(|one| if hides(one) { '\u{fffd}' } else { one }).collect()
 }
 
 #[cfg(test)]

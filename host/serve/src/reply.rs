@@ -43,6 +43,12 @@ impl Reply {
         Reply::failed(ErrorReport::new(code, "the call was cancelled before it began").detail("kept", false))
     }
 
+    /// Of a call whose thread broke down: nobody knows here how far it came.
+    pub(crate) fn lost() -> Reply {
+        let report = ErrorReport::new(ErrorCode::AnswerLost, "the host broke down while it carried out the call");
+        Reply::failed(report.suggest("look with hutch_history whether the call was kept before it is made again"))
+    }
+
     /// What a guest answered.
     pub(crate) fn of(answer: &Answer, shown: &Shown) -> Reply {
         Reply::made(answer, shown, |document| document)

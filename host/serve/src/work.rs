@@ -4,12 +4,12 @@ use crate::ask::{Ask, Back, Form, What, Words};
 use crate::question::{Question, short};
 use crate::reply::{Facts, Reply, entry_facts, facts, failure};
 use crate::serving::{Served, Serving};
-use hutch::{Answer, Call, EntryName, Failure, Instance, Session, Verified};
+use hutch::{Answer, Call, EntryName, Failure, Instance, Verified};
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{Caller, Entry, EntryKind, Sealed};
+use hutch_model::ledger::{Caller, Sealed};
 use hutch_model::outcome::Contract;
 use hutch_sandbox::Stop;
 use serde_json::{Map, Value, json};
@@ -185,7 +185,7 @@ impl Work<'_, '_> {
         let (session, shown) = (self.instance.session(self.at)?, &self.serving().shown);
         // What is last may be another one when a person has answered.
         let planned = match plan {
-            EntryName::Last => self.newest(&session, |entry| entry.record.kind == EntryKind::Plan)?,
+            EntryName::Last => session.last_plan()?,
             plan => Some(session.entry(plan)?),
         };
         let planned = planned.ok_or(Failure::NoPlan)?.hash;
@@ -213,18 +213,6 @@ impl Work<'_, '_> {
         })
     }
 
-    /// The last entry with a run of which something is so.
-    fn newest(&self, session: &Session, is_meant: impl Fn(&Entry) -> bool) -> Result<Option<Sealed>, Failure> {
-        for sequence in (1..=session.head()?.last.sequence).rev() {
-            let sealed = session.entry(&EntryName::Sequence(sequence))?;
-            let entry = sealed.open().map_err(Failure::Entry)?;
-            if entry.record.outcome.is_some() && is_meant(&entry) {
-                return Ok(Some(sealed));
-            }
-        }
-        Ok(None)
-    }
-
     fn undo(&self, back: &Back) -> Result<Reply, Failure> {
         let session = self.instance.session(self.at)?;
         let moved = match back {
@@ -245,7 +233,7 @@ impl Work<'_, '_> {
         let session = self.instance.session(self.at)?;
         let sealed = match name {
             Some(name) => Some(session.entry(name)?),
-            None => self.newest(&session, |_| true)?,
+            None => session.last_run()?,
         };
         let Some(sealed) = sealed else {
             return Ok(Reply::failed(ErrorReport::new(ErrorCode::NotFound, "the history has no run yet")));

@@ -152,6 +152,19 @@ fn tools_for_another_protocol_name_every_command() {
 }
 
 #[test]
+fn the_tools_that_reach_other_machines_are_those_that_sign_in_there() {
+    let tools = Hutch::new().line("mcp").result();
+    let is_open = |tool: &Value| tool["annotations"]["openWorldHint"] == true;
+    let signs_in = |tool: &Value| tool["inputSchema"]["properties"].get("token-host").is_some();
+    let (mut open, mut closed) = (0, 0);
+    for tool in tools["tools"].as_array().unwrap() {
+        assert_eq!(is_open(tool), signs_in(tool), "{}", tool["name"]);
+        if is_open(tool) { open += 1 } else { closed += 1 }
+    }
+    assert!(open > 0 && closed > open, "{open} and {closed}");
+}
+
+#[test]
 fn from_words_to_a_result_without_a_manual() {
     let hutch = Hutch::new();
     assert_eq!(hutch.line("install packages/todo").status, 0);

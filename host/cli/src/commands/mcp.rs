@@ -125,8 +125,7 @@ fn tool(command: &Value) -> Value {
             "readOnlyHint": command["effect"] == "read",
             "destructiveHint": command["destructive"],
             "idempotentHint": command["idempotent"],
-            // Nothing outside of this machine is reached.
-            "openWorldHint": false,
+            "openWorldHint": facts::of(name).is_some_and(|facts| facts.network),
         },
     });
     // The protocol knows structured answers only as objects; text is text.

@@ -29,8 +29,7 @@ pub(super) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Res
     let package = packages::sound(global, &own.package)?;
     let from = packages::path_of(global, &packages::place(global, &own.package)?)?;
     let manifest = package.manifest();
-    let named = || PathBuf::from(format!("{}-{}.tar", manifest.slug(), manifest.version()));
-    let path = own.output.clone().unwrap_or_else(named);
+    let path = own.output.clone().unwrap_or_else(|| packages::packed_name(manifest));
     if is_inside(new_file::folder_of(&path), &from) {
         let message = format!("{} would be a file of the package itself", path.display());
         return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("name another place with --output").into());

@@ -3,11 +3,11 @@
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
-use crate::human;
 use crate::network::{self, Fetched, NetworkArguments};
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
 use crate::signed::{self, Signed};
+use crate::{human, packages};
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -32,8 +32,7 @@ pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Res
     // Whom to believe is asked when it is installed; what is broken is not brought here.
     signed::sound(&Signed::fetched(&fetched).verdicts(&[]))?;
     let manifest = package.manifest();
-    let named = || PathBuf::from(format!("{}-{}.tar", manifest.slug(), manifest.version()));
-    let path = own.output.clone().unwrap_or_else(named);
+    let path = own.output.clone().unwrap_or_else(|| packages::packed_name(manifest));
     // A signature of something else there is noticed before anything is written.
     if let Some(bundle) = fetched.bundles.first() {
         new_file::preview(&signed::beside(&path), bundle)?;

@@ -12,7 +12,7 @@ use clap::Args;
 use hutch::package::Package;
 use hutch_registry::{PrivateKey, Reference, Verdict};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -98,11 +98,9 @@ fn sign_there(
 fn sign_here(global: &Global, own: &SignArguments, key: &PrivateKey) -> Result<(Package, String, bool), Fault> {
     let package = packages::sound(global, &own.package)?;
     let (artifact, packed) = signed::made(&package)?;
-    let manifest = package.manifest();
-    let named = || PathBuf::from(format!("{}-{}.tar", manifest.slug(), manifest.version()));
-    let place = packages::path_of(global, &packages::place(global, &own.package)?)?;
-    let path = signed::beside(&if packages::is_packed(&place) { place } else { named() });
-    if packages::is_there(&path) && has_signed(&at(global, &package, &path)?.verdicts(&[key.public()])) {
+    let found_at = packages::path_of(global, &packages::place(global, &own.package)?)?;
+    let path = signed::of_local(&package, &found_at);
+    if has_signed(&Signed::local(global, &package, &found_at)?.verdicts(&[key.public()])) {
         return Ok((package, path.display().to_string(), false));
     }
     let bundle = bundle(&package, &artifact, &packed, key)?;
@@ -115,11 +113,6 @@ fn sign_here(global: &Global, own: &SignArguments, key: &PrivateKey) -> Result<(
         }
     }
     Ok((package, path.display().to_string(), true))
-}
-
-/// The signature in a file whose name is that of the packed file and more.
-fn at(global: &Global, package: &Package, bundle: &Path) -> Result<Signed, Fault> {
-    Signed::local(global, package, &bundle.with_extension("").with_extension(""))
 }
 
 fn bundle(

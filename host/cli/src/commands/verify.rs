@@ -7,10 +7,9 @@ use crate::invocation::secret_values;
 use crate::output::Output;
 use crate::{human, progress};
 use clap::Args;
-use hutch::{EntryName, Session, Verified};
+use hutch::{EntryName, Verified};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::ledger::Sealed;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -32,17 +31,6 @@ pub(crate) struct VerifyArguments {
     entry: Option<EntryName>,
 }
 
-/// The last entry with a run.
-fn last_run(session: &Session) -> Result<Option<Sealed>, hutch::Failure> {
-    for sequence in (1..=session.head()?.last.sequence).rev() {
-        let sealed = session.entry(&EntryName::Sequence(sequence))?;
-        if sealed.open().map_err(hutch::Failure::Entry)?.record.outcome.is_some() {
-            return Ok(Some(sealed));
-        }
-    }
-    Ok(None)
-}
-
 pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) -> Result<ExitCode, Fault> {
     // Looking at what is not there makes nothing.
     own.instance.open(global)?;
@@ -51,7 +39,7 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
     let entries = match &own.entry {
         _ if own.all => session.entries(1).collect::<Result<Vec<_>, _>>().map_err(hutch::Failure::from)?,
         Some(name) => vec![session.entry(name)?],
-        None => last_run(&session)?.into_iter().collect(),
+        None => session.last_run()?.into_iter().collect(),
     };
     let (mut results, mut counts) = (Vec::new(), [0u64; 4]);
     for (done, sealed) in entries.iter().enumerate() {

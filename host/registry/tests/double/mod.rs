@@ -2,12 +2,26 @@
 //! has it do instead. It keeps what it was asked.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use hutch_registry::Sha256;
+use hutch_registry::{Sha256, Surroundings};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Of somebody without credentials.
+pub(crate) fn surroundings() -> Surroundings {
+    Surroundings {
+        credentials: Vec::new(),
+        helper: Box::new(|_, _| Ok(None)),
+        authorities: None,
+        plain_http: None,
+        token_host: None,
+        proxy: None,
+        wait: Duration::from_secs(10),
+    }
+}
 
 /// A request, as it came.
 #[derive(Clone, Debug)]

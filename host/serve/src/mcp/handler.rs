@@ -70,7 +70,7 @@ impl Desk {
         let mut noted = 0.0;
         loop {
             tokio::select! {
-                reply = &mut taken.reply => return reply.unwrap_or_else(|_| Reply::cancelled()),
+                reply = &mut taken.reply => return reply.unwrap_or_else(|_| Reply::lost()),
                 () = context.ct.cancelled(), if !taken.stop.is_stopped() => taken.stop.stop(),
                 _ = notes.tick(), if token.is_some() => {
                     let Some(token) = token.clone() else { continue };
