@@ -46,19 +46,26 @@ fn the_to_do_package_reaches_the_highest_level_and_leaves_nothing_behind() {
     assert_eq!(output.status.code(), Some(0), "{report}");
     assert!(output.stderr.is_empty());
     assert_eq!((&report["level"], &report["sandboxed"]), (&"agent-native".into(), &true.into()));
+    assert_eq!((&report["left_out"], &report["unreached"]), (&0.into(), &serde_json::json!([])));
     let overridden = serde_json::json!([
         "O9", "R1", "R2", "R3", "D14", "D18", "E1", "E2", "S8", "N4", "M2", "F1", "F2", "F3", "F4", "F5", "F6", "F7",
         "F8", "G5"
     ]);
     assert_eq!(report["overridden"], overridden);
     let statuses = statuses(&report);
-    for (id, status) in
-        [("S1", "pass"), ("G2", "pass"), ("E1", "not-applicable"), ("R1", "not-applicable"), ("I3", "pass")]
-    {
+    for (id, status) in [
+        ("S1", "by-host"),
+        ("O10", "by-host"),
+        ("G2", "by-host"),
+        ("E1", "not-applicable"),
+        ("R1", "by-host"),
+        ("I3", "pass"),
+        ("C7", "pass"),
+    ] {
         assert_eq!(statuses[id], status, "{id}");
     }
     for rule in report["rules"].as_array().expect("rules") {
-        if rule["status"] == "not-applicable" {
+        if rule["status"] == "not-applicable" || rule["status"] == "by-host" {
             assert!(rule["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{rule}");
         }
     }

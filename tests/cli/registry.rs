@@ -115,6 +115,16 @@ fn a_folder_is_signed_beside_its_packed_file() {
 }
 
 #[test]
+fn a_file_of_secrets_is_no_key_and_no_authority() {
+    let machine = stocked();
+    machine.write(".env", "TOKEN=1");
+    for (flag, file) in [("--ca", ".env"), ("--key", ".env"), ("--key", "certs/id_rsa"), ("--ca", "keys.p12")] {
+        machine.run(["install", flag, file, "oci-layout:shop:0.2.0"]).fault("ARGUMENT_REFUSED", 2);
+    }
+    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+}
+
+#[test]
 fn a_broken_signature_is_never_taken_for_none() {
     let machine = stocked();
     machine.run(["key", "generate", "mine"]).result("key generate");

@@ -175,6 +175,13 @@ impl Parameter {
         self.choices.is_empty() && matches!(self.kind.as_deref(), None | Some("string" | "path" | "text" | "file"))
     }
 
+    /// Whether it is a moment, which may be that of the call if it is not given.
+    pub fn is_moment(&self) -> bool {
+        self.position.is_none()
+            && !self.required
+            && matches!(self.kind.as_deref(), Some("instant" | "date-or-instant" | "datetime"))
+    }
+
     /// Whether it names something by an identifier.
     pub fn is_identifier(&self) -> bool {
         let name = self.name.to_lowercase();

@@ -57,6 +57,23 @@ pub fn begins_as_json(bytes: &[u8]) -> bool {
     matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
+/// Every text in an answer.
+pub fn texts(answer: &Value) -> Vec<&str> {
+    match answer {
+        Value::String(text) => vec![text.trim()],
+        Value::Array(values) => values.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a text for people is for the greater part one JSON object.
+pub fn holds_json(text: &str) -> bool {
+    let Some(rest) = text.find('{').and_then(|at| text.get(at..)) else { return false };
+    let mut documents = serde_json::Deserializer::from_str(rest).into_iter::<Map<String, Value>>();
+    matches!(documents.next(), Some(Ok(_))) && documents.byte_offset() * 2 > text.len()
+}
+
 /// The failure that a call told, on whichever stream.
 pub fn told(observation: &Observation) -> Option<Told> {
     told_on(&observation.stderr, true).or_else(|| told_on(&observation.stdout, false))
@@ -78,7 +95,7 @@ fn told_in(value: &Value) -> Option<Told> {
         Some(Value::Object(inner)) if fields.get("ok") == Some(&Value::Bool(false)) => (Form::Nested, inner),
         Some(Value::Object(inner)) => (Form::Other, inner),
         Some(Value::String(_) | Value::Number(_)) => (Form::Other, fields),
-        _ if fields.get("ok") == Some(&Value::Bool(false)) => (Form::Other, fields),
+        _ if ["ok", "success"].iter().any(|key| fields.get(*key) == Some(&Value::Bool(false))) => (Form::Other, fields),
         _ => return None,
     };
     let text = |name: &str| inner.get(name).and_then(Value::as_str).map(str::to_owned);

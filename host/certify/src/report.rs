@@ -32,6 +32,8 @@ pub struct Summary {
     pub pass: usize,
     /// Broken.
     pub fail: usize,
+    /// Kept by the host.
+    pub by_host: usize,
     /// Asking for nothing.
     pub not_applicable: usize,
     /// Not decided.
@@ -68,6 +70,8 @@ pub struct Report {
     pub fix_first: Vec<&'static str>,
     /// Commands of which no valid call was found.
     pub unreached: Vec<String>,
+    /// Calls that were not made, because there were enough or the time was over. A rule that they are for is not known to be kept.
+    pub left_out: usize,
     /// Every rule.
     pub rules: Vec<Judged>,
 }
@@ -89,6 +93,7 @@ impl Report {
         let summary = Summary {
             pass: count(Status::Pass),
             fail: count(Status::Fail),
+            by_host: count(Status::ByHost),
             not_applicable: count(Status::NotApplicable),
             unknown: count(Status::Unknown),
             rules: rules.len(),
@@ -109,13 +114,14 @@ impl Report {
             overridden: match survey.facts.contract {
                 Contract::CommandLine => Vec::new(),
                 Contract::Application => {
-                    let replaced =
-                        |it: &&Judged| it.status == Status::NotApplicable && overridable().any(|id| id == it.rule.id);
+                    let is_replaced = |status| matches!(status, Status::NotApplicable | Status::ByHost);
+                    let replaced = |it: &&Judged| is_replaced(it.status) && overridable().any(|id| id == it.rule.id);
                     rules.iter().filter(replaced).map(|it| it.rule.id).collect()
                 }
             },
             fix_first: in_the_way.iter().map(|it| it.rule.id).collect(),
             unreached: survey.unreached.clone(),
+            left_out: survey.left_out.values().sum(),
             rules,
         }
     }
@@ -162,14 +168,24 @@ impl Report {
         }
         let _ = writeln!(
             text,
-            "{} rules: {} pass, {} fail, {} not applicable, {} unknown; {} calls",
-            summary.rules, summary.pass, summary.fail, summary.not_applicable, summary.unknown, summary.calls
+            "{} rules: {} pass, {} by the host, {} not applicable, {} fail, {} unknown; {} calls",
+            summary.rules,
+            summary.pass,
+            summary.by_host,
+            summary.not_applicable,
+            summary.fail,
+            summary.unknown,
+            summary.calls
         );
         if !self.unreached.is_empty() {
             let _ = writeln!(text, "no valid call was found of: {}", self.unreached.join(", "));
         }
+        if self.left_out > 0 {
+            let _ = writeln!(text, "{} calls were not made", self.left_out);
+        }
         self.section(&mut text, "to mend first", self.fix_first.iter().copied());
         let of = |status| self.rules.iter().filter(move |it| it.status == status).map(|it| it.rule.id);
+        self.section(&mut text, "the host's doing", of(Status::ByHost));
         self.section(&mut text, "not applicable", of(Status::NotApplicable));
         let kept: Vec<&str> = of(Status::Pass).collect();
         let _ = writeln!(text, "\nkept\n  {}", kept.join(" "));

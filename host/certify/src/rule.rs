@@ -87,6 +87,8 @@ pub enum Status {
     Pass,
     /// It is broken.
     Fail,
+    /// The host sees to it, whatever the application does: kept, and not by the application.
+    ByHost,
     /// It asks for nothing here, or another contract takes its place.
     NotApplicable,
     /// It could not be decided. Never counts as kept.
@@ -96,7 +98,7 @@ pub enum Status {
 impl Status {
     /// Whether a level can be granted with it.
     pub const fn grants(self) -> bool {
-        matches!(self, Status::Pass | Status::NotApplicable)
+        matches!(self, Status::Pass | Status::ByHost | Status::NotApplicable)
     }
 
     /// The word for it.
@@ -104,6 +106,7 @@ impl Status {
         match self {
             Status::Pass => "pass",
             Status::Fail => "fail",
+            Status::ByHost => "by-host",
             Status::NotApplicable => "not-applicable",
             Status::Unknown => "unknown",
         }
@@ -117,7 +120,7 @@ pub struct Finding {
     pub status: Status,
     /// What was seen.
     pub evidence: String,
-    /// Why it does not apply, or was not decided.
+    /// Why it does not apply, who sees to it, or why it was not decided.
     pub reason: Option<String>,
 }
 
@@ -130,6 +133,11 @@ impl Finding {
     /// Broken.
     pub fn fail(evidence: impl Into<String>) -> Finding {
         Finding { status: Status::Fail, evidence: evidence.into(), reason: None }
+    }
+
+    /// The host's doing.
+    pub fn by_host(reason: impl Into<String>) -> Finding {
+        Finding { status: Status::ByHost, evidence: String::new(), reason: Some(reason.into()) }
     }
 
     /// Asks for nothing here.

@@ -7,7 +7,6 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::guard::forms::FILE_ENDINGS;
 use hutch_model::guard::{self, Rule};
 use hutch_model::manifest::Guard;
 
@@ -55,6 +54,9 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault
     }
 }
 
+/// How the files of keys and certificates end that the host reads.
+const KEY_ENDINGS: [&str; 2] = [".pem", ".key"];
+
 /// Whether a value is prose: its name on the line says so, as `TEXT` or `NAME=TEXT`.
 pub(crate) fn is_prose(argument: &Arg) -> bool {
     argument.get_value_names().is_some_and(|names| names.iter().any(|name| name.ends_with("TEXT")))
@@ -67,11 +69,16 @@ pub(crate) fn is_path(argument: &Arg) -> bool {
     argument.get_value_names().is_some_and(|names| names.iter().any(|name| named(name)))
 }
 
+/// Whether a value names a file with a key or a certificate, which the host itself reads or makes.
+pub(crate) fn is_key_file(argument: &Arg) -> bool {
+    argument.get_value_names().is_some_and(|names| names.iter().any(|name| name == "KEYFILE"))
+}
+
 /// What of a value is judged: in a path not the steps upwards.
 fn judged(argument: &Arg, text: &str) -> String {
     // A key or a certificate, which the host itself reads: what else is sensitive, its name says that it is this.
-    let text = match argument.get_value_names().is_some_and(|names| names.iter().any(|name| name == "KEYFILE")) {
-        true => FILE_ENDINGS.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text),
+    let text = match is_key_file(argument) {
+        true => KEY_ENDINGS.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text),
         false => text,
     };
     match is_path(argument) {

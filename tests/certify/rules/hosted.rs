@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 
 struct Case {
     rules: &'static [&'static str],
+    /// What they then are.
+    instead: Status,
     /// Breaks the rules, and keeps what takes their place.
     held: Flaw,
     /// Breaks that too.
@@ -28,6 +30,7 @@ fn without_commands(help: &mut Value, word: &str) {
 const CASES: &[Case] = &[
     Case {
         rules: &["E1", "E2"],
+        instead: Status::NotApplicable,
         held: Flaw {
             reply: Some(|_, reply, _| {
                 if let Ok(mut error) = serde_json::from_str::<Value>(&reply.stderr) {
@@ -50,6 +53,7 @@ const CASES: &[Case] = &[
     },
     Case {
         rules: &["R1", "R2", "R3"],
+        instead: Status::ByHost,
         held: Flaw {
             reply: Some(|call, reply, _| {
                 if call.is("stats") {
@@ -73,11 +77,13 @@ const CASES: &[Case] = &[
     },
     Case {
         rules: &["N4"],
+        instead: Status::NotApplicable,
         held: Flaw { help: Some(|help| without_parameter(help, "--yes")), ..NONE },
         broken: Flaw { help: Some(|help| without_parameter(help, "--brief")), ..NONE },
     },
     Case {
         rules: &["O9"],
+        instead: Status::NotApplicable,
         held: Flaw {
             reply: Some(|call, reply, _| {
                 if call.calls("list") && call.has("--ndjson") {
@@ -99,6 +105,7 @@ const CASES: &[Case] = &[
     },
     Case {
         rules: &["S8"],
+        instead: Status::ByHost,
         held: Flaw { help: Some(|help| without_parameter(help, "--sanitize")), ..NONE },
         broken: Flaw {
             help: Some(|help| without_parameter(help, "--sanitize")),
@@ -113,6 +120,7 @@ const CASES: &[Case] = &[
     },
     Case {
         rules: &["G5"],
+        instead: Status::ByHost,
         held: Flaw { help: Some(|help| without_parameter(help, "--redact")), ..NONE },
         broken: Flaw {
             help: Some(|help| without_parameter(help, "--redact")),
@@ -125,6 +133,7 @@ const CASES: &[Case] = &[
     },
     Case {
         rules: &["D14", "D18"],
+        instead: Status::NotApplicable,
         held: Flaw {
             files: Some(|files| {
                 files.retain(|path, _| !path.starts_with("agent/skills/"));
@@ -143,6 +152,7 @@ const CASES: &[Case] = &[
     },
     Case {
         rules: &["M2"],
+        instead: Status::ByHost,
         held: Flaw { help: Some(|help| without_commands(help, "mcp")), ..NONE },
         broken: Flaw {
             help: Some(|help| {
@@ -155,6 +165,7 @@ const CASES: &[Case] = &[
     },
     Case {
         rules: &["F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8"],
+        instead: Status::ByHost,
         held: Flaw {
             help: Some(|help| {
                 without_commands(help, "issue");
@@ -170,22 +181,46 @@ const CASES: &[Case] = &[
 fn what_takes_a_rules_place_can_be_kept_and_broken() {
     let mut wrong = String::new();
     for case in CASES {
-        for (flaw, wanted) in [(case.held, Status::NotApplicable), (case.broken, Status::Fail)] {
+        for (flaw, wanted) in [(case.held, case.instead), (case.broken, Status::Fail)] {
             let report = certify(&mut ScriptedTarget::hosted(flaw)).expect("a scripted target can always be called");
             for it in report.rules.iter().filter(|it| case.rules.contains(&it.rule.id)) {
                 let said = it.reason.as_deref().is_some_and(|reason| reason.starts_with("decision \""));
-                if it.status != wanted || said != (wanted == Status::NotApplicable) {
+                if it.status != wanted || said != (wanted == case.instead) {
                     wrong += &format!("{}: {wanted:?} expected, {it:?}\n", it.rule.id);
                 }
             }
             let overridden: BTreeSet<&str> = report.overridden.iter().copied().collect();
-            let wanted_overridden = wanted == Status::NotApplicable;
+            let wanted_overridden = wanted == case.instead;
             if case.rules.iter().any(|rule| overridden.contains(rule) != wanted_overridden) {
                 wrong += &format!("{:?}: overridden are {overridden:?}\n", case.rules);
             }
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn what_takes_a_rules_place_is_a_decision_that_is_written_down() {
+    let decisions = std::fs::read_to_string("../README.md").expect("the page about the inside of the host");
+    let mut cited = BTreeSet::new();
+    for case in CASES {
+        let report = certify(&mut ScriptedTarget::hosted(case.held)).expect("a scripted target can always be called");
+        for it in report.rules.iter().filter(|it| case.rules.contains(&it.rule.id)) {
+            let reason = it.reason.as_deref().unwrap_or_default();
+            let rows = reason.split('"').nth(1).expect("the name of a decision").split("; ");
+            for row in rows {
+                assert!(
+                    decisions.contains(&format!("\n  | {row} | ")),
+                    "{} cites {row:?}, which is nowhere",
+                    it.rule.id
+                );
+                cited.insert(row.to_owned());
+            }
+        }
+    }
+    let rows = decisions.split("\n  | decision |").nth(1).expect("the table of decisions");
+    let rows = rows.lines().skip(2).take_while(|line| line.starts_with("  |")).count();
+    assert_eq!(cited.len(), rows, "a decision that nothing cites");
 }
 
 #[test]

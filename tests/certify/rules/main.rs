@@ -3,10 +3,12 @@
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::expect_used, reason = "a helper of a test that fails is the test failing")]
 
+mod cheats;
 mod description;
 mod flaws;
 mod hosted;
 mod notes;
+mod programs;
 mod scripted;
 
 use hutch_certify::certify;

@@ -248,8 +248,14 @@ fn call(help: &Value, parsed: &Parsed, stdin: &[u8], state: &mut Value) -> Resul
             issue.clone()
         }
         "mcp" => {
-            let names = help["commands"].as_array().into_iter().flatten().map(|command| &command["name"]);
-            json!({"tools": names.map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect::<Vec<_>>()})
+            let tool = |command: &Value| {
+                let parameters = command["parameters"].as_array().into_iter().flatten();
+                let names = parameters.filter_map(|it| it["name"].as_str().map(|name| name.trim_start_matches('-')));
+                let properties: Map<String, Value> = names.map(|name| (name.to_owned(), json!({}))).collect();
+                json!({"name": command["name"], "inputSchema": {"type": "object", "properties": properties}})
+            };
+            let tools: Vec<Value> = help["commands"].as_array().into_iter().flatten().map(tool).collect();
+            json!({"tools": tools})
         }
         _ => json!({"done": true, "by": "a command that a test added"}),
     })

@@ -2,7 +2,7 @@
 
 use crate::description;
 use crate::notes::{self, Reply};
-use hutch_certify::target::{Contract, Facts, Files, Observation, Options, Start, Stdin, Target, TargetError};
+use hutch_certify::target::{Contract, Facts, Files, Moment, Observation, Options, Start, Stdin, Target, TargetError};
 use hutch_model::digest::{Digest, Kind};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -12,7 +12,8 @@ pub(crate) struct Call<'c> {
     pub(crate) args: &'c [String],
     pub(crate) stdin: &'c [u8],
     pub(crate) held_open: bool,
-    pub(crate) environment: &'c [(&'static str, &'static str)],
+    pub(crate) environment: &'c [(String, String)],
+    pub(crate) moment: Moment,
     /// How many calls there were before.
     pub(crate) nth: usize,
     pub(crate) help: &'c Value,
@@ -119,6 +120,7 @@ impl Target for ScriptedTarget {
             stdin,
             held_open: options.stdin == Stdin::HeldOpen,
             environment: &options.environment,
+            moment: options.moment,
             nth: self.calls,
             help: &self.help,
         };
@@ -134,6 +136,7 @@ impl Target for ScriptedTarget {
             status: Some(reply.status),
             timed_out: reply.timed_out,
             state: Some((before, after)),
+            by_host: false,
         })
     }
 

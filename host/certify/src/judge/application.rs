@@ -11,6 +11,8 @@ use serde_json::Value;
 
 struct Replacement {
     rules: &'static [&'static str],
+    /// Whether the host does in the rule's place what it asks for; if not, the contract asks for something else.
+    by_host: bool,
     row: &'static str,
     instead: &'static str,
     /// What the application contract asks for in the rule's place.
@@ -20,6 +22,7 @@ struct Replacement {
 const REPLACEMENTS: &[Replacement] = &[
     Replacement {
         rules: &["E1"],
+        by_host: false,
         row: "stream of error JSON; error shape",
         instead: "an application tells its failures on its own stdout, as {\"ok\":false,\"error\":{…}} or {\"error\":true,…}, and \
                   the host passes them through; what the host reports is E1 on stderr",
@@ -27,6 +30,7 @@ const REPLACEMENTS: &[Replacement] = &[
     },
     Replacement {
         rules: &["E2"],
+        by_host: false,
         row: "stream of error JSON",
         instead: "an application tells its failures on its own stdout, and the host passes them through; what the host reports \
                   leaves stdout empty",
@@ -34,6 +38,7 @@ const REPLACEMENTS: &[Replacement] = &[
     },
     Replacement {
         rules: &["R1", "R2", "R3"],
+        by_host: true,
         row: "envelope on every response",
         instead: "`run` is transparent, so an application's bytes are the answer; `run --envelope` and every other command of the \
                   host carry rules, skills and issue",
@@ -42,6 +47,7 @@ const REPLACEMENTS: &[Replacement] = &[
     },
     Replacement {
         rules: &["N4"],
+        by_host: false,
         row: "confirmation",
         instead: "--yes is the host's flag, before the package: it opens the host's gate, and the application's own confirmation \
                   is the application's argument; the other reserved flags are there",
@@ -49,12 +55,14 @@ const REPLACEMENTS: &[Replacement] = &[
     },
     Replacement {
         rules: &["O9"],
+        by_host: false,
         row: "one document",
         instead: "an application that ends with 0 prints exactly one JSON document; what is long comes in pages",
         holds: pages,
     },
     Replacement {
         rules: &["S8"],
+        by_host: true,
         row: "the host cleans",
         instead: "`hutch run --sanitize` takes hidden characters out of every application's answer, so that none needs to be trusted \
                   with it",
@@ -62,12 +70,14 @@ const REPLACEMENTS: &[Replacement] = &[
     },
     Replacement {
         rules: &["G5"],
+        by_host: true,
         row: "the host cleans",
         instead: "`hutch run --redact` takes personal data out of every application's answer, so that none needs to be trusted with it",
         holds: |survey| super::guardrails::redacted(survey, Purpose::HostRedacted, nothing_cleaned()),
     },
     Replacement {
         rules: &["D14", "D18"],
+        by_host: false,
         row: "skills",
         instead: "an application's skills are skills/NAME/SKILL.md, as the application contract says, and `hutch show PACKAGE --skill \
                   NAME` gives them",
@@ -75,12 +85,14 @@ const REPLACEMENTS: &[Replacement] = &[
     },
     Replacement {
         rules: &["M2"],
+        by_host: true,
         row: "tools",
         instead: "`hutch meta PACKAGE --export mcp` makes the tools of the application's contract",
         holds: tools,
     },
     Replacement {
         rules: &["F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8"],
+        by_host: true,
         row: "feedback",
         instead: "`hutch issue` takes feedback on every application: only the host knows the call, the version and the exit status; the \
                   application says so in its --help",
@@ -103,10 +115,11 @@ pub(super) fn overridden(id: &str, survey: &Survey, finding: Finding) -> Finding
     }
     let held = (replacement.holds)(survey);
     match held.status {
-        Status::Pass => Finding {
-            evidence: held.evidence,
-            ..Finding::not_applicable(format!("decision \"{}\": {}", replacement.row, replacement.instead))
-        },
+        Status::Pass | Status::ByHost => {
+            let reason = format!("decision \"{}\": {}", replacement.row, replacement.instead);
+            let replaced = if replacement.by_host { Finding::by_host(reason) } else { Finding::not_applicable(reason) };
+            Finding { evidence: held.evidence, ..replaced }
+        }
         _ => held,
     }
 }

@@ -4,7 +4,7 @@ use super::{Check, absent, each, no_reads};
 use crate::describe::Command;
 use crate::read;
 use crate::rule::Finding;
-use crate::survey::{Purpose, Survey};
+use crate::survey::{Probe, Purpose, Survey};
 use serde_json::Value;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
@@ -35,6 +35,10 @@ const LOG_WORDS: [&str; 10] =
 
 fn no_logs(survey: &Survey) -> Finding {
     each(survey.of_purpose(Purpose::Valid), any(survey), |probe| {
+        // One document is the answer, whatever its keys are called.
+        if read::document(&probe.seen.stdout).is_some() {
+            return Ok(());
+        }
         let text = String::from_utf8_lossy(&probe.seen.stdout).into_owned();
         let is_log = |line: &&str| {
             let lower = line.trim_start().to_lowercase();
@@ -63,8 +67,12 @@ fn pipes(survey: &Survey) -> Finding {
 }
 
 fn quiet(survey: &Survey) -> Finding {
+    let answers = |probe: &Probe| survey.valid(probe).is_some_and(|valid| !valid.seen.stdout.is_empty());
     each(survey.of_purpose(Purpose::Quiet), any(survey), |probe| {
         match (probe.seen.status, probe.seen.stderr.is_empty()) {
+            (Some(0), true) if probe.seen.stdout.is_empty() && answers(probe) => {
+                Err("the answer is silenced too".to_owned())
+            }
             (Some(0), true) => Ok(()),
             (Some(0), false) => Err(format!("stderr has {}", read::shown(&probe.seen.stderr))),
             _ => Err(format!("failed: {}{}", read::shown(&probe.seen.stderr), read::shown(&probe.seen.stdout))),
@@ -98,9 +106,15 @@ fn never_waits(survey: &Survey) -> Finding {
 
 fn same_result(survey: &Survey) -> Finding {
     let again = survey.of_purpose(Purpose::Again).filter(|probe| probe.command.is_some());
+    let answer = |purpose, command| {
+        let mut of = survey.of_purpose(purpose);
+        of.find(|probe| probe.command == command).map(|probe| (&probe.seen.stdout, probe.seen.status))
+    };
     each(again, no_reads(survey), |probe| {
         let first = survey.first(probe).map(|first| (&first.seen.stdout, first.seen.status));
-        match first == Some((&probe.seen.stdout, probe.seen.status)) {
+        let timed = answer(Purpose::TimedFirst, probe.command);
+        let same = first == Some((&probe.seen.stdout, probe.seen.status));
+        match same || timed.is_some() && timed == answer(Purpose::TimedAgain, probe.command) {
             true => Ok(()),
             false => Err("the answer is another one than before".to_owned()),
         }

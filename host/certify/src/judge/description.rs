@@ -1,11 +1,11 @@
 //! D: what a program says of itself.
 
 use super::{Check, absent, each, files, listed};
-use crate::describe::output_schema;
+use crate::describe::{Command, Description, output_schema};
 use crate::read;
 use crate::rule::Finding;
-use crate::survey::{Purpose, Survey};
-use crate::target::Files;
+use crate::survey::{Probe, Purpose, Survey};
+use crate::target::{Contract, Files};
 use serde_json::Value;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
@@ -38,9 +38,23 @@ fn help(survey: &Survey) -> Result<&Value, Finding> {
     })
 }
 
+/// Whether there is a description to judge: that of `--help`, or before an application the contract that its host shows.
+fn described(survey: &Survey) -> Result<(), Finding> {
+    match survey.facts.contract {
+        Contract::Application if survey.facts.stored_description.is_some() => Ok(()),
+        _ => help(survey).map(|_| ()),
+    }
+}
+
 fn help_is_json(survey: &Survey) -> Finding {
     let count = |help: &Value| help.get("commands").and_then(Value::as_array).map_or(0, Vec::len);
+    let listed = survey.help.as_ref().map(Description::read);
+    let listed: Vec<_> = listed.iter().flat_map(|help| &help.commands).map(Command::name).collect();
+    let hidden = survey.description.commands.iter().map(Command::name).find(|name| !listed.contains(name));
     match help(survey) {
+        Ok(help) if count(help) > 0 && hidden.is_some() => {
+            Finding::fail(format!("--help does not list {}, which is described", hidden.unwrap_or_default()))
+        }
         Ok(help) if count(help) > 0 => Finding::pass(format!("--help lists {} commands", count(help))),
         Ok(_) => Finding::fail("--help is JSON without commands"),
         Err(finding) => finding,
@@ -68,7 +82,7 @@ fn help_and_commands(survey: &Survey) -> Finding {
 
 /// What each parameter lacks.
 fn parameters(survey: &Survey, flaw: impl Fn(&Value) -> Option<String>) -> Finding {
-    if let Err(finding) = help(survey) {
+    if let Err(finding) = described(survey) {
         return finding;
     }
     let all: Vec<_> = survey.description.all_parameters().collect();
@@ -99,6 +113,22 @@ fn choices(survey: &Survey) -> Finding {
             .any(|key| parameter.get(*key).and_then(Value::as_array).is_some_and(|values| !values.is_empty()))
     };
     let is_enum = |parameter: &Value| matches!(kind(parameter), Some("enum" | "choice")) || values(parameter);
+    // Whoever refuses a value by naming those that there are has an enumeration.
+    let named = |probe: &&Probe| {
+        let text = |name| {
+            let parameter = survey.command(probe)?.parameters.iter().find(|it| it.name == name)?;
+            (parameter.is_text() && !parameter.free_text).then_some(())
+        };
+        let says = read::told(&probe.seen).map(|told| told.text.to_lowercase()).unwrap_or_default();
+        probe.seen.status == Some(2) && text(probe.about.as_str()).is_some() && says.contains("one of ")
+    };
+    if let Some(probe) = survey.failures().find(named) {
+        return Finding::fail(format!(
+            "{} is no enumeration by its type, and has values: {}",
+            probe.about,
+            probe.shown()
+        ));
+    }
     if survey.help.is_some() && !survey.description.all_parameters().any(|(_, it)| is_enum(&it.json)) {
         return Finding::not_applicable("no parameter is an enumeration");
     }
@@ -128,27 +158,50 @@ fn required(survey: &Survey) -> Finding {
 }
 
 fn commands(survey: &Survey, flaw: impl Fn(&Value) -> Option<String>) -> Finding {
-    if let Err(finding) = help(survey) {
+    if let Err(finding) = described(survey) {
         return finding;
     }
     let commands = &survey.description.commands;
     if commands.is_empty() {
-        return Finding::fail("--help lists no commands");
+        return Finding::fail("no commands are described");
     }
     let broken = commands.iter().filter_map(|command| Some(format!("{} {}", command.name(), flaw(&command.json)?)));
     listed(format!("{} commands", commands.len()), broken.collect())
 }
 
 fn output_schemas(survey: &Survey) -> Finding {
-    commands(survey, |command| output_schema(command).is_none().then(|| "has no output schema".to_owned()))
+    const SAYS: [&str; 11] = [
+        "properties",
+        "required",
+        "items",
+        "prefixItems",
+        "oneOf",
+        "anyOf",
+        "allOf",
+        "enum",
+        "const",
+        "$ref",
+        "contentMediaType",
+    ];
+    commands(survey, |command| match output_schema(command) {
+        None => Some("has no output schema".to_owned()),
+        Some(schema) if !SAYS.iter().any(|key| schema.get(*key).is_some()) => {
+            Some("has an output schema that says nothing of the output".to_owned())
+        }
+        Some(_) => None,
+    })
 }
 
 fn descriptions(survey: &Survey) -> Finding {
     commands(survey, |command| {
-        let said = ["description", "help", "summary"]
-            .iter()
-            .any(|key| command.get(*key).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty()));
-        (!said).then(|| "has no description".to_owned())
+        let texts = ["description", "help", "summary"].iter().filter_map(|key| command.get(*key)?.as_str());
+        let name = command.get("name").and_then(Value::as_str).unwrap_or_default();
+        let mut said = texts.filter(|text| !text.trim().is_empty()).peekable();
+        if said.peek().is_none() {
+            return Some("has no description".to_owned());
+        }
+        let more = |text: &str| text.trim().trim_end_matches('.').to_lowercase() != name.to_lowercase();
+        (!said.any(more)).then(|| "is described by its name alone".to_owned())
     })
 }
 
@@ -163,7 +216,7 @@ fn version(survey: &Survey) -> Finding {
         None => Finding::fail("--help has no version"),
         Some(text) if !semver(text) => Finding::fail(format!("the version in --help is {text:?}")),
         Some(text) => match super::naming::printed_version(survey) {
-            Some(printed) if semver(&printed) => Finding::pass(format!("{text} in --help, {printed} from --version")),
+            Some(printed) if printed == text => Finding::pass(format!("{text} in --help and from --version")),
             printed => Finding::fail(format!("--version says {}", printed.unwrap_or_else(|| "nothing".to_owned()))),
         },
     }

@@ -4,6 +4,7 @@ use super::{Check, absent, each, prompts};
 use crate::read::{self, Form};
 use crate::rule::Finding;
 use crate::survey::{Probe, Purpose, Survey};
+use std::collections::BTreeSet;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("E1", on_stderr),
@@ -61,7 +62,25 @@ fn valid_json(survey: &Survey) -> Finding {
     })
 }
 
+/// How many different mistakes one text can't be about.
+const DIFFERENT: usize = 3;
+
+/// What every failure says in the same words, though they are of different kinds.
+fn same_for_all(survey: &Survey, part: impl Fn(read::Told) -> Option<String>) -> Option<String> {
+    let said = || failures(survey).filter_map(|probe| Some((probe.purpose, part(read::told(&probe.seen)?)?)));
+    let kinds: BTreeSet<Purpose> = said().map(|(purpose, _)| purpose).collect();
+    let texts: BTreeSet<String> = said().map(|(_, text)| text).collect();
+    let mut texts = texts.into_iter();
+    match (kinds.len() >= DIFFERENT, texts.next(), texts.next()) {
+        (true, Some(only), None) => Some(only),
+        _ => None,
+    }
+}
+
 fn code(survey: &Survey) -> Finding {
+    if let Some(code) = same_for_all(survey, |told| told.code) {
+        return Finding::fail(format!("every failure has the code {code}, so it tells nothing"));
+    }
     of_told(survey, |told| match told.code {
         Some(code) if is_code(&code) => Ok(()),
         Some(code) => Err(format!("the code {code:?} is not one word")),
@@ -73,10 +92,22 @@ fn is_code(code: &str) -> bool {
     !code.is_empty() && code.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
+/// A text is a message too: that it stands in no JSON is E1's matter.
 fn message(survey: &Survey) -> Finding {
-    of_told(survey, |told| match told.message.as_deref().map(str::trim) {
-        Some(message) if !message.is_empty() && Some(message) != told.code.as_deref() => Ok(()),
-        _ => Err("the error has no message".to_owned()),
+    if let Some(message) = same_for_all(survey, |told| told.message) {
+        return Finding::fail(format!("every failure has the message {message:?}, so it tells nothing"));
+    }
+    each(failures(survey), no_failure(), |probe| {
+        let Some(told) = read::told(&probe.seen) else {
+            return match probe.seen.stderr.trim_ascii().is_empty() {
+                true => Err("there is no message".to_owned()),
+                false => Ok(()),
+            };
+        };
+        match told.message.as_deref().map(str::trim) {
+            Some(message) if !message.is_empty() && Some(message) != told.code.as_deref() => Ok(()),
+            _ => Err("the error has no message".to_owned()),
+        }
     })
 }
 
@@ -102,7 +133,9 @@ fn never_asks(survey: &Survey) -> Finding {
         }
         let plain = survey.of_purpose(Purpose::MissingRequired).find(|plain| plain.command == probe.command);
         match (probe.purpose, plain) {
-            (Purpose::MissingAnswered, Some(plain)) if plain.seen.status != probe.seen.status => {
+            (Purpose::MissingAnswered, Some(plain))
+                if (plain.seen.status, &plain.seen.stdout) != (probe.seen.status, &probe.seen.stdout) =>
+            {
                 Err("it reads answers from standard input".to_owned())
             }
             _ => Ok(()),

@@ -34,13 +34,27 @@ impl Kind {
         let code = code.to_ascii_uppercase().replace('-', "_");
         let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
         let words: Vec<&str> = code.split('_').collect();
-        if words.contains(&"AUTH") || has(&["AUTHENTICAT", "LOGIN", "CREDENTIAL", "TOKEN_EXPIRED", "TOKEN_INVALID"]) {
+        // What is not there is a word of the call: a usage error.
+        let of_usage = ["COMMAND", "SUBCOMMAND", "FLAG", "OPTION", "ARGUMENT", "PARAMETER"];
+        if of_usage.iter().any(|word| words.contains(word)) {
+            None
+        } else if words.contains(&"AUTH")
+            || has(&[
+                "AUTHENTICAT",
+                "UNAUTHORIZED",
+                "LOGIN",
+                "LOGGED_IN",
+                "CREDENTIAL",
+                "TOKEN_EXPIRED",
+                "TOKEN_INVALID",
+            ])
+        {
             Some(Kind::Authentication)
-        } else if has(&["PERMISSION", "FORBIDDEN", "ACCESS_DENIED", "NOT_ALLOWED"]) {
+        } else if has(&["PERMISSION", "FORBIDDEN", "DENIED", "NOT_ALLOWED"]) {
             Some(Kind::Permission)
         } else if has(&["NOT_FOUND", "NO_SUCH"]) {
             Some(Kind::NotFound)
-        } else if has(&["CONFLICT", "PRECONDITION", "CONFIRMATION", "ALREADY_EXISTS", "BUSY"]) {
+        } else if has(&["CONFLICT", "PRECONDITION", "CONFIRMATION", "ALREADY", "DUPLICATE", "LOCKED", "BUSY"]) {
             Some(Kind::Conflict)
         } else if has(&["GENERAL", "INTERNAL_ERROR", "UNEXPECTED_ERROR"]) || code == "ERROR" || code == "FAILED" {
             Some(Kind::General)
@@ -191,6 +205,13 @@ mod tests {
             ("PACKAGE_NOT_FOUND", Some(Kind::NotFound)),
             ("CONFIRMATION_REQUIRED", Some(Kind::Conflict)),
             ("internal-error", Some(Kind::General)),
+            ("UNAUTHORIZED", Some(Kind::Authentication)),
+            ("NOT_LOGGED_IN", Some(Kind::Authentication)),
+            ("DENIED", Some(Kind::Permission)),
+            ("DUPLICATE_TITLE", Some(Kind::Conflict)),
+            ("LOCKED", Some(Kind::Conflict)),
+            ("COMMAND_NOT_FOUND", None),
+            ("OPTION_CONFLICT", None),
             ("USAGE", None),
         ] {
             assert_eq!(Kind::of(code), kind, "{code}");

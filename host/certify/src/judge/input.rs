@@ -133,17 +133,47 @@ fn arrays(survey: &Survey) -> Finding {
         Some(single) => Finding::unknown(format!("no flag took even one value that was tried: {}", single.shown())),
         None => none,
     };
+    let shows = |probe: &Probe, value: &str| String::from_utf8_lossy(&probe.seen.stdout).contains(value);
     each(decided, none, |probe| {
-        if taken(Purpose::Repeated, probe) {
-            Ok(())
-        } else {
-            Err(format!("--{} can't be given several values", probe.about))
+        if !taken(Purpose::Repeated, probe) {
+            return Err(format!("--{} can't be given several values", probe.about));
+        }
+        // Where the answer shows one value, it shows both.
+        let same = |other: &&Probe| (other.command, &other.about) == (probe.command, &probe.about);
+        let single = survey.of_purpose(Purpose::Single).find(same);
+        let first = single.and_then(|single| value_of(single).filter(|value| shows(single, value)));
+        let values = survey.of_purpose(Purpose::Repeated).filter(same).flat_map(values_of);
+        let (Some(first), Some(second)) = (first, values.clone().find(|value| Some(*value) != first)) else {
+            return Ok(());
+        };
+        let mut several = survey.of_purpose(Purpose::Repeated).filter(same);
+        match several.any(|probe| probe.seen.status == Some(0) && shows(probe, first) && shows(probe, second)) {
+            true => Ok(()),
+            false => Err(format!("of several values of --{} one is kept", probe.about)),
         }
     })
 }
 
+/// The values that a call gives the parameter which it is about.
+fn values_of(probe: &Probe) -> impl Iterator<Item = &str> + Clone {
+    let flag = format!("--{}", probe.about);
+    probe.args.windows(2).filter(move |two| two[0] == flag && !two[1].contains(',')).map(|two| two[1].as_str())
+}
+
+fn value_of(probe: &Probe) -> Option<&str> {
+    values_of(probe).next()
+}
+
 /// What changes by itself is C7's matter.
 fn no_implicit_state(survey: &Survey) -> Finding {
+    if survey.facts.component {
+        let declared = match survey.facts.environment.is_empty() {
+            true => "none is declared".to_owned(),
+            false => format!("declared are {}", survey.facts.environment.join(", ")),
+        };
+        let host = "no file but the package's own and no variable that is not declared reaches a component";
+        return Finding::by_host(format!("{host}; {declared}"));
+    }
     each(survey.of_purpose(Purpose::OtherEnvironment), no_reads(survey), |probe| {
         let first = survey.first(probe).map(|first| &first.seen.stdout);
         let again = survey.of_purpose(Purpose::Again).find(|again| again.command == probe.command);

@@ -31,8 +31,24 @@ fn mcp_schema(survey: &Survey) -> Finding {
         let whole = |tool: &Value| {
             tool.get("name").is_some_and(Value::is_string) && tool.get("inputSchema").is_some_and(Value::is_object)
         };
-        if tools.iter().all(whole) { Ok(()) } else { Err("a tool has no name or no inputSchema".to_owned()) }
+        if !tools.iter().all(whole) {
+            return Err("a tool has no name or no inputSchema".to_owned());
+        }
+        // Where commands take something, some tool must.
+        let takes = |tool: &Value| {
+            tool["inputSchema"].get("properties").and_then(Value::as_object).is_some_and(|it| !it.is_empty())
+        };
+        let commands = &survey.description.commands;
+        match commands.iter().any(|command| !command.parameters.is_empty()) && !tools.iter().any(takes) {
+            true => Err("no tool takes anything, and commands do".to_owned()),
+            false => Ok(()),
+        }
     })
+}
+
+/// Whether a line marks what follows, or itself, as a breaking change: what stands in a sentence marks nothing.
+fn marks_breaking(line: &str) -> bool {
+    line.trim_start_matches(|c: char| !c.is_alphanumeric()).to_lowercase().starts_with("breaking")
 }
 
 fn changelog(survey: &Survey) -> Finding {
@@ -40,7 +56,7 @@ fn changelog(survey: &Survey) -> Finding {
         Err(finding) => finding,
         Ok(files) => {
             let text = files.0.get("CHANGELOG.md");
-            let marks = text.is_some_and(|text| text.to_lowercase().contains("breaking"));
+            let marks = text.is_some_and(|text| text.lines().any(marks_breaking));
             Finding::of(
                 marks,
                 "CHANGELOG.md marks breaking changes",

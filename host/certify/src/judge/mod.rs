@@ -20,6 +20,7 @@ use crate::rule::{Finding, Rule};
 use crate::survey::{Probe, Survey};
 use crate::table::RULES;
 use crate::target::Contract;
+use std::collections::BTreeMap;
 
 pub use application::overridable;
 
@@ -63,18 +64,31 @@ fn each<'s>(
     check: impl Fn(&'s Probe) -> Result<(), String>,
 ) -> Finding {
     const SHOWN_MAX: usize = 3;
-    let (mut count, mut broken) = (0, Vec::new());
+    let (mut count, mut by_host, mut broken) = (0, 0, Vec::new());
     let mut last = None;
+    let mut left_out = BTreeMap::new();
     for probe in probes {
         count += 1;
+        by_host += usize::from(probe.seen.by_host);
         last = Some(probe);
+        left_out.insert(probe.purpose, probe.left_out);
         if let Err(why) = check(probe) {
             broken.push(format!("{}, {why}", probe.shown()));
         }
     }
     let Some(last) = last else { return none };
+    let left_out: usize = left_out.values().sum();
     if broken.is_empty() {
-        return Finding::pass(format!("{count} calls, the last {}", last.shown()));
+        let seen = format!("{count} calls, the last {}", last.shown());
+        return match (left_out, by_host) {
+            (0, 0) => Finding::pass(seen),
+            (0, _) if by_host == count => Finding {
+                evidence: seen,
+                ..Finding::by_host("the host refused every one of these calls, before the application")
+            },
+            (0, _) => Finding::pass(format!("{seen}; the host refused {by_host} of them")),
+            _ => Finding { evidence: seen, ..Finding::unknown(format!("{left_out} more calls were not made")) },
+        };
     }
     let shown = broken.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join("; ");
     Finding::fail(format!("{} of {count} calls: {shown}", broken.len()))
@@ -96,7 +110,9 @@ fn absent(survey: &Survey, exists: bool, reason: &str) -> Finding {
     if survey.description.commands.is_empty() {
         return Finding::unknown("the program does not describe its commands, so none was called");
     }
+    let left_out: usize = survey.left_out.values().sum();
     match (exists, survey.facts.may_change) {
+        (true, _) if left_out > 0 => Finding::unknown(format!("{left_out} calls were not made")),
         (false, _) => Finding::not_applicable(reason),
         (true, false) => Finding::unknown("not called: outside a sandbox only reading commands are"),
         (true, true) => Finding::unknown(format!("no valid call was found of: {}", survey.unreached.join(", "))),
@@ -135,8 +151,9 @@ fn ended(probe: &Probe) -> Result<(), String> {
     match (probe.seen.timed_out, probe.seen.status) {
         (true, _) => Err("it waited".to_owned()),
         (false, None) => Err("it crashed".to_owned()),
-        // What a shell says of a program that a signal ended.
-        (false, Some(status)) if status > 128 => Err("it crashed".to_owned()),
+        // What a shell says of a program that a signal ended which no program sends itself: an illegal instruction, an abort, a
+        // fault. Others are statuses that programs choose: 129 is a usage error of some.
+        (false, Some(132 | 134..=136 | 139)) => Err("it crashed".to_owned()),
         (false, Some(_)) => Ok(()),
     }
 }

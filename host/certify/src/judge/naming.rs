@@ -57,6 +57,17 @@ fn consistent(survey: &Survey) -> Finding {
             _ => {}
         }
     }
+    // Two commands of the same two words show it whatever the words are.
+    let names: Vec<&Vec<String>> = survey.description.commands.iter().map(|command| &command.words).collect();
+    let swapped = names.iter().find(|words| match words.as_slice() {
+        [first, second] => {
+            first != second && names.iter().any(|other| other.as_slice() == [second.clone(), first.clone()])
+        }
+        _ => false,
+    });
+    if let Some(words) = swapped {
+        return Finding::fail(format!("both orders are there: {}", words.join(" ")));
+    }
     let kept = verb_first.is_empty() || verb_last.is_empty();
     let shown = |names: &[String]| names.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
     Finding::of(

@@ -56,11 +56,15 @@ fn stable_shape(survey: &Survey) -> Finding {
     let parsed = survey.of_purpose(Purpose::Valid).filter(|probe| read::document(&probe.seen.stdout).is_some());
     each(parsed, any(survey), |probe| {
         let answer = read::document(&probe.seen.stdout).unwrap_or_default();
-        let again = survey.of_purpose(Purpose::Again).find(|again| again.command == probe.command);
-        if let Some(second) = again.and_then(|again| read::document(&again.seen.stdout))
-            && read::keys(&second) != read::keys(&answer)
-        {
-            return Err(format!("the keys are {:?}, then {:?}", read::keys(&answer), read::keys(&second)));
+        const OTHERWISE: [Purpose; 3] = [Purpose::Again, Purpose::MuchLater, Purpose::DeclaredEnvironment];
+        let again = survey.of_purposes(&OTHERWISE).filter(|again| again.command == probe.command);
+        for second in again.filter(|again| again.seen.status == Some(0)) {
+            let Some(second) = read::document(&second.seen.stdout) else {
+                return Err(format!("JSON, then none: {}", read::shown(&second.seen.stdout)));
+            };
+            if read::keys(&second) != read::keys(&answer) {
+                return Err(format!("the keys are {:?}, then {:?}", read::keys(&answer), read::keys(&second)));
+            }
         }
         let schema = survey.command(probe).and_then(|command| command.output_schema.as_ref());
         schema.map_or(Ok(()), |schema| fits(&answer, schema))
@@ -90,14 +94,23 @@ fn fields(survey: &Survey) -> Finding {
             return Err(format!("failed: {}", read::shown(&probe.seen.stderr)));
         }
         let answer = read::document(&probe.seen.stdout).ok_or("stdout is no JSON")?;
-        let only = |value: &Value| {
-            value.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key(&probe.about))
+        // What is one value is the same; what holds more may be filtered too.
+        let kept = |before: &Value, value: &Value| match (before.get(&probe.about), value.get(&probe.about)) {
+            (Some(before), Some(value)) => {
+                before == value || ((before.is_array() || before.is_object()) && !value.is_null())
+            }
+            _ => false,
+        };
+        let only = |(before, value): (&Value, &Value)| {
+            value.as_object().is_some_and(|fields| fields.len() == 1) && kept(before, value)
         };
         let before = survey.first(probe).and_then(|first| read::document(&first.seen.stdout)).unwrap_or_default();
         let filtered = match (read::items(&before).filter(|items| !items.is_empty()), before.get("result")) {
-            (Some(_), _) => read::items(&answer).is_some_and(|items| !items.is_empty() && items.iter().all(only)),
-            (None, Some(Value::Object(_))) => answer.get("result").is_some_and(only),
-            (None, _) => answer.get(&probe.about).is_some() && read::keys(&answer).len() < read::keys(&before).len(),
+            (Some(all), _) => {
+                read::items(&answer).is_some_and(|items| items.len() == all.len() && all.iter().zip(items).all(only))
+            }
+            (None, Some(result @ Value::Object(_))) => answer.get("result").is_some_and(|it| only((result, it))),
+            (None, _) => kept(&before, &answer) && read::keys(&answer).len() < read::keys(&before).len(),
         };
         if filtered { Ok(()) } else { Err(format!("the result does not hold {} alone", probe.about)) }
     })
@@ -127,14 +140,21 @@ fn empty(survey: &Survey) -> Finding {
 }
 
 fn human(survey: &Survey) -> Finding {
-    each(survey.of_purpose(Purpose::Human), no_reads(survey), |probe| {
+    // A text for another program is that for everybody.
+    let answers = survey.of_purpose(Purpose::Human).filter(|probe| !survey.answers_with_text(probe));
+    each(answers, no_reads(survey), |probe| {
         if probe.seen.status != Some(0) {
             return Err(format!("failed: {}{}", read::shown(&probe.seen.stderr), read::shown(&probe.seen.stdout)));
         }
         if probe.seen.stdout.trim_ascii().is_empty() {
             return Err("printed nothing".to_owned());
         }
-        match read::document(&probe.seen.stdout).is_some_and(|answer| answer.is_object() || answer.is_array()) {
+        let document = read::document(&probe.seen.stdout).is_some_and(|answer| answer.is_object() || answer.is_array());
+        let text = String::from_utf8_lossy(&probe.seen.stdout);
+        // A file's content is shown as it is, whatever is in it.
+        let plain = survey.first(probe).and_then(|first| read::document(&first.seen.stdout)).unwrap_or_default();
+        let is_content = read::texts(&plain).iter().any(|content| read::holds_json(content) && text.contains(content));
+        match !is_content && (document || read::holds_json(&text)) {
             true => Err("printed JSON".to_owned()),
             false => Ok(()),
         }
@@ -165,7 +185,7 @@ pub(super) fn pagination(survey: &Survey) -> Finding {
     let none = no_listing(survey);
     each(listings.into_iter().filter(|probe| !is_help(probe)), none, |probe| {
         let answer = read::document(&probe.seen.stdout).unwrap_or_default();
-        let has = |names: &[&str]| names.iter().any(|name| deep(&answer, name));
+        let has = |names: &[&str]| names.iter().any(|name| deep(&answer, name).is_some());
         for (what, names) in [
             ("total", &["total", "total_count", "totalCount"][..]),
             ("page", &["page", "offset", "cursor", "limit"]),
@@ -175,14 +195,24 @@ pub(super) fn pagination(survey: &Survey) -> Finding {
                 return Err(format!("{what} is missing"));
             }
         }
-        Ok(())
+        let number = |names: &[&str]| names.iter().find_map(|name| deep(&answer, name)?.as_u64());
+        let rows = read::rows(&answer).map_or(0, Vec::len) as u64;
+        let first = number(&["offset"]).is_none_or(|offset| offset == 0);
+        let more = ["has_more", "hasMore"].iter().find_map(|name| deep(&answer, name)?.as_bool());
+        match number(&["total", "total_count", "totalCount"]) {
+            Some(total) if total < rows => Err(format!("{rows} rows, and a total of {total}")),
+            Some(total) if first && more.is_some_and(|more| more != (total > rows)) => {
+                Err(format!("{rows} rows of {total}, and has_more is {}", total <= rows))
+            }
+            _ => Ok(()),
+        }
     })
 }
 
-/// Whether a key stands in an answer, or one level deeper.
-fn deep(answer: &Value, name: &str) -> bool {
-    let inner = answer.as_object().into_iter().flat_map(|fields| fields.values());
-    answer.get(name).is_some() || inner.filter(|value| value.is_object()).any(|value| value.get(name).is_some())
+/// What stands under a key in an answer, or one level deeper.
+fn deep<'v>(answer: &'v Value, name: &str) -> Option<&'v Value> {
+    let mut inner = answer.as_object().into_iter().flat_map(|fields| fields.values()).filter(|value| value.is_object());
+    answer.get(name).or_else(|| inner.find_map(|value| value.get(name)))
 }
 
 fn streams(survey: &Survey) -> Finding {
@@ -196,12 +226,25 @@ fn streams(survey: &Survey) -> Finding {
         }
         let text = String::from_utf8_lossy(&probe.seen.stdout);
         let broken = text.lines().position(|line| serde_json::from_str::<serde::de::IgnoredAny>(line).is_err());
-        broken.map_or(Ok(()), |line| Err(format!("line {} is no JSON", line + 1)))
+        if let Some(line) = broken {
+            return Err(format!("line {} is no JSON", line + 1));
+        }
+        let plain = survey.first(probe).and_then(|first| read::document(&first.seen.stdout)).unwrap_or_default();
+        let rows = read::items(&plain).map_or(0, Vec::len);
+        match text.lines().count() < rows {
+            true => Err(format!("{rows} rows on {} lines", text.lines().count())),
+            false => Ok(()),
+        }
     })
 }
 
 /// What is no JSON anywhere is O1's matter.
 fn json_in_pipes(survey: &Survey) -> Finding {
+    if survey.facts.component {
+        return Finding::by_host(
+            "a component finds no terminal, so its output is the same for a person and for a pipe",
+        );
+    }
     let json = survey
         .of_purpose(Purpose::TerminalEnvironment)
         .filter(|probe| survey.valid(probe).is_some_and(|valid| read::begins_as_json(&valid.seen.stdout)));

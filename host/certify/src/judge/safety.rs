@@ -92,6 +92,9 @@ fn no_update(survey: &Survey) -> Finding {
     if let Some(probe) = survey.probes.iter().find(says) {
         return Finding::fail(format!("{}, {}", probe.shown(), read::shown(&probe.seen.stderr)));
     }
+    if survey.facts.component {
+        return Finding::by_host("a component can't replace itself");
+    }
     match survey.program {
         (Some(before), Some(after)) if before == after => {
             Finding::pass(format!("the program is the same after {} calls", survey.probes.len()))
@@ -109,10 +112,20 @@ fn marks(survey: &Survey) -> Finding {
     let broken = survey.description.commands.iter().filter_map(|command| {
         let marked = command.effect == Some(Effect::Delete) || command.confirmed;
         let says = keys.iter().any(|key| command.json.get(*key).is_some());
-        match (says, command.is_named_destructive() && !marked) {
+        let clears = survey.clears_everything(command);
+        match (says, marked) {
             (false, _) => Some(format!("{} does not say whether it is destructive", command.name())),
-            (true, true) => Some(format!("{} is not marked as destructive", command.name())),
-            (true, false) => None,
+            (true, true) => None,
+            (true, false) if command.is_named_destructive() => {
+                Some(format!("{} is not marked as destructive", command.name()))
+            }
+            (true, false) => clears.map(|probe| {
+                format!(
+                    "{} is not marked as destructive, and left the state as it was before the first call: {}",
+                    command.name(),
+                    probe.shown()
+                )
+            }),
         }
     });
     listed(format!("{} commands", survey.description.commands.len()), broken.collect())

@@ -65,7 +65,10 @@ impl Prober<'_> {
         ];
         // Prose is no path and no command.
         if !parameter.free_text {
-            tries.push((Purpose::SensitivePath, of(&SENSITIVE_PATHS)));
+            let is_key = |path: &&str| path.ends_with(".key") || path.ends_with(".pem");
+            let reads_keys = self.facts().key_files.contains(&parameter.name);
+            let paths: Vec<&str> = SENSITIVE_PATHS.into_iter().filter(|path| !(reads_keys && is_key(path))).collect();
+            tries.push((Purpose::SensitivePath, of(&paths)));
             tries.push((Purpose::ShellSyntax, of(&SHELL_SYNTAX)));
             if !self.facts().own_paths.contains(&parameter.name) {
                 tries.push((Purpose::Traversal, of(&TRAVERSALS)));

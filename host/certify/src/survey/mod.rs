@@ -17,6 +17,7 @@ pub(crate) use issues::STATUSES;
 pub(crate) use modes::MODES;
 use prober::Prober;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// What a call is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -41,8 +42,16 @@ pub enum Purpose {
     Valid,
     /// The same call, once what it needs was made.
     First,
-    /// The same call again, right after that.
+    /// The same call again, right after that: a moment later, by another chance.
     Again,
+    /// The same call in another year, by another chance.
+    MuchLater,
+    /// The same call with a value for every environment variable that is declared.
+    DeclaredEnvironment,
+    /// The same call with a moment for every parameter that stands for the time of the call where it is not given.
+    TimedFirst,
+    /// That again, a moment later, by another chance.
+    TimedAgain,
     /// The same call in an environment with other values.
     OtherEnvironment,
     /// The same call in an environment that looks like a person's terminal.
@@ -150,6 +159,16 @@ pub struct Probe {
     pub args: Vec<String>,
     /// What happened.
     pub seen: Observation,
+    /// How many calls for the same were not made.
+    pub left_out: usize,
+}
+
+/// What calls came to.
+struct Found {
+    description: Description,
+    probes: Vec<Probe>,
+    unreached: Vec<String>,
+    left_out: BTreeMap<Purpose, usize>,
 }
 
 /// Everything that is known.
@@ -159,12 +178,14 @@ pub struct Survey {
     pub facts: Facts,
     /// The JSON of `--help`, if it is JSON.
     pub help: Option<Value>,
-    /// What calls were made from: `--help`, else the stored description.
+    /// What calls were made from: the stored description, else `--help`.
     pub description: Description,
     /// All calls, in their order.
     pub probes: Vec<Probe>,
     /// Commands for which no valid call was found.
     pub unreached: Vec<String>,
+    /// How many calls were not made, for each purpose.
+    pub left_out: BTreeMap<Purpose, usize>,
     /// The program before and after.
     pub program: (Option<Digest>, Option<Digest>),
 }
@@ -179,7 +200,7 @@ impl Survey {
         let mut prober = Prober::new(target);
         let help = prober.describe()?.map(|help| prober.expand(help)).transpose()?;
         let stored = prober.facts().stored_description.clone();
-        if let Some(json) = help.as_ref().or(stored.as_ref()) {
+        if let Some(json) = stored.as_ref().or(help.as_ref()) {
             prober.description = Description::read(json);
         }
         if prober.facts().may_change || !prober.description.commands.is_empty() {
@@ -191,9 +212,10 @@ impl Survey {
         prober.guards()?;
         prober.batches()?;
         prober.issues()?;
-        let (facts, description, probes, unreached) = prober.finish();
+        let facts = prober.facts().clone();
+        let Found { description, probes, unreached, left_out } = prober.finish();
         let after = target.program()?;
-        Ok(Survey { facts, help, description, probes, unreached, program: (before, after) })
+        Ok(Survey { facts, help, description, probes, unreached, left_out, program: (before, after) })
     }
 
     /// The calls for a purpose.
@@ -231,6 +253,14 @@ impl Survey {
     pub fn first(&self, probe: &Probe) -> Option<&Probe> {
         let command = probe.command?;
         self.of_purpose(Purpose::First).find(|first| first.command == Some(command)).or_else(|| self.valid(probe))
+    }
+
+    /// A call of a command that left the state as it was before the first call of all, though there was something in it.
+    pub fn clears_everything(&self, command: &Command) -> Option<&Probe> {
+        let initial = self.of_purpose(Purpose::Empty).find_map(|probe| probe.seen.state)?.0;
+        let clears =
+            |probe: &&Probe| probe.seen.state.is_some_and(|(before, after)| before != initial && after == initial);
+        self.probes.iter().filter(|probe| self.command(probe).is_some_and(|it| it.words == command.words)).find(clears)
     }
 
     /// The valid reading calls that answer with a list though nothing is asked for by name.

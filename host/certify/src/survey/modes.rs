@@ -3,9 +3,9 @@
 use super::Purpose;
 use super::parts::Parts;
 use super::prober::Prober;
-use crate::describe::Command;
+use crate::describe::{Command, Parameter};
 use crate::read;
-use crate::target::{Contract, Options, Stdin, TargetError};
+use crate::target::{Contract, Moment, Options, Stdin, TargetError};
 use serde_json::Value;
 
 /// Values that a program may find anywhere, and that it did not declare.
@@ -107,12 +107,25 @@ impl Prober<'_> {
         plain: &Options,
     ) -> Result<(), TargetError> {
         let parts = parts.confirmed(&self.description, command);
-        self.call(Purpose::First, Some(at), "", parts.args(), plain)?;
-        let seen = self.call(Purpose::Again, Some(at), "", parts.args(), plain)?;
-        let with = |environment: &[(&'static str, &'static str)]| Options {
-            environment: environment.to_vec(),
+        let first = self.call(Purpose::First, Some(at), "", parts.args(), plain)?;
+        let at_moment = |moment| Options { moment, ..plain.clone() };
+        let seen = self.call(Purpose::Again, Some(at), "", parts.args(), &at_moment(Moment::Later))?;
+        if seen.stdout != first.stdout
+            && let Some(timed) = self.timed(command, &parts)
+        {
+            self.call(Purpose::TimedFirst, Some(at), "", timed.args(), plain)?;
+            self.call(Purpose::TimedAgain, Some(at), "", timed.args(), &at_moment(Moment::Later))?;
+        }
+        self.call(Purpose::MuchLater, Some(at), "", parts.args(), &at_moment(Moment::MuchLater))?;
+        let with = |environment: &[(&str, &str)]| Options {
+            environment: environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             ..plain.clone()
         };
+        let declared = self.facts().environment.clone();
+        if !declared.is_empty() {
+            let declared: Vec<(&str, &str)> = declared.iter().map(|name| (name.as_str(), "probe")).collect();
+            self.call(Purpose::DeclaredEnvironment, Some(at), "", parts.args(), &with(&declared))?;
+        }
         self.call(Purpose::OtherEnvironment, Some(at), "", parts.args(), &with(&OTHER_ENVIRONMENT))?;
         self.call(Purpose::TerminalEnvironment, Some(at), "", parts.args(), &with(&TERMINAL))?;
         let held = Options { stdin: Stdin::HeldOpen, ..plain.clone() };
@@ -129,6 +142,14 @@ impl Prober<'_> {
             self.call(Purpose::Stream, Some(at), "", parts.args_with(&words), plain)?;
         }
         Ok(())
+    }
+
+    /// The call with a value for every moment that it takes and was not given: the time of the call is an argument too.
+    fn timed(&self, command: &Command, parts: &Parts) -> Option<Parts> {
+        let given = |parameter: &&Parameter| parts.flags.iter().any(|(name, _)| *name == parameter.name);
+        let mut moments = command.parameters.iter().filter(|it| it.is_moment() && !given(it)).peekable();
+        moments.peek()?;
+        Some(moments.fold(parts.clone(), |parts, it| parts.replaced(it, &self.values.of(it, 0))))
     }
 
     /// The words that ask a command for one JSON document a line.
@@ -154,7 +175,7 @@ impl Prober<'_> {
                 self.call(Purpose::Negated, Some(at), name, args, options)?;
             }
             if parameter.repeated && parameter.position.is_none() && !parameter.is_switch() {
-                let (one, two) = (self.values.of(parameter, 0), self.values.of(parameter, 1));
+                let (one, two) = (self.values.of(parameter, 7), self.values.of(parameter, 8));
                 let flag = format!("--{name}");
                 let parts = parts.without(name);
                 let once = self.confirmed_with(command, &parts, &[&flag, &one]);

@@ -1,18 +1,16 @@
 //! Calls the target, and keeps count. Finds for each command one call that is valid: the others are made from it.
 
 use super::parts::{Parts, Values};
-use super::{Probe, Purpose};
+use super::{Found, Probe, Purpose};
 use crate::describe::{Command, Description};
 use crate::read;
 use crate::target::{Facts, Observation, Options, Start, Target, TargetError};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Guesses at one valid call.
 const GUESSES_MAX: usize = 6;
 
-/// Commands whose own help is asked for.
-const COMMANDS_MAX: usize = 500;
 /// What a command's own help says of the program, and of every command.
 const ABOUT_THE_PROGRAM: [&str; 7] =
     ["schema", "version", "rules", "skills", "issue", "global_parameters", "exit_statuses"];
@@ -36,7 +34,9 @@ pub(super) struct Prober<'t> {
     begins: HashMap<usize, Begin>,
     probes: Vec<Probe>,
     unreached: Vec<String>,
-    made: HashMap<Purpose, usize>,
+    /// How many calls there were, for each purpose those that were not made.
+    made: usize,
+    left_out: BTreeMap<Purpose, usize>,
 }
 
 impl<'t> Prober<'t> {
@@ -52,7 +52,8 @@ impl<'t> Prober<'t> {
             begins: HashMap::new(),
             probes: Vec::new(),
             unreached: Vec::new(),
-            made: HashMap::new(),
+            made: 0,
+            left_out: BTreeMap::new(),
         }
     }
 
@@ -60,11 +61,41 @@ impl<'t> Prober<'t> {
         &self.facts
     }
 
-    pub(super) fn finish(self) -> (Facts, Description, Vec<Probe>, Vec<String>) {
-        (self.facts, self.description, self.probes, self.unreached)
+    /// What is known, but for what was known before.
+    pub(super) fn finish(mut self) -> Found {
+        for probe in &mut self.probes {
+            probe.left_out = self.left_out.get(&probe.purpose).copied().unwrap_or_default();
+        }
+        Found { description: self.description, probes: self.probes, unreached: self.unreached, left_out: self.left_out }
     }
 
-    /// Makes a call and writes it down, unless there were enough for its purpose.
+    /// Makes a call, unless there were enough or the time is over: those are counted.
+    fn make_one(
+        &mut self,
+        purpose: Purpose,
+        args: &[String],
+        options: &Options,
+    ) -> Result<Option<Observation>, TargetError> {
+        if self.made >= self.facts.calls_max || !self.target.has_time() {
+            *self.left_out.entry(purpose).or_default() += 1;
+            return Ok(None);
+        }
+        self.made += 1;
+        self.target.invoke(args, options).map(Some)
+    }
+
+    fn write_down(
+        &mut self,
+        purpose: Purpose,
+        command: Option<usize>,
+        about: &str,
+        args: Vec<String>,
+        seen: Observation,
+    ) {
+        self.probes.push(Probe { purpose, command, about: about.to_owned(), args, seen, left_out: 0 });
+    }
+
+    /// Makes a call and writes it down.
     pub(super) fn call(
         &mut self,
         purpose: Purpose,
@@ -73,13 +104,8 @@ impl<'t> Prober<'t> {
         args: Vec<String>,
         options: &Options,
     ) -> Result<Observation, TargetError> {
-        let made = self.made.entry(purpose).or_default();
-        *made += 1;
-        if *made > self.facts.calls_max {
-            return Ok(Observation::default());
-        }
-        let seen = self.target.invoke(&args, options)?;
-        self.probes.push(Probe { purpose, command, about: about.to_owned(), args, seen: seen.clone() });
+        let Some(seen) = self.make_one(purpose, &args, options)? else { return Ok(Observation::default()) };
+        self.write_down(purpose, command, about, args, seen.clone());
         Ok(seen)
     }
 
@@ -105,10 +131,10 @@ impl<'t> Prober<'t> {
                 .iter()
                 .any(|key| command.get(*key).is_some())
         };
-        for command in commands.iter_mut().filter(|command| !whole(command)).take(COMMANDS_MAX) {
+        for command in commands.iter_mut().filter(|command| !whole(command)) {
             let Some(name) = command.get("name").and_then(Value::as_str) else { continue };
             let args: Vec<String> = name.split_whitespace().map(str::to_owned).chain(["--help".to_owned()]).collect();
-            let seen = self.target.invoke(&args, &Options::default())?;
+            let seen = self.call(Purpose::CommandHelp, None, "", args, &Options::default())?;
             if let Some(Value::Object(fields)) = read::document(&seen.stdout)
                 && let Some(listed) = command.as_object_mut()
             {
@@ -117,7 +143,6 @@ impl<'t> Prober<'t> {
                     listed.entry(key).or_insert(value);
                 }
             }
-            self.probes.push(Probe { purpose: Purpose::CommandHelp, command: None, about: String::new(), args, seen });
         }
         Ok(help)
     }
@@ -149,8 +174,7 @@ impl<'t> Prober<'t> {
     pub(super) fn make(&mut self, at: usize, calls: Vec<Vec<String>>) -> Result<(), TargetError> {
         let options = Options { keep: true, confirmed: true, ..Options::default() };
         for args in calls {
-            let seen = self.target.invoke(&args, &options)?;
-            self.probes.push(Probe { purpose: Purpose::Seed, command: Some(at), about: String::new(), args, seen });
+            self.call(Purpose::Seed, Some(at), "", args, &options)?;
         }
         Ok(())
     }
@@ -242,17 +266,20 @@ impl<'t> Prober<'t> {
                 let parts = parts.unconfirmed();
                 let args = self.confirmed(command, &parts);
                 self.make(at, before.clone())?;
-                let seen = self.target.invoke(&args, &Options { confirmed: true, start, ..Options::default() })?;
-                let good = !seen.timed_out && (seen.status == Some(0) || read::claims_success(&seen));
+                let options = Options { confirmed: true, start, ..Options::default() };
+                let Some(seen) = self.make_one(Purpose::Valid, &args, &options)? else { return Ok(false) };
+                let hangs = seen.timed_out;
+                let good = !hangs && (seen.status == Some(0) || read::claims_success(&seen));
                 if good {
                     self.learn(&seen);
                     self.valid.insert(at, parts);
                     self.begins.insert(at, Begin { start, before });
                 }
                 let purpose = if good { Purpose::Valid } else { Purpose::Attempt };
-                self.probes.push(Probe { purpose, command: Some(at), about: String::new(), args, seen });
-                if good {
-                    return Ok(true);
+                self.write_down(purpose, Some(at), "", args, seen);
+                // What does not end is not tried again in other words.
+                if good || hangs {
+                    return Ok(good);
                 }
             }
         }

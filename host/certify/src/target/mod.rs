@@ -13,6 +13,10 @@ use hutch_model::redact::Cleaning;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The longest for all calls of a target: those after it are counted, and not made.
+const TOTAL_TIME: Duration = Duration::from_secs(300);
 
 /// What standard input holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -36,6 +40,19 @@ pub enum Start {
     Current,
 }
 
+/// What a call finds that no argument says: the time, and what chance gives. For a native program every call is later than the one
+/// before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Moment {
+    /// The same time and the same chance.
+    #[default]
+    Same,
+    /// A second later, by another chance.
+    Later,
+    /// In another year, by another chance.
+    MuchLater,
+}
+
 /// Everything about a call but its arguments.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
@@ -50,7 +67,9 @@ pub struct Options {
     /// What a host that stands before the target is asked to take out of its answer.
     pub cleaning: Cleaning,
     /// The environment besides what the target always has.
-    pub environment: Vec<(&'static str, &'static str)>,
+    pub environment: Vec<(String, String)>,
+    /// When it happens.
+    pub moment: Moment,
 }
 
 /// What happened.
@@ -66,6 +85,8 @@ pub struct Observation {
     pub timed_out: bool,
     /// The state at its start, and at its end; `None` where the state can't be seen.
     pub state: Option<(Digest, Digest)>,
+    /// Whether a host that stands before the target answered in its place.
+    pub by_host: bool,
 }
 
 impl Observation {
@@ -106,6 +127,10 @@ pub struct Facts {
     pub name: String,
     /// Under which contract it is judged.
     pub contract: Contract,
+    /// Whether it is a component: it can't replace itself, finds no terminal, and of the environment only what it declares.
+    pub component: bool,
+    /// The environment variables that it declares.
+    pub environment: Vec<String>,
     /// Whether what it does stays inside: if not, only calls that should change nothing are made.
     pub sandboxed: bool,
     /// Whether changing and destructive calls may be made.
@@ -126,11 +151,13 @@ pub struct Facts {
     pub forwarded: Vec<String>,
     /// Parameters that name a path of the caller's own, who may go there anyhow: it may lead upwards.
     pub own_paths: Vec<String>,
+    /// Parameters that name a file with a key or a certificate, which the target itself reads or makes: it may be called so.
+    pub key_files: Vec<String>,
     /// Commands that are not called at all.
     pub not_called: Vec<String>,
     /// Values for parameters, by name: what no type tells.
     pub samples: BTreeMap<String, String>,
-    /// The most calls for one purpose.
+    /// The most calls of all. Those after it are counted, and not made.
     pub calls_max: usize,
 }
 
@@ -140,6 +167,8 @@ impl Facts {
         Facts {
             name: name.into(),
             contract: Contract::CommandLine,
+            component: false,
+            environment: Vec::new(),
             sandboxed: true,
             may_change: true,
             files: None,
@@ -150,9 +179,10 @@ impl Facts {
             pass_through: Vec::new(),
             forwarded: Vec::new(),
             own_paths: Vec::new(),
+            key_files: Vec::new(),
             not_called: Vec::new(),
             samples: BTreeMap::new(),
-            calls_max: 96,
+            calls_max: 20_000,
         }
     }
 }
@@ -183,6 +213,11 @@ pub trait Target {
     /// # Errors
     /// The call could not be made. Every end of the target itself is an observation.
     fn invoke(&mut self, args: &[String], options: &Options) -> Result<Observation, TargetError>;
+
+    /// Whether there is time for more calls.
+    fn has_time(&self) -> bool {
+        true
+    }
 
     /// The name of the program as it is now, if it can be seen: a program that updates itself gets another.
     ///

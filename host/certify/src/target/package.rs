@@ -1,7 +1,7 @@
 //! A package in the sandbox, on a state that is only in memory: nothing is kept, no home is touched, so every call may be made.
 //! Hosted, its gate and its guard stand before it as `hutch run` puts them there; raw, the component alone is called.
 
-use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, Target, TargetError};
+use super::{Contract, Facts, Files, Moment, Observation, Options, Start, Stdin, TOTAL_TIME, Target, TargetError};
 use hutch::package::Package;
 use hutch::package::folder_snapshot;
 use hutch::{Failure, Host};
@@ -13,14 +13,20 @@ use hutch_model::guard;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Invocation, InvocationParts, Seed};
 use hutch_model::names::PackagePath;
-use hutch_model::outcome::{Contract as Output, Ending, Verdict};
-use hutch_model::snapshot::{Layered, MemoryObjects, empty_tree};
-use hutch_sandbox::{Program, run};
+use hutch_model::outcome::{Contract as Output, Ending, Outcome, Verdict};
+use hutch_model::snapshot::{Layered, MemoryObjects, Objects, empty_tree};
+use hutch_sandbox::{Program, Run, run};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Every call happens at this moment, so that only what a call changes can change its answer: 2026-04-01, noon.
+/// When calls happen, if not at another moment: 2026-04-01, noon.
 const AT_NS: u64 = 1_775_044_800_000_000_000;
+/// A second later, and somewhere within the next.
+const LATER_NS: u64 = 1_234_567_891;
+/// Some four hundred days.
+const MUCH_LATER_NS: u64 = 34_567_890_123_456_789;
+/// What somebody who answers questions would type.
+const ANSWERS: &[u8] = b"y\nyes\n1\nprobe\n";
 
 /// What each volume holds, and the content.
 #[derive(Clone, Default)]
@@ -40,13 +46,15 @@ pub struct PackageTarget<'p> {
     /// What the kept calls added, the newest last.
     layers: Vec<Arc<MemoryObjects>>,
     current: BTreeMap<String, Digest>,
+    started: std::time::Instant,
 }
 
 impl<'p> PackageTarget<'p> {
-    /// The package under the contract: the application contract puts the host before it.
+    /// The package under the contract, from now on: the application contract puts the host before it.
     ///
     /// # Errors
     /// The package's files can't be read, or its component can't be run.
+    #[expect(clippy::disallowed_methods, reason = "how long all calls may take is a matter of the host's clock")]
     pub fn new(
         host: &Host,
         package: &'p Package,
@@ -71,6 +79,8 @@ impl<'p> PackageTarget<'p> {
         });
         let facts = Facts {
             contract,
+            component: true,
+            environment: manifest.environment().iter().map(ToString::to_string).collect(),
             files: Some(files(package)),
             stored_description: described.map(|contract| contract.to_document()),
             stored_codes: codes.unwrap_or_default(),
@@ -82,7 +92,8 @@ impl<'p> PackageTarget<'p> {
             ..Facts::sandboxed(name)
         };
         let current = initial.volumes.clone();
-        Ok(PackageTarget { package, program, limits, facts, resources, initial, layers: Vec::new(), current })
+        let (layers, started) = (Vec::new(), std::time::Instant::now());
+        Ok(PackageTarget { package, program, limits, facts, resources, initial, layers, current, started })
     }
 
     /// What the host says before the guest starts, if it says no.
@@ -115,22 +126,38 @@ impl<'p> PackageTarget<'p> {
         argv.extend(manifest.entry().arguments().iter().chain(args).cloned());
         let stdin = match &options.stdin {
             Stdin::Bytes(bytes) => bytes.clone(),
-            // The sandbox never lets a guest wait: what it could wait for has ended.
-            Stdin::Empty | Stdin::HeldOpen => Vec::new(),
+            Stdin::HeldOpen => ANSWERS.to_vec(),
+            Stdin::Empty => Vec::new(),
         };
+        let (later_ns, seed) = match options.moment {
+            Moment::Same => (0, Seed::default()),
+            Moment::Later => (LATER_NS, Seed([1; 32])),
+            Moment::MuchLater => (MUCH_LATER_NS, Seed([2; 32])),
+        };
+        let declared = |name: &String| self.facts.environment.contains(name);
         let volumes = manifest.volumes().iter().map(|path| (path.to_string(), Access::ReadWrite));
         let resources = manifest.resources().iter().map(|path| (path.to_string(), Access::ReadOnly));
         Ok(Invocation::new(InvocationParts {
             mounts: Default::default(),
             argv,
             // Only what the package asks for can reach it.
-            environment: BTreeMap::new(),
+            environment: options.environment.iter().filter(|(name, _)| declared(name)).cloned().collect(),
             stdin,
-            clock_start: Instant::from_unix_ns(AT_NS),
-            seed: Seed::default(),
+            clock_start: Instant::from_unix_ns(AT_NS + later_ns),
+            seed,
             limits: self.limits.clone(),
             preopens: volumes.chain(resources).collect(),
         })?)
+    }
+
+    fn run(&self, invocation: &Invocation, volumes: &BTreeMap<String, Digest>) -> Result<Run, TargetError> {
+        let mut state = self.resources.volumes.clone();
+        state.extend(volumes.clone());
+        let mut layers: Vec<Arc<dyn Objects>> =
+            vec![Arc::new(self.initial.objects.clone()), Arc::new(self.resources.objects.clone())];
+        layers.extend(self.layers.iter().map(|layer| layer.clone() as Arc<dyn Objects>));
+        run(&self.program, invocation, &state, Arc::new(Layered(layers)))
+            .map_err(|error| TargetError::Host(error.to_string()))
     }
 }
 
@@ -149,6 +176,7 @@ impl Target for PackageTarget<'_> {
             stderr: serde_json::to_vec(report).unwrap_or_default(),
             status: Some(report.code.exit_status()),
             state: Some((before, before)),
+            by_host: true,
             ..Observation::default()
         };
         if let Some(report) = self.refusal(args, options.confirmed) {
@@ -158,13 +186,16 @@ impl Target for PackageTarget<'_> {
             Ok(invocation) => invocation,
             Err(failure) => return Ok(refused(&failure.report())),
         };
-        let mut state = self.resources.volumes.clone();
-        state.extend(volumes.clone());
-        let mut layers: Vec<Arc<dyn hutch_model::snapshot::Objects>> =
-            vec![Arc::new(self.initial.objects.clone()), Arc::new(self.resources.objects.clone())];
-        layers.extend(self.layers.iter().map(|layer| layer.clone() as Arc<dyn hutch_model::snapshot::Objects>));
-        let ran = run(&self.program, &invocation, &state, Arc::new(Layered(layers)))
-            .map_err(|error| TargetError::Host(error.to_string()))?;
+        let ran = self.run(&invocation, &volumes)?;
+        let mut would_wait = false;
+        if options.stdin == Stdin::HeldOpen
+            && let Ok(silent) = self.invocation(args, &Options { stdin: Stdin::Empty, ..options.clone() })
+        {
+            // The sandbox lets no guest wait: whoever looks at what it is offered would have.
+            let silent = self.run(&silent, &volumes)?.outcome;
+            let seen = |outcome: &Outcome| (outcome.fuel, outcome.stdout.clone(), outcome.stderr.clone());
+            would_wait = seen(&silent) != seen(&ran.outcome);
+        }
         let output = match self.facts.contract {
             Contract::Application => {
                 hutch::usual_output(self.package, args).map_err(|error| TargetError::Host(error.to_string()))?
@@ -187,8 +218,10 @@ impl Target for PackageTarget<'_> {
                 Ending::Exited { status } => Some(status),
                 Ending::Trapped { .. } | Ending::Limited { .. } => None,
             },
-            timed_out: matches!(&verdict, Verdict::Bad { code: ErrorCode::WallTimeLimit | ErrorCode::FuelLimit, .. }),
+            timed_out: would_wait
+                || matches!(&verdict, Verdict::Bad { code: ErrorCode::WallTimeLimit | ErrorCode::FuelLimit, .. }),
             state: Some((before, named(&after))),
+            by_host: false,
         };
         if let Verdict::Bad { code: code @ ErrorCode::ContractViolation, message } = &verdict {
             let report = ErrorReport::new(*code, message.clone());
@@ -196,6 +229,10 @@ impl Target for PackageTarget<'_> {
             seen.status = Some(code.exit_status());
         }
         Ok(seen)
+    }
+
+    fn has_time(&self) -> bool {
+        self.started.elapsed() < TOTAL_TIME
     }
 
     fn program(&mut self) -> Result<Option<Digest>, TargetError> {

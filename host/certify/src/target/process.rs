@@ -1,7 +1,7 @@
 //! A native program as a child process: no shell, an environment of its own, bounded time and output. Also this program itself, of
 //! which every call may be made because it keeps everything below the home that it is given.
 
-use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, Target, TargetError};
+use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, TOTAL_TIME, Target, TargetError};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -15,8 +15,6 @@ use std::time::{Duration, Instant};
 const CALL_TIME: Duration = Duration::from_secs(10);
 /// The longest that a call may take whose standard input is held open.
 const HELD_OPEN_TIME: Duration = Duration::from_secs(2);
-/// The longest for all calls: those after it are not made.
-const TOTAL_TIME: Duration = Duration::from_secs(300);
 /// The most of a stream that is kept.
 const STREAM_BYTES_MAX: u64 = 8 << 20;
 
@@ -44,6 +42,8 @@ pub struct Tested {
     pub forwarded: Vec<String>,
     /// Parameters that name a path of the caller's own, who may go there anyhow: it may lead upwards.
     pub own_paths: Vec<String>,
+    /// Parameters that name a file with a key or a certificate.
+    pub key_files: Vec<String>,
     /// Commands that are not called.
     pub not_called: Vec<String>,
     /// Values for parameters, by name.
@@ -78,9 +78,9 @@ impl ProcessTarget {
             pass_through: tested.pass_through,
             forwarded: tested.forwarded,
             own_paths: tested.own_paths,
+            key_files: tested.key_files,
             not_called: tested.not_called,
             samples: tested.samples,
-            calls_max: 48,
             ..Facts::sandboxed(tested.name)
         };
         let current = tree(&tested.home);
@@ -100,7 +100,7 @@ impl ProcessTarget {
     fn command(&self, args: &[String], options: &Options) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.leading).args(args).env_clear().current_dir(&self.home);
-        command.env("HOME", &self.home).envs(options.environment.iter().copied());
+        command.env("HOME", &self.home).envs(options.environment.iter().cloned());
         command.envs(self.path.iter().map(|path| ("PATH", path)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
@@ -115,9 +115,6 @@ impl Target for ProcessTarget {
     }
 
     fn invoke(&mut self, args: &[String], options: &Options) -> Result<Observation, TargetError> {
-        if self.started.elapsed() > TOTAL_TIME || args.iter().any(|word| word.contains('\0')) {
-            return Ok(Observation { timed_out: true, ..Observation::default() });
-        }
         let host = |error: std::io::Error| TargetError::Host(format!("{}: {error}", self.home.display()));
         let watched = self.facts.may_change;
         if watched && options.start == Start::Initial {
@@ -139,6 +136,10 @@ impl Target for ProcessTarget {
             }
         }
         Ok(seen)
+    }
+
+    fn has_time(&self) -> bool {
+        self.started.elapsed() < TOTAL_TIME
     }
 
     #[expect(
@@ -191,6 +192,7 @@ fn watch(mut child: Child, stdin: &Stdin) -> Observation {
         timed_out: status.is_none(),
         status: status.and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok()),
         state: None,
+        by_host: false,
     }
 }
 

@@ -136,7 +136,8 @@ fn of_self() -> Result<Report, Fault> {
         stored_codes: codes.collect(),
         pass_through: PASS_THROUGH.map(str::to_owned).to_vec(),
         forwarded: FORWARDED.map(str::to_owned).to_vec(),
-        own_paths: own_paths(&crate::arguments::command()),
+        own_paths: parameters(&crate::arguments::command(), arguments_guard::is_path),
+        key_files: parameters(&crate::arguments::command(), arguments_guard::is_key_file),
         not_called: NOT_CALLED.map(str::to_owned).to_vec(),
         samples: BTreeMap::from([("package".to_owned(), SAMPLE.to_owned())]),
         stored_description: None,
@@ -171,17 +172,18 @@ fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
         pass_through: Vec::new(),
         forwarded: Vec::new(),
         own_paths: Vec::new(),
+        key_files: Vec::new(),
         not_called: Vec::new(),
         samples: BTreeMap::new(),
         stored_description: None,
     }))
 }
 
-/// The parameters of this program that are paths of the caller's own.
-fn own_paths(command: &clap::Command) -> Vec<String> {
-    let own = command.get_arguments().filter(|argument| arguments_guard::is_path(argument));
+/// The parameters of this program of some kind.
+fn parameters(command: &clap::Command, kind: fn(&clap::Arg) -> bool) -> Vec<String> {
+    let own = command.get_arguments().filter(|argument| kind(argument));
     let own = own.map(|argument| description::parameter_name(argument).trim_start_matches('-').to_owned());
-    own.chain(command.get_subcommands().flat_map(own_paths)).collect()
+    own.chain(command.get_subcommands().flat_map(|inner| parameters(inner, kind))).collect()
 }
 
 /// Writes the package that commands are tried on.

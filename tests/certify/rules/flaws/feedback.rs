@@ -31,6 +31,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     },
     Flaw {
         rule: "F4",
+        also: &["O8"],
         reply: Some(|call, reply, _| {
             if call.is("issue list") {
                 document(reply, |answer| answer["result"] = json!([]));

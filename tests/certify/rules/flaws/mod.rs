@@ -36,13 +36,13 @@ fn failure(reply: &mut Reply, code: &str, change: impl FnOnce(&mut Value)) {
 }
 
 /// The description of a command.
-fn command<'h>(help: &'h mut Value, name: &str) -> &'h mut Value {
+pub(crate) fn command<'h>(help: &'h mut Value, name: &str) -> &'h mut Value {
     let commands = help["commands"].as_array_mut().expect("there are commands");
     commands.iter_mut().find(|command| command["name"] == name).expect("the command is there")
 }
 
 /// The description of a command's parameter.
-fn parameter<'h>(help: &'h mut Value, name: &str, parameter: &str) -> &'h mut Value {
+pub(crate) fn parameter<'h>(help: &'h mut Value, name: &str, parameter: &str) -> &'h mut Value {
     let parameters = command(help, name)["parameters"].as_array_mut().expect("there are parameters");
     parameters.iter_mut().find(|it| it["name"] == parameter).expect("the parameter is there")
 }
