@@ -22,6 +22,7 @@ mod damage;
 mod determinism;
 mod envelope;
 mod error_codes;
+mod feedback;
 mod fixes;
 mod grants;
 mod guard;

@@ -4,6 +4,7 @@ use crate::fault::Fault;
 use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, OpenOptions};
 use clap::ValueEnum;
+use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -58,8 +59,27 @@ pub(crate) struct Issue {
     pub(crate) context: Option<String>,
     /// How the call ended.
     pub(crate) exit_code: Option<u8>,
+    /// The package that it is about, if it is about one.
+    #[serde(default)]
+    pub(crate) package: Option<About>,
+    /// Where the package's maintainers want to be written to. Nothing is sent.
+    #[serde(default)]
+    pub(crate) report_to: Option<String>,
     pub(crate) created_at: Instant,
     pub(crate) updated_at: Instant,
+}
+
+/// The package that an issue is about, and the call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct About {
+    pub(crate) slug: String,
+    pub(crate) version: Option<String>,
+    /// All that a run depends on, as the entry has it.
+    pub(crate) digest: Option<Digest>,
+    pub(crate) instance: Option<String>,
+    /// The hash of the call's entry in that instance's ledger.
+    pub(crate) entry: Option<Digest>,
 }
 
 /// The issues of a home.

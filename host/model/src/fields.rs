@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_near() {
-        let known = ["state", "resources", "env", "mounts", "limits", "guard"];
+        let known = ["state", "resources", "env", "mounts", "limits", "guard", "feedback"];
         let near = |word| nearest(word, known.iter().copied());
         assert_eq!(near("stat"), Some("state"));
         assert_eq!(near("Resource"), Some("resources"));

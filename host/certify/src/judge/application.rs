@@ -94,8 +94,8 @@ const REPLACEMENTS: &[Replacement] = &[
         rules: &["F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8"],
         by_host: true,
         row: "feedback",
-        instead: "`hutch issue` takes feedback on every application: only the host knows the call, the version and the exit status; the \
-                  application says so in its --help",
+        instead: "`hutch issue create --package` takes feedback on every application, with its version, the call and the exit status out \
+                  of the ledger; the application says so in its --help",
         holds: feedback,
     },
 ];

@@ -3,12 +3,16 @@
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
-use crate::issues::{Issue, Issues, Kind, Status};
+use crate::issues::{About, Issue, Issues, Kind, Status};
 use crate::output::Output;
-use crate::{human, selection::Page, surroundings};
+use crate::{human, packages, quote, selection::Page, surroundings};
 use clap::{Args, Subcommand};
+use hutch::EntryName;
+use hutch_model::outcome::Ending;
 use hutch_model::redact;
+use hutch_store::InstanceName;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The most characters of a message or a context.
@@ -36,10 +40,19 @@ pub(crate) struct CreateArguments {
     /// What is wrong or missing
     #[arg(long, value_name = "TEXT")]
     message: String,
-    /// What was done when it showed, as the command line
+    /// The package that it is about: its folder, its packed file, or a slug
+    #[arg(long, value_name = "PACKAGE")]
+    package: Option<PathBuf>,
+    /// The entry of the call that it is about: last, @17 or the beginning of its hash
+    #[arg(long, value_name = "ENTRY", requires = "package")]
+    entry: Option<EntryName>,
+    /// The instance whose entry it is
+    #[arg(long, value_name = "NAME", default_value = "default", requires = "entry")]
+    instance: InstanceName,
+    /// What was done when it showed, as the command line; that of the entry if it is not given
     #[arg(long, value_name = "TEXT")]
     context: Option<String>,
-    /// How that call ended
+    /// How that call ended; as the entry says if it is not given
     #[arg(long, value_name = "N")]
     exit_code: Option<u8>,
 }
@@ -86,20 +99,74 @@ pub(super) fn issue(global: &Global, own: IssueCommand, output: &Output) -> Resu
 
 fn create(global: &Global, own: CreateArguments, issues: &Issues, output: &Output) -> Result<ExitCode, Fault> {
     let now = surroundings::now();
+    let report = Report::of(global, &own)?;
+    let context = own.context.or(report.context);
     let issue = Issue {
         id: String::new(),
         kind: own.kind,
         status: Status::Open,
         message: prose("--message", own.message)?,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        context: own.context.map(|text| prose("--context", text)).transpose()?,
-        exit_code: own.exit_code,
+        context: context.map(|text| prose("--context", text)).transpose()?,
+        exit_code: own.exit_code.or(report.exit_code),
+        package: report.about,
+        report_to: report.to,
         created_at: now,
         updated_at: now,
     };
     let issue = if global.dry_run { issue } else { issues.create(issue)? };
     output.done(done(global, &issue));
     answer("issue create", &issue, output)
+}
+
+/// What a package and an entry say for an issue.
+#[derive(Default)]
+struct Report {
+    about: Option<About>,
+    context: Option<String>,
+    exit_code: Option<u8>,
+    to: Option<String>,
+}
+
+impl Report {
+    fn of(global: &Global, own: &CreateArguments) -> Result<Report, Fault> {
+        let Some(package) = &own.package else { return Ok(Report::default()) };
+        // A package that is gone has its entries still.
+        let outline = match packages::is_there(package) || packages::slug(package).is_none() {
+            true => Some(packages::outline(global, package)?.0),
+            false => packages::outline(global, package).ok().map(|found| found.0),
+        };
+        let slug = super::instance::slug(global, package)?;
+        let manifest = outline.as_ref().map(|outline| outline.manifest());
+        let to = manifest.and_then(|manifest| manifest.feedback()).map(str::to_owned);
+        let Some(name) = &own.entry else {
+            let version = manifest.map(|manifest| manifest.version().to_string());
+            let about = About { slug: slug.to_string(), version, digest: None, instance: None, entry: None };
+            return Ok(Report { about: Some(about), to, ..Report::default() });
+        };
+        let session = surroundings::host(global)?.open_existing(&slug, &own.instance, surroundings::now())?;
+        let sealed = session.entry(name)?;
+        let record = sealed.open().map_err(hutch::Failure::Entry)?.record;
+        let argv = record.invocation.as_ref().map(|invocation| invocation.argv.as_slice()).unwrap_or_default();
+        // The first word is the program's own name.
+        let line = argv.get(1..).filter(|words| !words.is_empty()).map(|words| {
+            quote::line(["hutch", "run", &record.package.slug].into_iter().chain(words.iter().map(String::as_str)))
+        });
+        let exit_code = match record.outcome.as_ref().map(|outcome| &outcome.ending) {
+            Some(Ending::Exited { status }) => Some(*status),
+            _ => None,
+        };
+        let about = About {
+            slug: slug.to_string(),
+            version: record.package.version,
+            digest: record.package.digest,
+            instance: Some(own.instance.to_string()),
+            entry: Some(sealed.hash),
+        };
+        // A longer line is in the entry.
+        let context = line.map(|line| line.chars().take(TEXT_CHARACTERS_MAX).collect());
+        Ok(Report { about: Some(about), context, exit_code, to })
+    }
 }
 
 /// Credentials and personal data have no place in an issue, whoever wrote them there.

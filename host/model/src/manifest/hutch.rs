@@ -3,13 +3,13 @@
 use super::{Guard, Requests};
 use crate::command_line::{EntryCommand, PAYLOAD_FOLDER};
 use crate::diagnostic::{Code, Position, Problems, shown};
-use crate::fields::optional;
+use crate::fields::{Text, optional};
 use crate::limits::{Limit, Unit};
 use crate::names::{EnvironmentName, PackagePath};
 use crate::node::{Data, Entry, Node};
 use std::collections::BTreeMap;
 
-const KNOWN: [&str; 6] = ["state", "resources", "mounts", "env", "limits", "guard"];
+const KNOWN: [&str; 7] = ["state", "resources", "mounts", "env", "limits", "guard", "feedback"];
 
 /// Files and folders of every package. State lies in none of them: a run must not change what the package is.
 const FIXED: [&str; 4] = [super::MANIFEST_FILE, PAYLOAD_FOLDER, "skills", "schemas"];
@@ -36,7 +36,22 @@ pub(super) fn read(node: &Node, entry: Option<&EntryCommand>, problems: &mut Pro
             let choices = [("strict", Guard::Strict), ("text", Guard::Text)];
             problems.choice("metadata.hutch.guard", node, &choices)
         }),
+        feedback: optional(entries, "feedback").and_then(|node| feedback(node, problems)),
     }
+}
+
+/// Where people write to: nothing is sent there by this host.
+fn feedback(node: &Node, problems: &mut Problems) -> Option<String> {
+    const LABEL: &str = "metadata.hutch.feedback";
+    let text = problems.text(LABEL, node, Text::LINE)?;
+    let rest = ["https://", "mailto:"].iter().find_map(|start| text.strip_prefix(start));
+    if rest.is_none_or(|rest| rest.is_empty() || !rest.bytes().all(|byte| byte.is_ascii_graphic())) {
+        let message =
+            format!("{LABEL}: expected an address that begins with https:// or mailto:, found {}", shown(text));
+        problems.report(Code::ValueInvalid, node.at, message);
+        return None;
+    }
+    Some(text.to_owned())
 }
 
 /// A declared path, and where it is declared.

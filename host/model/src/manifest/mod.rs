@@ -87,6 +87,7 @@ struct Requests {
     env: Vec<EnvironmentName>,
     limits: BTreeMap<Limit, u64>,
     guard: Option<Guard>,
+    feedback: Option<String>,
 }
 
 /// Reads the text of an `APP.md`. `file` is the name that diagnostics carry. All problems are found at once, in the order
@@ -184,6 +185,11 @@ impl Manifest {
     /// How strictly arguments are to be judged.
     pub fn guard(&self) -> Guard {
         self.requests.guard.unwrap_or_default()
+    }
+
+    /// Where its maintainers want to be written to: an address that begins with `https://` or `mailto:`.
+    pub fn feedback(&self) -> Option<&str> {
+        self.requests.feedback.as_deref()
     }
 
     /// The whole front matter, unknown keys included.
