@@ -1,7 +1,7 @@
 //! Feedback on an application: what a caller need not type, because the ledger knows it.
 
-use crate::support::package::with_manifest;
 use crate::support::Machine;
+use crate::support::package::with_manifest;
 use serde_json::{Value, json};
 
 fn create(machine: &Machine, more: &[&str]) -> Value {

@@ -27,6 +27,69 @@ const SHELLS: [(&str, &[&str], &str); 3] = [
     ),
 ];
 
+/// What is offered where a line ends, in the order in which it is.
+fn offered(machine: &Machine, shell: &str, words: &[&str]) -> Vec<String> {
+    let mut command = machine.hutch(["--", "hutch"].iter().chain(words).copied());
+    let index = words.len().to_string();
+    command.envs([("HUTCH_COMPLETE", shell), ("_CLAP_IFS", "\n"), ("_CLAP_COMPLETE_INDEX", &index)]);
+    command.envs([("_CLAP_COMPLETE_COMP_TYPE", "9"), ("_CLAP_COMPLETE_SPACE", "true")]);
+    let output = command.output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{words:?}");
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn completions_know_packages_their_commands_instances_and_entries() {
+    let machine = Machine::new();
+    let todo = crate::support::todo();
+    machine.run(["install", &todo]).result("install");
+    machine.todo(&["add", "milk"]).answer();
+    machine.run(["run", "--instance", "work", "todo", "add", "rent"]).answer();
+    machine.run(["plan", "todo", "complete", "td_0001"]).result("plan");
+    let bash = |words: &[&str]| offered(&machine, "bash", words);
+    assert_eq!(bash(&["ru"]), ["run"]);
+    assert_eq!(bash(&["run", "to"]), ["todo"]);
+    assert_eq!(bash(&["show", "to"]), ["todo"]);
+    // What follows the package is the guest's, and none of the host's flags.
+    let commands = ["add", "list", "get", "update", "complete", "reopen", "remove", "reminder", "due"];
+    for words in [&["run", "todo", ""][..], &["run", "--yes", "todo", ""], &["plan", &todo, ""]] {
+        assert_eq!(bash(words), commands, "{words:?}");
+    }
+    assert_eq!(bash(&["run", "todo", "reminder", ""]), ["set", "clear", "list"]);
+    assert_eq!(bash(&["run", "todo", "list", "--st"]), ["--status"]);
+    assert_eq!(bash(&["run", "todo", "list", "--status", ""]), ["open", "completed", "all"]);
+    assert!(bash(&["run", "--lim"]).contains(&"--limit".to_owned()));
+    assert_eq!(bash(&["verify", "todo", "--instance", "w"]), ["work"]);
+    assert_eq!(bash(&["verify", "todo", "--instance", ""]), ["default", "work"]);
+    assert_eq!(bash(&["apply", "todo", "@"]), ["@3", "@2", "@1"]);
+    assert_eq!(bash(&["apply", "--instance", "work", "todo", "@"]), ["@2", "@1"]);
+    let described = offered(&machine, "fish", &["apply", "todo", ""]);
+    assert!(described.contains(&"@3\tplan: todo complete td_0001".to_owned()), "{described:?}");
+    // What is not there has no words, and stops nothing.
+    assert_eq!(bash(&["run", "nosuch", "a"]), [""; 0]);
+    assert_eq!(bash(&["verify", "nosuch", "--instance", "zz"]), [""; 0]);
+}
+
+#[test]
+fn completing_makes_nothing_and_shows_nothing_that_acts_on_a_terminal() {
+    let machine = Machine::new();
+    let package = crate::support::package::copy(&machine, "probe");
+    let contract = package.join("schemas/commands.json");
+    let text = std::fs::read_to_string(&contract).unwrap();
+    let (from, to) = ("\"description\": \"", "\"description\": \"\\u001b]0;evil\\u0007\\u202e");
+    assert!(text.contains(from));
+    std::fs::write(&contract, text.replace(from, to)).unwrap();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        for words in [&["run", "probe", ""][..], &["verify", "probe", "--instance", ""], &["apply", "probe", ""], &[""]]
+        {
+            let shown = offered(&machine, shell, words).join("\n");
+            let acts = shown.chars().find(|c| (c.is_control() && !matches!(c, '\n' | '\t')) || *c == '\u{202e}');
+            assert_eq!(acts, None, "{shell} {words:?}: {shown:?}");
+        }
+    }
+    assert!(machine.is_untouched(), "something was made");
+}
+
 #[test]
 fn sourcing_completions_carries_nothing_out_and_makes_nothing() {
     for (shell, arguments, script) in SHELLS {

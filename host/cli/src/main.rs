@@ -9,6 +9,7 @@ mod arguments_guard;
 mod batch;
 mod bounds;
 mod commands;
+mod complete;
 mod description;
 mod diff;
 mod done;
@@ -54,6 +55,11 @@ use words::Words;
 
 #[expect(clippy::disallowed_methods, reason = "the program's words are its own")]
 fn main() -> ExitCode {
+    match complete::answered() {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => return Output::new(Format::Json, false).fail(&Fault::usage(error.to_string())),
+    }
     let words: Vec<String> = match std::env::args_os().map(std::ffi::OsString::into_string).collect() {
         Ok(words) => words,
         Err(word) => {

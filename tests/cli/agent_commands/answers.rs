@@ -294,7 +294,7 @@ fn completions_and_manual_pages_are_made_for_every_shell_and_command() {
     };
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = same(&format!("completions {shell}"));
-        assert!(script.contains("hutch") && script.contains("explain-error"), "{shell}");
+        assert!(script.contains("HUTCH_COMPLETE") && script.len() < 4096, "{shell}");
         assert_eq!(hutch.line(&format!("completions {shell} --query script")).code(), "USAGE");
     }
     assert!(same("man").starts_with(".ie"));

@@ -61,7 +61,7 @@ impl InstanceArguments {
 }
 
 /// The slug of the package that a word means; the word itself where it is the slug of a package that is gone.
-pub(super) fn slug(global: &Global, package: &Path) -> Result<Slug, Fault> {
+pub(crate) fn slug(global: &Global, package: &Path) -> Result<Slug, Fault> {
     match packages::slug(package) {
         Some(slug) => Ok(slug),
         None if packages::is_there(package) => Ok(packages::outline(global, package)?.0.manifest().slug().clone()),

@@ -1,10 +1,12 @@
-//! `hutch completions` and `hutch man`: what a shell and `man` read, made from the same shape as the parser. They are text whatever form
+//! `hutch completions` and `hutch man`: what a shell and `man` read. The one is a script that asks this program while a line is typed
+//! (`complete`), the other is made from the same shape as the parser. They are text whatever form
 //! answers have: a shell carries out what it is given, so nothing else may ever stand there.
 
-use crate::arguments;
 use crate::fault::Fault;
 use crate::output::Output;
+use crate::{arguments, complete};
 use clap::Args;
+use clap_complete::env::Shells;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -23,7 +25,10 @@ pub(crate) struct ManArguments {
 
 pub(super) fn completions(own: &CompletionsArguments, output: &Output) -> Result<ExitCode, Fault> {
     let mut script = Vec::new();
-    clap_complete::generate(own.shell, &mut arguments::command(), "hutch", &mut script);
+    let shells = Shells::builtins();
+    let shell = shells.completer(&own.shell.to_string()).ok_or_else(|| Fault::host("there is no script for it"))?;
+    let written = shell.write_registration(complete::VARIABLE, "hutch", "hutch", "hutch", &mut script);
+    written.map_err(|error| Fault::host(format!("the script can't be made: {error}")))?;
     output.data(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }

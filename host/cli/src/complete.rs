@@ -1,0 +1,221 @@
+//! What a shell asks while a line is typed: packages, instances, entries, and the commands of the package that the line names. The
+//! script that asks is what `hutch completions SHELL` prints; it calls this program with `HUTCH_COMPLETE` set. Nothing is made, and
+//! nothing that a package says is run: names are made of plain characters, and what describes them has nothing that hides.
+
+use crate::arguments::{self, Arguments};
+use crate::{packages, surroundings};
+use clap::builder::StyledStr;
+use clap::{Arg, Command, FromArgMatches};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
+use hutch_model::contract::{Contract, Effect, Parameter};
+use hutch_model::ledger::Entry;
+use hutch_model::redact::without_hidden;
+use hutch_store::InstanceName;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// The variable that says for which shell to answer.
+pub(crate) const VARIABLE: &str = "HUTCH_COMPLETE";
+/// The newest entries that are offered.
+const ENTRIES_MAX: usize = 20;
+/// The most characters of a description.
+const CHARACTERS_MAX: usize = 80;
+
+/// Answers a shell, if it is one that asks.
+#[expect(clippy::disallowed_methods, reason = "the shell hands the line over as the program's own words")]
+pub(crate) fn answered() -> clap::error::Result<bool> {
+    if std::env::var_os(VARIABLE).is_none() {
+        return Ok(false);
+    }
+    let folder = std::env::current_dir().ok();
+    CompleteEnv::with_factory(|| completed(arguments::command()))
+        .var(VARIABLE)
+        .bin("hutch")
+        .completer("hutch")
+        .try_complete(std::env::args_os(), folder.as_deref())
+}
+
+/// The program's shape, with who completes what: the name of a value says what it is.
+fn completed(mut command: Command) -> Command {
+    command.build();
+    let is_guests = Line::typed().is_some_and(|line| line.package_at().is_some());
+    each(command, is_guests)
+}
+
+/// The same of a command. What follows its package belongs to the guest, so that none of its own flags is offered there.
+fn each(command: Command, is_guests: bool) -> Command {
+    let takes_words = command.get_positionals().any(Arg::is_trailing_var_arg_set);
+    let command = match is_guests && takes_words {
+        true => command.mut_args(|argument| if argument.is_positional() { argument } else { argument.hide(true) }),
+        false => command,
+    };
+    let command = command.mut_args(|argument| match value_name(&argument).as_deref() {
+        Some("DIR" | "FILE" | "KEYFILE" | "REF") => argument.add(ArgValueCompleter::new(PathCompleter::any())),
+        Some("PACKAGE") => argument.add(ArgValueCompleter::new(package)),
+        Some("ENTRY" | "PLAN" | "N|ENTRY") => argument.add(ArgValueCompleter::new(entry)),
+        Some("ARGUMENTS") => argument.add(ArgValueCompleter::new(word_of_guest)),
+        _ if argument.get_id() == "instance" => argument.add(ArgValueCompleter::new(instance)),
+        _ => argument,
+    });
+    command.mut_subcommands(|inner| each(inner, is_guests))
+}
+
+fn value_name(argument: &Arg) -> Option<String> {
+    argument.get_value_names()?.first().map(ToString::to_string)
+}
+
+/// Installed packages, and whatever lies in folders.
+fn package(current: &OsStr) -> Vec<CompletionCandidate> {
+    let line = Line::typed();
+    let installed = line.as_ref().and_then(|line| packages::installed(&line.arguments.global).ok()?.pins().ok());
+    let slugs = installed.into_iter().flatten().filter_map(|pin| Some(pin.ok()?.slug));
+    let mut found: Vec<CompletionCandidate> = slugs.map(CompletionCandidate::new).collect();
+    found.retain(|candidate| begins(candidate.get_value(), current));
+    found.extend(PathCompleter::any().complete(current));
+    found
+}
+
+/// The instances of the package on the line.
+fn instance(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(line) = Line::typed() else { return Vec::new() };
+    let slug = line.package().and_then(|package| packages::slug(Path::new(package)));
+    let Ok(home) = surroundings::home(&line.arguments.global) else { return Vec::new() };
+    let known = hutch::instances::of(&home).unwrap_or_default();
+    let known = known.into_iter().filter(|known| slug.as_ref().is_none_or(|slug| *slug == known.slug));
+    // Instances of several packages may have one name.
+    let names: BTreeSet<String> = known.map(|known| known.name.as_str().to_owned()).collect();
+    names.into_iter().map(CompletionCandidate::new).filter(|it| begins(it.get_value(), current)).collect()
+}
+
+/// The newest entries of the package on the line, plans by name.
+fn entry(current: &OsStr) -> Vec<CompletionCandidate> {
+    let last = CompletionCandidate::new("last").help(Some("the last entry".into()));
+    let entries = Line::typed().and_then(|line| line.entries()).unwrap_or_default();
+    let entries = entries.into_iter().map(|(name, about)| CompletionCandidate::new(name).help(Some(plain(&about))));
+    std::iter::once(last).chain(entries).filter(|it| begins(it.get_value(), current)).collect()
+}
+
+/// The commands and flags of the package on the line.
+fn word_of_guest(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(line) = Line::typed() else { return Vec::new() };
+    let (Some(contract), Some(current)) = (line.contract(), current.to_str()) else { return Vec::new() };
+    let given = line.after_package();
+    let called = contract.commands.iter().find(|command| {
+        let words: Vec<&str> = command.name.split(' ').collect();
+        given.len() >= words.len() && given.iter().zip(&words).all(|(given, word)| given == word)
+    });
+    let flag = |parameter: &Parameter| {
+        let name = (parameter.position.is_none()).then(|| format!("--{}", parameter.name))?;
+        Some(CompletionCandidate::new(name).help(Some(plain(&parameter.description))))
+    };
+    let mut found: Vec<CompletionCandidate> = Vec::new();
+    match called {
+        Some(command) => {
+            let before = given.last().map(String::as_str).and_then(|word| word.strip_prefix("--")).unwrap_or_default();
+            let all = || command.parameters.iter().chain(&contract.parameters);
+            // After a flag that takes one of a few values, those; else its flags.
+            match all().find(|it| it.position.is_none() && it.name == before && !it.choices.is_empty()) {
+                Some(parameter) => found.extend(parameter.choices.iter().map(CompletionCandidate::new)),
+                None => found.extend(all().filter_map(flag)),
+            }
+        }
+        None => {
+            let next = |name: &str| {
+                let words: Vec<&str> = name.split(' ').collect();
+                let rest = words.strip_prefix(given.iter().map(String::as_str).collect::<Vec<_>>().as_slice())?;
+                rest.first().map(|word| (*word).to_owned())
+            };
+            for command in &contract.commands {
+                let Some(word) = next(&command.name) else { continue };
+                if !found.iter().any(|it| it.get_value() == OsStr::new(&word)) {
+                    let effect = match command.effect {
+                        Effect::Read => "reads",
+                        Effect::Write => "writes",
+                        Effect::Delete => "deletes",
+                    };
+                    found.push(
+                        CompletionCandidate::new(word).help(Some(plain(&format!("{effect}: {}", command.description)))),
+                    );
+                }
+            }
+        }
+    }
+    found.retain(|candidate| begins(candidate.get_value(), OsStr::new(current)));
+    found
+}
+
+fn begins(value: &OsStr, current: &OsStr) -> bool {
+    value.as_encoded_bytes().starts_with(current.as_encoded_bytes())
+}
+
+/// A description that can stand in a terminal.
+fn plain(text: &str) -> StyledStr {
+    let line = text.lines().next().unwrap_or_default();
+    without_hidden(line).chars().take(CHARACTERS_MAX).collect::<String>().replace('\t', " ").into()
+}
+
+/// What is typed so far.
+struct Line {
+    words: Vec<String>,
+    /// As if only the host's own flags stood there.
+    arguments: Arguments,
+}
+
+impl Line {
+    #[expect(clippy::disallowed_methods, reason = "the shell hands the line over as the program's own words")]
+    fn typed() -> Option<Line> {
+        let words: Vec<String> = std::env::args().skip_while(|word| word != "--").skip(2).collect();
+        let home = words.iter().position(|word| word == "--home").and_then(|at| words.get(at + 1));
+        let own = ["hutch".to_owned()].into_iter();
+        let own = own.chain(home.into_iter().flat_map(|home| ["--home".to_owned(), home.clone()]));
+        let matches =
+            arguments::command().try_get_matches_from(own.chain(["--dry-run".to_owned(), "list".to_owned()])).ok()?;
+        Some(Line { words, arguments: Arguments::from_arg_matches(&matches).ok()? })
+    }
+
+    /// Where the package stands: the first word that is one, after the word of the command.
+    fn package_at(&self) -> Option<usize> {
+        let is_one =
+            |word: &String| !word.starts_with('-') && packages::place(&self.arguments.global, Path::new(word)).is_ok();
+        // The last word is still being typed.
+        let end = self.words.len().saturating_sub(1);
+        (1..end).find(|at| self.words.get(*at).is_some_and(is_one))
+    }
+
+    fn package(&self) -> Option<&str> {
+        self.words.get(self.package_at()?).map(String::as_str)
+    }
+
+    /// The words after the package, without the one that is being typed.
+    fn after_package(&self) -> Vec<String> {
+        let from = self.package_at().map_or(self.words.len(), |at| at + 1);
+        self.words.get(from..self.words.len().saturating_sub(1)).unwrap_or_default().to_vec()
+    }
+
+    /// The description that lies in the package; no component is asked.
+    fn contract(&self) -> Option<Contract> {
+        let (outline, _) = packages::outline(&self.arguments.global, Path::new(self.package()?)).ok()?;
+        outline.contract().ok()?.map(|file| file.contract().clone())
+    }
+
+    /// The names of the newest entries, and what each is about.
+    fn entries(&self) -> Option<Vec<(String, String)>> {
+        let global = &self.arguments.global;
+        let slug = crate::commands::instance::slug(global, Path::new(self.package()?)).ok()?;
+        let flag = self.words.iter().position(|word| word == "--instance").and_then(|at| self.words.get(at + 1));
+        let instance: InstanceName = flag.map_or("default", String::as_str).parse().ok()?;
+        let session = surroundings::host(global).ok()?.open_existing(&slug, &instance, surroundings::now()).ok()?;
+        let last = session.head().ok()?.last.sequence;
+        let first = last.saturating_sub(ENTRIES_MAX as u64 - 1).max(1);
+        let entries: Vec<_> = session.entries(first).filter_map(|entry| entry.ok()?.open().ok()).collect();
+        let named = |entry: &Entry| {
+            let sequence = entry.sequence;
+            let argv = entry.record.invocation.as_ref().map(|invocation| invocation.argv.join(" ")).unwrap_or_default();
+            let kind = serde_json::to_value(entry.record.kind).unwrap_or_default();
+            (format!("@{sequence}"), format!("{}: {argv}", kind.as_str().unwrap_or_default()))
+        };
+        Some(entries.iter().rev().map(named).collect())
+    }
+}
