@@ -189,3 +189,14 @@ fn a_path_of_ones_own_may_lead_upwards_and_a_guests_may_not() {
         call(words).fault("ARGUMENT_REFUSED", 2);
     }
 }
+
+#[test]
+fn a_format_that_means_nothing_is_told_and_not_passed_over() {
+    let machine = Machine::new();
+    let with = |words: &[&str]| Ran::of(machine.hutch(words.iter().copied()).env("HUTCH_FORMAT", "xml"));
+    let fault = with(&["list"]).fault("USAGE", 2);
+    assert!(fault.message.contains("HUTCH_FORMAT") && fault.message.contains("xml"), "{}", fault.message);
+    // A flag stands in its place, and who looks for what is wrong finds it.
+    assert_eq!(with(&["list", "--agent"]).result("list")["total"], 0);
+    assert!(with(&["doctor"]).stdout.contains("HUTCH_FORMAT") || with(&["doctor"]).stderr.contains("HUTCH_FORMAT"));
+}

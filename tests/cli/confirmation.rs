@@ -98,3 +98,33 @@ fn the_last_plan_is_meant_whatever_came_after_it() {
     let other = machine.run(["apply", &package, &format!("@{first}")]).fault("CONFLICT", 30);
     assert_eq!(other.details["plan"], first);
 }
+
+#[test]
+fn a_plan_says_how_much_there_is_to_lose() {
+    let machine = Machine::new();
+    let todo = crate::support::todo();
+    let probe = crate::support::probe();
+    let folder = machine.path("folder");
+    std::fs::create_dir(&folder).unwrap();
+    let mount = format!("{}:mnt:rw", folder.display());
+    machine.todo(&["add", "milk"]).answer();
+    machine.probe(&[], &["write-text", "state/a", "text"]).answer();
+    let risk = |words: &[&str]| machine.run([&["plan", "--yes"], words].concat()).result("plan")["risk"].clone();
+    for (words, level, reason) in [
+        (&[todo.as_str(), "list"][..], "none", ""),
+        (&[&todo, "add", "rent"], "low", "undo takes it back"),
+        (&[&todo, "remove", "td_0001", "--confirm"], "high", "a person must agree"),
+        (&[&probe, "remove", "state/a"], "high", "1 paths would be taken away"),
+        (&["--mount", &mount, &probe, "write-text", "mnt/a", "text"], "high", "the real folder mnt"),
+    ] {
+        let risk = risk(words);
+        assert_eq!(risk["level"], level, "{words:?} {risk}");
+        let reasons = risk["reasons"].as_array().unwrap();
+        assert_eq!(reasons.is_empty(), reason.is_empty(), "{words:?} {risk}");
+        assert!(
+            reasons.iter().any(|it| it.as_str().unwrap().contains(reason)) || reason.is_empty(),
+            "{words:?} {risk}"
+        );
+    }
+    assert!(std::fs::read_dir(&folder).unwrap().next().is_none(), "the plan wrote");
+}

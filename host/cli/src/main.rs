@@ -77,7 +77,8 @@ fn main() -> ExitCode {
             output.shaping = Shaping::of(&arguments.global);
             output.settle(&arguments.global);
             progress::settle(&arguments.global, pairs::is_refused(&matches, "progress"));
-            let judged = pairs::check(&command, &matches)
+            let judged = surroundings::check_format(&arguments)
+                .and_then(|()| pairs::check(&command, &matches))
                 .and_then(|()| arguments_guard::check(&command, &matches))
                 .and_then(|()| known::check(&answers(&arguments, &matches), is_list(&matches), &output.shaping));
             match judged {

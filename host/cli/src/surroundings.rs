@@ -1,7 +1,7 @@
 //! What the program takes from its surroundings: the clock, randomness, environment, standard input (through `input`), what
 //! registries need (through `network`) and the platform's folders. Nothing else in this crate reaches for them.
 
-use crate::arguments::Global;
+use crate::arguments::{Arguments, Command, Global};
 use crate::fault::Fault;
 use crate::input::{self, Source};
 use crate::invocation::InputArguments;
@@ -43,6 +43,16 @@ pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
 #[expect(clippy::disallowed_methods, reason = "the variable is the operator's setting")]
 pub(crate) fn format() -> Option<String> {
     std::env::var("HUTCH_FORMAT").ok()
+}
+
+/// Refuses a setting that means nothing, unless a flag stands in its place or the caller looks for what is wrong.
+pub(crate) fn check_format(arguments: &Arguments) -> Result<(), Fault> {
+    let is_said = arguments.global.agent || arguments.global.human || matches!(arguments.command, Command::Doctor);
+    match format().as_deref() {
+        None | Some("human" | "json" | "agent" | "") => Ok(()),
+        Some(_) if is_said => Ok(()),
+        Some(other) => Err(Fault::usage(format!("HUTCH_FORMAT is {other:?}: expected human or json"))),
+    }
 }
 
 /// The host, with its home and the platform's cache. With --dry-run it keeps nothing.

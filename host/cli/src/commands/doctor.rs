@@ -47,7 +47,7 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         }
     });
     checks.push(match surroundings::format().as_deref() {
-        None | Some("human" | "json" | "agent") => check("HUTCH_FORMAT", "ok", "understood".to_owned(), None),
+        None | Some("human" | "json" | "agent" | "") => check("HUTCH_FORMAT", "ok", "understood".to_owned(), None),
         Some(other) => {
             check("HUTCH_FORMAT", "bad", format!("{other:?} is not understood"), Some("set it to human or json"))
         }

@@ -12,6 +12,7 @@ use crate::invocation::InvocationArguments;
 use crate::output::Output;
 use crate::repair;
 use clap::Args;
+use hutch::Risk;
 use hutch_model::limits::Limit;
 use serde_json::json;
 use std::process::ExitCode;
@@ -37,11 +38,13 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     let confirmation = host.validate(&package, &call).ok().and_then(|validated| validated.confirmation);
     let answer = host.plan(&package, &call).map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
+    let risk = Risk::of(&answer, confirmation.as_deref());
     let diffs = volume_diffs(&answer);
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());
     let value = kept_value(&answer, &host).map(|mut value| {
         value["plan_id"] = json!(plan_id);
         value["confirmation"] = json!(confirmation);
+        value["risk"] = json!(risk);
         value["diff"] = json!(diffs);
         value
     });

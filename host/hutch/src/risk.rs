@@ -1,0 +1,60 @@
+//! How much there is to lose by a run, told from what it would do and not from what it says.
+
+use crate::answer::{Answer, VolumeChange};
+use hutch_model::snapshot::Change;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How much there is to lose.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RiskLevel {
+    /// Nothing would change.
+    None,
+    /// The state of the instance would change, and undo brings it back.
+    Low,
+    /// Something would be taken away, real folders would change, or the package asks for a person's consent.
+    High,
+}
+
+/// What carrying out a plan would mean.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Risk {
+    /// How much there is to lose.
+    pub level: RiskLevel,
+    /// Why, for the level that it has.
+    pub reasons: Vec<String>,
+}
+
+impl Risk {
+    /// The risk of what a plan would do; `confirmation` says why a person must agree, if one must.
+    pub fn of(answer: &Answer, confirmation: Option<&str>) -> Risk {
+        let removed: u64 = answer.volumes.values().chain(answer.mounted.values()).map(removed).sum();
+        let changed: u64 = answer.volumes.values().map(|volume| volume.changes.count()).sum();
+        let mut reasons = Vec::new();
+        reasons.extend(confirmation.map(|reason| format!("a person must agree: {reason}")));
+        if removed > 0 {
+            reasons.push(format!("{removed} paths would be taken away"));
+        }
+        reasons.extend(folders(&answer.mounted));
+        let level = match (reasons.is_empty(), changed) {
+            (false, _) => RiskLevel::High,
+            (true, 0) => RiskLevel::None,
+            (true, _) => {
+                reasons.push(format!("{changed} paths of the state would change; undo takes it back"));
+                RiskLevel::Low
+            }
+        };
+        Risk { level, reasons }
+    }
+}
+
+fn removed(volume: &VolumeChange) -> u64 {
+    volume.changes.listed.iter().filter(|path| path.change == Change::Removed).count() as u64
+}
+
+/// Real folders are seen by others, and not only by the application.
+fn folders(mounted: &BTreeMap<String, VolumeChange>) -> impl Iterator<Item = String> {
+    let changed = mounted.iter().filter(|(_, folder)| !folder.changes.is_empty());
+    changed.map(|(name, folder)| format!("{} paths of the real folder {name} would change", folder.changes.count()))
+}
