@@ -1,6 +1,7 @@
 //! Exit status 0 comes with exactly one JSON document, or nothing is kept.
 
-use crate::support::{Machine, todo};
+use crate::support::{Machine, package, todo};
+use serde_json::json;
 
 #[test]
 fn other_output_is_a_violation_and_is_shown() {
@@ -48,4 +49,58 @@ fn a_document_of_any_type_will_do() {
     for input in ["{} {}", "{\"a\":1,}", "NaN", "'a'", "\u{feff}{}", "{} // x"] {
         machine.probe(&["--stdin-text", input], &["stdin-echo"]).fault("CONTRACT_VIOLATION", 46);
     }
+}
+
+#[test]
+fn a_value_beyond_its_constraints_is_refused_before_anything_runs() {
+    let machine = Machine::new();
+    let folder = package::copy(&machine, "bounded");
+    let file = folder.join("schemas/commands.json");
+    let mut contract: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    for command in contract["commands"].as_array_mut().unwrap() {
+        let constraints = match command["name"].as_str().unwrap() {
+            "random" => json!({"minimum": "1", "maximum": "64"}),
+            "write-text" => json!({"maxLength": 10, "pattern": "^state/[a-z]+$"}),
+            _ => continue,
+        };
+        command["parameters"][0]["constraints"] = constraints;
+    }
+    std::fs::write(&file, contract.to_string()).unwrap();
+    let folder = folder.to_str().unwrap();
+
+    machine.guest(&[folder, "random", "64"]).answer();
+    machine.guest(&[folder, "write-text", "state/abcd", "x"]).answer();
+    let entries = || machine.run(["ledger", "list", folder]).result("ledger list")["total"].as_u64().unwrap();
+    let before = entries();
+    for (arguments, kind, index) in [
+        (&["random", "65"][..], "out_of_range", 1),
+        (&["random", "0"], "out_of_range", 1),
+        (&["random", "--", "-1"], "out_of_range", 2),
+        (&["write-text", "state/abcde", "x"], "wrong_length", 1),
+        (&["write-text", "state/AB", "x"], "not_of_pattern", 1),
+    ] {
+        for word in ["validate", "plan", "run"] {
+            let fault = machine.run([&[word, folder], arguments].concat()).fault("ARGUMENT_INVALID", 2);
+            let violation = &fault.details["violations"][0];
+            assert_eq!(
+                (violation["kind"].as_str(), violation["index"].as_u64()),
+                (Some(kind), Some(index)),
+                "{fault:?}"
+            );
+            // What would be right is not known, and nothing is guessed.
+            assert!(
+                violation.get("instead").is_none() && fault.fixes.iter().all(|fix| fix.risk == "none"),
+                "{fault:?}"
+            );
+        }
+        // Whoever wants the application's own word for it gets that.
+        machine.guest(&[&["--unchecked", folder], arguments].concat());
+    }
+    assert!(entries() > before);
+
+    let told = machine.run(["meta", folder, "random"]).result("meta")["commands"][0]["inputs"][0].take();
+    assert_eq!(told["constraints"], json!({"minimum": "1", "maximum": "64"}));
+    let tool = machine.run(["meta", folder, "random", "--export", "mcp"]).result("meta")["tools"][0].take();
+    let bytes = &tool["inputSchema"]["properties"]["bytes"];
+    assert_eq!((&bytes["minimum"], &bytes["maximum"]), (&json!(1), &json!(64)), "{tool}");
 }

@@ -134,6 +134,31 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.run(["install", "todo.tar", "--key", "mine.pub"]).result("install");
             machine.run(["update", &todo()])
         }
+        "VERSION_OLDER" => {
+            let folder = package::copy(machine, "package");
+            machine.run(["install", "--yes", "./package"]).result("install");
+            for file in ["APP.md", "schemas/commands.json"].map(|name| folder.join(name)) {
+                let text = std::fs::read_to_string(&file).unwrap();
+                std::fs::write(&file, text.replacen("0.1.0", "0.0.9", 1)).unwrap();
+            }
+            machine.run(["update", "./package"])
+        }
+        "VERSION_REPLACED" => {
+            package::copy(machine, "package");
+            machine.run(["install", "--yes", "./package"]).result("install");
+            machine.write("package/app/more.txt", "more");
+            machine.run(["pack", "./package", "--output", "package.tar"]).result("pack");
+            machine.run(["update", "package.tar"])
+        }
+        "SOURCE_CHANGED" => {
+            machine.run(["install", &todo()]).result("install");
+            machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
+            machine.run(["update", "oci-layout:shop:0.2.0"])
+        }
+        "TRUST_REQUIRED" => {
+            machine.run(["trust", "require", "unsigned", "*"]).result("trust require");
+            machine.probe(&[], &["return-ok"])
+        }
         "PACKAGE_CHANGED" => {
             let installed = machine.run(["install", "--yes", &probe()]).result("install");
             let digest = installed["digest"].as_str()?;

@@ -44,8 +44,10 @@ mod readme;
 mod registry;
 #[cfg(unix)]
 mod shells;
+mod steps;
 mod support;
 #[cfg(unix)]
 mod terminals;
+mod trust;
 #[cfg(unix)]
 mod waits;

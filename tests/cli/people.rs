@@ -207,7 +207,13 @@ fn an_update_goes_back_to_where_the_package_came_from_and_says_if_it_is_older() 
         for (file, text) in files.iter().zip(&texts) {
             std::fs::write(file, text.replacen("0.1.0", version, 1)).unwrap();
         }
-        let updated = machine.run(["update", "probe"]).result("update");
+        if older {
+            // Nobody goes back unsaid.
+            machine.run(["update", "probe"]).fault("VERSION_OLDER", 30);
+            assert_eq!(machine.run(["list"]).result("list")["items"][0]["version"], "9.0.0");
+        }
+        let said = if older { &["--allow-downgrade"][..] } else { &[] };
+        let updated = machine.run([&["update", "probe"], said].concat()).result("update");
         assert_eq!((updated["version"].as_str(), updated["downgrade"].as_bool()), (Some(version), Some(older)));
         assert_eq!(updated["source"], path);
     }

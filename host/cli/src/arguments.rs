@@ -29,6 +29,7 @@ use crate::commands::show::ShowArguments;
 use crate::commands::sign::{SignArguments, SignaturesArguments};
 use crate::commands::skills::SkillsArguments;
 use crate::commands::state::StateArguments;
+use crate::commands::trust::TrustCommand;
 use crate::commands::undo::UndoArguments;
 use crate::commands::validate::ValidateArguments;
 use crate::commands::verify::VerifyArguments;
@@ -69,25 +70,25 @@ pub(crate) struct Global {
     /// Answer with text for people
     #[arg(long, global = true)]
     pub(crate) human: bool,
-    /// Print what this program is, in one paragraph
+    /// Print what this program is
     #[arg(long, global = true)]
     pub(crate) brief: bool,
-    /// Confirm a call that destroys something or grants something
+    /// Confirm a call that destroys or grants something
     #[arg(long, global = true)]
     pub(crate) yes: bool,
-    /// Say what would be done, and do nothing
+    /// Say what would be done alone
     #[arg(long, global = true)]
     pub(crate) dry_run: bool,
-    /// Print nothing on standard error but errors
+    /// Print only errors on standard error
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
-    /// Say on standard error what takes longer than a second
+    /// Say what takes longer than a second
     #[arg(long, global = true)]
     pub(crate) progress: bool,
-    /// Keep only these fields of the result, or of its items
+    /// Keep these fields of the result or of its items
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
-    /// Print only the value at this path of the result, as items[0].id
+    /// Print the value at this path of the result, as items[0].id
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) query: Option<Path>,
     /// Replace hidden characters in the answer
@@ -96,10 +97,10 @@ pub(crate) struct Global {
     /// Replace personal data and credentials in the answer
     #[arg(long, global = true)]
     pub(crate) redact: bool,
-    /// The longest wait for a byte of standard input, and for a lock
+    /// The longest wait for standard input, and for a lock
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub(crate) wait: Duration,
-    /// Folder that keeps all instances; HUTCH_HOME, else the platform's data directory
+    /// Folder of all instances; else HUTCH_HOME, else in the platform's data folder
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
     /// The line itself, for calls that mend it.
@@ -151,6 +152,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "certify" => CertifyArguments::augment_args(command),
         "push" => PushArguments::augment_args(command),
         "pull" => PullArguments::augment_args(command),
+        "trust" => TrustCommand::augment_subcommands(command).subcommand_required(true),
         "key" => KeyCommand::augment_subcommands(command).subcommand_required(true),
         "sign" => SignArguments::augment_args(command),
         "signatures" => SignaturesArguments::augment_args(command),
@@ -191,7 +193,7 @@ pub(crate) enum Command {
     Undo(UndoArguments),
     /// Issue a recorded invocation again, for real
     Replay(ReplayArguments),
-    /// Re-execute recorded invocations and compare every byte
+    /// Re-execute recorded calls, and compare
     Verify(VerifyArguments),
     /// Look up what was asked for and what came of it
     Ledger(LedgerArguments),
@@ -200,9 +202,9 @@ pub(crate) enum Command {
     /// List, copy, rename and purge instances
     #[command(subcommand)]
     Instance(InstanceCommand),
-    /// Reclaim the space of states that only old entries name
+    /// Reclaim the space of old states
     Gc(GcArguments),
-    /// Check a package against the rules of its format
+    /// Check a package
     Check(CheckArguments),
     /// List packages by their front matter
     Catalog(CatalogArguments),
@@ -223,20 +225,20 @@ pub(crate) enum Command {
     Examples(ExamplesArguments),
     /// Explain an error code
     ExplainError(ExplainErrorArguments),
-    /// Install a package: copy it, and pin it to its digest
+    /// Install a package, pinned to its digest
     ///
-    /// What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a
+    /// It is copied. What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a
     /// package is named, and so does SLUG where no file or folder has that name.
     Install(InstallArguments),
     /// List the installed packages
     List(ListArguments),
-    /// Replace an installed package by another version
+    /// Update an installed package
     ///
     /// Refused if it asks for more than was granted, until that is granted too. Its state stays.
     Update(InstallArguments),
-    /// Remove an installed package and its launcher
+    /// Remove an installed package
     ///
-    /// Its state stays.
+    /// And its launcher. Its state stays.
     Remove(RemoveArguments),
     /// Write a package as one file
     ///
@@ -255,6 +257,9 @@ pub(crate) enum Command {
     /// Make keys that sign packages
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Say whom to believe about packages
+    #[command(subcommand)]
+    Trust(TrustCommand),
     /// Sign a package
     ///
     /// The signature (a Sigstore bundle) is about the package's manifest in any registry and about its packed file. It is kept in the
@@ -269,7 +274,9 @@ pub(crate) enum Command {
     /// Or one for another machine, into a file. What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built
     /// with hutch's engine of the same build key: no hutch reads one, because nobody can tell what machine code does.
     Compile(CompileArguments),
-    /// Make a new package that runs and passes its check
+    /// Make a new package
+    ///
+    /// It runs, and passes its check.
     Init(InitArguments),
     /// Show what hutch teaches about itself
     Skills(SkillsArguments),

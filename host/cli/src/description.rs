@@ -19,7 +19,7 @@ pub(crate) const EXIT_STATUSES: [(u8, &str); 15] = [
     (10, "authentication"),
     (11, "permission denied"),
     (20, "not found"),
-    (30, "conflict, precondition or confirmation required"),
+    (30, "conflict or precondition"),
     (40, "wall time"),
     (41, "fuel"),
     (42, "memory"),
@@ -27,7 +27,7 @@ pub(crate) const EXIT_STATUSES: [(u8, &str); 15] = [
     (44, "state quota"),
     (45, "guest trapped"),
     (46, "contract broken"),
-    (50, "host fault, or the answer was lost"),
+    (50, "host fault"),
 ];
 
 /// The help of the command at `path` below `root`. The program itself, and a group of commands, list their commands; what a command

@@ -90,6 +90,11 @@ table! {
     "remove" "remove";
     "pack" "pack";
     "key generate" "key-generate";
+    "trust show" "trust-show";
+    "trust add" "trust-add";
+    "trust require" "trust-require";
+    "trust remove" "trust-remove";
+    "trust check" "trust-check";
     "sign" "sign";
     "signatures" "signatures";
     "push" "push";

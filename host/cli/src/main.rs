@@ -40,6 +40,7 @@ mod signed;
 mod surroundings;
 mod table;
 mod told;
+mod trust;
 mod words;
 
 use arguments::Arguments;

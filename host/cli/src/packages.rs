@@ -4,7 +4,7 @@
 use crate::arguments::Global;
 use crate::fault::{Fault, diagnostics_lines};
 use crate::line::CallLine;
-use crate::{network, repair, surroundings};
+use crate::{network, repair, surroundings, trust};
 use hutch::check_described;
 use hutch::installed::{Installed, InstalledError, Pin};
 use hutch::package::{Checked, Outline, Package, PackageBounds, Source, SourceError, open_folder};
@@ -28,14 +28,6 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// How far it is trusted: what is installed was shown and granted, and can't change unnoticed.
-    pub(crate) fn trust(&self) -> &'static str {
-        match self {
-            Place::Local(_) => "local",
-            Place::Installed(_) => "installed",
-        }
-    }
-
     /// What to write for PACKAGE to mean it.
     pub(crate) fn word(&self) -> String {
         match self {
@@ -121,7 +113,9 @@ pub(crate) fn installed(global: &Global) -> Result<Installed, Fault> {
 pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64>) -> Result<Package, Fault> {
     let bounds = component_bytes_max.map_or_else(PackageBounds::default, PackageBounds::with_component);
     let memory = surroundings::memory(global)?;
-    match place(global, path)? {
+    let place = place(global, path)?;
+    trust::admit(&trust::policy(global)?, &place)?;
+    match place {
         Place::Local(path) => {
             let source = source(&path, bounds)?;
             let package = match memory {

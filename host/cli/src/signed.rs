@@ -43,20 +43,29 @@ impl Signed {
         self.bundles.iter().map(|bundle| hutch_registry::check(bundle, &self.about, keys)).collect()
     }
 
+    /// The key, of these, that signed it, if one did.
+    ///
+    /// # Errors
+    /// A signature is broken.
+    pub(crate) fn by(&self, keys: &[PublicKey]) -> Result<Option<PublicKey>, Fault> {
+        let verdicts = self.verdicts(keys);
+        sound(&verdicts)?;
+        Ok(verdicts.iter().find_map(|verdict| match verdict {
+            Verdict::Good { key, .. } => Some(key.clone()),
+            _ => None,
+        }))
+    }
+
     /// The key, of these, that signed it; none if none is asked for.
     ///
     /// # Errors
     /// A signature is broken, or none is by one of the keys.
     pub(crate) fn required(&self, keys: &[PublicKey]) -> Result<Option<PublicKey>, Fault> {
-        let verdicts = self.verdicts(keys);
-        sound(&verdicts)?;
-        let good = verdicts.iter().find_map(|verdict| match verdict {
-            Verdict::Good { key, .. } => Some(key.clone()),
-            _ => None,
-        });
+        let good = self.by(keys)?;
         if good.is_some() || keys.is_empty() {
             return Ok(good);
         }
+        let verdicts = self.verdicts(keys);
         let message = match verdicts.len() {
             0 => "the package is not signed".to_owned(),
             count => format!("none of its {count} signatures is by a key that was named"),

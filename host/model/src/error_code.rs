@@ -54,6 +54,10 @@ codes! {
     SignatureInvalid "SIGNATURE_INVALID" 30 "a signature of the package is malformed, about something else, or not what its key signed" "do not use the package; ask who signed it";
     SignatureRequired "SIGNATURE_REQUIRED" 30 "a key was named that must have signed the package, and it has not" "name the key of who signs it, or take a package that is signed";
     SignerChanged "SIGNER_CHANGED" 30 "the installed package is by a signer who has not signed this version" "ask who signs it; name the new key with --key, or drop the signer with --allow-signer-change";
+    VersionOlder "VERSION_OLDER" 30 "the update is older than the installed version" "take a newer one; --allow-downgrade takes this one all the same";
+    VersionReplaced "VERSION_REPLACED" 30 "the update has the installed version's number and other files" "ask who publishes it; --allow-replaced-version takes it all the same";
+    SourceChanged "SOURCE_CHANGED" 30 "the update comes from another repository than the installed version" "update from that one; --allow-source-change takes this one all the same";
+    TrustRequired "TRUST_REQUIRED" 30 "less is known of the package's origin than a rule of trust.json asks for" "install it signed, by a key that hutch trust show shows; or ask the user to change the rule with hutch trust require";
     InstanceBusy "INSTANCE_BUSY" 30 "another process kept the state locked for as long as --wait allows" "wait for it to end, then repeat, or raise --wait";
     ServerBusy "SERVER_BUSY" 30 "as many calls are under way or wait as the server takes" "wait for one of them to end, then repeat";
     WallTimeLimit "WALL_TIME_LIMIT" 40 "the guest ran longer than wall_time_ms" "give it less work, or raise --limit wall_time_ms";

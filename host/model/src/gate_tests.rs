@@ -14,6 +14,7 @@ fn parameter(name: &str, position: Option<u32>, value_type: ValueType) -> Parame
         default: None,
         choices: Vec::new(),
         free_text: false,
+        constraints: None,
         description: "x".to_owned(),
     }
 }

@@ -199,6 +199,7 @@ fn described() -> Contract {
         default: None,
         choices: Vec::new(),
         free_text,
+        constraints: None,
         description: "x".to_owned(),
     };
     Contract {

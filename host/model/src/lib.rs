@@ -27,4 +27,6 @@ pub mod payload;
 pub mod redact;
 pub mod skill;
 pub mod snapshot;
+pub mod step;
+pub mod trust;
 mod yaml;

@@ -4,10 +4,11 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
 use crate::packages::{self, Place};
-use crate::{human, selection::Page};
+use crate::{human, selection::Page, trust};
 use clap::Args;
 use hutch::package::{Outline, PackageBounds};
 use hutch_model::manifest::Manifest;
+use hutch_model::trust::Policy;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,7 +24,8 @@ pub(crate) struct CatalogArguments {
 
 pub(super) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) -> Result<ExitCode, Fault> {
     let items = outlines(global, &own.folders, output)?;
-    let items = items.iter().map(|(outline, place)| entry(outline.manifest(), place)).collect();
+    let policy = trust::policy(global)?;
+    let items = items.iter().map(|(outline, place)| entry(&policy, outline.manifest(), place)).collect();
     output.list("catalog", own.page.of(items), &own.page, |items| {
         human::table(
             items,
@@ -77,7 +79,7 @@ pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) ->
 }
 
 /// What the catalog says of a package.
-fn entry(manifest: &Manifest, place: &Place) -> Value {
+fn entry(policy: &Policy, manifest: &Manifest, place: &Place) -> Value {
     let (provenance, digest) = match place {
         Place::Local(path) => (path.display().to_string(), None),
         Place::Installed(pin) => (pin.source.clone(), Some(pin.digest)),
@@ -93,7 +95,7 @@ fn entry(manifest: &Manifest, place: &Place) -> Value {
         "scheduling": manifest.scheduling(),
         "skills": manifest.skills().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "tags": manifest.tags(),
-        "trust": place.trust(),
+        "trust": trust::level(policy, place),
         "provenance": provenance,
         "digest": digest,
     })

@@ -1,4 +1,5 @@
-//! `hutch explain-error`: what a code means and what helps. Codes of the host, of `check`, and those that a package declares.
+//! `hutch explain-error`: what a code means, what must be true for it not to come, what helps, and what may come after that is mended.
+//! Codes of the host, of `check`, and those that a package declares.
 
 use crate::arguments::Global;
 use crate::fault::Fault;
@@ -9,6 +10,7 @@ use hutch_model::contract::Failure;
 use hutch_model::diagnostic::{Code, Severity};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::step::Step;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -66,27 +68,45 @@ pub(super) fn explain_error(global: &Global, own: &ExplainErrorArguments, output
 
 fn of_host(code: &str) -> (Vec<Value>, Vec<String>) {
     let host = ErrorCode::from_text(code).map(|code| {
-        json!({
+        let meaning = json!({
             "origin": "host",
             "cause": code.meaning(),
             "exit_status": code.exit_status(),
             "fix": code.fix(),
             "retry": retry(code),
             "state_kept": code.kept().text(),
-        })
+        });
+        placed(meaning, Step::of(code))
     });
     let check = Code::from_text(code).map(|code| {
-        json!({
+        let is_error = code.severity() == Severity::Error;
+        let meaning = json!({
             "origin": "check",
             "cause": code.meaning(),
             "severity": code.severity(),
-            "exit_status": if code.severity() == Severity::Error { ErrorCode::PackageInvalid.exit_status() } else { 0 },
+            "exit_status": if is_error { ErrorCode::PackageInvalid.exit_status() } else { 0 },
             "fix": code.fix(),
             "retry": "after the package is mended",
-        })
+        });
+        placed(meaning, is_error.then_some(Step::Package))
     });
     let known = ErrorCode::ALL.iter().map(|code| code.text()).chain(Code::ALL.iter().map(|code| code.text()));
     (host.into_iter().chain(check).collect(), known.map(str::to_owned).collect())
+}
+
+/// A meaning with its place among the steps of a call, which is the order in which faults of one call are mended.
+fn placed(mut meaning: Value, step: Option<Step>) -> Value {
+    let Some(step) = step else { return meaning };
+    let place = json!({
+        "step": step.text(),
+        "precondition": step.precondition(),
+        "steps_before": step.before().map(Step::text).collect::<Vec<_>>(),
+        "steps_after": step.after().map(Step::text).collect::<Vec<_>>(),
+    });
+    if let (Value::Object(meaning), Value::Object(mut place)) = (&mut meaning, place) {
+        meaning.append(&mut place);
+    }
+    meaning
 }
 
 /// When the same call may succeed.
@@ -109,13 +129,14 @@ fn of_package(global: &Global, path: &Path, code: &str) -> Result<(Vec<Value>, V
     let contract = file.contract();
     let explain = |failure: &Failure| {
         let commands = contract.commands.iter().filter(|command| command.errors.contains(&failure.code));
-        json!({
+        let meaning = json!({
             "origin": contract.name,
             "cause": failure.description,
             "exit_status": failure.exit_status,
             "fix": failure.fix,
             "commands": commands.map(|command| command.name.as_str()).collect::<Vec<_>>(),
-        })
+        });
+        placed(meaning, Some(Step::Answer))
     };
     let meanings = contract.errors.iter().filter(|failure| failure.code == code).map(explain).collect();
     Ok((meanings, contract.errors.iter().map(|failure| failure.code.clone()).collect()))

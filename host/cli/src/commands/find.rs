@@ -4,7 +4,7 @@ use super::catalog::outlines;
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::{human, selection::Page};
+use crate::{human, selection::Page, trust};
 use clap::Args;
 use hutch::find;
 use serde_json::Value;
@@ -24,6 +24,7 @@ pub(crate) struct FindArguments {
 }
 
 pub(super) fn find(global: &Global, own: &FindArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let policy = trust::policy(global)?;
     let mut known = Vec::new();
     for (outline, place) in outlines(global, &own.folders, output)? {
         let contract = outline.contract().unwrap_or_else(|error| {
@@ -31,7 +32,7 @@ pub(super) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
             None
         });
         let contract = contract.as_ref().map(|file| file.contract());
-        known.extend(find::commands(outline.manifest(), contract, &place.word(), place.trust()));
+        known.extend(find::commands(outline.manifest(), contract, &place.word(), trust::level(&policy, &place)));
     }
     let found = find::find(&known, &own.text.join(" "));
     let items = found.iter().map(|found| {

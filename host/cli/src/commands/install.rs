@@ -6,8 +6,9 @@ use crate::fault::Fault;
 use crate::launcher::{self, Planned};
 use crate::network::{self, Fetched, NetworkArguments};
 use crate::output::Output;
+use crate::packages::Place;
 use crate::signed::{self, Signed};
-use crate::{human, packages, repair, selection::Page, surroundings};
+use crate::{human, packages, repair, selection::Page, surroundings, trust};
 use clap::Args;
 use hutch::installed::Pin;
 use hutch::package::Package;
@@ -15,6 +16,7 @@ use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
+use hutch_model::trust::Subject;
 use hutch_registry::PublicKey;
 use semver::Version;
 use serde_json::{Value, json};
@@ -42,6 +44,15 @@ pub(crate) struct InstallArguments {
     /// Update also to what the signer of the installed version has not signed
     #[arg(long)]
     allow_signer_change: bool,
+    /// Update also to an older version
+    #[arg(long)]
+    allow_downgrade: bool,
+    /// Update also to other files of the same version; from a folder that needs no saying
+    #[arg(long)]
+    allow_replaced_version: bool,
+    /// Update also from another repository
+    #[arg(long)]
+    allow_source_change: bool,
     #[command(flatten)]
     network: NetworkArguments,
 }
@@ -95,7 +106,19 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         Some(fetched) => Signed::fetched(fetched),
         None => Signed::local(global, &package, &path)?,
     };
-    let signer = signer(global, own, &signed, before.as_ref())?;
+    let source = match &fetched {
+        Some(fetched) => fetched.reference.to_string(),
+        None => absolute(&path),
+    };
+    if let Some(before) = &before {
+        check_update(own, &package, &source, before)?;
+    }
+    let policy = trust::policy(global)?;
+    let signer = signer(global, own, &signed, before.as_ref(), &trust::keys(&policy, &trust::source(&source)))?;
+    let pem = signer.as_ref().map(PublicKey::to_pem);
+    let from = trust::source(&source);
+    let judged = policy.judge(Subject { source: &from, is_installed: true, signer: pem.as_deref() });
+    trust::enough(&judged, slug.as_str())?;
     let asks = Asks::of(package.manifest());
     let granted = before.as_ref().map(|pin| pin.asks.clone()).unwrap_or_default();
     let beyond: Vec<String> = asks.beyond(&granted).into_iter().map(str::to_owned).collect();
@@ -118,6 +141,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         "needs_grant": beyond,
         "source": word,
         "signer": signer.as_ref().map(PublicKey::hint),
+        "trust": judged.level,
         "launcher": launcher.as_ref().map(Planned::value),
     });
     if global.dry_run {
@@ -135,15 +159,11 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         .detail("needs_grant", beyond.clone());
         return Err(repair::fixed(report, global.line.with_flag("--yes"), "grants all of it", "high").into());
     }
-    let source = match &fetched {
-        Some(fetched) => fetched.reference.to_string(),
-        None => std::path::absolute(&path).unwrap_or(path).display().to_string(),
-    };
     // The launcher first: where it can't be, nothing is installed.
     if let Some(launcher) = &launcher {
         launcher.write()?;
     }
-    let remembered = (launcher.as_ref().map(Planned::launcher), signer.map(|key| key.to_pem()));
+    let remembered = (launcher.as_ref().map(Planned::launcher), pem);
     let done = installed.install(&package, &source, surroundings::now(), remembered, kind == Kind::Update);
     let pin = done.inspect_err(|_| launcher.iter().for_each(Planned::take_back))?;
     launcher.iter().for_each(Planned::finish);
@@ -156,21 +176,56 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who signed it, of those who must have: those who are named, else who signed the version before.
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// Refuses what an update should not do unsaid: go back, change what a version means, or come from elsewhere.
+fn check_update(own: &InstallArguments, package: &Package, source: &str, before: &Pin) -> Result<(), Fault> {
+    let version = package.manifest().version();
+    let refuse = |code, message: String| {
+        let report = ErrorReport::new(code, message).detail("from", before.source.as_str()).detail("source", source);
+        Err(report.into())
+    };
+    let is_remote = |source: &str| network::reference(Path::new(source)).is_ok_and(|found| found.is_some());
+    let moved = trust::source(source) != trust::source(&before.source);
+    if moved && (is_remote(source) || is_remote(&before.source)) && !own.allow_source_change {
+        let message = format!("{} was installed from {}", before.slug, trust::source(&before.source));
+        return refuse(ErrorCode::SourceChanged, message);
+    }
+    if is_older(version, &before.version) && !own.allow_downgrade {
+        let message = format!("{} is installed in version {}, and this one is {version}", before.slug, before.version);
+        return refuse(ErrorCode::VersionOlder, message);
+    }
+    // In a folder, where packages are made, a version is what it is now.
+    let is_made_here = !packages::is_packed(Path::new(source)) && !is_remote(source);
+    let is_same = version.to_string() == before.version;
+    if is_same && package.digest()? != before.digest && !is_made_here && !own.allow_replaced_version {
+        let message = format!("version {version} of {} is installed with other files", before.slug);
+        return refuse(ErrorCode::VersionReplaced, message);
+    }
+    Ok(())
+}
+
+/// Who signed it, of those who must have: those who are named, else who signed the version before. Of who may have: those whom the
+/// policy knows.
 fn signer(
     global: &Global,
     own: &InstallArguments,
     signed: &Signed,
     before: Option<&Pin>,
+    trusted: &[PublicKey],
 ) -> Result<Option<PublicKey>, Fault> {
     let named = signed::keys(global, &own.keys)?;
     let known = before.and_then(|pin| pin.signer.as_deref()).filter(|_| named.is_empty());
-    let Some(known) = known else { return signed.required(&named) };
+    let Some(known) = known else {
+        return if named.is_empty() { signed.by(trusted) } else { signed.required(&named) };
+    };
     let key = PublicKey::from_pem(known)
         .map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the signer in the pin: {error}")))?;
     match signed.required(std::slice::from_ref(&key)) {
         Err(fault) if fault.report().code == ErrorCode::SignatureRequired => match own.allow_signer_change {
-            true => Ok(None),
+            true => signed.by(trusted),
             false => {
                 let message =
                     format!("the version that is installed was signed by {}, and this one was not", key.hint());
@@ -230,11 +285,13 @@ fn check_grants(grants: &[String], asks: &Asks) -> Result<(), Fault> {
 
 pub(super) fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<ExitCode, Fault> {
     let pins = packages::installed(global)?.pins()?;
+    let policy = trust::policy(global)?;
     let items = pins.into_iter().filter_map(|pin| match pin {
         Ok(pin) => {
             let launcher = pin.launcher.as_ref().map(|launcher| launcher.path.clone());
             let signer = pin.signer.as_deref().and_then(|pem| PublicKey::from_pem(pem).ok()).map(|key| key.hint());
-            let more = [("trust", "installed".into()), ("launcher", launcher.into()), ("signer", signer.into())];
+            let level = trust::level(&policy, &Place::Installed(Box::new(pin.clone())));
+            let more = [("trust", level.into()), ("launcher", launcher.into()), ("signer", signer.into())];
             Some(with(serde_json::to_value(pin).unwrap_or_default(), more))
         }
         Err(error) => {

@@ -24,18 +24,18 @@ pub(crate) struct LedgerArguments {
 enum LedgerCommand {
     /// List entries, the last ones first
     List(ListArguments),
-    /// Show an entry with its input and output
+    /// Show an entry
     Show(ShowArguments),
-    /// Show the last entry with its input and output
+    /// Show the last entry
     Last(InstanceArguments),
-    /// Show the ledger's head, to recognise it later
+    /// Show the ledger's head
     Head(InstanceArguments),
-    /// Give all entries as they are stored, oldest first
+    /// Give all entries as they are stored
     ///
     /// Each with the bytes that its hash is of, so that the chain can be checked elsewhere. With --ndjson these bytes alone, one
     /// entry a line, however many there are.
     Export(ExportArguments),
-    /// Check that the chain of entries is as it was written
+    /// Check the chain of entries
     Verify(ChainArguments),
 }
 

@@ -7,7 +7,7 @@ use crate::diff::{FileDiff, volume_diffs};
 use crate::fault::Fault;
 use crate::invocation::parse_limit;
 use crate::output::Output;
-use crate::{arguments, description, ended, facts, human, packages, surroundings};
+use crate::{arguments, description, ended, facts, human, packages, surroundings, trust};
 use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -99,7 +99,7 @@ fn open(global: &Global, path: &Path, limits: &[(Limit, u64)]) -> Result<Served,
         packages::Place::Installed(_) => place.word(),
     };
     let package = open_package(global, path, component_bytes_max)?;
-    Ok(Served { package, word, trust: place.trust(), contract })
+    Ok(Served { package, word, trust: trust::level(&trust::policy(global)?, &place), contract })
 }
 
 /// This program's commands as tools, which nobody serves: what an agent that has a shell reads.

@@ -4,7 +4,7 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::line::CallLine;
 use crate::output::Output;
-use crate::{human, packages, repair};
+use crate::{human, packages, repair, trust};
 use clap::{Args, ValueEnum};
 use hutch_model::asks::Asks;
 use hutch_model::contract::{CONTRACT_SCHEMA, Command, Contract, Failure, Parameter};
@@ -49,7 +49,7 @@ pub(super) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Res
         "package": contract.name,
         "version": contract.version,
         "contract": CONTRACT_SCHEMA,
-        "trust": place.trust(),
+        "trust": trust::level(&trust::policy(global)?, &place),
         "summary": contract.summary,
         "grants": grants(outline.manifest()),
     });

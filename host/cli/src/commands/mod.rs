@@ -31,6 +31,7 @@ pub(crate) mod sign;
 pub(crate) mod skills;
 pub(crate) mod soundness;
 pub(crate) mod state;
+pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod validate;
 pub(crate) mod verify;
@@ -78,6 +79,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Push(own) => push::push(global, &own, output),
         Command::Pull(own) => pull::pull(global, &own, output),
         Command::Key(own) => key::key(global, own, output),
+        Command::Trust(own) => trust::trust(global, own, output),
         Command::Sign(own) => sign::sign(global, &own, output),
         Command::Signatures(own) => sign::signatures(global, &own, output),
         Command::Pack(own) => pack::pack(global, &own, output),

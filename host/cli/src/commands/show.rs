@@ -4,7 +4,7 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::network::{self, NetworkArguments};
 use crate::output::Output;
-use crate::packages;
+use crate::{packages, trust};
 use clap::Args;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
@@ -36,7 +36,7 @@ pub(super) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Res
         }
         None => {
             let (outline, place) = packages::outline(global, &own.package)?;
-            (outline, place.trust())
+            (outline, trust::level(&trust::policy(global)?, &place))
         }
     };
     let manifest = outline.manifest();

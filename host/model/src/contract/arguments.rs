@@ -2,6 +2,7 @@
 //! alone; each violation says how the argument is written rightly, where that is known.
 
 use super::check::is_of_type;
+use super::constraints::Broken;
 use super::{Command, Contract, Parameter, ValueType};
 use crate::diagnostic::shown;
 use crate::fields::nearest;
@@ -37,6 +38,12 @@ pub enum ViolationKind {
     WrongType,
     /// None of the declared choices.
     NotAChoice,
+    /// Less than the declared minimum, or more than the maximum.
+    OutOfRange,
+    /// Of fewer characters than declared, or more.
+    WrongLength,
+    /// Not of the declared pattern.
+    NotOfPattern,
 }
 
 /// One argument that breaks a contract.
@@ -293,6 +300,16 @@ impl<'c> Reader<'c> {
         } else if !is_of_type(value, parameter.value_type) {
             let message = format!("{}: expected {}, found {}", parameter.written(), parameter.value_type, shown(value));
             self.violation(ViolationKind::WrongType, Some(parameter), Some(at), message, None);
+        } else if let Some((broken, message)) =
+            parameter.constraints.as_ref().and_then(|own| own.broken(value, parameter.value_type))
+        {
+            let kind = match broken {
+                Broken::Range => ViolationKind::OutOfRange,
+                Broken::Length => ViolationKind::WrongLength,
+                Broken::Pattern => ViolationKind::NotOfPattern,
+            };
+            let message = format!("{}: {message}", parameter.written());
+            self.violation(kind, Some(parameter), Some(at), message, None);
         }
     }
 }

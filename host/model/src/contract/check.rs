@@ -157,6 +157,17 @@ impl Checker {
                 );
             }
         }
+        let constraints = parameter.constraints.as_ref();
+        for (field, message) in constraints.map(|own| own.flaws(parameter.value_type)).unwrap_or_default() {
+            let separator = if field.is_empty() { "" } else { "/" };
+            self.flaw(format!("{pointer}/constraints{separator}{field}"), message);
+        }
+        let broken = |value: &str| constraints.and_then(|own| own.broken(value, parameter.value_type));
+        for (at, choice) in parameter.choices.iter().enumerate() {
+            if let Some((_, message)) = broken(choice) {
+                self.flaw(format!("{pointer}/choices/{at}"), message);
+            }
+        }
         let Some(default) = &parameter.default else { return };
         let default_pointer = format!("{pointer}/default");
         if parameter.required {
@@ -166,6 +177,8 @@ impl Checker {
             self.flaw(default_pointer, format!("{} is not of the parameter's type", shown(default)));
         } else if !parameter.choices.is_empty() && !parameter.choices.contains(default) {
             self.flaw(default_pointer, format!("{} is not among the choices", shown(default)));
+        } else if let Some((_, message)) = broken(default) {
+            self.flaw(default_pointer, message);
         }
     }
 

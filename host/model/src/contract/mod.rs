@@ -4,15 +4,18 @@
 mod arguments;
 mod check;
 mod compare;
+mod constraints;
 mod kept;
 mod read;
 mod tool;
 
 pub use arguments::{ArgumentViolation, ReadArguments, ViolationKind};
+pub use constraints::Constraints;
 pub use kept::KeptContract;
 
 use crate::diagnostic::{Diagnostic, Position};
 use crate::node::Node;
+use serde::ser::SerializeStruct;
 use serde_json::Value;
 
 /// The file, in the package.
@@ -65,7 +68,7 @@ pub struct Command {
 }
 
 /// One parameter.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Parameter {
     /// Lower-case words joined by `-`, without leading dashes.
@@ -84,8 +87,31 @@ pub struct Parameter {
     pub choices: Vec<String>,
     /// Whether the value is prose for people.
     pub free_text: bool,
+    /// What a value must keep beyond its type.
+    pub constraints: Option<Constraints>,
     /// What it means.
     pub description: String,
+}
+
+/// Constraints that are not there take no room in a document; the compact form has a place for them.
+impl serde::Serialize for Parameter {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let sparse = serializer.is_human_readable() && self.constraints.is_none();
+        let mut fields = serializer.serialize_struct("Parameter", if sparse { 9 } else { 10 })?;
+        fields.serialize_field("name", &self.name)?;
+        fields.serialize_field("position", &self.position)?;
+        fields.serialize_field("valueType", &self.value_type)?;
+        fields.serialize_field("required", &self.required)?;
+        fields.serialize_field("repeated", &self.repeated)?;
+        fields.serialize_field("default", &self.default)?;
+        fields.serialize_field("choices", &self.choices)?;
+        fields.serialize_field("freeText", &self.free_text)?;
+        if !sparse {
+            fields.serialize_field("constraints", &self.constraints)?;
+        }
+        fields.serialize_field("description", &self.description)?;
+        fields.end()
+    }
 }
 
 impl Parameter {

@@ -1,8 +1,8 @@
-//! The JSON form of a contract, from nodes to values: every field present, no field unknown.
+//! The JSON form of a contract, from nodes to values: every field present but constraints, no field unknown.
 
 use super::{
-    CONTRACT_BYTES_MAX, CONTRACT_SCHEMA, Command, Contract, ContractFile, Effect, Example, Failure, Parameter,
-    ValueType, check,
+    CONTRACT_BYTES_MAX, CONTRACT_SCHEMA, Command, Constraints, Contract, ContractFile, Effect, Example, Failure,
+    Parameter, ValueType, check,
 };
 use crate::diagnostic::{Code, Diagnostic, Position, Problems};
 use crate::fields::{Text, optional};
@@ -78,7 +78,7 @@ fn read_document(text: &str, problems: &mut Problems) -> Option<(Contract, Node)
 fn parameter(label: &str, node: &Node, problems: &mut Problems) -> Option<Parameter> {
     let known =
         ["name", "position", "valueType", "required", "repeated", "default", "choices", "freeText", "description"];
-    let record = Record::new(label, node, &known, problems)?;
+    let record = Record::with(label, node, &known, &["constraints"], problems)?;
     let name = record.text("name", problems);
     let position = record.nullable("position", problems, |label, node, problems| {
         let value = problems.natural(label, node)?;
@@ -91,6 +91,7 @@ fn parameter(label: &str, node: &Node, problems: &mut Problems) -> Option<Parame
     let default = record.nullable("default", problems, any_text);
     let choices = record.list("choices", problems, any_text);
     let free_text = record.truth("freeText", problems);
+    let constraints = record.sparse("constraints", problems, constraints);
     let description = record.text("description", problems);
     Some(Parameter {
         name: name?,
@@ -101,8 +102,31 @@ fn parameter(label: &str, node: &Node, problems: &mut Problems) -> Option<Parame
         default: default?,
         choices: choices?,
         free_text: free_text?,
+        constraints: constraints?,
         description: description?,
     })
+}
+
+fn constraints(label: &str, node: &Node, problems: &mut Problems) -> Option<Constraints> {
+    let known = ["minimum", "maximum", "minLength", "maxLength", "pattern"];
+    let record = Record::with(label, node, &[], &known, problems)?;
+    let minimum = record.sparse("minimum", problems, any_text);
+    let maximum = record.sparse("maximum", problems, any_text);
+    let min_length = record.sparse("minLength", problems, length);
+    let max_length = record.sparse("maxLength", problems, length);
+    let pattern = record.sparse("pattern", problems, any_text);
+    Some(Constraints {
+        minimum: minimum?,
+        maximum: maximum?,
+        min_length: min_length?,
+        max_length: max_length?,
+        pattern: pattern?,
+    })
+}
+
+/// No argument has more characters than fit the number.
+fn length(label: &str, node: &Node, problems: &mut Problems) -> Option<u32> {
+    Some(u32::try_from(problems.natural(label, node)?).unwrap_or(u32::MAX))
 }
 
 fn command(label: &str, node: &Node, problems: &mut Problems) -> Option<Command> {
@@ -171,12 +195,23 @@ struct Record<'n> {
 }
 
 impl<'n> Record<'n> {
-    fn new(label: &str, node: &'n Node, known: &[&str], problems: &mut Problems) -> Option<Record<'n>> {
+    fn new(label: &str, node: &'n Node, required: &[&str], problems: &mut Problems) -> Option<Record<'n>> {
+        Record::with(label, node, required, &[], problems)
+    }
+
+    /// The same, with fields that may be left out.
+    fn with(
+        label: &str,
+        node: &'n Node,
+        required: &[&str],
+        optional_too: &[&str],
+        problems: &mut Problems,
+    ) -> Option<Record<'n>> {
         let shown = if label.is_empty() { "the file" } else { label };
         let entries = problems.map(shown, node)?;
-        problems.only(shown, entries, known);
+        problems.only(shown, entries, &[required, optional_too].concat());
         let record = Record { label: label.to_owned(), entries };
-        for key in known.iter().filter(|key| optional(entries, key).is_none()) {
+        for key in required.iter().filter(|key| optional(entries, key).is_none()) {
             problems.report(Code::FieldMissing, node.at, format!("{} is missing", record.label(key)));
         }
         Some(record)
@@ -226,6 +261,20 @@ impl<'n> Record<'n> {
         match node.data {
             Data::Null => Some(None),
             _ => read(&self.label(key), node, problems).map(Some),
+        }
+    }
+
+    /// The same of a field that may be left out, which says as much as `null`.
+    #[allow(clippy::option_option, reason = "a value, its declared absence, and a mistake are three things")]
+    fn sparse<T>(
+        &self,
+        key: &str,
+        problems: &mut Problems,
+        read: impl Fn(&str, &Node, &mut Problems) -> Option<T>,
+    ) -> Option<Option<T>> {
+        match self.get(key) {
+            None => Some(None),
+            Some(_) => self.nullable(key, problems, read),
         }
     }
 

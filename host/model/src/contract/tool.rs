@@ -143,6 +143,9 @@ impl Parameter {
             let choices = self.choices.iter().map(|choice| typed(choice, self.value_type)).collect();
             fields.insert("enum".to_owned(), Value::Array(choices));
         }
+        if let (Some(constraints), Some(fields)) = (&self.constraints, one.as_object_mut()) {
+            constraints.schema(self.value_type, fields);
+        }
         let mut schema = if self.repeated { json!({"type": "array", "items": one}) } else { one };
         if let Some(fields) = schema.as_object_mut() {
             fields.insert("description".to_owned(), self.description.as_str().into());
@@ -173,7 +176,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// An argument's text as the value of its type.
-fn typed(text: &str, value_type: ValueType) -> Value {
+pub(super) fn typed(text: &str, value_type: ValueType) -> Value {
     match value_type {
         ValueType::Integer | ValueType::Number | ValueType::Boolean => {
             serde_json::from_str(text).unwrap_or_else(|_| text.into())

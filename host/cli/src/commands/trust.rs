@@ -1,0 +1,210 @@
+//! `hutch trust`: whom to believe about packages.
+
+use crate::arguments::Global;
+use crate::done::Done;
+use crate::fault::Fault;
+use crate::output::Output;
+use crate::{human, packages, repair, trust};
+use clap::{Args, Subcommand, ValueEnum};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::names::Slug;
+use hutch_model::trust::{Level, Policy, Rule, check_pattern};
+use hutch_registry::PublicKey;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrustCommand {
+    /// Show trusted keys and rules
+    Show,
+    /// Trust a public key
+    ///
+    /// What it signed is trusted wherever a rule does not name others. Nothing is needed of any package until a rule asks for it.
+    Add(TrustAddArguments),
+    /// Ask for a level of trust of a source
+    ///
+    /// local: anything. unsigned: installed. signed: and signed by a key that was named then. trusted: and signed by a key that is trusted.
+    /// Of several rules the longest counts. A package that lacks it is neither run nor installed.
+    Require(TrustRequireArguments),
+    /// Take a key or a rule away
+    Remove(TrustRemoveArguments),
+    /// Say how far a package is trusted
+    Check(TrustCheckArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustAddArguments {
+    /// What to call it
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The public key
+    #[arg(value_name = "KEYFILE")]
+    key: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustRequireArguments {
+    /// The least level
+    #[arg(value_name = "LEVEL")]
+    level: Required,
+    /// oci://HOST/REPOSITORY, a path, or the begin of one up to a / and then *; * alone means every source
+    #[arg(value_name = "SOURCE")]
+    source: String,
+    /// A trusted key that counts here; may be repeated; all count if none is named
+    #[arg(long = "signer", value_name = "NAME")]
+    signers: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustRemoveArguments {
+    /// The name of a key, or the source of a rule
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustCheckArguments {
+    /// The folder that holds APP.md, a packed file, or an installed package
+    #[arg(value_name = "PACKAGE")]
+    package: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Required {
+    Local,
+    Unsigned,
+    Signed,
+    Trusted,
+}
+
+impl From<Required> for Level {
+    fn from(required: Required) -> Level {
+        match required {
+            Required::Local => Level::Local,
+            Required::Unsigned => Level::Unsigned,
+            Required::Signed => Level::Signed,
+            Required::Trusted => Level::Trusted,
+        }
+    }
+}
+
+pub(super) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Result<ExitCode, Fault> {
+    let (name, changed) = match own {
+        TrustCommand::Show => {
+            let policy = trust::policy(global)?;
+            let mut result = shown(&policy);
+            result["path"] = trust::path(global)?.display().to_string().into();
+            output.answer("trust show", result, human::fields)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        TrustCommand::Check(own) => return check(global, &own, output),
+        TrustCommand::Add(own) => ("trust add", add(global, &own)?),
+        TrustCommand::Require(own) => ("trust require", require(global, own)?),
+        TrustCommand::Remove(own) => {
+            if !global.yes && !global.dry_run {
+                let report =
+                    ErrorReport::new(ErrorCode::ConfirmationRequired, format!("{} would be removed", own.name))
+                        .suggest("ask the user, then repeat the call with --yes");
+                return Err(repair::again(report, &global.line, 0).into());
+            }
+            ("trust remove", trust::change(global, |policy| remove(policy, &own.name))?)
+        }
+    };
+    if changed && !global.dry_run {
+        output.done(Done::changed(global.line.elsewhere(["trust", "show"])));
+    }
+    let mut result = shown(&trust::policy(global)?);
+    result["changed"] = changed.into();
+    result["dry_run"] = global.dry_run.into();
+    output.answer(name, result, human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A policy by its names: keys without their text, and rules by their sources.
+fn shown(policy: &Policy) -> Value {
+    let hint = |pem: &String| PublicKey::from_pem(pem).map(|key| key.hint()).unwrap_or_default();
+    let keys: Map<String, Value> = policy.keys.iter().map(|(name, pem)| (name.clone(), hint(pem).into())).collect();
+    let rule = |rule: &Rule| json!({"require": rule.require, "signers": rule.signers});
+    let rules: Map<String, Value> = policy.rules.iter().map(|one| (one.pattern.clone(), rule(one))).collect();
+    json!({"keys": keys, "rules": rules})
+}
+
+fn add(global: &Global, own: &TrustAddArguments) -> Result<bool, Fault> {
+    let name = Slug::parse(&own.name).map_err(|error| Fault::usage(format!("NAME: {error}")))?.to_string();
+    let pem = trust::key(global, &own.key)?.to_pem();
+    trust::change(global, |policy| match policy.keys.get(&name) {
+        Some(known) if *known == pem => Ok(false),
+        Some(_) => {
+            let report = ErrorReport::new(ErrorCode::AlreadyExists, format!("another key is called {name:?}"));
+            Err(report.suggest("choose another name, or remove that key first").into())
+        }
+        None => {
+            policy.keys.insert(name, pem);
+            Ok(true)
+        }
+    })
+}
+
+fn require(global: &Global, own: TrustRequireArguments) -> Result<bool, Fault> {
+    let pattern = trust::source(&own.source);
+    check_pattern(&pattern).map_err(|error| Fault::usage(format!("SOURCE: {error}")))?;
+    let level = Level::from(own.level);
+    let signers: BTreeSet<String> = own.signers.into_iter().collect();
+    if !signers.is_empty() && level != Level::Trusted {
+        return Err(Fault::usage(
+            "--signer says whose signature makes a package trusted, so the level must be trusted",
+        ));
+    }
+    let rule = Rule { pattern, require: level, signers };
+    trust::change(global, |policy| {
+        if let Some(name) = rule.signers.iter().find(|name| !policy.keys.contains_key(*name)) {
+            let report = ErrorReport::new(ErrorCode::NotFound, format!("no key is called {name:?}"));
+            return Err(report.suggest("name one that hutch trust show shows, or add it first").into());
+        }
+        let before = policy.rules.iter().position(|known| known.pattern == rule.pattern);
+        let before = before.map(|at| policy.rules.remove(at));
+        let changed = before.as_ref() != Some(&rule);
+        policy.rules.push(rule);
+        Ok(changed)
+    })
+}
+
+fn remove(policy: &mut Policy, name: &str) -> Result<bool, Fault> {
+    if policy.keys.contains_key(name) {
+        if let Some(rule) = policy.rules.iter().find(|rule| rule.signers.contains(name)) {
+            let message = format!("the rule for {} names the key {name:?}", rule.pattern);
+            let report = ErrorReport::new(ErrorCode::Conflict, message);
+            return Err(report.suggest("change or remove that rule first").into());
+        }
+        policy.keys.remove(name);
+        return Ok(true);
+    }
+    let pattern = trust::source(name);
+    let before = policy.rules.len();
+    policy.rules.retain(|rule| rule.pattern != pattern);
+    match policy.rules.len() == before {
+        true => {
+            let report = ErrorReport::new(ErrorCode::NotFound, format!("there is no key and no rule {name:?}"));
+            Err(report.suggest("name one that hutch trust show shows").into())
+        }
+        false => Ok(true),
+    }
+}
+
+fn check(global: &Global, own: &TrustCheckArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let place = packages::place(global, &own.package)?;
+    let policy = trust::policy(global)?;
+    let judged = trust::judge(&policy, &place);
+    trust::enough(&judged, &place.word())?;
+    let result = json!({
+        "level": judged.level,
+        "required": judged.required,
+        "rule": judged.rule.map(|rule| &rule.pattern),
+        "signer": judged.signer,
+    });
+    output.answer("trust check", result, human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,161 @@
+//! `<home>/trust.json`: read where a package is opened, replaced as a whole by `hutch trust`. What it says is `hutch_model::trust`'s
+//! matter.
+
+use crate::arguments::Global;
+use crate::fault::Fault;
+use crate::packages::Place;
+use crate::{network, repair, surroundings};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::trust::{Judged, POLICY_BYTES_MAX, Policy, Subject};
+use hutch_registry::{PublicKey, Reference};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+const POLICY_FILE: &str = "trust.json";
+const LOCK_FILE: &str = "trust.lock";
+
+/// Where the policy of a home is.
+pub(crate) fn path(global: &Global) -> Result<PathBuf, Fault> {
+    Ok(surroundings::home(global)?.join(POLICY_FILE))
+}
+
+/// The policy; without a document the one that asks for nothing.
+pub(crate) fn policy(global: &Global) -> Result<Policy, Fault> {
+    read(&path(global)?)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place where the path of the policy becomes authority")]
+fn read(path: &Path) -> Result<Policy, Fault> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| match file.metadata()?.is_file() {
+        true => file.take(POLICY_BYTES_MAX + 1).read_to_string(&mut text),
+        false => Err(io::Error::other("is no regular file")),
+    });
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Policy::default()),
+        Err(error) => return Err(Fault::file(path, &error)),
+        Ok(bytes) if bytes as u64 > POLICY_BYTES_MAX => {
+            return Err(damaged(path, &format!("longer than {POLICY_BYTES_MAX} bytes")));
+        }
+        Ok(_) => {}
+    }
+    let mut policy = Policy::parse(&text).map_err(|reason| damaged(path, &reason))?;
+    for (name, pem) in &mut policy.keys {
+        let key = PublicKey::from_pem(pem).map_err(|error| damaged(path, &format!("the key {name:?}: {error}")))?;
+        *pem = key.to_pem();
+    }
+    Ok(policy)
+}
+
+/// A policy that is not understood stops everything: it may say no.
+fn damaged(path: &Path, reason: &str) -> Fault {
+    let report = ErrorReport::new(ErrorCode::StoreDamaged, format!("{} can't be read: {reason}", path.display()));
+    report.suggest("mend the file; while nobody knows what it says, no package is run").into()
+}
+
+/// Changes the policy, one caller after the other. `change` says whether it changed anything; nothing is written otherwise.
+#[expect(clippy::disallowed_methods, reason = "the one place where the path of the policy becomes authority")]
+pub(crate) fn change(global: &Global, change: impl FnOnce(&mut Policy) -> Result<bool, Fault>) -> Result<bool, Fault> {
+    let path = path(global)?;
+    let apply = |path: &Path| {
+        let before = read(path)?;
+        let mut policy = before.clone();
+        let changed = change(&mut policy)?;
+        if changed && policy.is_looser_than(&before) && !global.yes && !global.dry_run {
+            let message = "packages could run afterwards that may not now";
+            let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message)
+                .suggest("ask the user, then repeat the call with --yes");
+            return Err(repair::fixed(report, global.line.with_flag("--yes"), "loosens the rules", "high").into());
+        }
+        Ok((policy, changed))
+    };
+    if global.dry_run {
+        return apply(&path).map(|(_, changed)| changed);
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let failed = |error: io::Error| Fault::file(&path, &error);
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK_FILE)).map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    let (policy, changed) = apply(&path)?;
+    if changed {
+        let mut aside = NamedTempFile::new_in(folder).map_err(failed)?;
+        let written = aside.write_all(policy.text().as_bytes()).and_then(|()| aside.as_file().sync_all());
+        written.map_err(failed)?;
+        aside.persist(&path).map_err(|error| failed(error.error))?;
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    }
+    Ok(changed)
+}
+
+/// A source as rules write it: a repository without tag and digest, or a path.
+pub(crate) fn source(text: &str) -> String {
+    match Reference::is_meant(text).then(|| text.parse::<Reference>()) {
+        Some(Ok(reference)) => reference.place.to_string(),
+        _ => text.to_owned(),
+    }
+}
+
+/// What the policy says about a package that was found.
+pub(crate) fn judge<'p>(policy: &'p Policy, place: &Place) -> Judged<'p> {
+    match place {
+        Place::Local(path) => {
+            let source = real(path);
+            policy.judge(Subject { source: &source, is_installed: false, signer: None })
+        }
+        Place::Installed(pin) => {
+            let source = source(&pin.source);
+            policy.judge(Subject { source: &source, is_installed: true, signer: pin.signer.as_deref() })
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a rule about a path means what is there, whatever links lead to it")]
+fn real(path: &Path) -> String {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// How far a package is trusted, in a word.
+pub(crate) fn level(policy: &Policy, place: &Place) -> &'static str {
+    judge(policy, place).level.text()
+}
+
+/// Refuses a package that may not be run.
+pub(crate) fn admit(policy: &Policy, place: &Place) -> Result<(), Fault> {
+    match policy.rules.is_empty() {
+        true => Ok(()),
+        false => enough(&judge(policy, place), &place.word()),
+    }
+}
+
+/// Refuses what is less trusted than it has to be.
+pub(crate) fn enough(judged: &Judged<'_>, word: &str) -> Result<(), Fault> {
+    if judged.is_allowed() {
+        return Ok(());
+    }
+    let pattern = judged.rule.map_or("*", |rule| rule.pattern.as_str());
+    let message = format!(
+        "{word} is {}, and the rule for {pattern} in {POLICY_FILE} asks for {}",
+        judged.level.text(),
+        judged.required.text()
+    );
+    let report = ErrorReport::new(ErrorCode::TrustRequired, message)
+        .detail("level", judged.level.text())
+        .detail("required", judged.required.text())
+        .detail("rule", pattern);
+    Err(report.into())
+}
+
+/// The keys that count for a source.
+pub(crate) fn keys(policy: &Policy, source: &str) -> Vec<PublicKey> {
+    policy.keys_for(source).filter_map(|(_, pem)| PublicKey::from_pem(pem).ok()).collect()
+}
+
+/// A key in a file that the operator named, as the policy keeps it.
+pub(crate) fn key(global: &Global, path: &Path) -> Result<PublicKey, Fault> {
+    let text = network::small_file(global, path)?;
+    PublicKey::from_pem(&text).map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
+}

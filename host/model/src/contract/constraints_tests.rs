@@ -1,0 +1,98 @@
+//! Values beside their constraints, and constraints that make no sense.
+
+use super::*;
+use ValueType::{Date, DateOrInstant, Instant, Integer, Number, String as Text};
+
+fn range(least: &str, most: &str) -> Constraints {
+    let bound = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Constraints { minimum: bound(least), maximum: bound(most), ..Constraints::default() }
+}
+
+fn lengths(least: Option<u32>, most: Option<u32>) -> Constraints {
+    Constraints { min_length: least, max_length: most, ..Constraints::default() }
+}
+
+fn pattern(text: &str) -> Constraints {
+    Constraints { pattern: Some(text.to_owned()), ..Constraints::default() }
+}
+
+#[test]
+fn values_keep_their_constraints_or_break_one() {
+    let kinds = |constraints: &Constraints, value_type, values: &[&str]| {
+        values.iter().map(|value| constraints.broken(value, value_type).map(|(kind, _)| kind)).collect::<Vec<_>>()
+    };
+    for (constraints, value_type, good, bad, kind) in [
+        (range("1", "200"), Integer, &["1", "200", "42"][..], &["0", "-3", "201"][..], Broken::Range),
+        (
+            range("-9223372036854775808", "9223372036854775806"),
+            Integer,
+            &["-1"],
+            &["9223372036854775807"],
+            Broken::Range,
+        ),
+        (range("0.5", ""), Number, &["0.5", "5e-1", "1e3"], &["0.49", "-1"], Broken::Range),
+        (range("", "2026-04-05"), Date, &["2026-04-05", "0001-01-01"], &["2026-04-06"], Broken::Range),
+        // The same moment in another place of the world.
+        (
+            range("2026-04-05T12:00:00Z", ""),
+            Instant,
+            &["2026-04-05T14:00:00+02:00"],
+            &["2026-04-05T13:59:59+02:00"],
+            Broken::Range,
+        ),
+        (
+            range("2026-04-05", ""),
+            DateOrInstant,
+            &["2026-04-05", "2026-04-05T00:00:00Z"],
+            &["2026-04-04T23:59:59Z"],
+            Broken::Range,
+        ),
+        (lengths(Some(1), Some(3)), Text, &["a", "äöü", "💧💧💧"], &["", "abcd"], Broken::Length),
+        (pattern("^td_[0-9]{4}$"), Text, &["td_0001"], &["td_1", "xtd_0001", "td_0001\n"], Broken::Pattern),
+        (pattern("a"), Text, &["cat"], &["dog"], Broken::Pattern),
+    ] {
+        assert_eq!(constraints.flaws(value_type), [], "{constraints:?}");
+        assert_eq!(kinds(&constraints, value_type, good), vec![None; good.len()], "{constraints:?}");
+        assert_eq!(kinds(&constraints, value_type, bad), vec![Some(kind); bad.len()], "{constraints:?}");
+    }
+}
+
+#[test]
+fn what_is_broken_is_said_with_what_was_expected() {
+    let said = |constraints: &Constraints, value, value_type| constraints.broken(value, value_type).unwrap().1;
+    assert_eq!(said(&range("1", "200"), "-3", Integer), "expected from 1 to 200, found \"-3\"");
+    assert_eq!(said(&range("1", ""), "0", Integer), "expected at least 1, found \"0\"");
+    assert_eq!(said(&range("", "9"), "10", Integer), "expected at most 9, found \"10\"");
+    assert_eq!(said(&lengths(None, Some(2)), "abc", Text), "expected at most 2 characters, found 3");
+    assert_eq!(said(&pattern("^a+$"), "b", Text), "expected what matches \"^a+$\", found \"b\"");
+}
+
+#[test]
+fn constraints_that_make_no_sense_are_flaws() {
+    for (constraints, value_type, field) in [
+        (Constraints::default(), Text, ""),
+        (range("1", ""), Text, "minimum"),
+        (range("", "x"), Integer, "maximum"),
+        (range("5", "4"), Integer, "maximum"),
+        (lengths(Some(3), Some(2)), Text, "maxLength"),
+        (lengths(Some(3), None), Integer, "minLength"),
+        (pattern("a"), Integer, "pattern"),
+        (pattern("("), Text, "pattern"),
+        // Small to write, large to hold.
+        (pattern("((a{100}){100}){100}"), Text, "pattern"),
+        (pattern(&"a".repeat(1001)), Text, "pattern"),
+    ] {
+        let flaws = constraints.flaws(value_type);
+        assert_eq!(flaws.iter().map(|flaw| flaw.0).collect::<Vec<_>>(), [field], "{constraints:?}: {flaws:?}");
+        assert!(flaws.iter().all(|flaw| !flaw.1.contains('\n') && !flaw.1.is_empty()), "{flaws:?}");
+    }
+}
+
+#[test]
+fn constraints_come_back_from_both_forms() {
+    let whole = Constraints { max_length: Some(7), ..range("1", "2") };
+    let json = serde_json::to_value(&whole).unwrap();
+    assert_eq!(json, serde_json::json!({"minimum": "1", "maximum": "2", "maxLength": 7}));
+    let kept: Constraints = postcard::from_bytes(&postcard::to_allocvec(&whole).unwrap()).unwrap();
+    assert_eq!(kept, whole);
+}

@@ -1,0 +1,212 @@
+//! Whom to believe about packages: which sources need whose signature. One document, written by a person or by `hutch trust`. Knows
+//! neither files nor cryptography: a key is its text, and whether a signature is good was found out before.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The version of the document.
+const VERSION: u32 = 1;
+/// The most bytes of the document.
+pub const POLICY_BYTES_MAX: u64 = 1 << 20;
+
+/// How much is known about where a package comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// A folder or a file on this machine, as it is now.
+    Local,
+    /// Installed, and pinned to what was shown then; nobody vouches for it.
+    Unsigned,
+    /// Installed, and signed by a key that was named then.
+    Signed,
+    /// Installed, and signed by a key that the policy names.
+    Trusted,
+}
+
+impl Level {
+    /// All levels, the least first.
+    pub const ALL: [Level; 4] = [Level::Local, Level::Unsigned, Level::Signed, Level::Trusted];
+
+    /// As printed.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Level::Local => "local",
+            Level::Unsigned => "unsigned",
+            Level::Signed => "signed",
+            Level::Trusted => "trusted",
+        }
+    }
+}
+
+/// What packages from some sources need.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The source, or with `*` behind a `/` all that begin so; `*` alone means every source.
+    #[serde(rename = "match")]
+    pub pattern: String,
+    /// The least level.
+    pub require: Level,
+    /// The names of the keys that count here; all keys if there are none.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub signers: BTreeSet<String>,
+}
+
+impl Rule {
+    /// Whether a source is meant.
+    fn covers(&self, source: &str) -> bool {
+        match self.pattern.strip_suffix('*') {
+            Some(begin) => source.starts_with(begin),
+            None => self.pattern == source,
+        }
+    }
+}
+
+/// The whole document.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    version: u32,
+    /// Public keys (PEM), by the names that rules call them.
+    #[serde(default)]
+    pub keys: BTreeMap<String, String>,
+    /// The rules. Of those that mean a source the longest one counts.
+    #[serde(default)]
+    pub rules: Vec<Rule>,
+}
+
+/// Nothing is needed, and nobody is known.
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy { version: VERSION, keys: BTreeMap::new(), rules: Vec::new() }
+    }
+}
+
+/// What a policy says about a package.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Judged<'p> {
+    /// What is known of it.
+    pub level: Level,
+    /// What it needs.
+    pub required: Level,
+    /// The rule that says so; none means that no rule does.
+    pub rule: Option<&'p Rule>,
+    /// What the policy calls its signer.
+    pub signer: Option<&'p str>,
+}
+
+impl Judged<'_> {
+    /// Whether it may be run.
+    pub fn is_allowed(&self) -> bool {
+        self.level >= self.required
+    }
+}
+
+/// A package, as a policy sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'s> {
+    /// Where it comes from: `oci://HOST/REPOSITORY`, `oci-layout:DIR`, or an absolute path.
+    pub source: &'s str,
+    /// Whether it is pinned to what was shown.
+    pub is_installed: bool,
+    /// The key (PEM) whose signature was found good.
+    pub signer: Option<&'s str>,
+}
+
+impl Policy {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// What is wrong with it: a rule that is not understood would let through what it should stop.
+    pub fn parse(text: &str) -> Result<Policy, String> {
+        let policy: Policy = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if policy.version != VERSION {
+            return Err(format!("version: expected {VERSION}, found {}", policy.version));
+        }
+        let mut seen = BTreeSet::new();
+        for rule in &policy.rules {
+            check_pattern(&rule.pattern)?;
+            if !seen.insert(&rule.pattern) {
+                return Err(format!("two rules have the match {:?}", rule.pattern));
+            }
+            if let Some(name) = rule.signers.iter().find(|name| !policy.keys.contains_key(*name)) {
+                return Err(format!("the rule for {:?} names the key {name:?}, which is not there", rule.pattern));
+            }
+        }
+        Ok(policy)
+    }
+
+    /// The document's text: the same policy is the same bytes.
+    pub fn text(&self) -> String {
+        let mut sorted = self.clone();
+        sorted.rules.sort_by(|a, b| a.pattern.cmp(&b.pattern));
+        serde_json::to_string_pretty(&sorted).unwrap_or_default() + "\n"
+    }
+
+    /// The rule about a source.
+    pub fn rule(&self, source: &str) -> Option<&Rule> {
+        self.rules.iter().filter(|rule| rule.covers(source)).max_by_key(|rule| rule.pattern.len())
+    }
+
+    /// What it says about a package.
+    pub fn judge(&self, subject: Subject<'_>) -> Judged<'_> {
+        let rule = self.rule(subject.source);
+        let counts = |name: &str| rule.is_none_or(|rule| rule.signers.is_empty() || rule.signers.contains(name));
+        let named = |pem: &str| self.keys.iter().find(|(name, key)| *key == pem && counts(name));
+        let signer = subject.signer.and_then(named).map(|(name, _)| name.as_str());
+        let level = match (subject.is_installed, subject.signer, signer) {
+            (false, ..) => Level::Local,
+            (true, None, _) => Level::Unsigned,
+            (true, Some(_), None) => Level::Signed,
+            (true, Some(_), Some(_)) => Level::Trusted,
+        };
+        Judged { level, required: rule.map_or(Level::Local, |rule| rule.require), rule, signer }
+    }
+
+    /// The keys that count for a source, by name.
+    pub fn keys_for(&self, source: &str) -> impl Iterator<Item = (&str, &str)> {
+        let signers = self.rule(source).map(|rule| &rule.signers).filter(|signers| !signers.is_empty());
+        let counts = move |name: &String| signers.is_none_or(|signers| signers.contains(name));
+        self.keys.iter().filter(move |(name, _)| counts(name)).map(|(name, key)| (name.as_str(), key.as_str()))
+    }
+
+    /// Whether less is asked for in this policy than in `before`, of any source: then a person decides.
+    pub fn is_looser_than(&self, before: &Policy) -> bool {
+        // What is asked for changes only where a rule begins or ends, and there the rules of both say all.
+        let patterns = self.rules.iter().chain(&before.rules).map(|rule| rule.pattern.as_str());
+        let mut asked = patterns.chain(["*"]).map(|pattern| (before.asks(pattern), self.asks(pattern)));
+        asked.any(|((was, whose), (is, now))| is < was || (was == Level::Trusted && !now.is_subset(&whose)))
+    }
+
+    /// What is asked for where a rule with this pattern would stand, and whose keys count.
+    fn asks(&self, pattern: &str) -> (Level, BTreeSet<&str>) {
+        let begin = pattern.strip_suffix('*').unwrap_or(pattern);
+        let covers = |rule: &&Rule| {
+            rule.pattern == pattern || rule.pattern.strip_suffix('*').is_some_and(|outer| begin.starts_with(outer))
+        };
+        let rule = self.rules.iter().filter(covers).max_by_key(|rule| rule.pattern.len());
+        let names = match rule {
+            Some(rule) if !rule.signers.is_empty() => rule.signers.iter().collect::<Vec<_>>(),
+            _ => self.keys.keys().collect(),
+        };
+        let keys = names.into_iter().filter_map(|name| self.keys.get(name)).map(String::as_str).collect();
+        (rule.map_or(Level::Local, |rule| rule.require), keys)
+    }
+}
+
+/// A pattern means what a person sees in it: a `*` stands at the end, behind a `/` or alone.
+///
+/// # Errors
+/// It does not.
+pub fn check_pattern(pattern: &str) -> Result<(), String> {
+    let begin = pattern.strip_suffix('*').unwrap_or(pattern);
+    let whole = pattern.len() == begin.len();
+    match begin.contains('*') || pattern.is_empty() || (!whole && !begin.is_empty() && !begin.ends_with('/')) {
+        true => Err(format!("match: expected a source, or the begin of one up to a / and then *, found {pattern:?}")),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

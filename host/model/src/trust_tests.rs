@@ -1,0 +1,111 @@
+//! Rules beside packages, and rules beside the rules before them.
+
+use super::*;
+
+fn policy(rules: &[(&str, Level, &[&str])]) -> Policy {
+    let keys = [("acme", "PEM A"), ("bolt", "PEM B")].map(|(name, pem)| (name.to_owned(), pem.to_owned()));
+    let rules = rules.iter().map(|(pattern, require, signers)| Rule {
+        pattern: (*pattern).to_owned(),
+        require: *require,
+        signers: signers.iter().map(|name| (*name).to_owned()).collect(),
+    });
+    Policy { keys: keys.into(), rules: rules.collect(), ..Policy::default() }
+}
+
+fn subject<'s>(source: &'s str, signer: Option<&'s str>) -> Subject<'s> {
+    Subject { source, is_installed: true, signer }
+}
+
+#[test]
+fn the_longest_rule_counts_and_names_whose_signature_does() {
+    let policy = policy(&[
+        ("*", Level::Unsigned, &[]),
+        ("oci://ghcr.io/*", Level::Signed, &[]),
+        ("oci://ghcr.io/acme/*", Level::Trusted, &["acme"]),
+        ("oci://ghcr.io/acme/old", Level::Local, &[]),
+    ]);
+    for (source, signer, level, required, allowed) in [
+        ("oci://quay.io/x", None, Level::Unsigned, Level::Unsigned, true),
+        ("oci://ghcr.io/x/y", None, Level::Unsigned, Level::Signed, false),
+        ("oci://ghcr.io/x/y", Some("PEM Z"), Level::Signed, Level::Signed, true),
+        ("oci://ghcr.io/acme/todo", Some("PEM A"), Level::Trusted, Level::Trusted, true),
+        // Known, but not here.
+        ("oci://ghcr.io/acme/todo", Some("PEM B"), Level::Signed, Level::Trusted, false),
+        ("oci://ghcr.io/acme/old", None, Level::Unsigned, Level::Local, true),
+        // The rule ends where the name does.
+        ("oci://ghcr.io/acme/older", None, Level::Unsigned, Level::Trusted, false),
+        ("oci://ghcr.io.evil/acme/todo", None, Level::Unsigned, Level::Unsigned, true),
+    ] {
+        let judged = policy.judge(subject(source, signer));
+        assert_eq!(
+            (judged.level, judged.required, judged.is_allowed()),
+            (level, required, allowed),
+            "{source} {signer:?}"
+        );
+    }
+    let here = policy.judge(Subject { source: "/tmp/todo", is_installed: false, signer: Some("PEM A") });
+    assert_eq!((here.level, here.is_allowed()), (Level::Local, false), "what lies about can be changed by anybody");
+    assert_eq!(policy.keys_for("oci://ghcr.io/acme/todo").collect::<Vec<_>>(), [("acme", "PEM A")]);
+    assert_eq!(policy.keys_for("oci://quay.io/x").count(), 2);
+}
+
+#[test]
+fn without_a_document_everything_may_run() {
+    let judged = Policy::default();
+    let judged = judged.judge(Subject { source: "/tmp/todo", is_installed: false, signer: None });
+    assert!(judged.is_allowed() && judged.rule.is_none());
+}
+
+#[test]
+fn a_document_comes_back_and_a_wrong_one_is_refused() {
+    let whole = policy(&[("oci://b/*", Level::Trusted, &["bolt"]), ("*", Level::Unsigned, &[])]);
+    let text = whole.text();
+    let again = Policy::parse(&text).unwrap();
+    assert_eq!(again.text(), text);
+    assert!(text.find("\"*\"").unwrap() < text.find("oci://b").unwrap());
+    for (wrong, said) in [
+        ("{}", "version"),
+        (r#"{"version":2}"#, "expected 1, found 2"),
+        (r#"{"version":1,"rule":[]}"#, "unknown field"),
+        (r#"{"version":1,"rules":[{"match":"*","require":"sigend"}]}"#, "unknown variant"),
+        (r#"{"version":1,"rules":[{"match":"*","require":"signed","signer":["a"]}]}"#, "unknown field"),
+        (r#"{"version":1,"rules":[{"match":"*","require":"signed","signers":["a"]}]}"#, "names the key \"a\""),
+        (r#"{"version":1,"rules":[{"match":"*","require":"local"},{"match":"*","require":"signed"}]}"#, "two rules"),
+        (r#"{"version":1,"rules":[{"match":"oci://ghcr.io/acme*","require":"signed"}]}"#, "up to a /"),
+        (r#"{"version":1,"rules":[{"match":"oci://*/acme","require":"signed"}]}"#, "up to a /"),
+        (r#"{"version":1,"rules":[{"match":"","require":"signed"}]}"#, "up to a /"),
+    ] {
+        let error = Policy::parse(wrong).unwrap_err();
+        assert!(error.contains(said), "{wrong}: {error}");
+    }
+}
+
+#[test]
+fn what_asks_for_less_is_looser() {
+    let strict = policy(&[("*", Level::Signed, &[]), ("oci://a/*", Level::Trusted, &["acme"])]);
+    assert!(!strict.is_looser_than(&strict) && !strict.is_looser_than(&policy(&[])));
+    for looser in [
+        policy(&[]),
+        policy(&[("*", Level::Signed, &[])]),
+        policy(&[("*", Level::Unsigned, &[]), ("oci://a/*", Level::Trusted, &["acme"])]),
+        policy(&[("*", Level::Signed, &[]), ("oci://a/*", Level::Signed, &[])]),
+        // Somebody else counts as well.
+        policy(&[("*", Level::Signed, &[]), ("oci://a/*", Level::Trusted, &["acme", "bolt"])]),
+        policy(&[("*", Level::Signed, &[]), ("oci://a/*", Level::Trusted, &[])]),
+        // An exception.
+        policy(&[
+            ("*", Level::Signed, &[]),
+            ("oci://a/*", Level::Trusted, &["acme"]),
+            ("oci://a/b/*", Level::Signed, &[]),
+        ]),
+        policy(&[("*", Level::Signed, &[]), ("oci://a/*", Level::Trusted, &["acme"]), ("/tmp/x", Level::Local, &[])]),
+    ] {
+        assert!(looser.is_looser_than(&strict), "{looser:?}");
+    }
+    let stricter = policy(&[("*", Level::Trusted, &["acme"]), ("oci://a/*", Level::Trusted, &["acme"])]);
+    assert!(!stricter.is_looser_than(&strict));
+    // Another key under a name that counts.
+    let mut other = strict.clone();
+    other.keys.insert("acme".to_owned(), "PEM C".to_owned());
+    assert!(other.is_looser_than(&strict));
+}

@@ -1,0 +1,176 @@
+//! Whom to believe about packages: what the rules ask for holds before a guest starts, and nobody loosens them unasked.
+
+use crate::support::{Machine, package, todo};
+use serde_json::json;
+
+const POLICY: &str = "person/.local/share/hutch/trust.json";
+
+/// A machine with the to-do package in a repository, signed, and two keys.
+fn stocked() -> Machine {
+    let machine = Machine::new();
+    for name in ["mine", "others"] {
+        machine.run(["key", "generate", name]).result("key generate");
+    }
+    machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
+    machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign");
+    machine
+}
+
+fn policy(machine: &Machine) -> Option<String> {
+    std::fs::read_to_string(machine.path(POLICY)).ok()
+}
+
+#[test]
+fn what_lacks_the_level_that_a_rule_asks_for_is_neither_run_nor_installed() {
+    let machine = stocked();
+    machine.run(["trust", "require", "trusted", "oci-layout:shop"]).result("trust require");
+    let fault = machine.run(["install", "oci-layout:shop:0.2.0"]).fault("TRUST_REQUIRED", 30);
+    assert_eq!((&fault.details["level"], &fault.details["required"]), (&json!("unsigned"), &json!("trusted")));
+    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+    // Named by the caller, known to nobody.
+    let fault = machine.run(["install", "oci-layout:shop:0.2.0", "--key", "mine.pub"]).fault("TRUST_REQUIRED", 30);
+    assert_eq!(fault.details["level"], "signed");
+
+    // Who is trusted is recognised without being named.
+    machine.run(["--yes", "trust", "add", "acme", "mine.pub"]).result("trust add");
+    let installed = machine.run(["install", "oci-layout:shop:0.2.0"]).result("install");
+    assert_eq!(installed["trust"], "trusted");
+    assert_eq!(machine.run(["list"]).result("list")["items"][0]["trust"], "trusted");
+    assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["trust"], "trusted");
+    let checked = machine.run(["trust", "check", "installed:todo"]).result("trust check");
+    assert_eq!(
+        checked,
+        json!({"level": "trusted", "required": "trusted", "rule": "oci-layout:shop", "signer": "acme"})
+    );
+    machine.guest(&["installed:todo", "add", "Buy milk"]).answer();
+
+    // What was enough is not any more, at once and for everything that starts a guest.
+    machine.run(["trust", "remove", "acme"]).fault("CONFIRMATION_REQUIRED", 30);
+    machine.run(["--yes", "trust", "remove", "acme"]).result("trust remove");
+    let entries = || machine.run(["ledger", "list", "todo"]).result("ledger list")["total"].clone();
+    let before = entries();
+    for line in [
+        &["run", "todo", "list"][..],
+        &["plan", "todo", "list"],
+        &["validate", "todo", "list"],
+        &["verify", "todo", "last"],
+        &["replay", "todo", "last"],
+        &["mcp", "todo"],
+        &["certify", "todo"],
+        &["trust", "check", "todo"],
+    ] {
+        machine.run(line).fault("TRUST_REQUIRED", 30);
+    }
+    assert_eq!(entries(), before, "something ran all the same");
+    // What was done can still be read.
+    machine.run(["ledger", "show", "todo", "last"]).result("ledger show");
+    machine.run(["state", "ls", "todo"]).result("state ls");
+}
+
+#[test]
+fn a_folder_is_as_it_is_now_and_nothing_vouches_for_that() {
+    let machine = Machine::new();
+    let folder = package::copy(&machine, "package");
+    let real = folder.canonicalize().unwrap();
+    let run = || machine.guest(&["./package", "return-ok"]);
+    run().answer();
+    machine.run(["trust", "require", "unsigned", "*"]).result("trust require");
+    run().fault("TRUST_REQUIRED", 30);
+    machine.run(["install", "--yes", "./package"]).result("install");
+    machine.guest(&["installed:probe", "return-ok"]).answer();
+    // An exception for the folder where packages are made; a link to it is it.
+    let made = format!("{}/*", real.parent().unwrap().display());
+    machine.run(["trust", "require", "local", &made]).fault("CONFIRMATION_REQUIRED", 30);
+    run().fault("TRUST_REQUIRED", 30);
+    machine.run(["--yes", "trust", "require", "local", &made]).result("trust require");
+    run().answer();
+}
+
+#[test]
+fn rules_are_loosened_by_consent_alone_and_tightened_without() {
+    let machine = stocked();
+    machine.run(["trust", "add", "acme", "mine.pub"]).result("trust add");
+    machine.run(["trust", "add", "bolt", "others.pub"]).result("trust add");
+    machine.run(["trust", "require", "trusted", "oci://ghcr.io/acme/*", "--signer", "acme"]).result("trust require");
+    machine.run(["trust", "require", "signed", "*"]).result("trust require");
+    let kept = policy(&machine);
+    assert!(kept.is_some());
+    for line in [
+        &["trust", "require", "unsigned", "*"][..],
+        &["trust", "remove", "*"],
+        &["trust", "remove", "oci://ghcr.io/acme/*"],
+        &["trust", "require", "trusted", "oci://ghcr.io/acme/*"],
+        &["trust", "require", "trusted", "oci://ghcr.io/acme/*", "--signer", "bolt"],
+        &["trust", "require", "signed", "oci://ghcr.io/acme/todo"],
+    ] {
+        let fault = machine.run(line).fault("CONFIRMATION_REQUIRED", 30);
+        assert!(fault.fixes.iter().any(|fix| fix.risk == "high"), "{fault:?}");
+        assert_eq!(policy(&machine), kept, "{line:?}");
+    }
+    machine.run(["--yes", "trust", "remove", "acme"]).fault("CONFLICT", 30);
+    machine.run(["trust", "add", "acme", "others.pub"]).fault("ALREADY_EXISTS", 30);
+    machine.run(["trust", "require", "trusted", "*", "--signer", "nobody"]).fault("NOT_FOUND", 20);
+    machine.run(["trust", "require", "signed", "oci://ghcr.io/acme*"]).fault("USAGE", 2);
+    machine.run(["trust", "require", "signed", "*", "--signer", "acme"]).fault("USAGE", 2);
+    machine.run(["trust", "add", "third", "mine"]).fault("USAGE", 2);
+    let preview = machine.run(["--dry-run", "trust", "require", "trusted", "*"]).document()["result"].take();
+    assert_eq!((&preview["changed"], &preview["dry_run"]), (&json!(true), &json!(true)));
+    assert_eq!(policy(&machine), kept);
+
+    // The same again changes nothing; more strictly needs nobody.
+    for changed in [true, false] {
+        assert_eq!(machine.run(["trust", "require", "trusted", "*"]).result("trust require")["changed"], changed);
+    }
+    let listed = machine.run(["trust", "show"]).result("trust show");
+    assert_eq!(listed["rules"]["*"], json!({"require": "trusted", "signers": []}));
+    assert_eq!(listed["rules"]["oci://ghcr.io/acme/*"]["signers"], json!(["acme"]));
+    assert_eq!(listed["keys"].as_object().unwrap().keys().collect::<Vec<_>>(), ["acme", "bolt"]);
+}
+
+#[test]
+fn rules_that_nobody_understands_stop_everything() {
+    let machine = Machine::new();
+    for (text, said) in [
+        ("{\"version\":1,\"rules\":[{\"match\":\"*\",\"require\":\"sigend\"}]}", "unknown variant"),
+        ("{\"version\":1,\"keys\":{\"acme\":\"no key\"}}", "acme"),
+        ("", "EOF"),
+    ] {
+        machine.write(POLICY, text);
+        for line in [&["run", &todo(), "list"][..], &["trust", "show"], &["install", &todo()], &["catalog"]] {
+            let fault = machine.run(line).fault("STORE_DAMAGED", 50);
+            assert!(fault.message.contains("trust.json") && fault.message.contains(said), "{fault:?}");
+        }
+        machine.run(["--yes", "trust", "require", "local", "*"]).fault("STORE_DAMAGED", 50);
+        assert_eq!(policy(&machine).as_deref(), Some(text), "what a person wrote is mended by a person");
+    }
+}
+
+#[test]
+fn an_update_does_not_change_what_a_version_means_unsaid() {
+    let machine = Machine::new();
+    let folder = package::copy(&machine, "package");
+    let path = folder.to_str().unwrap();
+    let packed = |name: &str| {
+        machine.run(["pack", path, "--output", name]).result("pack");
+    };
+    packed("first.tar");
+    machine.run(["install", "--yes", "first.tar"]).result("install");
+    let digest = || machine.run(["list"]).result("list")["items"][0]["digest"].clone();
+    let before = digest();
+    machine.write("package/app/more.txt", "more");
+    packed("second.tar");
+    machine.run(["update", "second.tar"]).fault("VERSION_REPLACED", 30);
+    machine.run(["update", "second.tar", "--yes"]).fault("VERSION_REPLACED", 30);
+    assert_eq!(digest(), before);
+    machine.run(["update", "second.tar", "--allow-replaced-version"]).result("update");
+    assert_ne!(digest(), before);
+    // In the folder where it is made a version is what it is now.
+    machine.write("package/app/more.txt", "still more");
+    machine.run(["update", path]).result("update");
+    // The same package from another place is another place's.
+    machine.run(["push", path, "oci-layout:shop"]).result("push");
+    let fault = machine.run(["update", "oci-layout:shop:0.1.0"]).fault("SOURCE_CHANGED", 30);
+    assert!(fault.details["from"].as_str().unwrap().ends_with("package"), "{fault:?}");
+    machine.run(["update", "oci-layout:shop:0.1.0", "--allow-source-change"]).result("update");
+    machine.run(["update", path]).fault("SOURCE_CHANGED", 30);
+}
