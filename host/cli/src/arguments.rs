@@ -24,6 +24,7 @@ use crate::commands::pull::PullArguments;
 use crate::commands::push::PushArguments;
 use crate::commands::replay::ReplayArguments;
 use crate::commands::run::RunArguments;
+use crate::commands::serve::ServeArguments;
 use crate::commands::shell::{CompletionsArguments, ManArguments};
 use crate::commands::show::ShowArguments;
 use crate::commands::sign::{SignArguments, SignaturesArguments};
@@ -159,6 +160,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "pack" => PackArguments::augment_args(command),
         "compile" => CompileArguments::augment_args(command),
         "mcp" => McpArguments::augment_args(command),
+        "serve" => ServeArguments::augment_args(command),
         "doctor" | "compile-component" => command,
         _ => return None,
     })
@@ -191,7 +193,7 @@ pub(crate) enum Command {
     Apply(ApplyArguments),
     /// Take back changes, as a new entry
     Undo(UndoArguments),
-    /// Issue a recorded invocation again, for real
+    /// Make a recorded call again, for real
     Replay(ReplayArguments),
     /// Re-execute recorded calls, and compare
     Verify(VerifyArguments),
@@ -221,6 +223,11 @@ pub(crate) enum Command {
     /// On standard input and output, until the client closes one. Without a package: hutch's own commands, as that protocol describes
     /// tools.
     Mcp(McpArguments),
+    /// Serve packages over HTTP
+    ///
+    /// On this machine alone unless --listen says otherwise, until SIGTERM. Callers send a token of the token file as Authorization:
+    /// Bearer TOKEN. What is asked for is answered as by the command of the same name.
+    Serve(ServeArguments),
     /// Show calls of a package's commands
     Examples(ExamplesArguments),
     /// Explain an error code

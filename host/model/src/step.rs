@@ -97,6 +97,7 @@ impl Step {
         let step = match code {
             Code::HostFault | Code::PermissionDenied | Code::NotFound | Code::AlreadyExists => return None,
             Code::VerifyFailed | Code::NotReproducible | Code::LevelNotReached => return None,
+            Code::AuthenticationRequired | Code::RequestInvalid | Code::RequestConflict => return None,
             // By its outside where the package is opened, by its inside where it is compiled.
             Code::ComponentInvalid | Code::ComponentLimit => return None,
             Code::Usage | Code::TargetUnsupported => Step::CommandLine,

@@ -45,30 +45,44 @@ pub(super) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Res
         output.answer("meta", json!({"tools": only.tools()}), human::fields)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut result = json!({
-        "package": contract.name,
-        "version": contract.version,
-        "contract": CONTRACT_SCHEMA,
-        "trust": trust::level(&trust::policy(global)?, &place),
-        "summary": contract.summary,
-        "grants": grants(outline.manifest()),
-    });
-    let (manifest, word) = (outline.manifest(), place.word());
+    let (manifest, word, trust) = (outline.manifest(), place.word(), trust::level(&trust::policy(global)?, &place));
     if own.command.is_empty() {
-        let commands: Vec<Value> =
-            wanted.iter().map(|command| listed(manifest, command, &word, &global.line)).collect();
         let columns = [("name", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")];
-        let table = human::table(&commands, &columns);
-        result["global_parameters"] = contract.parameters.iter().map(said).collect();
-        result["commands"] = commands.into();
+        let result = listed_value(contract, manifest, (&word, trust), &global.line);
+        let table = human::table(result["commands"].as_array().map(Vec::as_slice).unwrap_or_default(), &columns);
         output.answer("meta", result, |_| table)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut result = about(contract, manifest, trust);
     result["global_parameters"] = contract.parameters.iter().map(Parameter::written).collect();
     result["commands"] =
         wanted.iter().map(|command| describe(contract, manifest, command, &word, &global.line)).collect();
     output.answer("meta", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is said of a package, with a line about each command.
+pub(super) fn listed_value(
+    contract: &Contract,
+    manifest: &Manifest,
+    (word, trust): (&str, &str),
+    line: &CallLine,
+) -> Value {
+    let mut result = about(contract, manifest, trust);
+    result["global_parameters"] = contract.parameters.iter().map(said).collect();
+    result["commands"] = contract.commands.iter().map(|command| listed(manifest, command, word, line)).collect();
+    result
+}
+
+fn about(contract: &Contract, manifest: &Manifest, trust: &str) -> Value {
+    json!({
+        "package": contract.name,
+        "version": contract.version,
+        "contract": CONTRACT_SCHEMA,
+        "trust": trust,
+        "summary": contract.summary,
+        "grants": grants(manifest),
+    })
 }
 
 /// One line about a command, and the call that tells all about it.
