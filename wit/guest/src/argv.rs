@@ -3,9 +3,10 @@
 //! What comes out is typed: whoever uses an `Arguments` does not look at text for its form again. Knows no application.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::calendar::{Date, Due, Instant};
-use crate::contract::{Command, Description, Parameter, ValueType};
+use crate::contract::{Command, Constraints, Description, Parameter, ValueType};
 use crate::failure::{
     Failure, INVALID_VALUE, MISSING_ARGUMENT, UNEXPECTED_ARGUMENT, UNKNOWN_COMMAND, UNKNOWN_FLAG, nearest,
 };
@@ -30,6 +31,20 @@ pub enum Value {
     Instant(Instant),
     /// `date-or-instant`.
     Due(Due),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Integer(integer) => integer.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Boolean(truth) => truth.fmt(f),
+            Self::Date(date) => date.fmt(f),
+            Self::Instant(instant) => instant.fmt(f),
+            Self::Due(due) => due.fmt(f),
+        }
+    }
 }
 
 /// A call: at most one command, and the values it was given.
@@ -325,8 +340,16 @@ fn value_of(parameter: &Parameter, text: &str) -> Result<Value, Failure> {
     }
     match parameter.value_type {
         ValueType::String | ValueType::Path => Ok(Value::Text(text.to_owned())),
-        ValueType::Integer => integer(text).map(Value::Integer).ok_or_else(|| invalid("a decimal integer")),
-        ValueType::Number => number(text).map(Value::Number).ok_or_else(|| invalid("a decimal number")),
+        ValueType::Integer => {
+            let value = integer(text).ok_or_else(|| invalid("a decimal integer"))?;
+            let within = within(&parameter.constraints, integer, |least| least <= value, |most| value <= most);
+            within.map(|()| Value::Integer(value)).map_err(|expected| invalid(&expected))
+        }
+        ValueType::Number => {
+            let value = number(text).ok_or_else(|| invalid("a decimal number"))?;
+            let within = within(&parameter.constraints, number, |least| least <= value, |most| value <= most);
+            within.map(|()| Value::Number(value)).map_err(|expected| invalid(&expected))
+        }
         ValueType::Boolean => match text {
             "true" => Ok(Value::Boolean(true)),
             "false" => Ok(Value::Boolean(false)),
@@ -335,6 +358,22 @@ fn value_of(parameter: &Parameter, text: &str) -> Result<Value, Failure> {
         ValueType::Date => Date::parse(text).map(Value::Date).map_err(invalid),
         ValueType::Instant => Instant::parse(text).map(Value::Instant).map_err(invalid),
         ValueType::DateOrInstant => Due::parse(text).map(Value::Due).map_err(invalid),
+    }
+}
+
+/// Whether a number keeps its bounds, or what is expected.
+fn within<T>(
+    Constraints { minimum, maximum, .. }: &Constraints,
+    read: impl Fn(&str) -> Option<T>,
+    least: impl Fn(T) -> bool,
+    most: impl Fn(T) -> bool,
+) -> Result<(), String> {
+    let keeps = minimum.and_then(&read).is_none_or(least) && maximum.and_then(&read).is_none_or(most);
+    match (keeps, minimum, maximum) {
+        (true, ..) | (false, None, None) => Ok(()),
+        (false, Some(minimum), None) => Err(format!("a number from {minimum}")),
+        (false, None, Some(maximum)) => Err(format!("a number up to {maximum}")),
+        (false, Some(minimum), Some(maximum)) => Err(format!("a number from {minimum} to {maximum}")),
     }
 }
 
