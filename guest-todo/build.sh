@@ -173,7 +173,7 @@ sources() {
         return
     fi
     {
-        find guest-todo/build.sh guest-todo/crt1-command.rs wit -type f
+        find guest-todo/build.sh guest-todo/crt1-command.rs wit/*.wit wit/deps wit/guest*/Cargo.toml wit/guest*/src -type f
         if [ "$1" = guest-probe ]; then
             find tests/guest-probe/Cargo.toml tests/guest-probe/src -type f
         else

@@ -211,8 +211,19 @@ mod tests {
         for text in ["x", " x ", "Milch & Eier; 3 €", "買い物 🛒", "e\u{301}", "- milk", &longest] {
             assert_eq!(Title::parse(text).unwrap().to_string(), text);
         }
-        for text in ["", " ", "\u{3000}\u{a0}", "a\nb", "a\tb", "a\0", "\u{7f}", "\u{9b}31m", "\u{1b}[31m", "a\u{2028}b", &longer]
-        {
+        for text in [
+            "",
+            " ",
+            "\u{3000}\u{a0}",
+            "a\nb",
+            "a\tb",
+            "a\0",
+            "\u{7f}",
+            "\u{9b}31m",
+            "\u{1b}[31m",
+            "a\u{2028}b",
+            &longer,
+        ] {
             assert!(Title::parse(text).is_err(), "{text:?}");
         }
     }

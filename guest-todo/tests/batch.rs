@@ -5,9 +5,9 @@ mod support;
 
 use std::io::{self, Read};
 
+use guest_todo::TODO;
 use hutch_guest::batch::{ENTRIES_MAX, INPUT_BYTES_MAX};
 use hutch_guest::contract::Effect;
-use guest_todo::TODO;
 use serde_json::{Value, json};
 use support::{Todo, ids, item, one_line, state};
 

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use hutch_guest::calendar::Instant;
-use hutch_guest::contract::{Effect, Parameter, ValueType};
 use guest_todo::TODO;
 use guest_todo::item::{ItemRow, MomentRow};
-use hutch_guest::Row;
-use hutch_guest::storage::StateFile;
 use hutch_guest::Reply;
+use hutch_guest::Row;
+use hutch_guest::calendar::Instant;
+use hutch_guest::contract::{Effect, Parameter, ValueType};
+use hutch_guest::storage::StateFile;
 use serde_json::Value;
 
 fn package() -> PathBuf {
@@ -71,8 +71,13 @@ fn the_manifest_lists_the_same_commands() {
     };
     let names: Vec<&str> = TODO.description.commands.iter().map(|command| command.name).collect();
     assert_eq!(listed("commands"), names);
-    let confirmed: Vec<&str> =
-        TODO.description.commands.iter().filter(|command| command.confirmation_required).map(|command| command.name).collect();
+    let confirmed: Vec<&str> = TODO
+        .description
+        .commands
+        .iter()
+        .filter(|command| command.confirmation_required)
+        .map(|command| command.name)
+        .collect();
     assert_eq!(listed("confirmationRequired"), confirmed);
     assert!(front_matter.contains(&format!("\nslug: {}\n", TODO.description.name)));
     assert!(front_matter.contains(&format!("\nversion: {}\n", TODO.description.version)));
@@ -178,7 +183,9 @@ fn the_tables_keep_the_rules_of_the_wit_file() {
         }
         assert!(command.parameters.iter().skip(positional.len()).all(|parameter| parameter.position.is_none()));
     }
-    for parameter in TODO.description.commands.iter().flat_map(|command| command.parameters).chain(TODO.description.parameters) {
+    for parameter in
+        TODO.description.commands.iter().flat_map(|command| command.parameters).chain(TODO.description.parameters)
+    {
         assert!(kebab(parameter.name) && !parameter.description.is_empty(), "{}", parameter.name);
         assert!(
             parameter.default.is_none_or(|_| !parameter.required),

@@ -6,8 +6,8 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 
-use hutch_guest::contract::Parameter;
 use guest_todo::TODO;
+use hutch_guest::contract::Parameter;
 use serde_json::{Value, json};
 use support::Todo;
 
@@ -77,7 +77,13 @@ fn every_command_that_is_named_is_one() {
             let Some(name) = flag.strip_prefix("--") else { continue };
             let host = ["stdin", "type", "message", "context", "exit-code", "check"].contains(&name);
             let known = |parameter: &Parameter| parameter.name == name;
-            let own = TODO.description.commands.iter().flat_map(|command| command.parameters).chain(TODO.description.parameters).any(known);
+            let own = TODO
+                .description
+                .commands
+                .iter()
+                .flat_map(|command| command.parameters)
+                .chain(TODO.description.parameters)
+                .any(known);
             assert!(own || host, "{path}: --{name}");
         }
     }

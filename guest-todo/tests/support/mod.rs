@@ -4,10 +4,10 @@
 use std::fs;
 use std::io::{self, Read};
 
-use hutch_guest::calendar::Instant;
-use hutch_guest::storage::StateFile;
 use guest_todo::TODO;
 use hutch_guest::Reply;
+use hutch_guest::calendar::Instant;
+use hutch_guest::storage::StateFile;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -293,9 +293,7 @@ fn implementation(
     let reads: Vec<_> = reads.map(|(_, read)| read).collect();
     let writes = effect != "Read";
     let role = if writes { quote!(::hutch_guest::Writes) } else { quote!(::hutch_guest::Reads) };
-    let confirmation = confirm.then(|| {
-        quote!(::hutch_guest::standard::CONFIRM, ::hutch_guest::standard::NO_CONFIRM,)
-    });
+    let confirmation = confirm.then(|| quote!(::hutch_guest::standard::CONFIRM, ::hutch_guest::standard::NO_CONFIRM,));
     let trying = writes.then(|| {
         quote! {
             ::hutch_guest::standard::JSON_INPUT,

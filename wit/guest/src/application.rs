@@ -18,7 +18,6 @@ use crate::schema::Field;
 use crate::storage::Storage;
 use crate::value::invalid;
 
-
 /// Everything about an application. [`application!`](crate::application) makes one.
 pub struct Application<S: 'static> {
     /// Its contract.
@@ -163,8 +162,9 @@ impl<S: Document> Application<S> {
     #[must_use]
     pub fn run(&'static self, args: &[String], now: Instant, storage: &dyn Storage, input: impl Read) -> Reply {
         let human = argv::mentions(args, "human") && !argv::mentions(args, "agent");
-        let reply = argv::parse(&self.description, args)
-            .and_then(|arguments| self.call(&arguments, now, storage, input).map_err(|failure| self.declared(failure, &arguments)));
+        let reply = argv::parse(&self.description, args).and_then(|arguments| {
+            self.call(&arguments, now, storage, input).map_err(|failure| self.declared(failure, &arguments))
+        });
         reply.unwrap_or_else(|failure| refusal(&failure, human))
     }
 
@@ -236,7 +236,7 @@ impl<S: Document> Application<S> {
         runner: &Runner<S>,
         input: impl Read,
     ) -> Result<Vec<Step<S>>, Failure> {
-        let given = |parameter: &&Parameter| is_of_an_entry(parameter) && !arguments.all(parameter.name).is_empty();
+        let given = |parameter: &&Parameter| is_of_an_entry(parameter) && arguments.gives(parameter.name);
         if let Some(given) = runner.contract.parameters.iter().find(given) {
             return Err(Failure::contradiction("--json-input", &argv::written(given)));
         }
@@ -274,7 +274,10 @@ impl<S: Document> Application<S> {
         let general = [UNKNOWN_COMMAND.code, INTERNAL_ERROR.code].contains(&code);
         match arguments.command {
             Some(command) if !general && command.errors.iter().all(|error| error.code != code) => {
-                let message = format!("{} ended with {code}, which its contract does not name: {}", command.name, failure.message);
+                let message = format!(
+                    "{} ended with {code}, which its contract does not name: {}",
+                    command.name, failure.message
+                );
                 Failure::new(INTERNAL_ERROR, message)
             }
             _ => failure,
@@ -287,8 +290,9 @@ fn read<S: Document>(storage: &dyn Storage) -> Result<S, Failure> {
         return Ok(S::default());
     };
     match storage.read()? {
-        Some(bytes) => S::decode(&bytes)
-            .map_err(|why| Failure::new(STATE_CORRUPT, format!("state/{file} cannot be read: {why}"))),
+        Some(bytes) => {
+            S::decode(&bytes).map_err(|why| Failure::new(STATE_CORRUPT, format!("state/{file} cannot be read: {why}")))
+        }
         None => Ok(S::default()),
     }
 }

@@ -55,6 +55,7 @@ pub struct Arguments {
     /// What was written where a command's words go, when that names no command.
     pub unmatched: Vec<String>,
     values: BTreeMap<&'static str, Vec<Value>>,
+    defaults: Vec<&'static str>,
     missing: Option<Failure>,
 }
 
@@ -63,6 +64,12 @@ impl Arguments {
     #[must_use]
     pub fn all(&self, name: &str) -> &[Value] {
         self.values.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the call gives a parameter, which has a value too if it has a default.
+    #[must_use]
+    pub fn gives(&self, name: &str) -> bool {
+        self.values.contains_key(name) && !self.defaults.contains(&name)
     }
 
     /// The value of a parameter that is not repeated.
@@ -282,13 +289,14 @@ impl Reader {
 
     fn finish(mut self) -> Result<Arguments, Failure> {
         let own = self.command.map_or(&[][..], |command| command.parameters);
-        let mut missing = None;
+        let (mut missing, mut defaults) = (None, Vec::new());
         for parameter in own.iter().chain(self.description.parameters) {
             if self.values.contains_key(parameter.name) {
                 continue;
             }
             if let Some(default) = parameter.default {
                 self.insert(parameter, default)?;
+                defaults.push(parameter.name);
             } else if parameter.required && missing.is_none() {
                 let name = self.command.map_or(self.description.name, |command| command.name);
                 let message = format!("{name} needs {}: {}", written(parameter), parameter.description);
@@ -296,7 +304,7 @@ impl Reader {
             }
         }
         let unmatched = if self.command.is_some() { Vec::new() } else { self.words };
-        Ok(Arguments { command: self.command, unmatched, values: self.values, missing })
+        Ok(Arguments { command: self.command, unmatched, values: self.values, defaults, missing })
     }
 }
 

@@ -111,10 +111,13 @@ impl Schema {
             Self::Document(command, own, items) => {
                 // The name of a command has no character that JSON escapes.
                 let fixed = |name, schema| Member { name, schema, required: true };
-                let first =
-                    [fixed("ok", r#"{"const":true}"#.to_owned()), fixed("command", format!(r#"{{"const":"{command}"}}"#))];
+                let first = [
+                    fixed("ok", r#"{"const":true}"#.to_owned()),
+                    fixed("command", format!(r#"{{"const":"{command}"}}"#)),
+                ];
                 let own = own.iter().flat_map(|properties| properties.iter()).map(Member::of);
-                let last = [fixed("count", r#"{"type":"integer","minimum":0}"#.to_owned()), fixed("items", items.to_text())];
+                let last =
+                    [fixed("count", r#"{"type":"integer","minimum":0}"#.to_owned()), fixed("items", items.to_text())];
                 object(text, first.into_iter().chain(own).chain(last));
             }
         }
