@@ -89,6 +89,7 @@ fn what_is_heavy_or_powerful_has_one_home() {
         ("clap", "hutch-cli"),
         ("etcetera", "hutch-cli"),
         ("rmcp", "hutch-serve"),
+        ("hyper", "hutch-serve"),
         ("tokio", "hutch-serve"),
         ("rusqlite", "hutch-store"),
         ("serde-saphyr", "hutch-model"),

@@ -42,6 +42,7 @@ mod people;
 mod progress;
 mod readme;
 mod registry;
+mod serve;
 #[cfg(unix)]
 mod shells;
 mod support;

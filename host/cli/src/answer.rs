@@ -11,6 +11,18 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde_json::{Value, json};
 
+/// What every answer to a program looks like.
+pub(crate) fn envelope(ok: bool, command: &str, result: Value) -> Value {
+    json!({
+        "ok": ok,
+        "command": command,
+        "result": result,
+        "rules": agent::rules(),
+        "skills": agent::skills(),
+        "issue": agent::ISSUE,
+    })
+}
+
 impl Output {
     /// Answers with what a command found or did. `human` says the same to people.
     pub(crate) fn answer<T: Into<Told>>(
@@ -38,14 +50,7 @@ impl Output {
         match self.format {
             Format::Human => self.told(human(&result)),
             Format::Json => {
-                let mut answer = json!({
-                    "ok": ok,
-                    "command": command,
-                    "result": result,
-                    "rules": agent::rules(),
-                    "skills": agent::skills(),
-                    "issue": agent::ISSUE,
-                });
+                let mut answer = envelope(ok, command, result);
                 if self.preview {
                     answer["dry_run"] = true.into();
                 }

@@ -24,6 +24,7 @@ use crate::commands::pull::PullArguments;
 use crate::commands::push::PushArguments;
 use crate::commands::replay::ReplayArguments;
 use crate::commands::run::RunArguments;
+use crate::commands::serve::ServeArguments;
 use crate::commands::shell::{CompletionsArguments, ManArguments};
 use crate::commands::show::ShowArguments;
 use crate::commands::sign::{SignArguments, SignaturesArguments};
@@ -157,6 +158,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "pack" => PackArguments::augment_args(command),
         "compile" => CompileArguments::augment_args(command),
         "mcp" => McpArguments::augment_args(command),
+        "serve" => ServeArguments::augment_args(command),
         "doctor" | "compile-component" => command,
         _ => return None,
     })
@@ -189,9 +191,9 @@ pub(crate) enum Command {
     Apply(ApplyArguments),
     /// Take back changes, as a new entry
     Undo(UndoArguments),
-    /// Issue a recorded invocation again, for real
+    /// Make a recorded call again, for real
     Replay(ReplayArguments),
-    /// Re-execute recorded invocations and compare every byte
+    /// Re-execute recorded calls and compare every byte
     Verify(VerifyArguments),
     /// Look up what was asked for and what came of it
     Ledger(LedgerArguments),
@@ -219,6 +221,11 @@ pub(crate) enum Command {
     /// On standard input and output, until the client closes one. Without a package: hutch's own commands, as that protocol describes
     /// tools.
     Mcp(McpArguments),
+    /// Serve packages over HTTP
+    ///
+    /// On this machine alone unless --listen says otherwise, until SIGTERM. Callers send a token of the token file as Authorization:
+    /// Bearer TOKEN. What is asked for is answered as by the command of the same name.
+    Serve(ServeArguments),
     /// Show calls of a package's commands
     Examples(ExamplesArguments),
     /// Explain an error code
@@ -269,7 +276,7 @@ pub(crate) enum Command {
     /// Or one for another machine, into a file. What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built
     /// with hutch's engine of the same build key: no hutch reads one, because nobody can tell what machine code does.
     Compile(CompileArguments),
-    /// Make a new package that runs and passes its check
+    /// Make a new package that passes its check
     Init(InitArguments),
     /// Show what hutch teaches about itself
     Skills(SkillsArguments),

@@ -81,6 +81,7 @@ table! {
     "show" "show";
     "meta" "meta";
     "mcp" "mcp";
+    "serve" "serve";
     "examples" "examples";
     "skills" "skills";
     "explain-error" "explain-error";

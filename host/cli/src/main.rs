@@ -39,6 +39,7 @@ mod shaping;
 mod signed;
 mod surroundings;
 mod table;
+mod tokens;
 mod told;
 mod words;
 

@@ -11,6 +11,8 @@ use hutch_model::instant::Instant;
 use hutch_model::ledger::Caller;
 use hutch_model::ledger::EntryKind;
 #[cfg(feature = "machine")]
+use hutch_model::ledger::Request;
+#[cfg(feature = "machine")]
 use hutch_sandbox::Stop;
 use hutch_store::{InstanceName, Store};
 use std::sync::Arc;
@@ -59,6 +61,13 @@ impl<'h> Instance<'h> {
     #[must_use]
     pub fn on_behalf(&self, caller: Option<Caller>, stop: Stop) -> Instance<'h> {
         Instance { session: self.session.clone().on_behalf(caller, stop), ..*self }
+    }
+
+    /// The same, for a request to which its caller gave a name. What is done through it bears that name in the ledger.
+    #[cfg(feature = "machine")]
+    #[must_use]
+    pub fn requested(self, request: Option<Request>) -> Instance<'h> {
+        Instance { session: self.session.requested(request), ..self }
     }
 
     /// The package.

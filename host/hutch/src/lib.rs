@@ -42,6 +42,8 @@ mod output_schema;
 pub mod package;
 mod plan;
 mod prepare;
+#[cfg(feature = "machine")]
+mod requests;
 mod risk;
 mod run;
 mod session;
@@ -65,6 +67,8 @@ pub use host::{Host, Stores};
 pub use instance::Instance;
 pub use mount::Mount;
 pub use prepare::Validated;
+#[cfg(feature = "machine")]
+pub use requests::Answered;
 pub use risk::{Risk, RiskLevel};
 pub use session::Session;
 pub use state::{Item, StatePath};

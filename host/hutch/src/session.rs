@@ -5,7 +5,9 @@ use crate::host::Host;
 use crate::package::{Package, folder_snapshot};
 use crate::turns::{Turn, Turns};
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{Caller, EntryKind, Origin, Owner, PackageRecord, Record, Sealed, SecretKey, VolumeRecord};
+use hutch_model::ledger::{
+    Caller, EntryKind, Origin, Owner, PackageRecord, Record, Request, Sealed, SecretKey, VolumeRecord,
+};
 use hutch_model::names::Slug;
 use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
 #[cfg(feature = "machine")]
@@ -42,6 +44,8 @@ pub struct Session {
     at: Instant,
     /// The program on whose behalf all of it is done.
     caller: Option<Caller>,
+    /// The name that it gave to its request.
+    request: Option<Request>,
     /// What ends its runs before their end.
     #[cfg(feature = "machine")]
     stop: Option<Stop>,
@@ -117,6 +121,7 @@ impl Host {
             package,
             at,
             caller: None,
+            request: None,
             #[cfg(feature = "machine")]
             stop: None,
             owner: None,
@@ -180,8 +185,22 @@ impl Host {
         };
         let instance = instance.clone();
         let (turns, keeps) = (Arc::default(), self.keeps());
-        let (caller, stop, owner) = (None, None, None);
-        Ok(Session { store, plain, dir: Some(dir), wait, turns, keeps, instance, package, at, caller, stop, owner })
+        let (caller, request, stop, owner) = (None, None, None, None);
+        Ok(Session {
+            store,
+            plain,
+            dir: Some(dir),
+            wait,
+            turns,
+            keeps,
+            instance,
+            package,
+            at,
+            caller,
+            request,
+            stop,
+            owner,
+        })
     }
 }
 
@@ -196,6 +215,12 @@ impl Session {
     #[cfg(feature = "machine")]
     pub(crate) fn on_behalf(self, caller: Option<Caller>, stop: Stop) -> Session {
         Session { caller, stop: Some(stop), ..self }
+    }
+
+    /// The same, for a request that has a name.
+    #[cfg(feature = "machine")]
+    pub(crate) fn requested(self, request: Option<Request>) -> Session {
+        Session { request, ..self }
     }
 
     /// What ends its runs before their end, if anything may.
@@ -240,7 +265,7 @@ impl Session {
 
     pub(crate) fn record(&self, kind: EntryKind) -> Record {
         let record = Record::new(kind, self.at, self.instance.as_str(), self.package.clone());
-        Record { caller: self.caller.clone(), ..record }
+        Record { caller: self.caller.clone(), request: self.request, ..record }
     }
 
     /// The package, if a run of it is to be written down as one that may use the instance.

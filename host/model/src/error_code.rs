@@ -41,8 +41,10 @@ codes! {
     EntryUnsupported "ENTRY_UNSUPPORTED" 2 "entry.command does not name a WebAssembly component" "only wasm: payloads are run; use a runtime for native commands";
     ComponentInvalid "COMPONENT_INVALID" 2 "the payload is not a WebAssembly component that this host can run" "rebuild it for wasm32-wasip2";
     ComponentLimit "COMPONENT_LIMIT" 2 "the component is larger or has more parts than a component may have" "make it smaller, or raise --limit component_bytes";
+    RequestInvalid "REQUEST_INVALID" 2 "a request to a server is not of the form that its /openapi.json states" "correct the request: its method, path, headers or body";
     TargetUnsupported "TARGET_UNSUPPORTED" 2 "this program's compiler makes no code for that processor and system" "take one of those that details.targets lists";
     AuthenticationFailed "AUTHENTICATION_FAILED" 10 "the registry wants to know who is calling, or refuses the credentials that are kept for it" "log in with docker login or podman login, then repeat the call";
+    AuthenticationRequired "AUTHENTICATION_REQUIRED" 10 "a request to a server came without a token that it knows" "send one of those in the server's token file, as Authorization: Bearer TOKEN";
     PermissionDenied "PERMISSION_DENIED" 11 "the operator did not grant what was asked for, or the system refused access" "grant it, or ask for less";
     PackageNotFound "PACKAGE_NOT_FOUND" 20 "there is no package at this path" "name the folder that holds APP.md, a packed file, or an installed package";
     NotFound "NOT_FOUND" 20 "there is no such thing" "list what there is, and name one of those";
@@ -56,6 +58,7 @@ codes! {
     SignerChanged "SIGNER_CHANGED" 30 "the installed package is by a signer who has not signed this version" "ask who signs it; name the new key with --key, or drop the signer with --allow-signer-change";
     InstanceBusy "INSTANCE_BUSY" 30 "another process kept the state locked for as long as --wait allows" "wait for it to end, then repeat, or raise --wait";
     ServerBusy "SERVER_BUSY" 30 "as many calls are under way or wait as the server takes" "wait for one of them to end, then repeat";
+    RequestConflict "REQUEST_CONFLICT" 30 "the Idempotency-Key was given to another request, or its request is still under way" "wait for the first request's answer, or choose a new key for a new request";
     WallTimeLimit "WALL_TIME_LIMIT" 40 "the guest ran longer than wall_time_ms" "give it less work, or raise --limit wall_time_ms";
     CompileTimeLimit "COMPILE_TIME_LIMIT" 40 "the component took longer to compile than compile_time_ms" "make it smaller, or raise --limit compile_time_ms";
     StdinTimeLimit "STDIN_TIME_LIMIT" 40 "standard input brought nothing for as long as --wait allows, and was not closed" "close what writes to it, or raise --wait";

@@ -3,6 +3,8 @@
 use hutch::EntryName;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::instant::Instant;
+use hutch_model::invocation::Seed;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -30,6 +32,29 @@ pub(crate) enum What {
     Verify(Option<EntryName>),
     /// Entries, the last first.
     History { before: Option<u64>, limit: u64 },
+    /// Something that is answered as the program's command line answers it.
+    Told(Tell),
+}
+
+/// What is answered with the documents of the command line.
+#[derive(Clone, Debug)]
+pub(crate) enum Tell {
+    /// A call for real; one that asks for a confirmation becomes a plan and a question.
+    Run(Words),
+    /// A call of which only the record is kept.
+    Plan(Words),
+    /// What a plan said, for real. `confirmed` is set where the token is that of a person who may say so, and nowhere else.
+    Apply { plan: EntryName, confirmed: bool },
+    /// Back to an earlier state.
+    Undo(Back),
+    /// An entry's run again, compared; the last one with a run if none is named.
+    Verify(Option<EntryName>),
+    /// Entries, the last first.
+    Ledger { limit: u32, offset: u32 },
+    /// An entry, with its input and output.
+    Entry(EntryName),
+    /// What the state is.
+    State,
 }
 
 /// The form of the answer to what is carried out.
@@ -46,6 +71,10 @@ pub(crate) enum Form {
 pub(crate) struct Words {
     pub(crate) arguments: Vec<String>,
     pub(crate) stdin: String,
+    /// The guest's clock at the start; the host's if absent.
+    pub(crate) now: Option<Instant>,
+    /// The guest's seed; a random one if absent.
+    pub(crate) seed: Option<Seed>,
 }
 
 /// How far back.

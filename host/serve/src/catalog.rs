@@ -101,12 +101,35 @@ impl Catalog {
         self.commands.insert(name, (package, at));
     }
 
+    /// The words of a call of a package's command that is given by its fields.
+    pub(crate) fn words(
+        &self,
+        package: usize,
+        command: &str,
+        given: &Map<String, Value>,
+    ) -> Result<Vec<String>, ErrorReport> {
+        match self.packages.get(package) {
+            Some(known) => words(self.command(known, command)?, given),
+            None => Err(ErrorReport::new(ErrorCode::NotFound, "no such package is served")),
+        }
+    }
+
+    /// Where a package stands among those that are served.
+    pub(crate) fn place(&self, slug: &str) -> Option<usize> {
+        self.packages.iter().position(|known| known.slug == slug)
+    }
+
+    /// The name of a package.
+    pub(crate) fn slug(&self, package: usize) -> Option<&str> {
+        Some(self.packages.get(package)?.slug.as_str())
+    }
+
     /// What the call of a tool asks for; nothing if there is no such tool.
     pub(crate) fn wanted(&self, tool: &str, given: &Map<String, Value>) -> Option<Result<Wanted, ErrorReport>> {
         if let Some((package, at)) = self.commands.get(tool) {
             let command = self.packages.get(*package)?.contract.commands.get(*at)?;
             return Some(words(command, given).map(|arguments| {
-                let words = Words { arguments, stdin: String::new() };
+                let words = Words { arguments, ..Words::default() };
                 Wanted::Ask(Ask { package: *package, what: What::Run(words) })
             }));
         }
@@ -118,7 +141,7 @@ impl Catalog {
             let called: Called = fields(given)?;
             let (package, known) = self.package(called.package.as_deref())?;
             let arguments = words(self.command(known, &called.command)?, &called.arguments)?;
-            let words = Words { arguments, stdin: called.stdin };
+            let words = Words { arguments, stdin: called.stdin, ..Words::default() };
             let what = if tool == "hutch_call" { What::Run(words) } else { What::Plan(words) };
             return Ok(Wanted::Ask(Ask { package, what }));
         }

@@ -1,4 +1,5 @@
-//! Where calls wait for their turn: a queue of bounded length before a few threads. Who comes when it is full is told so at once.
+//! Where calls wait for their turn: queues of bounded length, one for each caller, before a few threads that serve the callers in turn. Who
+//! comes when there is no room is told so at once, and who is cancelled leaves at once.
 
 use crate::ask::Ask;
 use crate::reply::Reply;
@@ -6,113 +7,290 @@ use crate::serving::Serving;
 use crate::work::Worker;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::ledger::Caller;
+use hutch_model::ledger::{Caller, Request};
 use hutch_sandbox::Stop;
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 /// Calls that are carried out at once.
 const WORKERS: usize = 4;
-/// Calls that wait while so many are carried out.
+/// Calls of one caller that wait meanwhile.
 const WAITING_MAX: usize = 64;
+/// Calls of all callers that wait.
+const ALL_WAITING_MAX: usize = 256;
 
-/// A call in the queue.
-pub(crate) struct Order {
+/// Who asks.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct By {
+    /// As the ledger is to have it.
+    pub(crate) caller: Option<Caller>,
+    /// Whose turn it is when it is carried out: callers with the same lane share one.
+    pub(crate) lane: Arc<str>,
+    /// The name that the request has.
+    pub(crate) request: Option<Request>,
+}
+
+/// A call that waits.
+struct Order {
+    number: u64,
     ask: Ask,
-    caller: Option<Caller>,
+    by: By,
     stop: Stop,
     reply: oneshot::Sender<Reply>,
 }
 
-/// Where callers come to.
-pub(crate) struct Door {
-    orders: SyncSender<Order>,
+/// What waits and what is under way.
+#[derive(Default)]
+struct Queue {
+    /// The callers for whom something waits, the next first.
+    turns: VecDeque<Arc<str>>,
+    lanes: BTreeMap<Arc<str>, VecDeque<Order>>,
+    waiting: usize,
     /// What stops each call that waits or is under way.
-    stops: Arc<Mutex<BTreeMap<u64, Stop>>>,
-    next: AtomicU64,
-    closed: AtomicBool,
+    stops: BTreeMap<u64, Stop>,
+    next: u64,
+    /// Whether nothing more is taken in.
+    closed: bool,
+    /// Whether nobody can bring more.
+    ended: bool,
 }
+
+impl Queue {
+    fn push(&mut self, order: Order) {
+        let lane = self.lanes.entry(Arc::clone(&order.by.lane)).or_default();
+        if lane.is_empty() {
+            self.turns.push_back(Arc::clone(&order.by.lane));
+        }
+        lane.push_back(order);
+        self.waiting += 1;
+    }
+
+    /// The next caller's first; that caller comes again after all others.
+    fn pop(&mut self) -> Option<Order> {
+        let name = self.turns.pop_front()?;
+        let lane = self.lanes.get_mut(&name)?;
+        let order = lane.pop_front();
+        match lane.is_empty() {
+            true => drop(self.lanes.remove(&name)),
+            false => self.turns.push_back(name),
+        }
+        self.waiting -= usize::from(order.is_some());
+        order
+    }
+
+    fn take_out(&mut self, name: &str, number: u64) -> Option<Order> {
+        let lane = self.lanes.get_mut(name)?;
+        let at = lane.iter().position(|order| order.number == number)?;
+        let order = lane.remove(at);
+        if lane.is_empty() {
+            self.lanes.remove(name);
+            self.turns.retain(|turn| &**turn != name);
+        }
+        self.waiting -= usize::from(order.is_some());
+        order
+    }
+}
+
+/// What callers and threads share.
+#[derive(Default)]
+struct Hall {
+    queue: Mutex<Queue>,
+    come: Condvar,
+}
+
+impl Hall {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where callers come to.
+pub(crate) struct Door(Arc<Hall>);
 
 /// A call that was taken in.
 pub(crate) struct Taken {
     pub(crate) reply: oneshot::Receiver<Reply>,
-    /// Ends it.
-    pub(crate) stop: Stop,
+    stop: Stop,
     number: u64,
-    stops: Arc<Mutex<BTreeMap<u64, Stop>>>,
+    lane: Arc<str>,
+    hall: Arc<Hall>,
+}
+
+/// How much there is to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) under_way: usize,
+    pub(crate) waiting: usize,
 }
 
 impl Door {
     /// Takes in a call, if there is room.
-    pub(crate) fn take(&self, ask: Ask, caller: Option<Caller>) -> Result<Taken, ErrorReport> {
+    pub(crate) fn take(&self, ask: Ask, by: By) -> Result<Taken, ErrorReport> {
         let ((reply, answer), stop) = (oneshot::channel(), Stop::new());
-        if self.closed.load(Ordering::Acquire) {
-            return Err(closed());
+        let mut queue = self.0.queue();
+        if queue.closed {
+            let report = ErrorReport::new(ErrorCode::Cancelled, "serving ends, and nothing more is begun");
+            return Err(report.detail("kept", false));
         }
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        lock(&self.stops).insert(number, stop.clone());
-        let taken = Taken { reply: answer, stop: stop.clone(), number, stops: Arc::clone(&self.stops) };
-        // Between the first look and here it may have been closed, and then nobody would stop this one.
-        if self.closed.load(Ordering::Acquire) {
-            return Err(closed());
+        let own = queue.lanes.get(&by.lane).map_or(0, VecDeque::len);
+        if own >= WAITING_MAX || queue.waiting >= ALL_WAITING_MAX {
+            let whose = if own >= WAITING_MAX { "of this caller " } else { "" };
+            let message = format!(
+                "{WORKERS} calls are under way, and {} {whose}wait",
+                if own >= WAITING_MAX { own } else { queue.waiting }
+            );
+            return Err(ErrorReport::new(ErrorCode::ServerBusy, message).detail("kept", false));
         }
-        match self.orders.try_send(Order { ask, caller, stop, reply }) {
-            Ok(()) => Ok(taken),
-            Err(TrySendError::Disconnected(_)) => Err(closed()),
-            Err(TrySendError::Full(_)) => {
-                let message = format!("{WORKERS} calls are under way, and {WAITING_MAX} wait");
-                Err(ErrorReport::new(ErrorCode::ServerBusy, message).detail("kept", false))
-            }
-        }
+        queue.next += 1;
+        let (number, lane) = (queue.next, Arc::clone(&by.lane));
+        queue.stops.insert(number, stop.clone());
+        queue.push(Order { number, ask, by, stop: stop.clone(), reply });
+        drop(queue);
+        self.0.come.notify_one();
+        Ok(Taken { reply: answer, stop, number, lane, hall: Arc::clone(&self.0) })
     }
 
     /// Takes in nothing more, and stops what was taken in.
     pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        lock(&self.stops).values().for_each(Stop::stop);
+        let mut queue = self.0.queue();
+        queue.closed = true;
+        queue.stops.values().for_each(Stop::stop);
+    }
+
+    /// How much is under way.
+    pub(crate) fn load(&self) -> Load {
+        let queue = self.0.queue();
+        Load { under_way: queue.stops.len().saturating_sub(queue.waiting), waiting: queue.waiting }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.0.queue().ended = true;
+        self.0.come.notify_all();
+    }
+}
+
+impl Taken {
+    /// Ends it: a call that still waits does so no more, and has its answer; one that is under way is stopped, and answers soon.
+    pub(crate) fn cancel(&self) {
+        self.stop.stop();
+        let order = self.hall.queue().take_out(&self.lane, self.number);
+        if let Some(order) = order {
+            let _ = order.reply.send(Reply::cancelled());
+        }
+    }
+
+    /// Whether it was cancelled.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.stop.is_stopped()
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        lock(&self.stops).remove(&self.number);
         // Nobody waits for it any more; where it has ended, nothing is stopped.
-        self.stop.stop();
+        self.cancel();
+        self.hall.queue().stops.remove(&self.number);
     }
 }
 
-fn closed() -> ErrorReport {
-    ErrorReport::new(ErrorCode::Cancelled, "serving ends, and nothing more is begun").detail("kept", false)
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Lets `serve` take in calls, which are carried out until it returns and all that it took in has ended.
-pub(crate) fn open<T>(serving: &Serving, serve: impl FnOnce(Door) -> T) -> T {
+pub(crate) fn open<T>(serving: &Serving, serve: impl FnOnce(Arc<Door>) -> T) -> T {
     let worker = Worker::new(serving);
-    let (orders, taken) = sync_channel(WAITING_MAX);
-    let taken = Mutex::new(taken);
-    let door = Door { orders, stops: Arc::default(), next: AtomicU64::new(0), closed: AtomicBool::new(false) };
+    let hall = Arc::new(Hall::default());
+    let door = Arc::new(Door(Arc::clone(&hall)));
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
-            scope.spawn(|| work(&worker, &taken));
+            scope.spawn(|| work(&worker, &hall));
         }
         serve(door)
     })
 }
 
 /// Carries out calls until nobody can bring more.
-fn work(worker: &Worker<'_>, taken: &Mutex<Receiver<Order>>) {
+fn work(worker: &Worker<'_>, hall: &Hall) {
     loop {
-        let next = lock(taken).recv();
-        let Ok(Order { ask, caller, stop, reply }) = next else { return };
-        let done = if stop.is_stopped() { Reply::cancelled() } else { worker.carry_out(&ask, caller, &stop) };
+        let mut queue = hall.queue();
+        let order = loop {
+            match queue.pop() {
+                Some(order) => break order,
+                None if queue.ended => return,
+                None => queue = hall.come.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
+        drop(queue);
+        let Order { ask, by, stop, reply, .. } = order;
+        let done = match stop.is_stopped() {
+            true => Reply::cancelled(),
+            // A defect that one call shows is no reason to serve nobody any more.
+            false => {
+                catch_unwind(AssertUnwindSafe(|| worker.carry_out(&ask, &by, &stop))).unwrap_or_else(|_| Reply::lost())
+            }
+        };
         // Whoever asked may be gone.
         let _ = reply.send(done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::What;
+
+    fn order(number: u64, lane: &str) -> Order {
+        let by = By { lane: lane.into(), ..By::default() };
+        let ask = Ask { package: 0, what: What::Verify(None) };
+        Order { number, ask, by, stop: Stop::new(), reply: oneshot::channel().0 }
+    }
+
+    #[test]
+    fn callers_are_served_in_turn_however_much_one_asks_for() {
+        let mut queue = Queue::default();
+        for number in 0..10 {
+            queue.push(order(number, "flood"));
+        }
+        queue.push(order(10, "one"));
+        queue.push(order(11, "two"));
+        queue.push(order(12, "one"));
+        let served: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|order| order.number).collect();
+        assert_eq!(served, [0, 10, 11, 1, 12, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!((queue.waiting, queue.lanes.len(), queue.turns.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_is_taken_out_leaves_no_turn_behind() {
+        let mut queue = Queue::default();
+        for number in 0..3 {
+            queue.push(order(number, "a"));
+        }
+        queue.push(order(3, "b"));
+        assert!(queue.take_out("b", 3).is_some() && queue.take_out("b", 3).is_none());
+        assert!(queue.take_out("a", 1).is_some());
+        let served: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|order| order.number).collect();
+        assert_eq!((served, queue.waiting), (vec![0, 2], 0));
+    }
+
+    #[test]
+    fn there_is_room_for_others_where_one_has_filled_its_own() {
+        let door = Door(Arc::default());
+        let take = |lane: &str| {
+            let by = By { lane: lane.into(), ..By::default() };
+            door.take(Ask { package: 0, what: What::Verify(None) }, by)
+        };
+        let mut taken: Vec<Taken> =
+            (0..WAITING_MAX).map(|_| take("flood").unwrap_or_else(|_| panic!("room"))).collect();
+        let refused = take("flood").map(|_| ()).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::ServerBusy);
+        assert!(take("one").is_ok());
+        // One that is cancelled leaves at once, with an answer.
+        let mut last = taken.pop().unwrap_or_else(|| panic!("it was taken"));
+        last.cancel();
+        assert!(matches!(last.reply.try_recv(), Ok(Reply::Failed { .. })));
+        assert!(take("flood").is_ok());
+        drop(taken);
+        assert_eq!(door.load().waiting, 0);
     }
 }

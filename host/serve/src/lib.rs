@@ -1,9 +1,10 @@
 //! One long-lived host behind a protocol's door: packages that the operator chose, each with one instance that stays open, for callers
 //! that are programs.
 //!
-//! What is asked for comes in as the call of a tool (`catalog`), waits its turn in a queue of bounded length (`door`), is carried out by one
-//! of a few threads (`work`) and comes back as data (`reply`). None of that knows a protocol. [`mcp`] is the Model Context Protocol over
-//! standard input and output; the only place with an async runtime, which is made when serving begins.
+//! What is asked for comes in as the call of a tool (`catalog`) or as a request (`http`), waits its turn in a queue of bounded length
+//! (`door`), is carried out by one of a few threads (`work`, and `told` where the answer is the command line's) and comes back as data
+//! (`reply`). None of that knows a protocol. [`mcp`] is the Model Context Protocol over standard input and output, [`http`] is HTTP; the
+//! only places with an async runtime, which is made when serving begins.
 //!
 //! It knows no command line: how a change is shown, and which line a person would type, the program says ([`Shown`]).
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
@@ -11,12 +12,15 @@
 mod ask;
 mod catalog;
 mod door;
+pub mod http;
 pub mod mcp;
+mod names;
 mod own_tools;
 mod question;
 mod reply;
 mod serving;
+mod told;
 mod work;
 
 pub use catalog::Catalog;
-pub use serving::{Line, Served, Serving, Shown, Surroundings, TOOLS_MAX};
+pub use serving::{About, Documents, Line, RunAgain, ServeError, Served, Serving, Shown, Surroundings, TOOLS_MAX};

@@ -1,11 +1,12 @@
 //! What is served, and what a server takes from the program that it is part of.
 
 use hutch::package::Package;
-use hutch::{Answer, Host};
+use hutch::{Answer, Failure, Host, Moved, Session, Verified};
 use hutch_model::contract::Contract;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
+use hutch_model::ledger::{Pin, Sealed};
 use hutch_model::limits::Limit;
 use hutch_store::InstanceName;
 use serde_json::Value;
@@ -31,6 +32,8 @@ pub struct Serving {
     pub surroundings: Surroundings,
     /// The program's words.
     pub shown: Shown,
+    /// The program's documents.
+    pub documents: Documents,
 }
 
 /// A package that is served, as it was when serving began.
@@ -43,6 +46,43 @@ pub struct Served {
     pub trust: &'static str,
     /// What it says its commands are.
     pub contract: Contract,
+    /// What the program's command line says of it.
+    pub about: About,
+}
+
+/// What the program's command line answers about a package: results, without what is around them.
+#[derive(Clone, Default)]
+pub struct About {
+    /// Of `catalog`: one of its items.
+    pub listed: Value,
+    /// Of `meta`.
+    pub meta: Value,
+    /// Of `meta --export mcp`: each command with its schemas.
+    pub tools: Value,
+}
+
+/// An entry that was run again, and what came of it.
+pub type RunAgain = (Pin, Verified);
+
+/// What the program's command line answers, made of what was done: the same documents, with the same fields.
+#[derive(Clone, Copy)]
+pub struct Documents {
+    /// What is around every answer: the command's name and its result.
+    pub envelope: fn(&str, Value) -> Value,
+    /// The result of `run`.
+    pub run: fn(&Answer, &Host) -> Result<Value, ErrorReport>,
+    /// The result of `plan`, with the reason for which a person must agree.
+    pub plan: fn(&Answer, &Host, Option<&str>) -> Result<Value, ErrorReport>,
+    /// The result of `undo`.
+    pub moved: fn(&Session, &Moved) -> Value,
+    /// The result of `verify`; a report if an entry did not come to the same.
+    pub verified: fn(&[RunAgain]) -> Result<Value, ErrorReport>,
+    /// The result of `ledger list`, with its limit and its offset.
+    pub entries: fn(&Session, u32, u32) -> Result<Value, Failure>,
+    /// The result of `ledger show`.
+    pub entry: fn(&Session, &Sealed) -> Result<Value, Failure>,
+    /// The result of `state status`.
+    pub state: fn(&Session) -> Result<Value, Failure>,
 }
 
 /// What a library does not reach for.
@@ -77,4 +117,18 @@ impl Served {
     pub(crate) fn is_held(&self) -> bool {
         self.package.contract().is_ok_and(|contract| contract.is_some())
     }
+}
+
+/// Why serving did not begin, or ended otherwise than by its client's going.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// A package can't be read.
+    #[error(transparent)]
+    Host(#[from] Failure),
+    /// The system gives no runtime, no randomness, or ends a thread.
+    #[error("{0}")]
+    System(String),
+    /// The client began with something else than the protocol says.
+    #[error("{0}")]
+    Protocol(String),
 }

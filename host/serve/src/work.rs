@@ -1,6 +1,8 @@
 //! What is asked for, carried out on the instances that stay open. One entry of the ledger for each, as on the command line.
 
 use crate::ask::{Ask, Back, Form, What, Words};
+use crate::door::By;
+use crate::names::Names;
 use crate::question::{Question, short};
 use crate::reply::{Facts, Reply, entry_facts, facts, failure};
 use crate::serving::{Served, Serving};
@@ -9,7 +11,7 @@ use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{Caller, Sealed};
+use hutch_model::ledger::Sealed;
 use hutch_model::outcome::Contract;
 use hutch_sandbox::Stop;
 use serde_json::{Map, Value, json};
@@ -29,19 +31,22 @@ pub(crate) struct Worker<'s> {
     instances: Vec<Mutex<Option<Instance<'s>>>>,
     /// What a person is to be asked before a plan that was made here is carried out.
     questions: Mutex<VecDeque<Question>>,
+    /// The requests with a name, of each package.
+    names: Vec<Mutex<Names>>,
 }
 
 impl<'s> Worker<'s> {
     /// One that has opened nothing yet.
     pub(crate) fn new(serving: &'s Serving) -> Worker<'s> {
         let instances = serving.packages.iter().map(|_| Mutex::default()).collect();
-        Worker { serving, instances, questions: Mutex::default() }
+        let names = serving.packages.iter().map(|_| Mutex::default()).collect();
+        Worker { serving, instances, questions: Mutex::default(), names }
     }
 
     /// Carries out what is asked for on behalf of a caller, unless it is stopped.
-    pub(crate) fn carry_out(&self, ask: &Ask, caller: Option<Caller>, stop: &Stop) -> Reply {
+    pub(crate) fn carry_out(&self, ask: &Ask, by: &By, stop: &Stop) -> Reply {
         let at = (self.serving.surroundings.now)();
-        let work = match self.begin(ask.package, caller, stop, at) {
+        let work = match self.begin(ask.package, by, stop, at) {
             Ok(Some(work)) => work,
             Ok(None) => return Reply::failed(ErrorReport::new(ErrorCode::NotFound, "no such package is served")),
             Err(failure) => return Reply::failed(failure.report()),
@@ -53,54 +58,55 @@ impl<'s> Worker<'s> {
             What::Undo(back) => work.undo(back),
             What::Verify(entry) => work.verify(entry.as_ref()),
             What::History { before, limit } => work.history(*before, *limit),
+            What::Told(tell) => work.told((ask.package, by.request), tell),
         };
         done.unwrap_or_else(|failure| Reply::failed(failure.report()))
     }
 
-    fn begin(
-        &self,
-        package: usize,
-        caller: Option<Caller>,
-        stop: &Stop,
-        at: Instant,
-    ) -> Result<Option<Work<'_, 's>>, Failure> {
+    fn begin(&self, package: usize, by: &By, stop: &Stop, at: Instant) -> Result<Option<Work<'_, 's>>, Failure> {
         let (Some(served), Some(instance)) = (self.serving.packages.get(package), self.instances.get(package)) else {
             return Ok(None);
         };
         let mut kept = instance.lock().unwrap_or_else(PoisonError::into_inner);
         let instance = match &*kept {
-            Some(open) => open.on_behalf(caller, stop.clone()),
+            Some(open) => open.on_behalf(by.caller.clone(), stop.clone()),
             None => {
                 let open = self.serving.host.instance(&served.package, &self.serving.instance, at)?;
-                kept.insert(open).on_behalf(caller, stop.clone())
+                kept.insert(open).on_behalf(by.caller.clone(), stop.clone())
             }
         };
-        Ok(Some(Work { worker: self, served, instance, at }))
+        Ok(Some(Work { worker: self, served, instance: instance.requested(by.request), at }))
     }
 }
 
 /// One thing that is done to one instance.
-struct Work<'w, 's> {
+pub(crate) struct Work<'w, 's> {
     worker: &'w Worker<'s>,
-    served: &'s Served,
-    instance: Instance<'s>,
-    at: Instant,
+    pub(crate) served: &'s Served,
+    pub(crate) instance: Instance<'s>,
+    pub(crate) at: Instant,
 }
 
 impl Work<'_, '_> {
-    fn serving(&self) -> &Serving {
+    pub(crate) fn serving(&self) -> &Serving {
         self.worker.serving
     }
 
-    fn call(&self, words: &Words) -> Result<Call, Failure> {
-        let seed = (self.serving().surroundings.seed)()
+    /// What is known of the requests of a package that have a name.
+    pub(crate) fn names(&self, package: usize) -> Option<MutexGuard<'_, Names>> {
+        Some(self.worker.names.get(package)?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn call(&self, words: &Words) -> Result<Call, Failure> {
+        let seed = words.seed.or_else(|| (self.serving().surroundings.seed)());
+        let seed = seed
             .ok_or_else(|| Failure::Run(hutch_sandbox::RunError::Host("the system gives no randomness".to_owned())))?;
         Ok(Call {
             instance: self.serving().instance.clone(),
             arguments: words.arguments.clone(),
             stdin: words.stdin.clone().into_bytes(),
             at: self.at,
-            clock_start: self.at,
+            clock_start: words.now.unwrap_or(self.at),
             seed,
             environment: BTreeMap::new(),
             mounts: BTreeMap::new(),
@@ -132,7 +138,7 @@ impl Work<'_, '_> {
         Ok(Reply::Ask(self.question((package, Form::Bare), &words.arguments, plan, reason, &changes)))
     }
 
-    fn question(
+    pub(crate) fn question(
         &self,
         (package, answer): (usize, Form),
         words: &[String],
@@ -163,18 +169,27 @@ impl Work<'_, '_> {
         let plan = answer.entry.hash;
         let (changes, told) = (shown.changes)(&answer);
         if let Some(reason) = confirmation.clone() {
-            let question = self.question((package, Form::Told), &words.arguments, plan, reason, &told);
-            let mut questions = self.questions();
-            if questions.len() >= QUESTIONS_MAX {
-                questions.pop_front();
-            }
-            questions.push_back(question);
+            self.ask_later(self.question((package, Form::Told), &words.arguments, plan, reason, &told));
         }
         Ok(Reply::made(
             &answer,
             shown,
             |output| json!({"plan": plan, "confirmation": confirmation, "output": output, "changes": changes}),
         ))
+    }
+
+    /// Keeps a question until its plan is carried out.
+    pub(crate) fn ask_later(&self, question: Question) {
+        let mut questions = self.questions();
+        if questions.len() >= QUESTIONS_MAX {
+            questions.pop_front();
+        }
+        questions.push_back(question);
+    }
+
+    /// The plan has been carried out: nobody need be asked.
+    pub(crate) fn settle(&self, plan: &Digest) {
+        self.questions().retain(|question| question.plan != *plan);
     }
 
     fn questions(&self) -> MutexGuard<'_, VecDeque<Question>> {
@@ -207,6 +222,9 @@ impl Work<'_, '_> {
             }
             applied => applied?,
         };
+        if answer.kept {
+            self.settle(&planned);
+        }
         Ok(match form {
             Form::Bare => Reply::of(&answer, shown),
             Form::Told => Reply::made(&answer, shown, |output| json!({"output": output, "kept": answer.kept})),

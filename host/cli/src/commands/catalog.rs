@@ -77,7 +77,7 @@ pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) ->
 }
 
 /// What the catalog says of a package.
-fn entry(manifest: &Manifest, place: &Place) -> Value {
+pub(super) fn entry(manifest: &Manifest, place: &Place) -> Value {
     let (provenance, digest) = match place {
         Place::Local(path) => (path.display().to_string(), None),
         Place::Installed(pin) => (pin.source.clone(), Some(pin.digest)),

@@ -30,12 +30,12 @@ enum LedgerCommand {
     Last(InstanceArguments),
     /// Show the ledger's head, to recognise it later
     Head(InstanceArguments),
-    /// Give all entries as they are stored, oldest first
+    /// Give all entries as stored, oldest first
     ///
     /// Each with the bytes that its hash is of, so that the chain can be checked elsewhere. With --ndjson these bytes alone, one
     /// entry a line, however many there are.
     Export(ExportArguments),
-    /// Check that the chain of entries is as it was written
+    /// Check that the chain of entries is as written
     Verify(ChainArguments),
 }
 
@@ -103,19 +103,7 @@ pub(super) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) ->
 }
 
 fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fault> {
-    let session = own.instance.open(global)?;
-    let (total, page) = (session.head()?.last.sequence, &own.page);
-    let end = total.saturating_sub(u64::from(page.offset));
-    let first = end.saturating_sub(u64::from(page.limit)) + 1;
-    let mut rows = Vec::new();
-    for sealed in session.entries(first) {
-        let sealed = sealed.map_err(Failure::from)?;
-        if sealed.sequence > end {
-            break;
-        }
-        rows.push(summary(&sealed.hash, &sealed.open().map_err(Failure::Entry)?));
-    }
-    rows.reverse();
+    let (session, page) = (own.instance.open(global)?, &own.page);
     let columns = [
         ("sequence", "N"),
         ("at", "AT"),
@@ -124,7 +112,24 @@ fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fau
         ("error", "ERROR"),
         ("hash", "HASH"),
     ];
-    output.list("ledger list", page.part(rows, total), page, |items| human::table(items, &columns))
+    output.list("ledger list", list_value(&session, page)?, page, |items| human::table(items, &columns))
+}
+
+/// One page of the ledger, the last entries first.
+pub(super) fn list_value(session: &Session, page: &Page) -> Result<Value, Failure> {
+    let total = session.head()?.last.sequence;
+    let end = total.saturating_sub(u64::from(page.offset));
+    let first = end.saturating_sub(u64::from(page.limit)) + 1;
+    let mut rows = Vec::new();
+    for sealed in session.entries(first) {
+        let sealed = sealed?;
+        if sealed.sequence > end {
+            break;
+        }
+        rows.push(summary(&sealed.hash, &sealed.open().map_err(Failure::Entry)?));
+    }
+    rows.reverse();
+    Ok(page.part(rows, total))
 }
 
 fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<(), Fault> {
@@ -183,16 +188,15 @@ fn show(
     output.answer(command, entry_value(&session, &session.entry(name)?)?, human::fields)
 }
 
-fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Fault> {
+/// An entry with its input and output.
+pub(super) fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Failure> {
     let entry = sealed.open().map_err(Failure::Entry)?;
     let outcome = entry.record.outcome.as_ref();
-    let stream = |record: Option<StreamRecord>| -> Result<Option<Vec<u8>>, Fault> {
+    let stream = |record: Option<StreamRecord>| -> Result<Option<Vec<u8>>, Failure> {
         match record {
             None => Ok(None),
             Some(record) if record.size == 0 => Ok(Some(Vec::new())),
-            Some(record) => {
-                Ok(session.store().stream(&record.digest).map_err(Failure::from)?.map(|bytes| bytes.to_vec()))
-            }
+            Some(record) => Ok(session.store().stream(&record.digest)?.map(|bytes| bytes.to_vec())),
         }
     };
     let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());

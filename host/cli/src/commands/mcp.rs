@@ -1,22 +1,21 @@
 //! `hutch mcp`: packages, served over the Model Context Protocol on standard input and output; and this program's own commands as that
 //! protocol describes tools.
 
-use super::open_package;
+use super::served::{Options, served_fault, serving};
 use crate::arguments::Global;
-use crate::diff::{FileDiff, volume_diffs};
 use crate::fault::Fault;
 use crate::invocation::parse_limit;
 use crate::output::Output;
-use crate::{arguments, description, ended, facts, human, packages, surroundings};
+use crate::{arguments, description, facts, human};
 use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
-use hutch_serve::mcp::{ServeError, stdio};
-use hutch_serve::{Catalog, Served, Serving, Shown, Surroundings, TOOLS_MAX};
+use hutch_serve::mcp::stdio;
+use hutch_serve::{Catalog, TOOLS_MAX};
 use hutch_store::InstanceName;
 use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -46,60 +45,14 @@ pub(super) fn mcp(global: &Global, own: &McpArguments, output: &Output) -> Resul
         let message = "nobody can confirm before it is known what is to be done";
         return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("leave --yes out").into());
     }
-    let mut served: Vec<Served> = Vec::new();
-    for path in &own.packages {
-        let one = open(global, path, &own.limits)?;
-        let slug = one.package.manifest().slug().clone();
-        if served.iter().any(|other| *other.package.manifest().slug() == slug) {
-            return Err(Fault::usage(format!("two packages have the slug {slug}, by which their tools are named")));
-        }
-        served.push(one);
-    }
-    let line = global.line.clone();
-    let serving = Serving {
-        host: surroundings::host(global)?,
-        packages: served,
-        instance: own.instance.clone(),
-        limits: own.limits.iter().copied().collect(),
-        tools_max: own.tools_max,
-        surroundings: Surroundings { now: surroundings::now, seed: || surroundings::random_seed().ok() },
-        shown: Shown {
-            failure: |answer| ended::failure_of(answer, false),
-            changes: |answer| {
-                let diffs = volume_diffs(answer);
-                let people = diffs.iter().map(FileDiff::for_people).collect::<Vec<_>>().join("\n");
-                (json!(diffs), people)
-            },
-            line: Box::new(move |words| line.elsewhere(words.iter().copied())),
-        },
-    };
+    let options = Options { instance: &own.instance, limits: &own.limits, tools_max: own.tools_max };
+    let serving = serving(global, &own.packages, &options)?;
     if own.print {
         output.answer("mcp", json!({"tools": Catalog::of(&serving).tools()}), human::fields)?;
         return Ok(ExitCode::SUCCESS);
     }
-    stdio(&serving).map_err(|error| match error {
-        ServeError::Host(failure) => Fault::from(failure),
-        ServeError::Protocol(message) => Fault::usage(message),
-        ServeError::System(message) => Fault::host(message),
-    })?;
+    stdio(&serving).map_err(served_fault)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// A package and its contract. It is named as it can be from anywhere: a client starts a server where it likes.
-#[expect(clippy::disallowed_methods, reason = "where a package is, is its path without links")]
-fn open(global: &Global, path: &Path, limits: &[(Limit, u64)]) -> Result<Served, Fault> {
-    let component_bytes_max =
-        limits.iter().rev().find(|(limit, _)| *limit == Limit::Component).map(|(_, value)| *value);
-    let (outline, place) = packages::outline(global, path)?;
-    let contract = packages::contract(global, path, &outline)?.contract().clone();
-    let word = match &place {
-        packages::Place::Local(path) => {
-            path.canonicalize().map_err(|error| Fault::file(path, &error))?.display().to_string()
-        }
-        packages::Place::Installed(_) => place.word(),
-    };
-    let package = open_package(global, path, component_bytes_max)?;
-    Ok(Served { package, word, trust: place.trust(), contract })
 }
 
 /// This program's commands as tools, which nobody serves: what an agent that has a shell reads.

@@ -4,6 +4,7 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::line::CallLine;
 use crate::output::Output;
+use crate::packages::Place;
 use crate::{human, packages, repair};
 use clap::{Args, ValueEnum};
 use hutch_model::asks::Asks;
@@ -45,30 +46,39 @@ pub(super) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Res
         output.answer("meta", json!({"tools": only.tools()}), human::fields)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut result = json!({
-        "package": contract.name,
-        "version": contract.version,
-        "contract": CONTRACT_SCHEMA,
-        "trust": place.trust(),
-        "summary": contract.summary,
-        "grants": grants(outline.manifest()),
-    });
     let (manifest, word) = (outline.manifest(), place.word());
     if own.command.is_empty() {
-        let commands: Vec<Value> =
-            wanted.iter().map(|command| listed(manifest, command, &word, &global.line)).collect();
         let columns = [("name", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")];
-        let table = human::table(&commands, &columns);
-        result["global_parameters"] = contract.parameters.iter().map(said).collect();
-        result["commands"] = commands.into();
+        let result = listed_value(contract, manifest, &place, &global.line);
+        let table = human::table(result["commands"].as_array().map(Vec::as_slice).unwrap_or_default(), &columns);
         output.answer("meta", result, |_| table)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut result = about(contract, manifest, &place);
     result["global_parameters"] = contract.parameters.iter().map(Parameter::written).collect();
     result["commands"] =
         wanted.iter().map(|command| describe(contract, manifest, command, &word, &global.line)).collect();
     output.answer("meta", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is said of a package, with a line about each command.
+pub(super) fn listed_value(contract: &Contract, manifest: &Manifest, place: &Place, line: &CallLine) -> Value {
+    let (mut result, word) = (about(contract, manifest, place), place.word());
+    result["global_parameters"] = contract.parameters.iter().map(said).collect();
+    result["commands"] = contract.commands.iter().map(|command| listed(manifest, command, &word, line)).collect();
+    result
+}
+
+fn about(contract: &Contract, manifest: &Manifest, place: &Place) -> Value {
+    json!({
+        "package": contract.name,
+        "version": contract.version,
+        "contract": CONTRACT_SCHEMA,
+        "trust": place.trust(),
+        "summary": contract.summary,
+        "grants": grants(manifest),
+    })
 }
 
 /// One line about a command, and the call that tells all about it.

@@ -25,6 +25,8 @@ pub(crate) mod pull;
 pub(crate) mod push;
 pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod serve;
+mod served;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod sign;
@@ -69,6 +71,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Show(own) => show::show(global, &own, output),
         Command::Meta(own) => meta::meta(global, &own, output),
         Command::Mcp(own) => mcp::mcp(global, &own, output),
+        Command::Serve(own) => serve::serve(global, &own, output),
         Command::Examples(own) => examples::examples(global, &own, output),
         Command::ExplainError(own) => explain_error::explain_error(global, &own, output),
         Command::Install(own) => install::install(global, &own, output, Kind::Install),

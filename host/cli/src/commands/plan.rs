@@ -3,7 +3,7 @@
 use super::open_package;
 use super::run::tell;
 use crate::arguments::Global;
-use crate::diff::volume_diffs;
+use crate::diff::{FileDiff, volume_diffs};
 use crate::done::{Done, show_entry};
 use crate::ended::kept_value;
 use crate::fault::Fault;
@@ -12,9 +12,10 @@ use crate::invocation::InvocationArguments;
 use crate::output::Output;
 use crate::repair;
 use clap::Args;
-use hutch::Risk;
+use hutch::{Answer, Host, Risk};
+use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -25,6 +26,21 @@ pub(crate) struct PlanArguments {
 
 pub(super) fn plan(global: &Global, own: PlanArguments, output: &Output) -> Result<ExitCode, Fault> {
     preview(global, own.invocation, output)
+}
+
+/// The document about a plan.
+pub(super) fn plan_value(
+    answer: &Answer,
+    host: &Host,
+    confirmation: Option<&str>,
+    diffs: &[FileDiff],
+) -> Result<Value, ErrorReport> {
+    let mut value = kept_value(answer, host)?;
+    value["plan_id"] = json!(host.keeps().then(|| answer.entry.hash.to_string()));
+    value["confirmation"] = json!(confirmation);
+    value["risk"] = json!(Risk::of(answer, confirmation));
+    value["diff"] = json!(diffs);
+    Ok(value)
 }
 
 /// Runs on the current state and keeps only the record; with --dry-run not even that.
@@ -38,16 +54,9 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     let confirmation = host.validate(&package, &call).ok().and_then(|validated| validated.confirmation);
     let answer = host.plan(&package, &call).map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
-    let risk = Risk::of(&answer, confirmation.as_deref());
     let diffs = volume_diffs(&answer);
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());
-    let value = kept_value(&answer, &host).map(|mut value| {
-        value["plan_id"] = json!(plan_id);
-        value["confirmation"] = json!(confirmation);
-        value["risk"] = json!(risk);
-        value["diff"] = json!(diffs);
-        value
-    });
+    let value = plan_value(&answer, &host, confirmation.as_deref(), &diffs);
     tell("plan", &answer, value, output, |_| {
         let stdout = &answer.outcome.stdout;
         let printed = || String::from_utf8_lossy(stdout).trim_end().to_owned();

@@ -35,7 +35,7 @@ pub(crate) struct StateArguments {
 
 #[derive(Debug, Subcommand)]
 enum StateCommand {
-    /// List the entries that changed the state
+    /// List entries that changed the state
     Log(LogArguments),
     /// List what a folder of a volume holds
     Ls(LsArguments),
@@ -49,7 +49,7 @@ enum StateCommand {
     Import(FolderArguments),
     /// Go to the state that an entry left
     Restore(RestoreArguments),
-    /// Say what was changed outside of any run
+    /// Say what was changed outside any run
     Status(InstanceArguments),
     /// Check everything that is kept of an instance
     Check(InstanceArguments),
@@ -127,6 +127,27 @@ struct RestoreArguments {
     entry: EntryName,
 }
 
+/// What the state is, and what was changed outside of any run.
+pub(super) fn status_value(session: &Session) -> Result<Value, Failure> {
+    let edits = session.edits()?;
+    let volume = |(name, digest): (String, Digest)| {
+        let (changes, skipped) = edits.get(&name).cloned().unwrap_or_default();
+        let mut value = json!({ "digest": digest, "edited_outside": changes.listed });
+        add_omitted(&mut value, changes.omitted);
+        if skipped != Skipped::default() {
+            value["skipped"] = one_skipped(&skipped);
+        }
+        (name, value)
+    };
+    let volumes: BTreeMap<String, Value> = session.state_at(None)?.into_iter().map(volume).collect();
+    let mut value = json!({ "volumes": volumes });
+    let unsettled = session.unsettled()?;
+    if !unsettled.is_empty() {
+        value["unsettled"] = json!(unsettled);
+    }
+    Ok(value)
+}
+
 pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> Result<ExitCode, Fault> {
     match &own.command {
         StateCommand::Log(own) => log(global, own, output)?,
@@ -173,24 +194,7 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             say_moved("state restore", &session, &moved, output)?;
         }
         StateCommand::Status(own) => {
-            let session = own.open(global)?;
-            let edits = session.edits()?;
-            let volume = |(name, digest): (String, Digest)| {
-                let (changes, skipped) = edits.get(&name).cloned().unwrap_or_default();
-                let mut value = json!({ "digest": digest, "edited_outside": changes.listed });
-                add_omitted(&mut value, changes.omitted);
-                if skipped != Skipped::default() {
-                    value["skipped"] = one_skipped(&skipped);
-                }
-                (name, value)
-            };
-            let volumes: BTreeMap<String, Value> = session.state_at(None)?.into_iter().map(volume).collect();
-            let mut value = json!({ "volumes": volumes });
-            let unsettled = session.unsettled()?;
-            if !unsettled.is_empty() {
-                value["unsettled"] = json!(unsettled);
-            }
-            output.answer("state status", value, human::fields)?;
+            output.answer("state status", status_value(&own.open(global)?)?, human::fields)?;
         }
         StateCommand::Check(own) => soundness::check(global, own, output)?,
         StateCommand::Absorb(own) => {

@@ -101,9 +101,8 @@ pub(super) fn one_skipped(skipped: &Skipped) -> Value {
     json!({ "paths": listed.collect::<Vec<_>>(), "omitted": skipped.omitted })
 }
 
-/// Answers with a move to another state.
-pub(super) fn say_moved(command: &str, session: &Session, moved: &Moved, output: &Output) -> Result<(), Fault> {
-    output.behind(moved.behind.as_deref());
+/// The document about a move to another state.
+pub(super) fn moved_value(session: &Session, moved: &Moved) -> Value {
     let mut value = json!({
         "entry": entry_value(session, &moved.entry),
         "follows": { "sequence": moved.follows.sequence, "hash": moved.follows.hash },
@@ -111,6 +110,13 @@ pub(super) fn say_moved(command: &str, session: &Session, moved: &Moved, output:
     });
     add_omitted(&mut value, omitted(&moved.changes));
     add_skipped(&mut value, &moved.skipped);
+    value
+}
+
+/// Answers with a move to another state.
+pub(super) fn say_moved(command: &str, session: &Session, moved: &Moved, output: &Output) -> Result<(), Fault> {
+    output.behind(moved.behind.as_deref());
+    let value = moved_value(session, moved);
     output.answer(command, value, |_| {
         let mut text = match session.keeps() {
             true => format!("entry {} follows entry {}", moved.entry.sequence, moved.follows.sequence),

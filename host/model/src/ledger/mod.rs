@@ -16,6 +16,7 @@
 mod canonical;
 mod chain;
 mod record;
+mod request;
 mod standing;
 
 pub use canonical::{NotCanonical, canonical};
@@ -24,6 +25,7 @@ pub use record::{
     CHANGES_WRITTEN_MAX, Caller, CollectRecord, EntryKind, EnvironmentRecord, FolderRecord, INPUTS_BYTES_MAX, Inputs,
     InvocationRecord, MountRecord, OutcomeRecord, PackageRecord, Record, SecretKey, StreamRecord, VolumeRecord,
 };
+pub use request::Request;
 pub use standing::{Contradiction, Origin, Owner, Standing};
 
 use crate::digest::{Digest, Kind};

@@ -2,6 +2,7 @@
 
 use super::ENTRY_BYTES_MAX;
 use super::canonical::canonical;
+use super::request::Request;
 use super::standing::Owner;
 use crate::digest::{Digest, Kind};
 use crate::error_code::ErrorCode;
@@ -64,6 +65,9 @@ pub struct Record {
     /// The program that asked for it through a server, as it calls itself; none for what was asked for on this machine's command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Caller>,
+    /// The name that the caller gave to its request; none if it gave none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Request>,
     /// The earlier entry that this one applies, replays, undoes or restores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<Digest>,
@@ -105,6 +109,7 @@ impl Record {
             instance: instance.into(),
             package,
             caller: None,
+            request: None,
             follows: None,
             invocation: None,
             outcome: None,

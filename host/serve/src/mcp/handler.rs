@@ -1,12 +1,12 @@
 //! The protocol's requests, answered from the catalog and by the host behind the door.
 
-use super::ServeError;
 use super::confirm::{self, Asked};
 use super::skills::Skills;
 use crate::ask::Ask;
 use crate::catalog::{Catalog, Wanted};
-use crate::door::Door;
+use crate::door::{By, Door};
 use crate::reply::{Facts, Reply};
+use crate::serving::ServeError;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::Caller;
 use rmcp::model::{
@@ -26,7 +26,7 @@ const NOTED_EVERY: Duration = Duration::from_secs(1);
 
 /// What all requests share.
 pub(super) struct Desk {
-    door: Door,
+    door: Arc<Door>,
     catalog: Catalog,
     tools: Vec<Tool>,
     skills: Skills,
@@ -36,7 +36,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(door: Door, catalog: Catalog, skills: Skills, key: Seed) -> Result<Desk, ServeError> {
+    pub(super) fn new(door: Arc<Door>, catalog: Catalog, skills: Skills, key: Seed) -> Result<Desk, ServeError> {
         let tools = catalog.tools().iter().map(|tool| serde_json::from_value(tool.clone()));
         let tools: Vec<Tool> = tools
             .collect::<Result<_, _>>()
@@ -61,7 +61,7 @@ impl Desk {
     /// Has something done, and tells the client that it goes on, if it wants to know. A call that the client cancels is stopped.
     async fn carry_out(&self, ask: Ask, context: &RequestContext<RoleServer>) -> Reply {
         let caller = context.client_info().map(|client| Caller::new(&client.name, &client.version));
-        let mut taken = match self.door.take(ask, caller) {
+        let mut taken = match self.door.take(ask, By { caller, ..By::default() }) {
             Ok(taken) => taken,
             Err(report) => return Reply::failed(report),
         };
@@ -71,7 +71,7 @@ impl Desk {
         loop {
             tokio::select! {
                 reply = &mut taken.reply => return reply.unwrap_or_else(|_| Reply::lost()),
-                () = context.ct.cancelled(), if !taken.stop.is_stopped() => taken.stop.stop(),
+                () = context.ct.cancelled(), if !taken.is_cancelled() => taken.cancel(),
                 _ = notes.tick(), if token.is_some() => {
                     let Some(token) = token.clone() else { continue };
                     let mut note = ProgressNotificationParam::new(token, noted);

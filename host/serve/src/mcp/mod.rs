@@ -8,9 +8,8 @@ mod transport;
 
 use crate::catalog::Catalog;
 use crate::door;
-use crate::serving::Serving;
+use crate::serving::{ServeError, Serving};
 use handler::{Desk, Handler};
-use hutch::Failure;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -20,20 +19,6 @@ use transport::Guarded;
 
 /// The most bytes of a message. A longer one is read past, without an answer: nobody knows whose it is.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
-
-/// Why serving did not begin, or ended otherwise than by its client's going.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// A package can't be read.
-    #[error(transparent)]
-    Host(#[from] Failure),
-    /// The system gives no runtime, no randomness, or ends a thread.
-    #[error("{0}")]
-    System(String),
-    /// The client began with something else than the protocol says.
-    #[error("{0}")]
-    Protocol(String),
-}
 
 /// Serves one client on standard input and output until it closes the one or the other. What is under way then may end within a
 /// second, and is stopped after it.

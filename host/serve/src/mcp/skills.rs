@@ -1,8 +1,7 @@
 //! What packages teach, as resources and by the protocol's extension for skills: every file of a skill with the digest of its bytes. All of
 //! it is read when serving begins.
 
-use super::ServeError;
-use crate::serving::Served;
+use crate::serving::{ServeError, Served};
 use hutch::Failure;
 use hutch::package::Package;
 use hutch_model::names::PackagePath;

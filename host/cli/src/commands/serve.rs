@@ -1,0 +1,151 @@
+//! `hutch serve`: packages, served over HTTP.
+
+use super::served::{Options, served_fault, serving};
+use crate::arguments::Global;
+use crate::fault::Fault;
+use crate::invocation::parse_limit;
+use crate::output::Output;
+use crate::{human, packages, surroundings, tokens};
+use clap::Args;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::limits::{Limit, Unit};
+use hutch_serve::http::{Bounds, Http};
+use hutch_serve::{ServeError, TOOLS_MAX};
+use hutch_store::InstanceName;
+use serde_json::json;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Where to listen; port 0 takes any that is free, and the answer says which
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8645")]
+    listen: SocketAddr,
+    /// The file of tokens, a name, scopes and a token on each line; else serve.tokens in the home, made if it is missing
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// An origin of a proxy under which the server is known, as https://hutch.example; may be repeated
+    #[arg(long = "origin", value_name = "URL", value_parser = parse_origin)]
+    origins: Vec<String>,
+    /// Print the description of the API (OpenAPI 3.1), and serve nobody
+    #[arg(long)]
+    print: bool,
+    /// The instance of each package that is worked on
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    instance: InstanceName,
+    /// Set a limit for every call; may be repeated
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
+    limits: Vec<(Limit, u64)>,
+    /// With more commands, three tools find, describe and call them
+    #[arg(long, value_name = "N", default_value_t = TOOLS_MAX)]
+    tools_max: usize,
+    /// The most bytes of a request's body
+    #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = parse_size)]
+    body_max: u64,
+    /// The longest that a request may take to come, its head and its body, and an answer to be read
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
+    sent_within: Duration,
+    /// How long what is under way may go on when the server is told to end
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
+    end_within: Duration,
+    /// The most connections at once
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
+    connections_max: u16,
+    /// What to serve; all installed packages if absent
+    #[arg(value_name = "PACKAGE")]
+    packages: Vec<PathBuf>,
+}
+
+fn parse_origin(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
+    let is_host = |one: char| one.is_ascii_alphanumeric() || "-.:[]".contains(one);
+    match !host.is_empty() && host.chars().all(is_host) {
+        true => Ok(text.to_owned()),
+        false => Err("expected http:// or https://, a host and perhaps a port, and nothing behind it".to_owned()),
+    }
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    let most = 64 << 20;
+    let size = Unit::Bytes.parse(text).filter(|size| (1..=most).contains(size));
+    size.ok_or_else(|| format!("expected {} of at most 64MiB", Unit::Bytes.expected()))
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let most = Duration::from_secs(600);
+    let time =
+        Unit::Milliseconds.parse(text).map(Duration::from_millis).filter(|time| !time.is_zero() && *time <= most);
+    time.ok_or_else(|| format!("expected {} of at most 10m", Unit::Milliseconds.expected()))
+}
+
+pub(super) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> Result<ExitCode, Fault> {
+    if own.print {
+        output.answer("serve", json!({"openapi": hutch_serve::http::described()}), human::fields)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if global.yes {
+        let message = "nobody can confirm before it is known what is to be done";
+        return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("leave --yes out").into());
+    }
+    if !own.listen.ip().is_loopback() && own.origins.is_empty() {
+        let message = format!("{} can be reached from other machines, under a name that is not known here", own.listen);
+        let report = ErrorReport::new(ErrorCode::Usage, message);
+        return Err(report.suggest("say with --origin under which address a browser reaches it").into());
+    }
+    let named = match own.packages.is_empty() {
+        false => own.packages.clone(),
+        true => installed(global)?,
+    };
+    let options = Options { instance: &own.instance, limits: &own.limits, tools_max: own.tools_max };
+    let serving = serving(global, &named, &options)?;
+    let token_file = match &own.token_file {
+        Some(path) => path.clone(),
+        None => {
+            let path = surroundings::home(global)?.join(tokens::FILE);
+            tokens::make(&path)?;
+            path
+        }
+    };
+    let bounds = Bounds {
+        body_bytes_max: usize::try_from(own.body_max).unwrap_or(usize::MAX),
+        sent_within: own.sent_within,
+        connections_max: usize::from(own.connections_max),
+        ended_within: own.end_within,
+    };
+    let http = Http {
+        listen: own.listen,
+        tokens: tokens::read(&token_file, global.wait)?,
+        origins: own.origins.clone(),
+        bounds,
+    };
+    let slugs: Vec<&str> = serving.packages.iter().map(|served| served.package.manifest().slug().as_str()).collect();
+    let ready = |address: SocketAddr| {
+        let result = json!({
+            "url": format!("http://{address}"),
+            "token_file": token_file.display().to_string(),
+            "packages": slugs,
+        });
+        let told = output.answer("serve", result, human::fields);
+        told.map_err(|fault| ServeError::System(fault.report().message.clone()))
+    };
+    hutch_serve::http::serve(&serving, http, ready).map_err(served_fault)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The installed packages; there is at least one.
+fn installed(global: &Global) -> Result<Vec<PathBuf>, Fault> {
+    let mut found = Vec::new();
+    for pin in packages::installed(global)?.pins()? {
+        found.push(PathBuf::from(format!("{}{}", packages::INSTALLED, pin?.slug)));
+    }
+    match found.is_empty() {
+        false => Ok(found),
+        true => {
+            let report = ErrorReport::new(ErrorCode::PackageNotFound, "no package is installed, and none is named");
+            Err(report.suggest("name the packages to serve, or install one").into())
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What `hutch mcp` and `hutch serve` serve: packages, and this program's words and documents for what becomes of them.
+
+use super::{catalog, ledger, meta, open_package, plan, state, undo, verify};
+use crate::answer::envelope;
+use crate::arguments::Global;
+use crate::diff::{FileDiff, volume_diffs};
+use crate::fault::Fault;
+use crate::selection::Page;
+use crate::{ended, packages, surroundings};
+use hutch_model::limits::Limit;
+use hutch_serve::{About, Documents, ServeError, Served, Serving, Shown, Surroundings};
+use hutch_store::InstanceName;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// How packages are served.
+pub(super) struct Options<'o> {
+    pub(super) instance: &'o InstanceName,
+    pub(super) limits: &'o [(Limit, u64)],
+    pub(super) tools_max: usize,
+}
+
+/// A host that serves these packages.
+pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>) -> Result<Serving, Fault> {
+    let mut served: Vec<Served> = Vec::new();
+    for path in paths {
+        let one = open(global, path, options.limits)?;
+        let slug = one.package.manifest().slug().clone();
+        if served.iter().any(|other| *other.package.manifest().slug() == slug) {
+            return Err(Fault::usage(format!("two packages have the slug {slug}, by which their tools are named")));
+        }
+        served.push(one);
+    }
+    let line = global.line.clone();
+    Ok(Serving {
+        host: surroundings::host(global)?,
+        packages: served,
+        instance: options.instance.clone(),
+        limits: options.limits.iter().copied().collect(),
+        tools_max: options.tools_max,
+        surroundings: Surroundings { now: surroundings::now, seed: || surroundings::random_seed().ok() },
+        shown: Shown {
+            failure: |answer| ended::failure_of(answer, false),
+            changes: |answer| {
+                let diffs = volume_diffs(answer);
+                let people = diffs.iter().map(FileDiff::for_people).collect::<Vec<_>>().join("\n");
+                (json!(diffs), people)
+            },
+            line: Box::new(move |words| line.elsewhere(words.iter().copied())),
+        },
+        documents: Documents {
+            envelope: |command, result| envelope(true, command, result),
+            run: ended::kept_value,
+            plan: |answer, host, confirmation| plan::plan_value(answer, host, confirmation, &volume_diffs(answer)),
+            moved: undo::moved_value,
+            verified: |verified| verify::verified_value(verified, false).map(|(value, _)| value),
+            entries: |session, limit, offset| ledger::list_value(session, &Page { limit, offset, ndjson: false }),
+            entry: ledger::entry_value,
+            state: state::status_value,
+        },
+    })
+}
+
+/// A package and its contract. It is named as it can be from anywhere: a client starts a server where it likes.
+#[expect(clippy::disallowed_methods, reason = "where a package is, is its path without links")]
+fn open(global: &Global, path: &Path, limits: &[(Limit, u64)]) -> Result<Served, Fault> {
+    let component_bytes_max =
+        limits.iter().rev().find(|(limit, _)| *limit == Limit::Component).map(|(_, value)| *value);
+    let (outline, place) = packages::outline(global, path)?;
+    let contract = packages::contract(global, path, &outline)?.contract().clone();
+    let word = match &place {
+        packages::Place::Local(path) => {
+            path.canonicalize().map_err(|error| Fault::file(path, &error))?.display().to_string()
+        }
+        packages::Place::Installed(_) => place.word(),
+    };
+    let about = About {
+        listed: catalog::entry(outline.manifest(), &place),
+        meta: meta::listed_value(&contract, outline.manifest(), &place, &global.line),
+        tools: json!({"tools": contract.tools()}),
+    };
+    let package = open_package(global, path, component_bytes_max)?;
+    Ok(Served { package, word, trust: place.trust(), contract, about })
+}
+
+/// Why serving did not begin or go on.
+pub(super) fn served_fault(error: ServeError) -> Fault {
+    match error {
+        ServeError::Host(failure) => Fault::from(failure),
+        ServeError::Protocol(message) => Fault::usage(message),
+        ServeError::System(message) => Fault::host(message),
+    }
+}

@@ -1,0 +1,68 @@
+//! Packages over HTTP/1.1: what the command line does, with the same documents and the same codes, for callers that bear a token.
+//!
+//! A request goes through `site`: whose name it uses and whose token it bears (`access`), which route it means (`routes`, of which the
+//! description in `openapi` is made too), what stands in it (`request`), and then through the door as everything else does. What came of
+//! it is put into an answer (`answer`). `listen` keeps connections, and their bounds.
+
+mod access;
+mod answer;
+mod listen;
+mod openapi;
+mod request;
+mod routes;
+mod settings;
+mod site;
+
+pub use access::{Scope, Token};
+pub use settings::{Bounds, Http};
+
+use crate::catalog::Catalog;
+use crate::door;
+use crate::serving::{ServeError, Serving};
+use access::Guard;
+use serde_json::Value;
+use site::Site;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// The description of what can be asked for, in the form of OpenAPI 3.1.
+pub fn described() -> Value {
+    openapi::document()
+}
+
+/// Serves until the process is told to end (SIGTERM, SIGINT). What was begun may then end within its time, and is stopped after it.
+/// `ready` is told where callers are listened for.
+///
+/// # Errors
+/// The address can't be listened at; the system gives no runtime.
+pub fn serve(
+    serving: &Serving,
+    http: Http,
+    ready: impl FnOnce(SocketAddr) -> Result<(), ServeError>,
+) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| ServeError::System(format!("the system gives no runtime: {error}")))?;
+    let Http { listen, tokens, origins, bounds } = http;
+    let catalog = Arc::new(Catalog::of(serving));
+    door::open(serving, |door| {
+        runtime.block_on(async {
+            let listener = listen::bind(listen).await?;
+            let here = listener.local_addr().map_err(|error| ServeError::System(error.to_string()))?;
+            let (end, ending) = watch::channel(false);
+            let site = Site {
+                guard: Guard::new(tokens, here, &origins),
+                bounds,
+                door: Arc::clone(&door),
+                catalog,
+                documents: serving.documents,
+                about: serving.packages.iter().map(|served| served.about.clone()).collect(),
+                ending,
+            };
+            let asked = listen::asked_to_end()?;
+            ready(here)?;
+            listen::listen(listener, Arc::new(site), &end, asked).await;
+            Ok(())
+        })
+    })
+}

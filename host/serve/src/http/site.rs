@@ -1,0 +1,182 @@
+//! Requests, judged and answered: who is it, is it allowed, what is asked for, and what came of it. Knows no sockets.
+
+use super::access::{Guard, Refused, Token, check_scope};
+use super::answer::{self, Body};
+use super::openapi;
+use super::request::{self, Failed};
+use super::routes::{Does, Found, Route, find};
+use super::settings::Bounds;
+use crate::ask::{Ask, Tell, What};
+use crate::catalog::Catalog;
+use crate::door::{By, Door};
+use crate::reply::Reply;
+use crate::serving::{About, Documents};
+use http::header::IF_NONE_MATCH;
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::ledger::Caller;
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// All that answers share.
+pub(super) struct Site {
+    pub(super) guard: Guard,
+    pub(super) bounds: Bounds,
+    pub(super) door: Arc<Door>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) documents: Documents,
+    /// What is said of each package, in the catalog's order.
+    pub(super) about: Vec<About>,
+    /// Whether serving is to end.
+    pub(super) ending: watch::Receiver<bool>,
+}
+
+/// What a request is about, once it is known who makes it.
+struct Asked<'a> {
+    parts: &'a Parts,
+    /// The parts of the path that stand in place of those in braces.
+    found: Vec<&'a str>,
+    token: &'a Token,
+}
+
+impl Site {
+    /// Answers a request. It always has an answer.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        answer::finished(match self.judged(&parts, body).await {
+            Ok(response) => response,
+            Err(Failed::Refused(refused)) => answer::refused(&refused),
+            Err(Failed::Report(report)) => answer::failed(&report),
+        })
+    }
+
+    async fn judged(&self, parts: &Parts, body: Incoming) -> Result<Response<Body>, Failed> {
+        let is_safe = parts.method == Method::GET || parts.method == Method::HEAD;
+        self.guard.check_names(&parts.uri, &parts.headers, is_safe)?;
+        let (route, found) = match find(&parts.method, parts.uri.path()) {
+            Found::Route(route, found) => (route, found),
+            other => {
+                // Who is not known learns nothing about what there is.
+                self.guard.bearer(&parts.headers)?;
+                return match other {
+                    Found::Methods(allowed) => Ok(answer::not_allowed(&allowed)),
+                    _ => Err(request::missing(parts.uri.path()).into()),
+                };
+            }
+        };
+        let Some(scope) = route.scope else { return Ok(self.open(route.does)) };
+        let token = self.guard.bearer(&parts.headers)?;
+        check_scope(token, scope)?;
+        if route.does != Does::Ledger {
+            request::no_query(parts.uri.query())?;
+        }
+        let asked = Asked { parts, found, token };
+        match route.method == Method::POST {
+            true => {
+                let body = request::body(&parts.headers, body, &self.bounds).await?;
+                self.change(route, &asked, body).await
+            }
+            false => self.look(route, &asked).await,
+        }
+    }
+
+    /// What everybody may know.
+    fn open(&self, does: Does) -> Response<Body> {
+        match does {
+            Does::Ready if *self.ending.borrow() => {
+                answer::json(StatusCode::SERVICE_UNAVAILABLE, &json!({"ready": false}))
+            }
+            Does::Ready => answer::json(StatusCode::OK, &json!({"ready": true})),
+            _ => answer::json(StatusCode::OK, &json!({"ok": true})),
+        }
+    }
+
+    /// What changes nothing.
+    async fn look(&self, route: &Route, asked: &Asked<'_>) -> Result<Response<Body>, Failed> {
+        let told = |command: &str, result: Value| {
+            Ok(answer::json(StatusCode::OK, &(self.documents.envelope)(command, result)))
+        };
+        match route.does {
+            Does::Describe => return Ok(answer::json(StatusCode::OK, &openapi::document())),
+            Does::Server => {
+                let token = |token: &Token| json!({"name": token.name(), "scopes": token.scopes()});
+                let tokens = self.guard.tokens.iter().map(token).collect();
+                return Ok(answer::json(StatusCode::OK, &answer::server(&self.slugs(), tokens, self.door.load())));
+            }
+            Does::Packages => {
+                let items: Vec<&Value> = self.about.iter().map(|about| &about.listed).collect();
+                let total = items.len();
+                let result = json!({
+                    "items": items, "total": total, "limit": total, "offset": 0, "has_more": false,
+                });
+                return told("catalog", result);
+            }
+            _ => {}
+        }
+        let package = self.package(asked)?;
+        let about = self.about.get(package);
+        let tell = match route.does {
+            Does::Package => return told("meta", about.map(|about| about.meta.clone()).unwrap_or_default()),
+            Does::Commands => return told("meta", about.map(|about| about.tools.clone()).unwrap_or_default()),
+            Does::Ledger => {
+                let (limit, offset) = request::page(asked.parts.uri.query())?;
+                Tell::Ledger { limit, offset }
+            }
+            Does::Entry => Tell::Entry(request::entry_name(asked.found.get(1).copied().unwrap_or_default())?),
+            _ => Tell::State,
+        };
+        let reply = self.carry_out(package, tell, self.by(asked.token, None)).await;
+        let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+        Ok(answer::reply(reply, known))
+    }
+
+    /// What may change something, or takes work.
+    async fn change(&self, route: &Route, asked: &Asked<'_>, body: Value) -> Result<Response<Body>, Failed> {
+        let package = self.package(asked)?;
+        let named = request::name(asked.parts, asked.token.name(), &body)?;
+        let tell = match route.does {
+            Does::Run => Tell::Run(request::words(body, &self.catalog, package)?),
+            Does::Plan => Tell::Plan(request::words(body, &self.catalog, package)?),
+            Does::Undo => Tell::Undo(request::back(body)?),
+            Does::Verify => Tell::Verify(request::verified(body)?),
+            _ => {
+                request::nothing(body)?;
+                let plan = request::named_entry(asked.found.get(1).copied().unwrap_or_default())?;
+                Tell::Apply { plan, confirmed: asked.token.may(super::access::Scope::Confirm) }
+            }
+        };
+        Ok(answer::reply(self.carry_out(package, tell, self.by(asked.token, named)).await, None))
+    }
+
+    fn by(&self, token: &Token, request: Option<hutch_model::ledger::Request>) -> By {
+        By { caller: Some(Caller::new(token.name(), "http")), lane: token.name().into(), request }
+    }
+
+    /// Has something done. A caller that goes away before the answer has it stopped.
+    async fn carry_out(&self, package: usize, tell: Tell, by: By) -> Reply {
+        match self.door.take(Ask { package, what: What::Told(tell) }, by) {
+            Ok(mut taken) => (&mut taken.reply).await.unwrap_or_else(|_| Reply::lost()),
+            Err(report) => Reply::failed(report),
+        }
+    }
+
+    fn package(&self, asked: &Asked<'_>) -> Result<usize, Refused> {
+        let slug = asked.found.first().copied().unwrap_or_default();
+        self.catalog.place(slug).ok_or_else(|| {
+            let message = format!("no package {slug:?} is served");
+            let report = ErrorReport::new(ErrorCode::NotFound, message);
+            Refused(
+                StatusCode::NOT_FOUND,
+                Box::new(report.suggest(format!("packages are {}", self.slugs().join(", ")))),
+            )
+        })
+    }
+
+    fn slugs(&self) -> Vec<String> {
+        (0..self.about.len()).filter_map(|at| self.catalog.slug(at)).map(str::to_owned).collect()
+    }
+}

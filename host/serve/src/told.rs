@@ -1,0 +1,207 @@
+//! What is asked for over HTTP, carried out and answered with the documents of the command line. A request that has a name is carried out
+//! once: the ledger says whether it was.
+
+use crate::ask::{Back, Form, Tell, Words};
+use crate::names::Known;
+use crate::reply::{Facts, Reply, facts};
+use crate::work::Work;
+use hutch::{Answer, Answered, Call, EntryName, Failure, Moved, Session};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::ledger::Request;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// That the answer is that of an earlier request of the same name.
+pub(crate) const REPEATED: &str = "hutch/repeated";
+/// What names the state.
+pub(crate) const STATE: &str = "hutch/state";
+
+impl Work<'_, '_> {
+    /// Carries out what is asked for; once, if the request has a name.
+    pub(crate) fn told(&self, (package, request): (usize, Option<Request>), tell: &Tell) -> Result<Reply, Failure> {
+        let changes = matches!(tell, Tell::Run(_) | Tell::Apply { .. } | Tell::Undo(_));
+        let Some(request) = request.filter(|_| changes) else { return self.tell(package, tell) };
+        let session = self.instance.session(self.at)?;
+        let known = match self.names(package) {
+            Some(mut names) => names.begin(&request, &session)?,
+            None => Known::New,
+        };
+        let conflict = |message: &str| {
+            Ok(Reply::failed(ErrorReport::new(ErrorCode::RequestConflict, message).detail("kept", false)))
+        };
+        match known {
+            Known::UnderWay => conflict("a request with this Idempotency-Key is under way"),
+            Known::Another => conflict("this Idempotency-Key was given to another request"),
+            Known::Done(place) => self.told_again(&session, place, tell),
+            Known::New => {
+                let done = self.tell(package, tell);
+                if let Some(mut names) = self.names(package) {
+                    names.end(&request);
+                }
+                done
+            }
+        }
+    }
+
+    /// The answer to a request that an entry carried out.
+    fn told_again(&self, session: &Session, place: u64, tell: &Tell) -> Result<Reply, Failure> {
+        let command = if matches!(tell, Tell::Apply { .. }) { "apply" } else { "run" };
+        let reply = match session.answered(&session.entry(&EntryName::Sequence(place))?)? {
+            Answered::Moved(moved) => self.moved(session, &moved),
+            Answered::Run(answer) => self.ran(command, &answer),
+        };
+        Ok(match reply {
+            Reply::Done { document, mut facts } => {
+                facts.insert(REPEATED.to_owned(), true.into());
+                Reply::Done { document, facts }
+            }
+            reply => reply,
+        })
+    }
+
+    fn tell(&self, package: usize, tell: &Tell) -> Result<Reply, Failure> {
+        let documents = &self.serving().documents;
+        let result = match tell {
+            Tell::Run(words) => return self.tell_run(package, words),
+            Tell::Plan(words) => return self.tell_plan(package, words),
+            Tell::Apply { plan, confirmed } => return self.tell_apply(plan, *confirmed),
+            Tell::Undo(back) => {
+                let session = self.instance.session(self.at)?;
+                let moved = match back {
+                    Back::Count(count) => session.undo_last(*count)?,
+                    Back::Entry(name) => session.undo(name)?,
+                };
+                return Ok(self.moved(&session, &moved));
+            }
+            Tell::Verify(name) => return self.tell_verify(name.as_ref()),
+            Tell::State => return self.tell_state(),
+            Tell::Ledger { limit, offset } => {
+                ("ledger list", (documents.entries)(&self.instance.session(self.at)?, *limit, *offset)?)
+            }
+            Tell::Entry(name) => {
+                let session = self.instance.session(self.at)?;
+                ("ledger show", (documents.entry)(&session, &session.entry(name)?)?)
+            }
+        };
+        Ok(self.done(result.0, result.1, Facts::new()))
+    }
+
+    /// The call as it would be made on the command line.
+    fn call_as_typed(&self, words: &Words) -> Result<Call, Failure> {
+        Ok(Call { contract: None, ..self.call(words)? })
+    }
+
+    fn done(&self, command: &str, result: Value, facts: Facts) -> Reply {
+        Reply::Done { document: (self.serving().documents.envelope)(command, result), facts }
+    }
+
+    /// A run that ended well, or a report with the run among its details.
+    fn answered(&self, command: &str, answer: &Answer, value: Result<Value, ErrorReport>) -> Reply {
+        let facts = facts(answer);
+        if let Some(report) = (self.serving().shown.failure)(answer) {
+            let report = match value {
+                Ok(value) => report.detail("run", value),
+                Err(_) => report,
+            };
+            return Reply::Failed { report: Box::new(report.detail("kept", answer.kept)), facts };
+        }
+        match value {
+            Ok(value) => self.done(command, value, facts),
+            Err(report) => Reply::Failed { report: Box::new(report.detail("kept", answer.kept)), facts },
+        }
+    }
+
+    fn ran(&self, command: &str, answer: &Answer) -> Reply {
+        let value = (self.serving().documents.run)(answer, &self.serving().host);
+        self.answered(command, answer, value)
+    }
+
+    fn moved(&self, session: &Session, moved: &Moved) -> Reply {
+        let facts = crate::reply::entry_facts(&moved.entry.pin());
+        self.done("undo", (self.serving().documents.moved)(session, moved), facts)
+    }
+
+    fn tell_run(&self, package: usize, words: &Words) -> Result<Reply, Failure> {
+        let call = self.call_as_typed(words)?;
+        let validated = self.serving().host.validate(&self.served.package, &call);
+        let Some(reason) = validated.ok().and_then(|validated| validated.confirmation) else {
+            return Ok(self.ran("run", &self.instance.run(&call)?));
+        };
+        let answer = self.instance.plan(&call)?;
+        if (self.serving().shown.failure)(&answer).is_some() {
+            return Ok(self.ran("run", &answer));
+        }
+        let (_, changes) = (self.serving().shown.changes)(&answer);
+        let question = self.question((package, Form::Told), &words.arguments, answer.entry.hash, reason, &changes);
+        self.ask_later(question.clone());
+        let report = question.refusal("a token that may confirm applies the plan");
+        let report = report.suggest("ask the user to look at the plan and to apply it").detail("kept", false);
+        Ok(Reply::Failed { report: Box::new(report), facts: facts(&answer) })
+    }
+
+    fn tell_plan(&self, package: usize, words: &Words) -> Result<Reply, Failure> {
+        let call = self.call_as_typed(words)?;
+        let validated = self.serving().host.validate(&self.served.package, &call);
+        let confirmation = validated.ok().and_then(|validated| validated.confirmation);
+        let answer = self.instance.plan(&call)?;
+        let is_good = (self.serving().shown.failure)(&answer).is_none();
+        if let Some(reason) = confirmation.clone().filter(|_| is_good) {
+            let (_, changes) = (self.serving().shown.changes)(&answer);
+            self.ask_later(self.question((package, Form::Told), &words.arguments, answer.entry.hash, reason, &changes));
+        }
+        let value = (self.serving().documents.plan)(&answer, &self.serving().host, confirmation.as_deref());
+        Ok(self.answered("plan", &answer, value))
+    }
+
+    fn tell_apply(&self, plan: &EntryName, confirmed: bool) -> Result<Reply, Failure> {
+        let session = self.instance.session(self.at)?;
+        // What is last may be another one in a moment.
+        let planned = match plan {
+            EntryName::Last => session.last_plan()?.ok_or(Failure::NoPlan)?,
+            plan => session.entry(plan)?,
+        };
+        let name = EntryName::Prefix(planned.hash.to_string());
+        let host = &self.serving().host;
+        match host.apply(&self.served.package, &session, &name, &BTreeMap::new(), confirmed) {
+            Err(Failure::Confirmation { reason }) => {
+                let report = Failure::Confirmation { reason }.report().detail("kept", false);
+                let report = report.detail("plan", planned.hash.to_string());
+                Ok(Reply::failed(report.suggest("a token that may confirm applies the plan: ask the user")))
+            }
+            applied => {
+                let answer = applied?;
+                if answer.kept {
+                    self.settle(&planned.hash);
+                }
+                Ok(self.ran("apply", &answer))
+            }
+        }
+    }
+
+    fn tell_verify(&self, name: Option<&EntryName>) -> Result<Reply, Failure> {
+        let session = self.instance.session(self.at)?;
+        let sealed = match name {
+            Some(name) => Some(session.entry(name)?),
+            None => session.last_run()?,
+        };
+        let mut verified = Vec::new();
+        if let Some(sealed) = sealed {
+            let host = &self.serving().host;
+            verified.push((sealed.pin(), host.verify(&self.served.package, &session, &sealed, &BTreeMap::new())?));
+        }
+        Ok(match (self.serving().documents.verified)(&verified) {
+            Ok(value) => self.done("verify", value, Facts::new()),
+            Err(report) => Reply::failed(report),
+        })
+    }
+
+    fn tell_state(&self) -> Result<Reply, Failure> {
+        let session = self.instance.session(self.at)?;
+        let head = session.head()?.last.sequence;
+        let state = session.entry(&EntryName::Sequence(head))?.open().map_err(Failure::Entry)?.state;
+        let value = (self.serving().documents.state)(&session)?;
+        let facts = Facts::from_iter([(STATE.to_owned(), state.to_string().into())]);
+        Ok(self.done("state status", value, facts))
+    }
+}

@@ -1,0 +1,193 @@
+//! What is asked for over HTTP is answered as on the command line, and by the same ledger.
+
+use super::Server;
+use crate::support::{Machine, todo};
+use serde_json::{Value, json};
+
+const RUN: &str = "/api/packages/todo/run";
+const PLAN: &str = "/api/packages/todo/plan";
+
+/// A call that comes to the same wherever it is made.
+fn fixed(arguments: &[&str]) -> Value {
+    json!({"arguments": arguments, "now": "2026-04-01T09:00:00Z", "seed": "7"})
+}
+
+/// Without what no two calls have in common.
+fn timeless(mut run: Value) -> Value {
+    for field in ["wall_time_us", "load_time_us", "compiled", "entry", "plan_id"] {
+        run.as_object_mut().unwrap().remove(field);
+    }
+    run
+}
+
+#[test]
+fn a_call_comes_to_what_the_command_line_comes_to() {
+    let (here, there) = (Machine::new(), Machine::new());
+    let server = Server::start(&there, &[&todo()]);
+    let line = |command: &str, words: &[&str]| {
+        let words = [&[command, "--now", "2026-04-01T09:00:00Z", "--seed", "7"], words].concat();
+        here.run(words).result(command)
+    };
+    let package = todo();
+    for words in [&["add", "Write docs"][..], &["list"], &["complete", "td_0001"]] {
+        let typed = line("run", &[&["--envelope", &package], words].concat());
+        assert_eq!(timeless(server.post(RUN, &fixed(words))), timeless(typed));
+    }
+    let planned = server.post(PLAN, &fixed(&["add", "milk"]));
+    assert_eq!(timeless(planned.clone()), timeless(line("plan", &[&package, "add", "milk"])));
+    let plan = planned["plan_id"].as_str().unwrap();
+    let applied = server.post(&format!("/api/packages/todo/apply/{plan}"), &json!({}));
+    assert_eq!(timeless(applied), timeless(here.run(["apply", &package, "last"]).result("apply")));
+    // The same documents about what was done.
+    let kinds = |list: &Value| -> Vec<Value> {
+        list["items"].as_array().unwrap().iter().map(|one| json!([one["kind"], one["argv"], one["changes"]])).collect()
+    };
+    let listed = server.get("/api/packages/todo/ledger");
+    assert_eq!(kinds(&listed), kinds(&here.run(["ledger", "list", &package]).result("ledger list")));
+    let verified = server.post("/api/packages/todo/verify", &json!({}));
+    assert_eq!((&verified["equal"], &verified["differ"]), (&json!(1), &json!(0)));
+    let fields = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let undone = server.post("/api/packages/todo/undo", &json!({"count": 2}));
+    assert_eq!(fields(&undone), fields(&here.run(["undo", &package, "2"]).result("undo")));
+    let states =
+        [server.get("/api/packages/todo/state"), here.run(["state", "status", &package]).result("state status")];
+    assert_eq!(states[0], states[1]);
+    assert_eq!(server.get("/api/packages/todo/entries/2")["record"]["caller"]["name"], "operator");
+    assert_eq!(server.get("/api/packages/todo"), here.run(["meta", &package]).result("meta"));
+    let tools = here.run(["meta", "--export", "mcp", &package]).result("meta");
+    assert_eq!(server.get("/api/packages/todo/commands"), tools);
+    assert_eq!(server.get("/api/packages")["items"][0]["slug"], "todo");
+}
+
+#[test]
+fn a_command_can_be_called_by_its_fields() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let added = server.post(RUN, &json!({"command": "add", "fields": {"title": "milk"}}));
+    assert_eq!(added["output"]["items"][0]["title"], "milk", "{added}");
+    let wrong = json!({"command": "add", "fields": {"titel": "milk"}});
+    assert!(server.ask("POST", RUN, Some(&wrong)).fault(400, "ARGUMENT_INVALID")["details"]["violations"].is_array());
+    let missing = json!({"command": "frobnicate", "fields": {}});
+    server.ask("POST", RUN, Some(&missing)).fault(404, "NOT_FOUND");
+}
+
+#[test]
+fn failures_have_the_codes_of_the_command_line_and_keep_nothing() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    server.post(RUN, &json!({"arguments": ["add", "milk"]}));
+    let before = server.get("/api/packages/todo/state");
+    let failed = server.ask("POST", RUN, Some(&json!({"arguments": ["get", "td_9999"]}))).fault(422, "GUEST_FAILED");
+    assert_eq!((&failed["details"]["kept"], &failed["details"]["run"]["exit_status"]), (&json!(false), &json!(20)));
+    let unknown = json!({"arguments": ["frobnicate"]});
+    server.ask("POST", RUN, Some(&unknown)).fault(400, "ARGUMENT_INVALID");
+    let refused = json!({"arguments": ["add", "a\u{7}b"]});
+    server.ask("POST", RUN, Some(&refused)).fault(400, "ARGUMENT_REFUSED");
+    server.ask("GET", "/api/packages/todo/entries/999", None).fault(404, "NOT_FOUND");
+    server.ask("GET", "/api/packages/none", None).fault(404, "NOT_FOUND");
+    let plan = server.post(PLAN, &json!({"arguments": ["add", "bread"]}))["plan_id"].as_str().unwrap().to_owned();
+    assert_eq!(server.get("/api/packages/todo/state"), before);
+    server.post(RUN, &json!({"arguments": ["add", "eggs"]}));
+    let path = format!("/api/packages/todo/apply/{plan}");
+    server.ask("POST", &path, Some(&json!({}))).fault(409, "CONFLICT");
+}
+
+#[test]
+fn only_a_token_that_may_confirm_carries_out_what_needs_a_persons_consent() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    server.post(RUN, &json!({"arguments": ["add", "milk"]}));
+    let before = server.get("/api/packages/todo/state");
+    let remove = json!({"arguments": ["remove", "td_0001", "--confirm"]});
+    // A run asks, whoever makes it: nobody has looked at the plan yet.
+    let asked = server.ask("POST", RUN, Some(&remove)).fault(409, "CONFIRMATION_REQUIRED");
+    let plan = asked["details"]["plan"].as_str().unwrap();
+    assert!(asked["details"]["question"].as_str().is_some_and(|text| text.contains("td_0001")), "{asked}");
+    let path = format!("/api/packages/todo/apply/{plan}");
+    let agent = server.ask_as(&server.agent, "POST", &path, Some(&json!({}))).fault(409, "CONFIRMATION_REQUIRED");
+    assert_eq!(agent["details"]["plan"], plan);
+    for body in [json!({"confirmed": true}), json!({"yes": true})] {
+        server.ask_as(&server.agent, "POST", &path, Some(&body)).fault(400, "REQUEST_INVALID");
+    }
+    assert_eq!(server.get("/api/packages/todo/state"), before);
+    assert_eq!(server.post(&path, &json!({}))["kept"], true);
+    assert_ne!(server.get("/api/packages/todo/state"), before);
+}
+
+#[test]
+fn a_state_that_is_known_is_not_sent_again() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    server.post(RUN, &json!({"arguments": ["add", "milk"]}));
+    let bearer = format!("Bearer {}", server.operator);
+    let state = |known: &str| {
+        let headers = [("authorization", bearer.as_str()), ("if-none-match", known)];
+        server.request("GET", "/api/packages/todo/state", &headers, None)
+    };
+    let first = state("\"other\"");
+    let tag = first.header("etag").unwrap().to_owned();
+    let again = state(&tag);
+    assert_eq!((again.status, again.body.as_str(), again.header("etag")), (304, "", Some(tag.as_str())));
+    // Reading changes nothing, and a change does.
+    server.post(RUN, &json!({"arguments": ["list"]}));
+    assert_eq!(state(&tag).status, 304);
+    server.post(RUN, &json!({"arguments": ["add", "bread"]}));
+    let changed = state(&tag);
+    assert_eq!(changed.status, 200);
+    // Back at the same state, it is the same again.
+    server.post("/api/packages/todo/undo", &json!({}));
+    assert_eq!(state(&tag).status, 304);
+}
+
+#[test]
+fn pages_of_the_ledger_cover_it_without_gap_or_overlap() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    for title in 0..7 {
+        server.post(RUN, &json!({"arguments": ["add", format!("item {title}")]}));
+    }
+    let (mut seen, mut offset) = (Vec::new(), 0);
+    loop {
+        let page = server.get(&format!("/api/packages/todo/ledger?limit=3&offset={offset}"));
+        let items = page["items"].as_array().unwrap();
+        seen.extend(items.iter().map(|item| item["sequence"].as_u64().unwrap()));
+        offset += items.len();
+        if page["has_more"] == false {
+            break;
+        }
+    }
+    let expected: Vec<u64> = (1..=seen.len() as u64).rev().collect();
+    assert_eq!(seen, expected);
+    assert!(seen.len() >= 8);
+}
+
+#[test]
+fn every_route_that_is_described_is_there_and_does_what_it_says() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    server.post(RUN, &json!({"arguments": ["add", "milk"]}));
+    let document = server.ask("GET", "/openapi.json", None).document();
+    assert_eq!(document, machine.run(["serve", "--print"]).result("serve")["openapi"]);
+    let mut tried = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let path = path.replace("{slug}", "todo").replace("{entry}", "2");
+            if path.contains("{plan}") || path.ends_with("/undo") {
+                continue;
+            }
+            let body = match operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].as_str() {
+                Some(call) if call.ends_with("/Call") => Some(json!({"arguments": ["list"]})),
+                Some(_) => Some(json!({})),
+                None => None,
+            };
+            let answer = server.ask(&method.to_uppercase(), &path, body.as_ref());
+            assert_eq!(answer.status, 200, "{method} {path}: {answer:?}");
+            let open = operation["security"].as_array().is_some_and(Vec::is_empty);
+            let unknown =
+                server.request(&method.to_uppercase(), &path, &[], body.map(|body| body.to_string()).as_deref());
+            assert_eq!(unknown.status, if open { 200 } else { 401 }, "{method} {path}");
+            tried += 1;
+        }
+    }
+    assert!(tried >= 12, "{tried}");
+}

@@ -1,0 +1,231 @@
+//! Requests that no client should send: whatever comes, it is answered with a typed refusal or the connection ends, and the server serves
+//! on.
+
+use super::{PATIENCE, Server, read};
+use crate::support::{Machine, todo};
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+
+const RUN: &str = "/api/packages/todo/run";
+
+/// A server that has little patience and little room.
+fn strict(machine: &Machine) -> Server {
+    Server::start(machine, &["--sent-within", "300ms", "--body-max", "1KiB", "--connections-max", "4", &todo()])
+}
+
+/// It still does what it should, and nothing of what was tried is in the ledger.
+#[track_caller]
+fn serves_on(server: &Server, entries: u64) {
+    assert_eq!(server.get("/api/packages/todo/ledger")["total"], entries);
+}
+
+#[test]
+fn bodies_are_bounded_however_they_are_sent() {
+    let machine = Machine::new();
+    let server = strict(&machine);
+    let bearer = format!("Bearer {}", server.operator);
+    let known = [("authorization", bearer.as_str())];
+    let long = json!({"arguments": ["add", "x".repeat(2000)]}).to_string();
+    server.request("POST", RUN, &known, Some(&long)).fault(413, "REQUEST_INVALID");
+    let head = format!(
+        "POST {RUN} HTTP/1.1\r\nhost: {}\r\nauthorization: {bearer}\r\ncontent-type: application/json\r\nconnection: close\r\n",
+        server.address
+    );
+    // In pieces, without a length that could be looked at before.
+    let pieces =
+        format!("{head}transfer-encoding: chunked\r\n\r\n") + &format!("400\r\n{}\r\n", "x".repeat(1024)).repeat(4);
+    server.raw(pieces.as_bytes()).fault(413, "REQUEST_INVALID");
+    // More than there is room for anywhere.
+    server.raw(format!("{head}content-length: 18446744073709551615\r\n\r\nx").as_bytes());
+    serves_on(&server, 1);
+    for body in [
+        "",
+        "{",
+        "[]",
+        "null",
+        "\"x\"",
+        "{\"arguments\":[1]}",
+        "{\"arguments\":[],\"confirmed\":true}",
+        "{\"arguments\":[\"list\"],\"command\":\"list\"}",
+        "{}",
+        "{\"arguments\":[\"list\"],\"seed\":\"-\"}",
+        "{\"arguments\":[\"list\"],\"now\":\"yesterday\"}",
+        "\u{feff}{}",
+    ] {
+        server.request("POST", RUN, &known, Some(body)).fault(400, "REQUEST_INVALID");
+    }
+    let deep = "[".repeat(1000);
+    server.request("POST", RUN, &known, Some(&deep)).fault(400, "REQUEST_INVALID");
+    serves_on(&server, 1);
+}
+
+#[test]
+fn who_sends_slowly_is_not_waited_for() {
+    let machine = Machine::new();
+    let server = strict(&machine);
+    let head = format!(
+        "POST {RUN} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n",
+        server.address, server.operator
+    );
+    // A body that never comes.
+    let mut stream = server.connect();
+    stream.write_all(format!("{head}content-length: 100\r\n\r\n{{").as_bytes()).unwrap();
+    read(&mut stream).fault(408, "REQUEST_INVALID");
+    // A head that never ends, and a connection on which nothing comes at all: both are closed.
+    for begun in [head.as_str(), ""] {
+        let mut stream = server.connect();
+        stream.write_all(begun.as_bytes()).unwrap();
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+        let text = String::from_utf8_lossy(&rest);
+        assert!(rest.is_empty() || text.starts_with("HTTP/1.1 4"), "{text}");
+    }
+    serves_on(&server, 1);
+}
+
+#[test]
+fn there_is_a_last_connection_and_room_again_when_others_end() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &["--connections-max", "4", &todo()]);
+    let mut idle: Vec<TcpStream> = (0..4).map(|_| server.connect()).collect();
+    // Each has been taken in once it has answered.
+    let ask = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", server.address);
+    for stream in &mut idle {
+        stream.write_all(ask.as_bytes()).unwrap();
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+    }
+    let mut refused = server.connect();
+    read(&mut refused).fault(503, "SERVER_BUSY");
+    for mut stream in idle.drain(..) {
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+    }
+    // The server may need a moment to see that they have ended.
+    let since = std::time::Instant::now();
+    while server.request("GET", "/healthz", &[], None).status != 200 {
+        assert!(since.elapsed() < PATIENCE, "there is no room");
+    }
+}
+
+#[test]
+fn a_thousand_connections_at_once_leave_a_server_that_serves() {
+    let machine = Machine::new();
+    let server = strict(&machine);
+    let ask = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", server.address);
+    let mut all: Vec<TcpStream> = Vec::new();
+    for _ in 0..500 {
+        all.push(server.connect());
+    }
+    for stream in &mut all {
+        // Those that were turned away may be closed.
+        let _ = stream.write_all(ask.as_bytes());
+    }
+    let mut answered = 0;
+    for stream in &mut all {
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        answered += usize::from(bytes.starts_with(b"HTTP/1.1 200") || bytes.starts_with(b"HTTP/1.1 503"));
+    }
+    assert!(answered >= 4, "{answered}");
+    drop(all);
+    let since = std::time::Instant::now();
+    while server.request("GET", "/healthz", &[], None).status != 200 {
+        assert!(since.elapsed() < PATIENCE, "there is no room");
+    }
+    serves_on(&server, 1);
+}
+
+#[test]
+fn heads_are_bounded_and_smuggle_nothing() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let (host, bearer) = (&server.address, format!("authorization: Bearer {}", server.operator));
+    let body = json!({"arguments": ["add", "milk"]}).to_string();
+    let (length, common) =
+        (body.len(), format!("host: {host}\r\n{bearer}\r\ncontent-type: application/json\r\nconnection: close\r\n"));
+    let many = (0..200).map(|at| format!("x-{at}: y\r\n")).collect::<String>();
+    let long = format!("x: {}\r\n", "y".repeat(100_000));
+    for (request, statuses) in [
+        (format!("POST {RUN} HTTP/1.1\r\n{common}{many}content-length: {length}\r\n\r\n{body}"), &[431][..]),
+        (format!("POST {RUN} HTTP/1.1\r\n{common}{long}content-length: {length}\r\n\r\n{body}"), &[431]),
+        (format!("POST /{} HTTP/1.1\r\n{common}\r\n", "a".repeat(100_000)), &[414, 431, 400]),
+        // Two lengths, a length and pieces: which of them a proxy believed is not known.
+        (format!("POST {RUN} HTTP/1.1\r\n{common}content-length: {length}\r\ncontent-length: 1\r\n\r\n{body}"), &[400]),
+        (format!("POST {RUN} HTTP/1.1\r\n{common}content-length: +{length}\r\n\r\n{body}"), &[400]),
+        (format!("POST {RUN} HTTP/1.1\r\n{common}transfer-encoding: gzip\r\n\r\n{body}"), &[400]),
+        (format!("POST {RUN} HTTP/1.1\r\n{common}transfer-encoding : chunked\r\n\r\n0\r\n\r\n"), &[400]),
+        (format!("POST {RUN} HTTP/1.1\r\n{common}x: a\r\n b\r\n\r\n"), &[400]),
+        (format!("POST {RUN} HTTP/1.1\r\n{common}x\0y: a\r\n\r\n"), &[400]),
+        (format!("GET /healthz HTTP/1.1\r\nhost: {host}\r\nhost: {host}\r\nconnection: close\r\n\r\n"), &[400]),
+        ("GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n".to_owned(), &[400]),
+        (format!("GET /healthz HTTP/3.0\r\nhost: {host}\r\n\r\n"), &[400, 505]),
+        ("\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}".to_owned() + &"\u{0}".repeat(50), &[400]),
+        ("nonsense\r\n\r\n".to_owned(), &[400]),
+    ] {
+        let answer = server.raw(request.as_bytes());
+        let shown: String = request.chars().take(60).collect();
+        assert!(statuses.contains(&answer.status), "{shown}: {answer:?}");
+    }
+    // A request behind another one's body is a request of its own, which needs its own token.
+    let two = format!(
+        "GET /healthz HTTP/1.1\r\nhost: {host}\r\n\r\nPOST {RUN} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    let both = server.raw(two.as_bytes());
+    assert!(both.status == 200 && both.body.contains("HTTP/1.1 401"), "{both:?}");
+    serves_on(&server, 1);
+}
+
+#[test]
+fn paths_are_what_they_look_like_and_methods_those_that_are_told() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    for path in [
+        "//api/packages",
+        "/api//packages",
+        "/api/packages/",
+        "/api/packages/../packages",
+        "/api/packages/..",
+        "/api/packages/%2e%2e/todo",
+        "/api/packages/todo%2frun",
+        "/api/packages/todo%00",
+        "/api/packages/todo/entries/../ledger",
+        "/API/PACKAGES",
+        "/api/packages/..%5c..%5cetc%5cpasswd",
+        "/etc/passwd",
+        "/api/packages/\u{2025}",
+        "/.git/config",
+        "*",
+    ] {
+        let answer = server.ask("GET", path, None);
+        assert!((400..500).contains(&answer.status), "{path}: {answer:?}");
+        if answer.status == 404 {
+            answer.fault(404, "NOT_FOUND");
+        }
+    }
+    for path in [
+        "/api/packages?x=1",
+        "/api/packages/todo/ledger?limit=0",
+        "/api/packages/todo/ledger?limit=1&limit=2",
+        "/api/packages/todo/entries/x",
+    ] {
+        server.ask("GET", path, None).fault(400, "REQUEST_INVALID");
+    }
+    for (method, path, allowed) in [
+        ("GET", RUN, "post"),
+        ("DELETE", RUN, "post"),
+        ("PUT", "/api/packages", "get, head"),
+        ("TRACE", "/api/packages", "get, head"),
+        ("OPTIONS", RUN, "post"),
+        ("FROBNICATE", "/healthz", "get, head"),
+    ] {
+        let answer = server.ask(method, path, None);
+        answer.fault(405, "REQUEST_INVALID");
+        assert_eq!(answer.header("allow"), Some(allowed), "{answer:?}");
+    }
+    let head = server.ask("HEAD", "/api/packages", None);
+    assert_eq!((head.status, head.body.as_str()), (200, ""), "{head:?}");
+    serves_on(&server, 1);
+}

@@ -1,0 +1,121 @@
+//! A request that has a name is carried out once, however often it is made and whatever became of the server meanwhile.
+
+use super::{Answer, Server};
+use crate::support::{Machine, probe, todo};
+use serde_json::{Value, json};
+
+const RUN: &str = "/api/packages/todo/run";
+
+#[track_caller]
+fn named(server: &Server, token: &str, key: &str, path: &str, body: &Value) -> Answer {
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", bearer.as_str()), ("idempotency-key", key)];
+    server.request("POST", path, &headers, Some(&body.to_string()))
+}
+
+/// Without what the host's clock said of loading: the ledger does not have it.
+fn lasting(answer: &Answer) -> Value {
+    let mut result = answer.result();
+    for field in ["load_time_us", "compiled"] {
+        if let Some(fields) = result.as_object_mut() {
+            fields.remove(field);
+        }
+    }
+    result
+}
+
+#[test]
+fn a_repeated_request_is_answered_and_not_repeated() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let add = json!({"arguments": ["add", "milk"]});
+    let first = named(&server, &server.operator, "k1", RUN, &add);
+    assert_eq!(first.header("idempotency-replayed"), None);
+    // Written otherwise, it is the same request.
+    let again = server.request(
+        "POST",
+        RUN,
+        &[("authorization", &format!("Bearer {}", server.operator)), ("idempotency-key", "k1")],
+        Some("{ \"arguments\" : [\"add\", \"milk\"] }"),
+    );
+    assert_eq!((again.status, again.header("idempotency-replayed")), (200, Some("true")), "{again:?}");
+    assert_eq!(lasting(&again), lasting(&first));
+    named(&server, &server.operator, "k1", RUN, &json!({"arguments": ["add", "bread"]})).fault(422, "REQUEST_CONFLICT");
+    named(&server, &server.operator, "k1", "/api/packages/todo/undo", &json!({})).fault(422, "REQUEST_CONFLICT");
+    // Somebody else's name of the same letters is another name.
+    assert_eq!(lasting(&named(&server, &server.agent, "k1", RUN, &add))["kept"], true);
+    let list = server.post(RUN, &json!({"arguments": ["list"]}));
+    assert_eq!(list["output"]["items"].as_array().map(Vec::len), Some(2), "{list}");
+
+    // After any end of the server.
+    drop(server);
+    let server = Server::start(&machine, &[&todo()]);
+    let later = named(&server, &server.operator, "k1", RUN, &add);
+    assert_eq!(later.header("idempotency-replayed"), Some("true"));
+    assert_eq!(lasting(&later), lasting(&first));
+    named(&server, &server.operator, "k1", RUN, &json!({"arguments": ["add", "eggs"]})).fault(422, "REQUEST_CONFLICT");
+}
+
+#[test]
+fn plans_are_applied_once_and_changes_taken_back_once() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    for title in ["milk", "bread"] {
+        server.post(RUN, &json!({"arguments": ["add", title]}));
+    }
+    let plan = server.post("/api/packages/todo/plan", &json!({"arguments": ["complete", "td_0001"]}));
+    let path = format!("/api/packages/todo/apply/{}", plan["plan_id"].as_str().unwrap());
+    let first = named(&server, &server.agent, "a", &path, &json!({}));
+    let again = named(&server, &server.agent, "a", &path, &json!({}));
+    assert_eq!((lasting(&again), again.header("idempotency-replayed")), (lasting(&first), Some("true")));
+    assert_eq!(again.document()["command"], "apply");
+    // Without the name it would be carried out again, and the state is another one by now.
+    server.ask("POST", &path, Some(&json!({}))).fault(409, "CONFLICT");
+
+    let undo = "/api/packages/todo/undo";
+    let first = named(&server, &server.agent, "u", undo, &json!({"count": 1}));
+    let again = named(&server, &server.agent, "u", undo, &json!({"count": 1}));
+    assert_eq!((lasting(&again), again.header("idempotency-replayed")), (lasting(&first), Some("true")));
+    let list = server.post(RUN, &json!({"arguments": ["list"]}));
+    assert_eq!(list["output"]["items"].as_array().map(Vec::len), Some(2), "one step back, not two: {list}");
+}
+
+#[test]
+fn a_request_that_came_to_nothing_may_be_made_again() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let complete = json!({"arguments": ["complete", "td_0001"]});
+    named(&server, &server.operator, "k", RUN, &complete).fault(422, "GUEST_FAILED");
+    server.post(RUN, &json!({"arguments": ["add", "milk"]}));
+    let done = named(&server, &server.operator, "k", RUN, &complete);
+    assert_eq!((done.status, done.header("idempotency-replayed")), (200, None));
+    for key in ["", "\u{7f}", &"k".repeat(201)] {
+        let bearer = format!("Bearer {}", server.operator);
+        let headers = [("authorization", bearer.as_str()), ("idempotency-key", key)];
+        let refused = server.request("POST", RUN, &headers, Some(&complete.to_string()));
+        assert_eq!(refused.status, 400, "{refused:?}");
+    }
+}
+
+#[test]
+fn the_same_request_at_once_is_carried_out_once() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&probe()]);
+    let call = json!({"arguments": ["append-text", "state/log", "x"]});
+    let answers: Vec<Answer> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| named(&server, &server.operator, "k", "/api/packages/probe/run", &call)))
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for answer in &answers {
+        if answer.status != 200 {
+            answer.fault(422, "REQUEST_CONFLICT");
+        }
+    }
+    let first = answers.iter().filter(|answer| answer.status == 200 && answer.header("idempotency-replayed").is_none());
+    assert_eq!(first.count(), 1, "{answers:?}");
+    let entries = server.get("/api/packages/probe/ledger");
+    let runs = entries["items"].as_array().unwrap().iter().filter(|entry| entry["kind"] == "run").count();
+    assert_eq!(runs, 1, "{entries}");
+}
