@@ -173,11 +173,12 @@ sources() {
         return
     fi
     {
-        find guest-todo/Cargo.toml guest-todo/build.sh guest-todo/crt1-command.rs guest-todo/src wit -type f
-        # What the package tells agents is built into the component that ships with it.
-        find packages/todo/agent packages/todo/skills -type f
+        find guest-todo/build.sh guest-todo/crt1-command.rs wit/*.wit wit/deps wit/guest*/Cargo.toml wit/guest*/src -type f
         if [ "$1" = guest-probe ]; then
             find tests/guest-probe/Cargo.toml tests/guest-probe/src -type f
+        else
+            # What the package tells agents is built into the component that ships with it.
+            find guest-todo/Cargo.toml guest-todo/src packages/todo/agent packages/todo/skills -type f
         fi
     } | sort
 }

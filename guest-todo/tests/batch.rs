@@ -5,9 +5,9 @@ mod support;
 
 use std::io::{self, Read};
 
-use guest_todo::batch::{ENTRIES_MAX, INPUT_BYTES_MAX};
-use guest_todo::contract::Effect;
-use guest_todo::description::TODO;
+use guest_todo::TODO;
+use hutch_guest::batch::{ENTRIES_MAX, INPUT_BYTES_MAX};
+use hutch_guest::contract::Effect;
 use serde_json::{Value, json};
 use support::{Todo, ids, item, one_line, state};
 
@@ -77,7 +77,7 @@ fn a_batch_does_what_the_same_calls_do() {
 
 #[test]
 fn every_command_that_changes_the_list_takes_a_batch_and_can_be_tried() {
-    for command in TODO.commands {
+    for command in TODO.description.commands {
         for flag in ["json-input", "dry-run"] {
             let takes = command.parameters.iter().any(|parameter| parameter.name == flag);
             assert_eq!(takes, command.effect != Effect::Read, "{} --{flag}", command.name);

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use guest_todo::calendar::Instant;
-use guest_todo::contract::{Effect, Parameter, ValueType};
-use guest_todo::description::{ITEM_FIELDS, MOMENT_FIELDS, TODO};
-use guest_todo::storage::StateFile;
-use guest_todo::{Reply, run};
+use guest_todo::TODO;
+use guest_todo::item::{ItemRow, MomentRow};
+use hutch_guest::Reply;
+use hutch_guest::Row;
+use hutch_guest::calendar::Instant;
+use hutch_guest::contract::{Effect, Parameter, ValueType};
+use hutch_guest::storage::StateFile;
 use serde_json::Value;
 
 fn package() -> PathBuf {
@@ -41,7 +43,7 @@ impl Calls {
     fn call(&self, args: &[&str]) -> Reply {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let now = Instant::parse("2026-04-06T00:00:00Z").unwrap();
-        run(&args, now, &StateFile::new(self.directory.path()), std::io::empty())
+        TODO.run(&args, now, &StateFile::new(self.directory.path(), "todos.json"), std::io::empty())
     }
 
     fn state(&self) -> Vec<u8> {
@@ -52,10 +54,10 @@ impl Calls {
 #[test]
 fn the_package_holds_the_description_of_this_program() {
     let packaged = read("schemas/commands.json");
-    let generated = TODO.to_json().unwrap();
+    let generated = TODO.description.to_json().unwrap();
     assert!(
         packaged == generated,
-        "schemas/commands.json is out of date: cargo run -p guest-todo --bin todo-schema > packages/todo/schemas/commands.json"
+        "schemas/commands.json is out of date: cargo run -p guest-todo -- --print-contract > packages/todo/schemas/commands.json"
     );
 }
 
@@ -67,13 +69,18 @@ fn the_manifest_lists_the_same_commands() {
         let after = front_matter.split(&format!("\n{key}:\n")).nth(1).unwrap();
         after.lines().map_while(|line| line.strip_prefix("  - ")).map(str::to_owned).collect()
     };
-    let names: Vec<&str> = TODO.commands.iter().map(|command| command.name).collect();
+    let names: Vec<&str> = TODO.description.commands.iter().map(|command| command.name).collect();
     assert_eq!(listed("commands"), names);
-    let confirmed: Vec<&str> =
-        TODO.commands.iter().filter(|command| command.confirmation_required).map(|command| command.name).collect();
+    let confirmed: Vec<&str> = TODO
+        .description
+        .commands
+        .iter()
+        .filter(|command| command.confirmation_required)
+        .map(|command| command.name)
+        .collect();
     assert_eq!(listed("confirmationRequired"), confirmed);
-    assert!(front_matter.contains(&format!("\nslug: {}\n", TODO.name)));
-    assert!(front_matter.contains(&format!("\nversion: {}\n", TODO.version)));
+    assert!(front_matter.contains(&format!("\nslug: {}\n", TODO.description.name)));
+    assert!(front_matter.contains(&format!("\nversion: {}\n", TODO.description.version)));
     for name in names {
         assert!(manifest.contains(&format!("`{name}")), "the body of APP.md explains {name}");
     }
@@ -81,8 +88,8 @@ fn the_manifest_lists_the_same_commands() {
 
 #[test]
 fn every_example_ends_as_it_says_and_every_answer_has_its_shape() {
-    for command in TODO.commands {
-        let schema: Value = serde_json::from_str(command.output_schema).unwrap();
+    for command in TODO.description.commands {
+        let schema: Value = serde_json::from_str(&command.output_schema.to_text()).unwrap();
         let validator =
             jsonschema::draft202012::new(&schema).unwrap_or_else(|error| panic!("{}: {error}", command.name));
         let calls = Calls::new();
@@ -130,15 +137,15 @@ fn every_example_ends_as_it_says_and_every_answer_has_its_shape() {
 
 #[test]
 fn schemas_name_exactly_the_fields_that_can_be_selected() {
-    for command in TODO.commands {
-        let schema: Value = serde_json::from_str(command.output_schema).unwrap();
+    for command in TODO.description.commands {
+        let schema: Value = serde_json::from_str(&command.output_schema.to_text()).unwrap();
         let element = &schema["properties"]["items"]["items"];
         let properties: BTreeSet<&str> =
             element["properties"].as_object().unwrap().keys().map(String::as_str).collect();
         let required: BTreeSet<&str> =
             element["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
-        let fields = if matches!(command.name, "due" | "reminder list") { MOMENT_FIELDS } else { ITEM_FIELDS };
-        assert_eq!(properties, fields.iter().copied().collect(), "{}", command.name);
+        let fields = if matches!(command.name, "due" | "reminder list") { MomentRow::FIELDS } else { ItemRow::FIELDS };
+        assert_eq!(properties, fields.iter().map(|field| field.name).collect(), "{}", command.name);
         assert_eq!(required, properties, "{}", command.name);
         assert_eq!(schema["properties"]["command"]["const"], command.name);
     }
@@ -146,9 +153,9 @@ fn schemas_name_exactly_the_fields_that_can_be_selected() {
 
 #[test]
 fn the_tables_keep_the_rules_of_the_wit_file() {
-    let codes: BTreeSet<&str> = TODO.errors.iter().map(|error| error.code).collect();
-    assert_eq!(codes.len(), TODO.errors.len(), "codes are unique");
-    for error in TODO.errors {
+    let codes: BTreeSet<&str> = TODO.description.errors.iter().map(|error| error.code).collect();
+    assert_eq!(codes.len(), TODO.description.errors.len(), "codes are unique");
+    for error in TODO.description.errors {
         assert!(matches!(error.exit_status, 1 | 2 | 20 | 30), "{}", error.code);
         assert!(error.code.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'), "{}", error.code);
         assert!(!error.description.is_empty() && !error.fix.is_empty(), "{}", error.code);
@@ -156,7 +163,7 @@ fn the_tables_keep_the_rules_of_the_wit_file() {
     let kebab =
         |name: &str| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') && !name.starts_with('-');
     let mut names = BTreeSet::new();
-    for command in TODO.commands {
+    for command in TODO.description.commands {
         assert!(names.insert(command.name), "{} twice", command.name);
         assert!((1..=3).contains(&command.name.split(' ').filter(|word| kebab(word)).count()), "{}", command.name);
         assert!(command.errors.iter().all(|error| codes.contains(error.code)), "{}", command.name);
@@ -170,13 +177,15 @@ fn the_tables_keep_the_rules_of_the_wit_file() {
                 command.name
             );
         }
-        let mut known: BTreeSet<&str> = TODO.parameters.iter().map(|parameter| parameter.name).collect();
+        let mut known: BTreeSet<&str> = TODO.description.parameters.iter().map(|parameter| parameter.name).collect();
         for parameter in command.parameters {
             assert!(known.insert(parameter.name), "{}: {} twice", command.name, parameter.name);
         }
         assert!(command.parameters.iter().skip(positional.len()).all(|parameter| parameter.position.is_none()));
     }
-    for parameter in TODO.commands.iter().flat_map(|command| command.parameters).chain(TODO.parameters) {
+    for parameter in
+        TODO.description.commands.iter().flat_map(|command| command.parameters).chain(TODO.description.parameters)
+    {
         assert!(kebab(parameter.name) && !parameter.description.is_empty(), "{}", parameter.name);
         assert!(
             parameter.default.is_none_or(|_| !parameter.required),

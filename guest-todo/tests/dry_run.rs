@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use guest_todo::contract::Effect;
-use guest_todo::description::TODO;
+use guest_todo::TODO;
+use hutch_guest::contract::Effect;
 use serde_json::{Value, json};
 use support::{Todo, one_line};
 
@@ -40,8 +40,13 @@ fn two() -> Todo {
 
 #[test]
 fn the_answer_is_the_one_to_come_and_no_file_changes() {
-    let changing: Vec<&str> =
-        TODO.commands.iter().filter(|command| command.effect != Effect::Read).map(|command| command.name).collect();
+    let changing: Vec<&str> = TODO
+        .description
+        .commands
+        .iter()
+        .filter(|command| command.effect != Effect::Read)
+        .map(|command| command.name)
+        .collect();
     let tried: Vec<String> = CHANGES
         .iter()
         .map(|call| if call[0] == "reminder" { call[..2].join(" ") } else { call[0].to_owned() })

@@ -6,8 +6,8 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 
-use guest_todo::contract::Parameter;
-use guest_todo::description::TODO;
+use guest_todo::TODO;
+use hutch_guest::contract::Parameter;
 use serde_json::{Value, json};
 use support::Todo;
 
@@ -77,7 +77,13 @@ fn every_command_that_is_named_is_one() {
             let Some(name) = flag.strip_prefix("--") else { continue };
             let host = ["stdin", "type", "message", "context", "exit-code", "check"].contains(&name);
             let known = |parameter: &Parameter| parameter.name == name;
-            let own = TODO.commands.iter().flat_map(|command| command.parameters).chain(TODO.parameters).any(known);
+            let own = TODO
+                .description
+                .commands
+                .iter()
+                .flat_map(|command| command.parameters)
+                .chain(TODO.description.parameters)
+                .any(known);
             assert!(own || host, "{path}: --{name}");
         }
     }
@@ -86,8 +92,8 @@ fn every_command_that_is_named_is_one() {
 #[test]
 fn every_flag_has_an_opposite_that_is_as_if_it_were_not_there() {
     let questions = ["help", "version", "brief"];
-    let own = TODO.commands.iter().map(|command| (command.name, command.parameters));
-    for (command, parameters) in own.chain([("every command", TODO.parameters)]) {
+    let own = TODO.description.commands.iter().map(|command| (command.name, command.parameters));
+    for (command, parameters) in own.chain([("every command", TODO.description.parameters)]) {
         let flags: BTreeSet<&str> =
             parameters.iter().filter(|parameter| parameter.is_flag()).map(|parameter| parameter.name).collect();
         for flag in flags.iter().filter(|flag| !questions.contains(flag)) {

@@ -6,8 +6,8 @@ mod support;
 use std::fs;
 use std::time::Instant as Stopwatch;
 
-use guest_todo::run;
-use guest_todo::storage::StateFile;
+use guest_todo::TODO;
+use hutch_guest::storage::StateFile;
 use serde_json::{Value, json};
 use support::{Todo, Unread, ids, item, one_line, state};
 
@@ -421,10 +421,10 @@ fn every_spelling_of_a_list_is_read_and_one_is_written() {
 #[test]
 fn a_state_directory_that_is_not_there_is_no_empty_list() {
     let todo = Todo::new();
-    let nowhere = StateFile::new(todo.directory.path().join("nowhere"));
+    let nowhere = StateFile::new(todo.directory.path().join("nowhere"), "todos.json");
     for args in [&["list"][..], &["add", "a"]] {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let reply = run(&args, todo.now, &nowhere, Unread);
+        let reply = TODO.run(&args, todo.now, &nowhere, Unread);
         assert_eq!(reply.exit_status, 1);
         assert_eq!(one_line(&reply.stdout)["error"]["code"], "STATE_UNAVAILABLE");
     }

@@ -4,9 +4,10 @@
 use std::fs;
 use std::io::{self, Read};
 
-use guest_todo::calendar::Instant;
-use guest_todo::storage::StateFile;
-use guest_todo::{Reply, run};
+use guest_todo::TODO;
+use hutch_guest::Reply;
+use hutch_guest::calendar::Instant;
+use hutch_guest::storage::StateFile;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -37,7 +38,7 @@ impl Todo {
 
     pub(crate) fn call_with<S: AsRef<str>>(&self, args: &[S], input: impl Read) -> Reply {
         let args: Vec<String> = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
-        run(&args, self.now, &StateFile::new(self.directory.path()), input)
+        TODO.run(&args, self.now, &StateFile::new(self.directory.path(), "todos.json"), input)
     }
 
     /// The document of a call that succeeds.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use guest_probe::ASKED_FOR;
-use guest_todo::argv::Arguments;
+use hutch_guest::argv::Arguments;
 use serde_json::json;
 
 use crate::component::{Observation, end, print, status, text};

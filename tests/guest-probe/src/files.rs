@@ -4,8 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use guest_todo::argv::Arguments;
-use guest_todo::failure::{Failure, INVALID_VALUE};
+use hutch_guest::argv::Arguments;
+use hutch_guest::failure::{Failure, INVALID_VALUE};
 use serde_json::{Value, json};
 
 use crate::component::{Observation, Trouble, end, errno, fnv1a, print, size, status, text};

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::io::{self, Read};
 use std::time::{Duration, Instant, SystemTime};
 
-use guest_todo::argv::Arguments;
+use hutch_guest::argv::Arguments;
 use serde_json::{Value, json};
 
 use crate::component::{Observation, fnv1a, hex, size, sizes};

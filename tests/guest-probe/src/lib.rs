@@ -4,8 +4,8 @@
 //! `{"ok":true,"command":"…",…}`, and exits 0. A file operation that fails exits 1 with `IO_ERROR` and the name of the
 //! WASI error code in `error.errno`. Commands that try many things report each result and exit 0.
 
-use guest_todo::contract::{Command, Description, Effect, Example, FailureCode, Parameter, ValueType};
-use guest_todo::failure::{INVALID_VALUE, MISSING_ARGUMENT, UNEXPECTED_ARGUMENT, UNKNOWN_COMMAND, UNKNOWN_FLAG};
+use hutch_guest::contract::{Command, Description, Effect, Example, FailureCode, Parameter, Schema, ValueType};
+use hutch_guest::failure::{INVALID_VALUE, MISSING_ARGUMENT, UNEXPECTED_ARGUMENT, UNKNOWN_COMMAND, UNKNOWN_FLAG};
 
 /// A file operation failed.
 pub const IO_ERROR: FailureCode = FailureCode {
@@ -227,7 +227,7 @@ const fn probe(name: &'static str, description: &'static str, parameters: &'stat
         effect: Effect::Read,
         idempotent: true,
         confirmation_required: false,
-        output_schema: "{}",
+        output_schema: Schema::Text("{}"),
         errors: USAGE,
         examples: NO_EXAMPLES,
     }
@@ -245,7 +245,7 @@ const fn writes(
     Command {
         effect,
         idempotent: matches!(effect, Effect::Read),
-        output_schema: r#"{"type":"object","required":["ok","command"]}"#,
+        output_schema: Schema::Text(r#"{"type":"object","required":["ok","command"]}"#),
         errors: FILES,
         ..probe(name, description, parameters)
     }

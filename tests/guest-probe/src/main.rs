@@ -29,9 +29,9 @@ mod component {
     use std::process::ExitCode;
 
     use guest_probe::{IO_ERROR, PROBE};
-    use guest_todo::argv::{self, Arguments, Value as Argument};
-    use guest_todo::component::exports::hutch::app::contract;
-    use guest_todo::failure::{Failure, INVALID_VALUE, UNKNOWN_COMMAND};
+    use hutch_guest::argv::{self, Arguments, Value as Argument};
+    use hutch_guest::component::exports::hutch::app::contract;
+    use hutch_guest::failure::{Failure, INVALID_VALUE, UNKNOWN_COMMAND};
     use serde_json::{Value, json};
 
     use crate::{endings, files, given, outside, resources};
@@ -40,11 +40,11 @@ mod component {
 
     impl contract::Guest for Probe {
         fn describe() -> contract::Description {
-            guest_todo::component::describe(&PROBE)
+            hutch_guest::component::describe(&PROBE)
         }
     }
 
-    guest_todo::component::export!(Probe with_types_in guest_todo::component);
+    hutch_guest::component::export!(Probe with_types_in hutch_guest::component);
 
     /// Why there is no observation.
     pub(crate) enum Trouble {
@@ -130,7 +130,7 @@ mod component {
     /// Ends with any status.
     pub(crate) fn end(status: u8) -> ExitCode {
         if status > 1 {
-            guest_todo::component::exit(status);
+            hutch_guest::component::exit(status);
         }
         ExitCode::from(status)
     }

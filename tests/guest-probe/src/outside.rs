@@ -6,7 +6,7 @@
 use std::fs::{self, OpenOptions};
 use std::io;
 
-use guest_todo::argv::Arguments;
+use hutch_guest::argv::Arguments;
 use serde_json::{Value, json};
 
 use crate::component::{Observation, errno, text};

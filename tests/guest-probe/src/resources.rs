@@ -6,8 +6,8 @@ use std::fs;
 use std::hint::black_box;
 use std::io::{self, Write};
 
-use guest_todo::argv::Arguments;
-use guest_todo::failure::{Failure, INVALID_VALUE};
+use hutch_guest::argv::Arguments;
+use hutch_guest::failure::{Failure, INVALID_VALUE};
 use serde_json::{Value, json};
 
 use crate::component::{Observation, Trouble, size, text};

@@ -83,7 +83,7 @@ pub fn read(input: impl Read) -> Result<Vec<Entry>, Failure> {
 
 impl Entry {
     /// The arguments that an entry stands for. A field is a parameter of the command, written as in the contract or in camelCase;
-    /// `null` is as if it were not there. Fields in `passed_over` may be there too.
+    /// `null` is as if it were not there. Fields that `passed_over` knows may be there too.
     ///
     /// # Errors
     /// `INVALID_BATCH` for a field that there is not, or a usage failure for a value.
@@ -91,7 +91,7 @@ impl Entry {
         &self,
         description: &'static Description,
         command: &'static Command,
-        passed_over: &[&[&str]],
+        passed_over: &dyn Fn(&str) -> bool,
     ) -> Result<Arguments, Failure> {
         let mut values = Vec::new();
         for (field, value) in &self.0 {
@@ -99,7 +99,7 @@ impl Entry {
             let parameter = command.parameters.iter().find(|it| is_of_an_entry(it) && it.name == name);
             match parameter {
                 Some(parameter) => values.extend(texts(parameter, value)?.into_iter().map(|text| (parameter, text))),
-                None if passed_over.iter().any(|fields| fields.contains(&field.as_str())) => {}
+                None if passed_over(field) => {}
                 None => return Err(unknown_field(command, field, &name)),
             }
         }

@@ -150,7 +150,7 @@ pub struct Brief {
 impl Brief {
     /// The one paragraph on an application.
     #[must_use]
-    pub fn new(brief: &'static str) -> Self {
+    pub(crate) fn new(brief: &'static str) -> Self {
         Self { ok: true, brief: brief.trim_ascii_end() }
     }
 

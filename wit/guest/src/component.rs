@@ -4,11 +4,11 @@
 #![allow(unsafe_code, missing_docs, unreachable_pub, reason = "the bindings are generated")]
 
 wit_bindgen::generate!({
-    path: "../wit",
+    path: "..",
     world: "app",
     generate_all,
     pub_export_macro: true,
-    default_bindings_module: "guest_todo::component",
+    default_bindings_module: "hutch_guest::component",
 });
 
 use exports::hutch::app::contract as wit;
@@ -45,7 +45,7 @@ fn command(command: &table::Command) -> wit::Command {
         },
         idempotent: command.idempotent,
         confirmation_required: command.confirmation_required,
-        output_schema: command.output_schema.to_owned(),
+        output_schema: command.output_schema.to_text(),
         errors: command.errors.iter().map(|failure| failure.code.to_owned()).collect(),
         examples: command.examples.iter().map(example).collect(),
     }

@@ -43,6 +43,21 @@ pub const INVALID_VALUE: FailureCode = FailureCode {
     fix: "give a value as the message describes it",
 };
 
+/// The call was not confirmed.
+pub const CONFIRMATION_REQUIRED: FailureCode = FailureCode {
+    code: "CONFIRMATION_REQUIRED",
+    exit_status: 30,
+    description: "the command takes something out for good and was called without --confirm",
+    fix: "ask the user, then call again with --confirm",
+};
+/// The application is wrong.
+pub const INTERNAL_ERROR: FailureCode = FailureCode {
+    code: "INTERNAL_ERROR",
+    exit_status: 1,
+    description: "the application has a defect",
+    fix: "report the call and the message",
+};
+
 /// One failure: why this call did not do what it was asked.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Failure {

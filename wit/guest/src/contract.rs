@@ -1,11 +1,11 @@
-//! What an application says about itself: the records of `wit/hutch.wit`, interface `contract`, as constant tables.
+//! What an application says about itself: the records of `wit/hutch.wit`, interface `contract`, as constant tables. The derives write them.
 //!
 //! One table serves the component's export, `schemas/commands.json`, `--help` and the reading of arguments, so none of
 //! them can disagree. Field meanings are documented in `wit/hutch.wit` and not repeated here. Knows no application.
 
-use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+
+pub use crate::schema::Schema;
 
 /// The name and version of the JSON form, the value of its first key.
 pub const JSON_FORM: &str = "hutch/commands@0.1";
@@ -64,8 +64,55 @@ pub struct Parameter {
     pub choices: &'static [&'static str],
     /// Whether it is prose for people.
     pub free_text: bool,
+    /// What a value must keep beyond its type.
+    #[serde(skip_serializing)]
+    pub constraints: Constraints,
     /// Meaning, unit, bounds.
     pub description: &'static str,
+}
+
+/// What a value must keep beyond its type, in the words of JSON Schema.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Constraints {
+    /// The least number, written as an argument.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum: Option<&'static str>,
+    /// The greatest number, written as an argument.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<&'static str>,
+    /// The least number of characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_length: Option<u32>,
+    /// The greatest number of characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<u32>,
+    /// A regular expression that is found in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<&'static str>,
+}
+
+impl Constraints {
+    /// None at all.
+    pub const NONE: Self = Self { minimum: None, maximum: None, min_length: None, max_length: None, pattern: None };
+
+    /// Those of both; where both say something, `self` counts.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        const fn text(one: Option<&'static str>, other: Option<&'static str>) -> Option<&'static str> {
+            if one.is_some() { one } else { other }
+        }
+        const fn length(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+            if one.is_some() { one } else { other }
+        }
+        Self {
+            minimum: text(self.minimum, other.minimum),
+            maximum: text(self.maximum, other.maximum),
+            min_length: length(self.min_length, other.min_length),
+            max_length: length(self.max_length, other.max_length),
+            pattern: text(self.pattern, other.pattern),
+        }
+    }
 }
 
 impl Parameter {
@@ -93,6 +140,7 @@ impl Parameter {
             default: None,
             choices: &[],
             free_text: false,
+            constraints: Constraints::NONE,
             description,
         }
     }
@@ -153,8 +201,7 @@ pub struct Command {
     /// Whether a person must have agreed.
     pub confirmation_required: bool,
     /// JSON Schema of the document on stdout.
-    #[serde(serialize_with = "json_text")]
-    pub output_schema: &'static str,
+    pub output_schema: Schema,
     /// Codes that it can end with.
     #[serde(serialize_with = "codes_only")]
     pub errors: &'static [FailureCode],
@@ -184,7 +231,7 @@ impl Description {
     /// The content of `schemas/commands.json`: pretty-printed, each output schema on one line, a newline at the end.
     ///
     /// # Errors
-    /// When an output schema of the table is not JSON.
+    /// When a schema of the table is given as text that is not JSON.
     pub fn to_json(&self) -> serde_json::Result<String> {
         #[derive(Serialize)]
         struct Form<'a> {
@@ -196,11 +243,6 @@ impl Description {
         text.push('\n');
         Ok(text)
     }
-}
-
-/// Writes JSON text as the JSON that it is.
-fn json_text<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    serde_json::from_str::<&RawValue>(text).map_err(S::Error::custom)?.serialize(serializer)
 }
 
 /// Writes failure codes by name alone.
@@ -225,7 +267,7 @@ mod tests {
             effect: Effect::Read,
             idempotent: true,
             confirmation_required: false,
-            output_schema: r#"{"type":"object","required":["b","a"]}"#,
+            output_schema: Schema::Text(r#"{"type":"object","required":["b","a"]}"#),
             errors: &[LOST],
             examples: &[Example { description: "look", args: &["look", "2026-04-05"], exit_status: 0 }],
         }],
@@ -267,7 +309,7 @@ mod tests {
     #[test]
     fn an_output_schema_that_is_not_json_is_refused() {
         let commands: &'static [Command] =
-            Box::leak(Box::new([Command { output_schema: "{oops", ..TINY.commands[0] }]));
+            Box::leak(Box::new([Command { output_schema: Schema::Text("{oops"), ..TINY.commands[0] }]));
         assert!(Description { commands, ..TINY }.to_json().is_err());
     }
 }

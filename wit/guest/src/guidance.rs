@@ -32,7 +32,7 @@ pub struct Skill {
     /// What it teaches, and when to read it.
     pub description: &'static str,
     /// The call of the host that shows it.
-    pub command: &'static str,
+    pub command: String,
 }
 
 impl Rule {
@@ -45,11 +45,11 @@ impl Rule {
 }
 
 impl Skill {
-    /// The skill that a `SKILL.md` holds.
+    /// The skill of an application that a `SKILL.md` holds.
     #[must_use]
-    pub fn of(file: &'static str, command: &'static str) -> Self {
+    pub fn of(file: &'static str, application: &str) -> Self {
         let Page { name, description, .. } = Page::of(file);
-        Self { name, description, command }
+        Self { name, description, command: format!("hutch show {application} --skill {name}") }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Calls against a table made for them: every form that is read, every way to be refused.
 
 use super::*;
-use crate::contract::{Effect, FailureCode};
+use crate::contract::{Effect, FailureCode, Schema};
 
 const COMMAND: Command = Command {
     name: "look",
@@ -10,7 +10,7 @@ const COMMAND: Command = Command {
     effect: Effect::Read,
     idempotent: true,
     confirmation_required: false,
-    output_schema: "{}",
+    output_schema: Schema::Text("{}"),
     errors: &[],
     examples: &[],
 };

@@ -3,9 +3,10 @@
 //! What comes out is typed: whoever uses an `Arguments` does not look at text for its form again. Knows no application.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::calendar::{Date, Due, Instant};
-use crate::contract::{Command, Description, Parameter, ValueType};
+use crate::contract::{Command, Constraints, Description, Parameter, ValueType};
 use crate::failure::{
     Failure, INVALID_VALUE, MISSING_ARGUMENT, UNEXPECTED_ARGUMENT, UNKNOWN_COMMAND, UNKNOWN_FLAG, nearest,
 };
@@ -32,6 +33,20 @@ pub enum Value {
     Due(Due),
 }
 
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Integer(integer) => integer.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Boolean(truth) => truth.fmt(f),
+            Self::Date(date) => date.fmt(f),
+            Self::Instant(instant) => instant.fmt(f),
+            Self::Due(due) => due.fmt(f),
+        }
+    }
+}
+
 /// A call: at most one command, and the values it was given.
 #[derive(Debug)]
 pub struct Arguments {
@@ -40,6 +55,7 @@ pub struct Arguments {
     /// What was written where a command's words go, when that names no command.
     pub unmatched: Vec<String>,
     values: BTreeMap<&'static str, Vec<Value>>,
+    defaults: Vec<&'static str>,
     missing: Option<Failure>,
 }
 
@@ -48,6 +64,12 @@ impl Arguments {
     #[must_use]
     pub fn all(&self, name: &str) -> &[Value] {
         self.values.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the call gives a parameter, which has a value too if it has a default.
+    #[must_use]
+    pub fn gives(&self, name: &str) -> bool {
+        self.values.contains_key(name) && !self.defaults.contains(&name)
     }
 
     /// The value of a parameter that is not repeated.
@@ -267,13 +289,14 @@ impl Reader {
 
     fn finish(mut self) -> Result<Arguments, Failure> {
         let own = self.command.map_or(&[][..], |command| command.parameters);
-        let mut missing = None;
+        let (mut missing, mut defaults) = (None, Vec::new());
         for parameter in own.iter().chain(self.description.parameters) {
             if self.values.contains_key(parameter.name) {
                 continue;
             }
             if let Some(default) = parameter.default {
                 self.insert(parameter, default)?;
+                defaults.push(parameter.name);
             } else if parameter.required && missing.is_none() {
                 let name = self.command.map_or(self.description.name, |command| command.name);
                 let message = format!("{name} needs {}: {}", written(parameter), parameter.description);
@@ -281,7 +304,7 @@ impl Reader {
             }
         }
         let unmatched = if self.command.is_some() { Vec::new() } else { self.words };
-        Ok(Arguments { command: self.command, unmatched, values: self.values, missing })
+        Ok(Arguments { command: self.command, unmatched, values: self.values, defaults, missing })
     }
 }
 
@@ -325,8 +348,16 @@ fn value_of(parameter: &Parameter, text: &str) -> Result<Value, Failure> {
     }
     match parameter.value_type {
         ValueType::String | ValueType::Path => Ok(Value::Text(text.to_owned())),
-        ValueType::Integer => integer(text).map(Value::Integer).ok_or_else(|| invalid("a decimal integer")),
-        ValueType::Number => number(text).map(Value::Number).ok_or_else(|| invalid("a decimal number")),
+        ValueType::Integer => {
+            let value = integer(text).ok_or_else(|| invalid("a decimal integer"))?;
+            let within = within(&parameter.constraints, integer, |least| least <= value, |most| value <= most);
+            within.map(|()| Value::Integer(value)).map_err(|expected| invalid(&expected))
+        }
+        ValueType::Number => {
+            let value = number(text).ok_or_else(|| invalid("a decimal number"))?;
+            let within = within(&parameter.constraints, number, |least| least <= value, |most| value <= most);
+            within.map(|()| Value::Number(value)).map_err(|expected| invalid(&expected))
+        }
         ValueType::Boolean => match text {
             "true" => Ok(Value::Boolean(true)),
             "false" => Ok(Value::Boolean(false)),
@@ -335,6 +366,22 @@ fn value_of(parameter: &Parameter, text: &str) -> Result<Value, Failure> {
         ValueType::Date => Date::parse(text).map(Value::Date).map_err(invalid),
         ValueType::Instant => Instant::parse(text).map(Value::Instant).map_err(invalid),
         ValueType::DateOrInstant => Due::parse(text).map(Value::Due).map_err(invalid),
+    }
+}
+
+/// Whether a number keeps its bounds, or what is expected.
+fn within<T>(
+    Constraints { minimum, maximum, .. }: &Constraints,
+    read: impl Fn(&str) -> Option<T>,
+    least: impl Fn(T) -> bool,
+    most: impl Fn(T) -> bool,
+) -> Result<(), String> {
+    let keeps = minimum.and_then(&read).is_none_or(least) && maximum.and_then(&read).is_none_or(most);
+    match (keeps, minimum, maximum) {
+        (true, ..) | (false, None, None) => Ok(()),
+        (false, Some(minimum), None) => Err(format!("a number from {minimum}")),
+        (false, None, Some(maximum)) => Err(format!("a number up to {maximum}")),
+        (false, Some(minimum), Some(maximum)) => Err(format!("a number from {minimum} to {maximum}")),
     }
 }
 

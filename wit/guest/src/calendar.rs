@@ -234,7 +234,9 @@ fn fraction(rest: &[u8]) -> Option<(u32, &[u8])> {
     Some((digit(0) * 100 + digit(1) * 10 + digit(2), offset))
 }
 
-crate::json_text::as_json_text!(Instant, Due);
+crate::json_text!(Date);
+crate::json_text!(Instant);
+crate::json_text!(Due);
 
 #[cfg(test)]
 mod tests {

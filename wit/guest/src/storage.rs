@@ -1,0 +1,103 @@
+//! The state file: in its directory, or in memory for tests. The only module that touches files.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use crate::contract::FailureCode;
+use crate::failure::Failure;
+
+/// The state directory cannot be used.
+pub const STATE_UNAVAILABLE: FailureCode = FailureCode {
+    code: "STATE_UNAVAILABLE",
+    exit_status: 1,
+    description: "the directory state, or the file in it, could not be read or written; the old state is untouched",
+    fix: "let the application run where the directory state exists and can be written, with room for its file twice over",
+};
+
+/// Where the bytes of a state are between calls.
+pub trait Storage {
+    /// The bytes; `None` if they were never written.
+    ///
+    /// # Errors
+    /// `STATE_UNAVAILABLE`.
+    fn read(&self) -> Result<Option<Vec<u8>>, Failure>;
+
+    /// Puts new bytes in their place: whenever this ends, all of the old bytes are there or all of the new.
+    ///
+    /// # Errors
+    /// `STATE_UNAVAILABLE`; the old bytes are still there then.
+    fn replace(&self, bytes: &[u8]) -> Result<(), Failure>;
+}
+
+/// A file in a directory that must exist.
+#[derive(Debug)]
+pub struct StateFile {
+    directory: PathBuf,
+    name: String,
+}
+
+impl StateFile {
+    /// The one of that name in that directory.
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>, name: impl Into<String>) -> Self {
+        Self { directory: directory.into(), name: name.into() }
+    }
+}
+
+impl Storage for StateFile {
+    /// Fails also when the directory does not exist: an empty state would be a lie then.
+    fn read(&self) -> Result<Option<Vec<u8>>, Failure> {
+        let path = self.directory.join(&self.name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound && self.directory.is_dir() => Ok(None),
+            Err(error) => Err(unavailable("read", &path, &error)),
+        }
+    }
+
+    fn replace(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let path = self.directory.join(&self.name);
+        let unfinished = self.directory.join(format!("{}.new", self.name));
+        let written = write_through(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, &path));
+        written.map_err(|error| {
+            // If even that fails, the next call writes over it.
+            let _ = fs::remove_file(&unfinished);
+            unavailable("written", &path, &error)
+        })
+    }
+}
+
+/// Bytes in memory.
+#[derive(Debug, Default)]
+pub struct Memory(RefCell<Option<Vec<u8>>>);
+
+impl Memory {
+    /// Memory that holds these bytes already.
+    #[must_use]
+    pub fn of(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(RefCell::new(Some(bytes.into())))
+    }
+}
+
+impl Storage for Memory {
+    fn read(&self) -> Result<Option<Vec<u8>>, Failure> {
+        Ok(self.0.borrow().clone())
+    }
+
+    fn replace(&self, bytes: &[u8]) -> Result<(), Failure> {
+        *self.0.borrow_mut() = Some(bytes.to_vec());
+        Ok(())
+    }
+}
+
+fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn unavailable(done: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::new(STATE_UNAVAILABLE, format!("{} cannot be {done}: {error}", path.display()))
+}
