@@ -55,6 +55,32 @@ pub(crate) enum Tell {
     Entry(EntryName),
     /// What the state is.
     State,
+    /// What waits for a person.
+    Questions,
+    /// Nobody is to be asked about this plan any more.
+    Decline(String),
+    /// The entries behind a place, the first first; how many the ledger has where no place is named.
+    Since { after: Option<u64>, limit: u32 },
+}
+
+impl What {
+    /// Whether the ledger may have one entry more by it.
+    pub(crate) const fn is_recorded(&self) -> bool {
+        !matches!(
+            self,
+            What::Verify(_)
+                | What::History { .. }
+                | What::Told(
+                    Tell::Verify(_)
+                        | Tell::Ledger { .. }
+                        | Tell::Entry(_)
+                        | Tell::State
+                        | Tell::Questions
+                        | Tell::Decline(_)
+                        | Tell::Since { .. }
+                )
+        )
+    }
 }
 
 /// The form of the answer to what is carried out.

@@ -119,6 +119,11 @@ impl Catalog {
         self.packages.iter().position(|known| known.slug == slug)
     }
 
+    /// The commands of a package.
+    pub(crate) fn commands(&self, package: usize) -> &[Command] {
+        self.packages.get(package).map(|known| known.contract.commands.as_slice()).unwrap_or_default()
+    }
+
     /// The name of a package.
     pub(crate) fn slug(&self, package: usize) -> Option<&str> {
         Some(self.packages.get(package)?.slug.as_str())

@@ -12,7 +12,7 @@ use hutch_sandbox::Stop;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// Calls that are carried out at once.
 const WORKERS: usize = 4;
@@ -98,11 +98,28 @@ impl Queue {
 struct Hall {
     queue: Mutex<Queue>,
     come: Condvar,
+    /// Changes when something was carried out that may have added to a ledger.
+    done: watch::Sender<u64>,
 }
 
 impl Hall {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody brings more: who carries out calls may end once there are none.
+    fn end(&self) {
+        let mut queue = self.queue();
+        (queue.closed, queue.ended) = (true, true);
+        drop(queue);
+        self.come.notify_all();
+    }
+}
+
+impl Load {
+    /// Whether anything is to be done.
+    pub(crate) const fn is_busy(self) -> bool {
+        self.under_way + self.waiting > 0
     }
 }
 
@@ -159,6 +176,11 @@ impl Door {
         queue.stops.values().for_each(Stop::stop);
     }
 
+    /// Changes when something was carried out that may have added to a ledger.
+    pub(crate) fn done(&self) -> watch::Receiver<u64> {
+        self.0.done.subscribe()
+    }
+
     /// How much is under way.
     pub(crate) fn load(&self) -> Load {
         let queue = self.0.queue();
@@ -168,8 +190,7 @@ impl Door {
 
 impl Drop for Door {
     fn drop(&mut self) {
-        self.0.queue().ended = true;
-        self.0.come.notify_all();
+        self.0.end();
     }
 }
 
@@ -206,7 +227,10 @@ pub(crate) fn open<T>(serving: &Serving, serve: impl FnOnce(Arc<Door>) -> T) -> 
         for _ in 0..WORKERS {
             scope.spawn(|| work(&worker, &hall));
         }
-        serve(door)
+        let done = serve(door);
+        // Whatever still holds the door brings nothing more: nobody would be told.
+        hall.end();
+        done
     })
 }
 
@@ -232,6 +256,9 @@ fn work(worker: &Worker<'_>, hall: &Hall) {
         };
         // Whoever asked may be gone.
         let _ = reply.send(done);
+        if ask.what.is_recorded() {
+            hall.done.send_modify(|count| *count = count.wrapping_add(1));
+        }
     }
 }
 

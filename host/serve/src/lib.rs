@@ -20,6 +20,7 @@ mod question;
 mod reply;
 mod serving;
 mod told;
+mod who;
 mod work;
 
 pub use catalog::Catalog;

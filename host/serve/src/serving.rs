@@ -79,6 +79,8 @@ pub struct Documents {
     pub verified: fn(&[RunAgain]) -> Result<Value, ErrorReport>,
     /// The result of `ledger list`, with its limit and its offset.
     pub entries: fn(&Session, u32, u32) -> Result<Value, Failure>,
+    /// Items as `ledger list` has them: at most so many behind a place, the first first.
+    pub since: fn(&Session, u64, u32) -> Result<Vec<Value>, Failure>,
     /// The result of `ledger show`.
     pub entry: fn(&Session, &Sealed) -> Result<Value, Failure>,
     /// The result of `state status`.

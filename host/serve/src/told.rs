@@ -9,11 +9,13 @@ use hutch::{Answer, Answered, Call, EntryName, Failure, Moved, Session};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Request;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// That the answer is that of an earlier request of the same name.
 pub(crate) const REPEATED: &str = "hutch/repeated";
+/// What a plan would change, for people.
+pub(crate) const CHANGES: &str = "hutch/changes";
 /// What names the state.
 pub(crate) const STATE: &str = "hutch/state";
 
@@ -76,6 +78,14 @@ impl Work<'_, '_> {
             }
             Tell::Verify(name) => return self.tell_verify(name.as_ref()),
             Tell::State => return self.tell_state(),
+            Tell::Questions => return Ok(Reply::done(json!({"items": self.waiting()}))),
+            Tell::Decline(plan) => {
+                if let Ok(plan) = plan.parse() {
+                    self.settle(&plan);
+                }
+                return Ok(Reply::done(json!({})));
+            }
+            Tell::Since { after, limit } => return self.tell_since(*after, *limit),
             Tell::Ledger { limit, offset } => {
                 ("ledger list", (documents.entries)(&self.instance.session(self.at)?, *limit, *offset)?)
             }
@@ -146,12 +156,18 @@ impl Work<'_, '_> {
         let confirmation = validated.ok().and_then(|validated| validated.confirmation);
         let answer = self.instance.plan(&call)?;
         let is_good = (self.serving().shown.failure)(&answer).is_none();
+        let (_, changes) = (self.serving().shown.changes)(&answer);
         if let Some(reason) = confirmation.clone().filter(|_| is_good) {
-            let (_, changes) = (self.serving().shown.changes)(&answer);
             self.ask_later(self.question((package, Form::Told), &words.arguments, answer.entry.hash, reason, &changes));
         }
         let value = (self.serving().documents.plan)(&answer, &self.serving().host, confirmation.as_deref());
-        Ok(self.answered("plan", &answer, value))
+        Ok(match self.answered("plan", &answer, value) {
+            Reply::Done { document, mut facts } => {
+                facts.insert(CHANGES.to_owned(), changes.into());
+                Reply::Done { document, facts }
+            }
+            reply => reply,
+        })
     }
 
     fn tell_apply(&self, plan: &EntryName, confirmed: bool) -> Result<Reply, Failure> {
@@ -194,6 +210,16 @@ impl Work<'_, '_> {
             Ok(value) => self.done("verify", value, Facts::new()),
             Err(report) => Reply::failed(report),
         })
+    }
+
+    fn tell_since(&self, after: Option<u64>, limit: u32) -> Result<Reply, Failure> {
+        let session = self.instance.session(self.at)?;
+        let last = session.head()?.last.sequence;
+        let items = match after {
+            Some(after) if after < last => (self.serving().documents.since)(&session, after, limit)?,
+            _ => Vec::new(),
+        };
+        Ok(Reply::done(json!({"last": last, "items": items})))
     }
 
     fn tell_state(&self) -> Result<Reply, Failure> {

@@ -134,8 +134,10 @@ impl Work<'_, '_> {
             return Ok(Reply::Failed { report: Box::new(report), facts: facts(&answer) });
         }
         let (_, changes) = (shown.changes)(&answer);
-        let plan = answer.entry.hash;
-        Ok(Reply::Ask(self.question((package, Form::Bare), &words.arguments, plan, reason, &changes)))
+        let question = self.question((package, Form::Bare), &words.arguments, answer.entry.hash, reason, &changes);
+        // Where the client can't ask, a person may still find it.
+        self.ask_later(question.clone());
+        Ok(Reply::Ask(question))
     }
 
     pub(crate) fn question(
@@ -187,7 +189,15 @@ impl Work<'_, '_> {
         questions.push_back(question);
     }
 
-    /// The plan has been carried out: nobody need be asked.
+    /// What waits for a person, the last first.
+    pub(crate) fn waiting(&self) -> Vec<Value> {
+        let slug = |question: &Question| self.serving().packages.get(question.package).map(|served| served.slug());
+        let told =
+            |question: &Question| json!({"package": slug(question), "plan": question.plan, "question": question.text});
+        self.questions().iter().rev().map(told).collect()
+    }
+
+    /// The plan has been carried out, or declined: nobody need be asked.
     pub(crate) fn settle(&self, plan: &Digest) {
         self.questions().retain(|question| question.plan != *plan);
     }

@@ -172,7 +172,8 @@ fn every_route_that_is_described_is_there_and_does_what_it_says() {
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let path = path.replace("{slug}", "todo").replace("{entry}", "2");
-            if path.contains("{plan}") || path.ends_with("/undo") {
+            // These have tests of their own.
+            if path.contains("{plan}") || path.ends_with("/undo") || path == "/mcp" || path == "/api/events" {
                 continue;
             }
             let body = match operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].as_str() {

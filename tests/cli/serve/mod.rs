@@ -3,7 +3,10 @@
 mod access;
 mod api;
 mod ending;
+mod events;
 mod hostile;
+mod mcp;
+mod page;
 mod repeated;
 
 use crate::support::Machine;

@@ -132,6 +132,18 @@ pub(super) fn list_value(session: &Session, page: &Page) -> Result<Value, Failur
     Ok(page.part(rows, total))
 }
 
+/// Items of the list: at most so many behind a place, the first first.
+pub(super) fn since(session: &Session, after: u64, limit: u32) -> Result<Vec<Value>, Failure> {
+    let entries = session.entries(after.saturating_add(1)).take(limit as usize);
+    entries
+        .map(|sealed| {
+            sealed
+                .map_err(Failure::from)
+                .and_then(|sealed| Ok(summary(&sealed.hash, &sealed.open().map_err(Failure::Entry)?)))
+        })
+        .collect()
+}
+
 fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<(), Fault> {
     if own.page.ndjson && (output.shaping.selects() || !output.shaping.cleaning.is_none()) {
         return Err(Fault::usage(

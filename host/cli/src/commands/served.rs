@@ -55,6 +55,7 @@ pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>)
             moved: undo::moved_value,
             verified: |verified| verify::verified_value(verified, false).map(|(value, _)| value),
             entries: |session, limit, offset| ledger::list_value(session, &Page { limit, offset, ndjson: false }),
+            since: ledger::since,
             entry: ledger::entry_value,
             state: state::status_value,
         },

@@ -1,12 +1,12 @@
 //! Who may do what: tokens with their scopes, and the names under which a browser may know this server. Knows no requests but their
 //! headers.
 
+use crate::who::{Scope, Who};
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, StatusCode, Uri};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use serde::Serialize;
 use std::net::SocketAddr;
 use subtle::{Choice, ConstantTimeEq};
 
@@ -14,35 +14,6 @@ use subtle::{Choice, ConstantTimeEq};
 const TOKEN_CHARS_MIN: usize = 32;
 /// The most characters of the name of a token.
 const NAME_CHARS_MAX: usize = 64;
-
-/// What a token is good for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// To look.
-    Read,
-    /// To run, plan, apply and undo.
-    Run,
-    /// To agree to what needs a person's consent.
-    Confirm,
-    /// To look at the server itself.
-    Admin,
-}
-
-impl Scope {
-    /// All of them.
-    pub const ALL: [Scope; 4] = [Scope::Read, Scope::Run, Scope::Confirm, Scope::Admin];
-
-    /// As it is written.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Scope::Read => "read",
-            Scope::Run => "run",
-            Scope::Confirm => "confirm",
-            Scope::Admin => "admin",
-        }
-    }
-}
 
 /// A caller that is known by a secret.
 #[derive(Clone)]
@@ -66,6 +37,11 @@ impl Token {
 
     pub(super) fn may(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
+    }
+
+    /// Who bears it.
+    pub(super) fn who(&self) -> Who {
+        Who { name: self.name.as_str().into(), scopes: self.scopes.clone() }
     }
 
     /// Reads a file of tokens: a name, scopes with commas between them and the secret on each line; lines that begin with `#` say nothing.
@@ -183,6 +159,11 @@ impl Guard {
     /// Whose token a request bears.
     pub(super) fn bearer(&self, headers: &HeaderMap) -> Result<&Token, Refused> {
         self.known(credentials(headers, "bearer")).ok_or_else(unknown)
+    }
+
+    /// Whose secret it is.
+    pub(super) fn secret(&self, secret: &str) -> Result<&Token, Refused> {
+        self.known(Some(secret)).ok_or_else(unknown)
     }
 
     fn known(&self, secret: Option<&str>) -> Option<&Token> {

@@ -27,6 +27,8 @@ use tokio_io_timeout::TimeoutStream;
 const HEAD_BYTES_MAX: usize = 32 << 10;
 /// The most headers of a request.
 const HEADERS_MAX: usize = 64;
+/// How often it is looked whether all has ended.
+const LOOKED_EVERY: Duration = Duration::from_millis(20);
 /// How long accepting waits after the system refused a connection: it has no more files, and others must end first.
 const REFUSED_FOR: Duration = Duration::from_millis(50);
 
@@ -91,10 +93,21 @@ pub(super) async fn listen(
     }
     drop(listener);
     end.send_replace(true);
-    let ended = graceful.shutdown();
+    let ended = async {
+        let idle = async {
+            // What is under way is finished first; then those who only wait are told.
+            while site.door.load().is_busy() {
+                tokio::time::sleep(LOOKED_EVERY).await;
+            }
+            tokio::time::sleep(LOOKED_EVERY).await;
+            site.mcp.close();
+        };
+        tokio::join!(graceful.shutdown(), idle);
+    };
     tokio::pin!(ended);
     if tokio::time::timeout(site.bounds.ended_within, &mut ended).await.is_err() {
         site.door.close();
+        site.mcp.close();
         // What was stopped says so.
         let _ = tokio::time::timeout(site.bounds.sent_within, &mut ended).await;
     }

@@ -6,25 +6,32 @@
 
 mod access;
 mod answer;
+mod events;
 mod listen;
 mod openapi;
+mod page;
 mod request;
 mod routes;
 mod settings;
 mod site;
 
-pub use access::{Scope, Token};
+pub use crate::who::Scope;
+pub use access::Token;
 pub use settings::{Bounds, Http};
 
 use crate::catalog::Catalog;
 use crate::door;
+use crate::mcp::Endpoint;
 use crate::serving::{ServeError, Serving};
 use access::Guard;
 use serde_json::Value;
 use site::Site;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
+
+/// The most callers that watch ledgers at once.
+const WATCHERS_MAX: usize = 64;
 
 /// The description of what can be asked for, in the form of OpenAPI 3.1.
 pub fn described() -> Value {
@@ -54,7 +61,9 @@ pub fn serve(
                 guard: Guard::new(tokens, here, &origins),
                 bounds,
                 door: Arc::clone(&door),
+                mcp: Endpoint::new(serving, Arc::clone(&door), Arc::clone(&catalog), bounds.body_bytes_max)?,
                 catalog,
+                watchers: Arc::new(Semaphore::new(WATCHERS_MAX)),
                 documents: serving.documents,
                 about: serving.packages.iter().map(|served| served.about.clone()).collect(),
                 ending,

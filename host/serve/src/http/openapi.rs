@@ -33,6 +33,12 @@ fn operation(route: &Route) -> Value {
     let mut responses = json!({
         "200": {"description": "What it came to", "content": {"application/json": {"schema": answer(route)}}},
     });
+    if matches!(route.does, Does::Events | Does::Mcp) {
+        responses["200"]["content"]["text/event-stream"] = json!({"schema": {"type": "string"}});
+    }
+    if route.does == Does::Mcp {
+        responses["202"] = json!({"description": "Taken"});
+    }
     if route.does == Does::State {
         responses["200"]["headers"] = json!({"ETag": {"schema": {"type": "string"}}});
         responses["304"] = json!({"description": "The state is the one that If-None-Match names"});
@@ -97,6 +103,7 @@ const fn body(does: Does) -> Option<&'static str> {
         Does::Undo => Some("Undo"),
         Does::Verify => Some("Verify"),
         Does::Apply => Some("Nothing"),
+        Does::Mcp => Some("Message"),
         _ => None,
     }
 }
@@ -138,6 +145,7 @@ fn schemas() -> Value {
             "additionalProperties": false,
         },
         "Verify": {"type": "object", "properties": {"entry": entry}, "additionalProperties": false},
+        "Message": {"description": "A message of the Model Context Protocol", "type": "object"},
         "Nothing": {"type": "object", "additionalProperties": false},
         "Answer": {
             "description": "What the program's command answers",
@@ -147,8 +155,8 @@ fn schemas() -> Value {
                 "ok": {"type": "boolean"},
                 "command": text,
                 "result": {"type": "object"},
-                "rules": {"type": "array"},
-                "skills": {"type": "array"},
+                "rules": {"type": "array", "items": {"type": "object"}},
+                "skills": {"type": "array", "items": {"type": "object"}},
                 "issue": text,
             },
         },
@@ -181,7 +189,7 @@ mod tests {
             let operation = &paths[route.path][route.method.as_str().to_lowercase()];
             assert_eq!(operation["operationId"], route.id);
             assert_eq!(operation["security"].is_null(), route.scope.is_some(), "{}", route.path);
-            assert_eq!(operation["requestBody"].is_null(), route.method == Method::GET, "{}", route.path);
+            assert_eq!(operation["requestBody"].is_null(), route.method != Method::POST, "{}", route.path);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::access::Refused;
 use super::settings::Bounds;
 use crate::ask::{Back, Words, entry};
 use crate::catalog::Catalog;
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -77,19 +78,29 @@ where
         let message = "expected a body with Content-Type: application/json";
         return Err(Refused::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
+    let bytes = bytes(body, bounds).await?;
+    serde_json::from_slice(&bytes).map_err(|error| unfit(format!("the body is no JSON document: {error}")))
+}
+
+/// Reads the whole body.
+pub(super) async fn bytes<B>(body: B, bounds: &Bounds) -> Result<Bytes, Refused>
+where
+    B: Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let whole = Limited::new(body, bounds.body_bytes_max).collect();
     let read = tokio::time::timeout(bounds.sent_within, whole).await.map_err(|_| {
         let message = format!("the body did not come within {} ms", bounds.sent_within.as_millis());
         Refused::invalid(StatusCode::REQUEST_TIMEOUT, message)
     })?;
-    let bytes = read.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+    let read = read.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
         Some(_) => {
             let message = format!("the body is longer than {} bytes", bounds.body_bytes_max);
             Refused::invalid(StatusCode::PAYLOAD_TOO_LARGE, message)
         }
         None => unfit(format!("the body can't be read: {error}")),
     })?;
-    serde_json::from_slice(&bytes.to_bytes()).map_err(|error| unfit(format!("the body is no JSON document: {error}")))
+    Ok(read.to_bytes())
 }
 
 fn is_json(text: &str) -> bool {

@@ -1,6 +1,6 @@
 //! All that can be asked for over HTTP, as one table: what answers requests and what describes them are both made of it.
 
-use super::access::Scope;
+use crate::who::Scope;
 use http::Method;
 
 /// What a route does.
@@ -21,6 +21,8 @@ pub(super) enum Does {
     Entry,
     State,
     Server,
+    Events,
+    Mcp,
 }
 
 /// One thing that can be asked for.
@@ -65,6 +67,10 @@ routes! {
     GET "/api/packages/{slug}/ledger" READ, Ledger "list_entries" Some("ledger list"), "What was asked for and what came of it, the last first";
     GET "/api/packages/{slug}/entries/{entry}" READ, Entry "show_entry" Some("ledger show"), "An entry with its input and output";
     GET "/api/packages/{slug}/state" READ, State "show_state" Some("state status"), "The state, by digest; its ETag changes with it";
+    GET "/api/events" READ, Events "watch_entries" None, "Entries of all ledgers as they come, as server-sent events";
+    POST "/mcp" READ, Mcp "mcp" None, "The Model Context Protocol (streamable HTTP)";
+    GET "/mcp" READ, Mcp "mcp_stream" None, "What the server has to say in a session of that protocol";
+    DELETE "/mcp" READ, Mcp "mcp_end" None, "The end of a session of that protocol";
     GET "/api/server" Some(Scope::Admin), Server "show_server" None, "What the server is and how much it has to do";
 }
 
@@ -94,7 +100,8 @@ pub(super) fn find<'p>(method: &Method, path: &'p str) -> Found<'p> {
     if others.is_empty() { Found::Nothing } else { Found::Methods(others.join(", ")) }
 }
 
-fn fits<'p>(known: &str, path: &'p str) -> Option<Vec<&'p str>> {
+/// The parts of a path that stand in place of those in braces, if it is of that form.
+pub(super) fn fits<'p>(known: &str, path: &'p str) -> Option<Vec<&'p str>> {
     let (mut known, mut given, mut parts) = (known.split('/'), path.split('/'), Vec::new());
     loop {
         match (known.next(), given.next()) {

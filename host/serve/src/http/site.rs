@@ -2,25 +2,30 @@
 
 use super::access::{Guard, Refused, Token, check_scope};
 use super::answer::{self, Body};
+use super::events;
 use super::openapi;
+use super::page;
 use super::request::{self, Failed};
 use super::routes::{Does, Found, Route, find};
 use super::settings::Bounds;
 use crate::ask::{Ask, Tell, What};
 use crate::catalog::Catalog;
 use crate::door::{By, Door};
+use crate::mcp::Endpoint;
 use crate::reply::Reply;
 use crate::serving::{About, Documents};
+use crate::who::Scope;
 use http::header::IF_NONE_MATCH;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Caller;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// All that answers share.
 pub(super) struct Site {
@@ -31,6 +36,9 @@ pub(super) struct Site {
     pub(super) documents: Documents,
     /// What is said of each package, in the catalog's order.
     pub(super) about: Vec<About>,
+    pub(super) mcp: Endpoint,
+    /// Those who may still watch.
+    pub(super) watchers: Arc<Semaphore>,
     /// Whether serving is to end.
     pub(super) ending: watch::Receiver<bool>,
 }
@@ -57,6 +65,11 @@ impl Site {
     async fn judged(&self, parts: &Parts, body: Incoming) -> Result<Response<Body>, Failed> {
         let is_safe = parts.method == Method::GET || parts.method == Method::HEAD;
         self.guard.check_names(&parts.uri, &parts.headers, is_safe)?;
+        let body = match page::answer(self, parts, Some(body)).await {
+            Ok(response) => return Ok(response),
+            Err(body) => body,
+        };
+        let Some(body) = body else { return Err(request::missing(parts.uri.path()).into()) };
         let (route, found) = match find(&parts.method, parts.uri.path()) {
             Found::Route(route, found) => (route, found),
             other => {
@@ -74,6 +87,11 @@ impl Site {
         if route.does != Does::Ledger {
             request::no_query(parts.uri.query())?;
         }
+        match route.does {
+            Does::Mcp => return self.mcp(parts, token, body).await,
+            Does::Events => return Ok(events::answer(self, parts, token)?),
+            _ => {}
+        }
         let asked = Asked { parts, found, token };
         match route.method == Method::POST {
             true => {
@@ -81,6 +99,15 @@ impl Site {
                 self.change(route, &asked, body).await
             }
             false => self.look(route, &asked).await,
+        }
+    }
+
+    async fn mcp(&self, parts: &Parts, token: &Token, body: Incoming) -> Result<Response<Body>, Failed> {
+        let bytes = request::bytes(body, &self.bounds).await?;
+        let request = Request::from_parts(parts.clone(), Full::new(bytes));
+        match self.mcp.answer(request, token.who()).await {
+            Some(response) => Ok(response),
+            None => Err(ErrorReport::new(ErrorCode::ServerBusy, "there are too many sessions").into()),
         }
     }
 
@@ -146,18 +173,18 @@ impl Site {
             _ => {
                 request::nothing(body)?;
                 let plan = request::named_entry(asked.found.get(1).copied().unwrap_or_default())?;
-                Tell::Apply { plan, confirmed: asked.token.may(super::access::Scope::Confirm) }
+                Tell::Apply { plan, confirmed: asked.token.may(Scope::Confirm) }
             }
         };
         Ok(answer::reply(self.carry_out(package, tell, self.by(asked.token, named)).await, None))
     }
 
-    fn by(&self, token: &Token, request: Option<hutch_model::ledger::Request>) -> By {
+    pub(super) fn by(&self, token: &Token, request: Option<hutch_model::ledger::Request>) -> By {
         By { caller: Some(Caller::new(token.name(), "http")), lane: token.name().into(), request }
     }
 
     /// Has something done. A caller that goes away before the answer has it stopped.
-    async fn carry_out(&self, package: usize, tell: Tell, by: By) -> Reply {
+    pub(super) async fn carry_out(&self, package: usize, tell: Tell, by: By) -> Reply {
         match self.door.take(Ask { package, what: What::Told(tell) }, by) {
             Ok(mut taken) => (&mut taken.reply).await.unwrap_or_else(|_| Reply::lost()),
             Err(report) => Reply::failed(report),
@@ -176,7 +203,7 @@ impl Site {
         })
     }
 
-    fn slugs(&self) -> Vec<String> {
+    pub(super) fn slugs(&self) -> Vec<String> {
         (0..self.about.len()).filter_map(|at| self.catalog.slug(at)).map(str::to_owned).collect()
     }
 }

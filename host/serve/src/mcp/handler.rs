@@ -2,11 +2,14 @@
 
 use super::confirm::{self, Asked};
 use super::skills::Skills;
-use crate::ask::Ask;
+use crate::ask::{Ask, What};
 use crate::catalog::{Catalog, Wanted};
 use crate::door::{By, Door};
 use crate::reply::{Facts, Reply};
 use crate::serving::ServeError;
+use crate::who::{Scope, Who};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::Caller;
 use rmcp::model::{
@@ -27,7 +30,7 @@ const NOTED_EVERY: Duration = Duration::from_secs(1);
 /// What all requests share.
 pub(super) struct Desk {
     door: Arc<Door>,
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
     tools: Vec<Tool>,
     skills: Skills,
     /// Seals what a client keeps between two calls.
@@ -36,7 +39,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn new(door: Arc<Door>, catalog: Catalog, skills: Skills, key: Seed) -> Result<Desk, ServeError> {
+    pub(super) fn new(door: Arc<Door>, catalog: Arc<Catalog>, skills: Skills, key: Seed) -> Result<Desk, ServeError> {
         let tools = catalog.tools().iter().map(|tool| serde_json::from_value(tool.clone()));
         let tools: Vec<Tool> = tools
             .collect::<Result<_, _>>()
@@ -60,8 +63,16 @@ impl Desk {
 
     /// Has something done, and tells the client that it goes on, if it wants to know. A call that the client cancels is stopped.
     async fn carry_out(&self, ask: Ask, context: &RequestContext<RoleServer>) -> Reply {
-        let caller = context.client_info().map(|client| Caller::new(&client.name, &client.version));
-        let mut taken = match self.door.take(ask, By { caller, ..By::default() }) {
+        let client = context.client_info();
+        let by = match who(context) {
+            // What a client calls itself is told besides.
+            Some(who) => {
+                let client = client.map(|client| format!(" {} {}", client.name, client.version)).unwrap_or_default();
+                By { caller: Some(Caller::new(&who.name, &format!("mcp{client}"))), lane: who.name, request: None }
+            }
+            None => By { caller: client.map(|client| Caller::new(&client.name, &client.version)), ..By::default() },
+        };
+        let mut taken = match self.door.take(ask, by) {
             Ok(taken) => taken,
             Err(report) => return Reply::failed(report),
         };
@@ -95,6 +106,9 @@ impl Desk {
             Ok(Wanted::Known(document)) => return Some(result(Reply::done(document)).into()),
             Ok(Wanted::Ask(ask)) => ask,
         };
+        if let Some(refusal) = who(context).and_then(|who| refusal(&who, &ask)) {
+            return Some(result(Reply::failed(refusal)).into());
+        }
         let asked = match &params.request_state {
             Some(state) => confirm::answered(self, state, params),
             None => match self.carry_out(ask, context).await {
@@ -108,6 +122,25 @@ impl Desk {
             Asked::Later(required) => (*required).into(),
         })
     }
+}
+
+/// Who makes a request, where it came by a way on which callers are known.
+fn who(context: &RequestContext<RoleServer>) -> Option<Who> {
+    context.extensions.get::<http::request::Parts>()?.extensions.get::<Who>().cloned()
+}
+
+/// Why a caller may not ask for this, if so.
+fn refusal(who: &Who, ask: &Ask) -> Option<ErrorReport> {
+    let scope = match ask.what {
+        What::Verify(_) | What::History { .. } => Scope::Read,
+        _ => Scope::Run,
+    };
+    if who.scopes.contains(&scope) {
+        return None;
+    }
+    let message = format!("the token of {} has no scope {}", who.name, scope.text());
+    let report = ErrorReport::new(ErrorCode::PermissionDenied, message).detail("scope", scope.text());
+    Some(report.suggest("use a token that has the scope, or ask whoever runs the server"))
 }
 
 /// A reply as the protocol has it. A failure is data for the model; it is no structured content, because that is of the tool's schema.

@@ -1,4 +1,4 @@
-//! The Model Context Protocol over standard input and output, by the official library: both lifecycles, the one that begins with
+//! The Model Context Protocol over standard input and output, and over HTTP, by the official library: both lifecycles, the one that begins with
 //! `initialize` (2025-11-25 and before) and the one in which every request says what it needs (2026-07-28).
 
 mod confirm;
@@ -8,17 +8,29 @@ mod transport;
 
 use crate::catalog::Catalog;
 use crate::door;
+use crate::door::Door;
 use crate::serving::{ServeError, Serving};
+use crate::who::Who;
+use bytes::Bytes;
 use handler::{Desk, Handler};
+use http::{Request, Response};
+use http_body_util::Full;
+use http_body_util::combinators::BoxBody;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::convert::Infallible;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 use transport::Guarded;
 
 /// The most bytes of a message. A longer one is read past, without an answer: nobody knows whose it is.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
+/// The most sessions of clients that have them, at once.
+const SESSIONS_MAX: usize = 256;
 
 /// Serves one client on standard input and output until it closes the one or the other. What is under way then may end within a
 /// second, and is stopped after it.
@@ -26,7 +38,7 @@ const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// # Errors
 /// See [`ServeError`].
 pub fn stdio(serving: &Serving) -> Result<(), ServeError> {
-    let catalog = Catalog::of(serving);
+    let catalog = Arc::new(Catalog::of(serving));
     let skills = skills::Skills::of(&serving.packages)?;
     let key =
         (serving.surroundings.seed)().ok_or_else(|| ServeError::System("the system gives no randomness".to_owned()))?;
@@ -41,6 +53,58 @@ pub fn stdio(serving: &Serving) -> Result<(), ServeError> {
         runtime.shutdown_background();
         ended
     })
+}
+
+/// The same protocol over HTTP, for callers that whoever serves HTTP has let in.
+pub(crate) struct Endpoint {
+    service: StreamableHttpService<Handler, LocalSessionManager>,
+    sessions: Arc<LocalSessionManager>,
+    desk: Arc<Desk>,
+    end: CancellationToken,
+}
+
+impl Endpoint {
+    /// One for what is served. `body_bytes_max` is the most bytes of a message.
+    pub(crate) fn new(
+        serving: &Serving,
+        door: Arc<Door>,
+        catalog: Arc<Catalog>,
+        body_bytes_max: usize,
+    ) -> Result<Endpoint, ServeError> {
+        let skills = skills::Skills::of(&serving.packages)?;
+        let key = (serving.surroundings.seed)();
+        let key = key.ok_or_else(|| ServeError::System("the system gives no randomness".to_owned()))?;
+        let desk = Arc::new(Desk::new(door, catalog, skills, key)?);
+        // Names and origins have been looked at by then.
+        let config = StreamableHttpServerConfig::default().disable_allowed_hosts().disable_allowed_origins();
+        let config = config.with_max_request_body_bytes(body_bytes_max);
+        let (end, sessions) = (config.cancellation_token.clone(), Arc::new(LocalSessionManager::default()));
+        let shared = Arc::clone(&desk);
+        let made = move || Ok(Handler(Arc::clone(&shared)));
+        let service = StreamableHttpService::new(made, Arc::clone(&sessions), config);
+        Ok(Endpoint { service, sessions, desk, end })
+    }
+
+    /// Answers a request on behalf of a caller.
+    pub(crate) async fn answer(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        who: Who,
+    ) -> Option<Response<BoxBody<Bytes, Infallible>>> {
+        // Each session keeps memory until it has been silent for minutes.
+        let begins = !request.headers().contains_key("mcp-session-id");
+        if begins && self.sessions.sessions.read().await.len() >= SESSIONS_MAX {
+            return None;
+        }
+        request.extensions_mut().insert(who);
+        Some(self.service.handle(request).await)
+    }
+
+    /// Ends all sessions.
+    pub(crate) fn close(&self) {
+        self.desk.close();
+        self.end.cancel();
+    }
 }
 
 async fn serve(desk: &Arc<Desk>) -> Result<(), ServeError> {

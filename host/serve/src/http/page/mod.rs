@@ -1,0 +1,180 @@
+//! What a person sees in a browser: packages, their commands as forms, what a call would change before it is made, what was done, and what
+//! waits for consent. Without any script: a page is an answer, and a button is a form.
+//!
+//! A person is known by a token as the password that the browser asks for (RFC 7617), because there are no cookies and no script could
+//! send one. A browser sends a password with every request to this origin, whoever causes it; so what changes something is taken only
+//! from a page of this very origin, which no other can forge.
+
+mod shape;
+mod views;
+
+use super::access::{Guard, Refused, Token, check_scope, credentials};
+use super::answer::{self, Body};
+use super::request;
+use super::site::Site;
+use crate::who::Scope;
+use data_encoding::BASE64;
+use http::header::{
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE,
+};
+use http::request::Parts;
+use http::{HeaderMap, Method, Response, StatusCode};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hyper::body::Incoming;
+use maud::{Markup, html};
+
+/// What a page may do: look as its style says, and send forms to this server.
+const ALLOWED: &str =
+    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// The most fields of a form.
+const FIELDS_MAX: usize = 1000;
+
+/// One page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Page {
+    Packages,
+    Style,
+    Package,
+    Command,
+    Plan,
+    Apply,
+    History,
+    Undo,
+    Entry,
+    Verify,
+    Approvals,
+    Decline,
+}
+
+/// All of them, with the scope that a token needs.
+const PAGES: &[(Method, &str, Option<Scope>, Page)] = &[
+    (Method::GET, "/", Some(Scope::Read), Page::Packages),
+    (Method::GET, "/style.css", None, Page::Style),
+    (Method::GET, "/packages/{slug}", Some(Scope::Read), Page::Package),
+    (Method::GET, "/packages/{slug}/commands/{command}", Some(Scope::Read), Page::Command),
+    (Method::POST, "/packages/{slug}/commands/{command}", Some(Scope::Run), Page::Plan),
+    (Method::POST, "/packages/{slug}/plans/{plan}/apply", Some(Scope::Run), Page::Apply),
+    (Method::POST, "/packages/{slug}/plans/{plan}/decline", Some(Scope::Confirm), Page::Decline),
+    (Method::GET, "/packages/{slug}/history", Some(Scope::Read), Page::History),
+    (Method::GET, "/packages/{slug}/entries/{entry}", Some(Scope::Read), Page::Entry),
+    (Method::POST, "/packages/{slug}/entries/{entry}/verify", Some(Scope::Read), Page::Verify),
+    (Method::POST, "/packages/{slug}/entries/{entry}/undo", Some(Scope::Run), Page::Undo),
+    (Method::GET, "/approvals", Some(Scope::Read), Page::Approvals),
+];
+
+/// What a page comes to.
+enum Shown {
+    Page(Markup),
+    /// It is done, and there is another page about it.
+    Elsewhere(String),
+}
+
+/// Answers, if the path is that of a page.
+pub(super) async fn answer(
+    site: &Site,
+    parts: &Parts,
+    body: Option<Incoming>,
+) -> Result<Response<Body>, Option<Incoming>> {
+    let is_head = parts.method == Method::HEAD;
+    let fit = |(method, path, ..): &&(Method, &str, Option<Scope>, Page)| {
+        (*method == parts.method || (is_head && *method == Method::GET))
+            && super::routes::fits(path, parts.uri.path()).is_some()
+    };
+    let Some((_, path, scope, page)) = PAGES.iter().find(fit) else { return Err(body) };
+    let found = super::routes::fits(path, parts.uri.path()).unwrap_or_default();
+    if *page == Page::Style {
+        return Ok(answer::whole(StatusCode::OK, "text/css; charset=utf-8", include_str!("style.css")));
+    }
+    let shown = match allowed(&site.guard, parts, scope.unwrap_or(Scope::Read)) {
+        Ok(token) => views::show(site, *page, &found, token, parts, body).await,
+        Err(refused) => Err(refused),
+    };
+    Ok(match shown {
+        Ok(Shown::Page(markup)) => html(StatusCode::OK, markup),
+        Ok(Shown::Elsewhere(path)) => {
+            let mut response = html(StatusCode::SEE_OTHER, shape::page("Done", &html! { a href=(path) { "Go on" } }));
+            if let Ok(path) = HeaderValue::from_str(&path) {
+                response.headers_mut().insert(LOCATION, path);
+            }
+            response
+        }
+        Err(Refused(status, report)) => {
+            let mut response = html(status, shape::page("That did not work", &shape::failure(&report)));
+            if status == StatusCode::UNAUTHORIZED {
+                let asked =
+                    HeaderValue::from_static("Basic realm=\"hutch: a token as the password\", charset=\"UTF-8\"");
+                response.headers_mut().insert(WWW_AUTHENTICATE, asked);
+            }
+            response
+        }
+    })
+}
+
+/// Whose request it is, if it may be made.
+fn allowed<'g>(guard: &'g Guard, parts: &Parts, scope: Scope) -> Result<&'g Token, Refused> {
+    let headers = &parts.headers;
+    let token = match credentials(headers, "basic").and_then(password) {
+        Some(secret) => guard.secret(&secret)?,
+        None => guard.bearer(headers)?,
+    };
+    check_scope(token, scope)?;
+    // That the origin is ours was looked at; here it must be there.
+    let is_safe = parts.method == Method::GET || parts.method == Method::HEAD;
+    let is_ours =
+        headers.contains_key(ORIGIN) || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin");
+    match is_safe || is_ours {
+        true => Ok(token),
+        false => {
+            let message = "the request does not say that it comes from a page of this server";
+            Err(Refused::new(StatusCode::FORBIDDEN, ErrorCode::PermissionDenied, message))
+        }
+    }
+}
+
+/// The password, whatever the name before it.
+fn password(encoded: &str) -> Option<String> {
+    let text = String::from_utf8(BASE64.decode(encoded.as_bytes()).ok()?).ok()?;
+    Some(text.split_once(':')?.1.to_owned())
+}
+
+fn html(status: StatusCode, markup: Markup) -> Response<Body> {
+    let mut response = answer::whole(status, "text/html; charset=utf-8", markup.into_string());
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(ALLOWED));
+    // A browser that tells nobody where a form stands calls its origin null.
+    response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    response
+}
+
+/// The fields of a form.
+async fn fields(site: &Site, headers: &HeaderMap, body: Option<Incoming>) -> Result<Vec<(String, String)>, Refused> {
+    let is_form =
+        headers.get(CONTENT_TYPE).is_some_and(|one| one.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
+    let Some(body) = body.filter(|_| is_form) else {
+        return Err(Refused::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected the fields of a form"));
+    };
+    let bytes = request::bytes(body, &site.bounds).await?;
+    let fields: Vec<(String, String)> = form_urlencoded::parse(&bytes).into_owned().take(FIELDS_MAX + 1).collect();
+    match fields.len() <= FIELDS_MAX {
+        true => Ok(fields),
+        false => Err(Refused::invalid(StatusCode::BAD_REQUEST, format!("a form has at most {FIELDS_MAX} fields"))),
+    }
+}
+
+/// A failure of what was asked for.
+fn failed(report: ErrorReport) -> Refused {
+    Refused(answer::status(report.code), Box::new(report))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_what_stands_behind_the_first_colon() {
+        let encoded = |text: &str| BASE64.encode(text.as_bytes());
+        assert_eq!(password(&encoded("ada:se:cret")).as_deref(), Some("se:cret"));
+        assert_eq!(password(&encoded(":secret")).as_deref(), Some("secret"));
+        assert!(password(&encoded("secret")).is_none() && password("%").is_none());
+    }
+}

@@ -1,0 +1,351 @@
+//! What each page says, made of the same documents that programs get.
+
+use super::shape::{change, document, failure, form, given, page, text};
+use super::{Page, Shown, failed, fields};
+use crate::ask::{Back, Tell, Words};
+use crate::http::access::{Refused, Token};
+use crate::http::request;
+use crate::http::site::Site;
+use crate::reply::{Facts, Reply};
+use crate::told::CHANGES;
+use crate::who::Scope;
+use http::StatusCode;
+use http::request::Parts;
+use hutch::EntryName;
+use hutch_model::contract::Command;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hyper::body::Incoming;
+use maud::{Markup, html};
+use serde_json::Value;
+
+/// Entries on one page.
+const ENTRIES: u32 = 50;
+
+/// A page about a package.
+struct View<'v> {
+    site: &'v Site,
+    package: usize,
+    slug: &'v str,
+    token: &'v Token,
+}
+
+/// Shows what is asked for.
+pub(super) async fn show(
+    site: &Site,
+    page: Page,
+    found: &[&str],
+    token: &Token,
+    parts: &Parts,
+    body: Option<Incoming>,
+) -> Result<Shown, Refused> {
+    let (slug, second) = (found.first().copied().unwrap_or_default(), found.get(1).copied().unwrap_or_default());
+    match page {
+        Page::Packages => return Ok(Shown::Page(packages(site))),
+        Page::Approvals => return approvals(site, token).await,
+        _ => {}
+    }
+    let missing = || failed(ErrorReport::new(ErrorCode::NotFound, format!("no package {slug:?} is served")));
+    let package = site.catalog.place(slug).ok_or_else(missing)?;
+    let view = View { site, package, slug, token };
+    match page {
+        Page::Package => Ok(Shown::Page(view.package())),
+        Page::Command => view.command(second).map(Shown::Page),
+        Page::Plan => view.plan(second, &fields(site, &parts.headers, body).await?).await,
+        Page::Apply => view.apply(second).await,
+        Page::Decline => view.decline(second).await,
+        Page::History => view.history(parts.uri.query()).await,
+        Page::Undo => view.undo(second).await,
+        Page::Verify => view.entry(second, true).await,
+        _ => view.entry(second, false).await,
+    }
+}
+
+fn packages(site: &Site) -> Markup {
+    page(
+        "Packages",
+        &html! {
+            ul {
+                @for (slug, about) in site.slugs().iter().zip(&site.about) {
+                    li {
+                        h2 { a href={ "/packages/" (slug) } { (about.listed["name"].as_str().unwrap_or(slug)) } }
+                        p { (text(about.listed["description"].as_str().unwrap_or_default())) }
+                        p.faint { (slug) " " (about.listed["version"].as_str().unwrap_or_default()) ", " (about.listed["trust"].as_str().unwrap_or_default()) }
+                    }
+                }
+            }
+        },
+    )
+}
+
+/// What waits for a person.
+async fn approvals(site: &Site, token: &Token) -> Result<Shown, Refused> {
+    let (document, _) = done(site.carry_out(0, Tell::Questions, site.by(token, None)).await)?;
+    let items = document["items"].as_array().cloned().unwrap_or_default();
+    Ok(Shown::Page(page(
+        "Approvals",
+        &html! {
+            @if items.is_empty() { p { "Nothing waits for consent." } }
+            @for item in &items {
+                @let (slug, plan) = (item["package"].as_str().unwrap_or_default(), item["plan"].as_str().unwrap_or_default());
+                section aria-label={ "Plan " (short(plan)) } {
+                    h2 { (slug) ": plan " code { (short(plan)) } }
+                    pre tabindex="0" { (text(item["question"].as_str().unwrap_or_default())) }
+                    (answers(slug, plan, token, true))
+                }
+            }
+        },
+    )))
+}
+
+/// The buttons below a plan.
+fn answers(slug: &str, plan: &str, token: &Token, asks: bool) -> Markup {
+    html! {
+        @if asks && !token.may(Scope::Confirm) {
+            p.notice { "This token may not agree to it: it waits for somebody whose token has the scope confirm." }
+        } @else {
+            form method="post" action={ "/packages/" (slug) "/plans/" (plan) "/apply" } {
+                button type="submit" { @if asks { "Agree and carry it out" } @else { "Carry it out" } }
+            }
+            @if asks {
+                form method="post" action={ "/packages/" (slug) "/plans/" (plan) "/decline" } {
+                    button type="submit" { "Decline" }
+                }
+            }
+        }
+    }
+}
+
+impl View<'_> {
+    async fn ask(&self, tell: Tell) -> Result<(Value, Facts), Refused> {
+        done(self.site.carry_out(self.package, tell, self.site.by(self.token, None)).await)
+    }
+
+    fn links(&self) -> Markup {
+        html! { p { a href={ "/packages/" (self.slug) } { "Commands of " (self.slug) } " - " a href={ "/packages/" (self.slug) "/history" } { "History" } } }
+    }
+
+    fn package(&self) -> Markup {
+        let about = self.site.about.get(self.package).map(|about| &about.meta);
+        let summary = about.and_then(|about| about["summary"].as_str()).unwrap_or_default();
+        page(
+            self.slug,
+            &html! {
+                p { (text(summary)) }
+                (self.links())
+                h2 { "Commands" }
+                table {
+                    thead { tr { th scope="col" { "Command" } th scope="col" { "Effect" } th scope="col" { "What it does" } } }
+                    tbody {
+                        @for (at, command) in self.site.catalog.commands(self.package).iter().enumerate() {
+                            tr {
+                                td { a href={ "/packages/" (self.slug) "/commands/" (at) } { (command.name) } }
+                                td { (effect(command)) }
+                                td { (text(&command.description)) }
+                            }
+                        }
+                    }
+                }
+            },
+        )
+    }
+
+    fn known(&self, at: &str) -> Result<&Command, Refused> {
+        let command = at.parse().ok().and_then(|at: usize| self.site.catalog.commands(self.package).get(at));
+        command.ok_or_else(|| {
+            failed(ErrorReport::new(ErrorCode::NotFound, format!("{} has no command {at:?}", self.slug)))
+        })
+    }
+
+    fn command(&self, at: &str) -> Result<Markup, Refused> {
+        let command = self.known(at)?;
+        let action = format!("/packages/{}/commands/{at}", self.slug);
+        Ok(page(
+            &format!("{} {}", self.slug, command.name),
+            &html! { p { (text(&command.description)) } p.faint { "Effect: " (effect(command)) } (form(command, &action)) (self.links()) },
+        ))
+    }
+
+    /// What the call would do, and the button that does it.
+    async fn plan(&self, at: &str, pairs: &[(String, String)]) -> Result<Shown, Refused> {
+        let command = self.known(at)?;
+        let words = command.words(&given(command, pairs)).map_err(|violations| {
+            let message = violations.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");
+            failed(ErrorReport::new(ErrorCode::ArgumentInvalid, message))
+        })?;
+        let (document_, facts) = self.ask(Tell::Plan(Words { arguments: words.clone(), ..Words::default() })).await?;
+        let result = &document_["result"];
+        let (plan, asks) = (result["plan_id"].as_str().unwrap_or_default(), result["confirmation"].as_str());
+        let changes = facts.get(CHANGES).and_then(Value::as_str).unwrap_or_default();
+        let risk = &result["risk"];
+        Ok(Shown::Page(page(
+            &format!("Plan: {} {}", self.slug, command.name),
+            &html! {
+                p { "Nothing is done yet. This is what " code { (text(&words.join(" "))) } " would do." }
+                @if let Some(reason) = asks { p.notice { strong { "A person must agree: " } (text(reason)) } }
+                h2 { "What would change" }
+                @for reason in risk["reasons"].as_array().into_iter().flatten() { p { (text(reason.as_str().unwrap_or_default())) } }
+                (change(changes))
+                h2 { "What it would answer" }
+                (answered(result))
+                @if !plan.is_empty() { (answers(self.slug, plan, self.token, asks.is_some())) }
+                (self.links())
+            },
+        )))
+    }
+
+    async fn apply(&self, plan: &str) -> Result<Shown, Refused> {
+        let plan = request::named_entry(plan)?;
+        let confirmed = self.token.may(Scope::Confirm);
+        let (_, facts) = self.ask(Tell::Apply { plan, confirmed }).await?;
+        Ok(self.at(&facts))
+    }
+
+    async fn decline(&self, plan: &str) -> Result<Shown, Refused> {
+        let EntryName::Prefix(plan) = request::named_entry(plan)? else {
+            return Err(Refused::invalid(StatusCode::BAD_REQUEST, "expected the hash of a plan"));
+        };
+        self.ask(Tell::Decline(plan)).await?;
+        Ok(Shown::Elsewhere("/approvals".to_owned()))
+    }
+
+    async fn undo(&self, entry: &str) -> Result<Shown, Refused> {
+        let (_, facts) = self.ask(Tell::Undo(Back::Entry(request::entry_name(entry)?))).await?;
+        Ok(self.at(&facts))
+    }
+
+    /// The page of the entry that tells of what was done.
+    fn at(&self, facts: &Facts) -> Shown {
+        let entry = facts.get("hutch/entry").and_then(|entry| entry["sequence"].as_u64());
+        Shown::Elsewhere(match entry {
+            Some(entry) => format!("/packages/{}/entries/{entry}", self.slug),
+            None => format!("/packages/{}/history", self.slug),
+        })
+    }
+
+    async fn history(&self, query: Option<&str>) -> Result<Shown, Refused> {
+        let (_, offset) = request::page(query)?;
+        let (document, _) = self.ask(Tell::Ledger { limit: ENTRIES, offset }).await?;
+        let result = &document["result"];
+        let items = result["items"].as_array().cloned().unwrap_or_default();
+        let next = offset.saturating_add(ENTRIES);
+        Ok(Shown::Page(page(
+            &format!("History of {}", self.slug),
+            &html! {
+                p { (result["total"].as_u64().unwrap_or_default()) " entries, the last first." }
+                table {
+                    thead { tr { th scope="col" { "Entry" } th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Changes" } th scope="col" { "Take back" } } }
+                    tbody { @for item in &items { (self.row(item)) } }
+                }
+                @if result["has_more"] == true { p { a href={ "/packages/" (self.slug) "/history?offset=" (next) } { "Earlier entries" } } }
+                (self.links())
+            },
+        )))
+    }
+
+    fn row(&self, item: &Value) -> Markup {
+        let sequence = item["sequence"].as_u64().unwrap_or_default();
+        let words: Vec<&str> = item["argv"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let (kind, changes) = (item["kind"].as_str().unwrap_or_default(), item["changes"].as_u64().unwrap_or_default());
+        html! {
+            tr {
+                td { a href={ "/packages/" (self.slug) "/entries/" (sequence) } { (sequence) } }
+                td { (text(item["at"].as_str().unwrap_or_default())) }
+                td { (kind) " " code { (text(&words.join(" "))) } @if let Some(code) = item["error"].as_str() { " " strong { (code) } } }
+                td { (changes) @if item["kept"] != true && changes > 0 { " (not kept)" } }
+                td { @if item["kept"] == true && changes > 0 && kind != "create" { (self.undo_button(sequence)) } }
+            }
+        }
+    }
+
+    fn undo_button(&self, sequence: u64) -> Markup {
+        html! {
+            form method="post" action={ "/packages/" (self.slug) "/entries/" (sequence) "/undo" } {
+                button type="submit" { "Go back before entry " (sequence) }
+            }
+        }
+    }
+
+    async fn entry(&self, name: &str, verify: bool) -> Result<Shown, Refused> {
+        let (document_, _) = self.ask(Tell::Entry(request::entry_name(name)?)).await?;
+        let result = &document_["result"];
+        let (sequence, record) = (result["sequence"].as_u64().unwrap_or_default(), &result["record"]);
+        let verified = match verify {
+            true => Some(self.ask(Tell::Verify(Some(EntryName::Sequence(sequence)))).await),
+            false => None,
+        };
+        let fact = |name: &str, value: &Value| {
+            html! { tr { th scope="row" { (name) } td { (text(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str())) } } }
+        };
+        let caller = &record["caller"]["name"];
+        Ok(Shown::Page(page(
+            &format!("Entry {sequence} of {}", self.slug),
+            &html! {
+                @match verified {
+                    Some(Ok(_)) => p.notice role="status" { strong { "Verified: " } "it was run again, and came to the same, byte for byte." },
+                    Some(Err(refused)) => (failure(&refused.1)),
+                    None => {}
+                }
+                table { tbody {
+                    (fact("Kind", &record["kind"]))
+                    (fact("When", &record["at"]))
+                    @if !caller.is_null() { (fact("Asked for by", caller)) }
+                    @if !record["error"].is_null() { (fact("Error", &record["error"])) }
+                    (fact("Kept", &record["kept"]))
+                    @if !record["outcome"].is_null() { (fact("Fuel", &record["outcome"]["fuel"])) }
+                    (fact("Hash", &result["hash"]))
+                } }
+                @if let Some(argv) = record["invocation"]["argv"].as_array() {
+                    h2 { "Call" }
+                    (document(&argv.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ").into()))
+                    form method="post" action={ "/packages/" (self.slug) "/entries/" (sequence) "/verify" } { button type="submit" { "Verify" } }
+                }
+                h2 { "Changes" }
+                (changed(&record["volumes"]))
+                @if !record["outcome"].is_null() { h2 { "Answer" } (answered(result)) }
+                (self.links())
+            },
+        )))
+    }
+}
+
+/// Paths that an entry says were changed.
+fn changed(volumes: &Value) -> Markup {
+    let mut lines = Vec::new();
+    for (volume, record) in volumes.as_object().into_iter().flatten() {
+        for one in record["changes"].as_array().into_iter().flatten() {
+            let (what, path) = (one["change"].as_str().unwrap_or_default(), one["path"].as_str().unwrap_or_default());
+            lines.push(format!("{what} {volume}/{path}"));
+        }
+        let omitted = record["changes_omitted"].as_u64().unwrap_or_default();
+        if omitted > 0 {
+            lines.push(format!("{omitted} more in {volume}"));
+        }
+    }
+    html! { @if lines.is_empty() { p { "None." } } @else { ul { @for line in &lines { li { code { (text(line)) } } } } } }
+}
+
+/// What a guest said: its document, or its text.
+fn answered(result: &Value) -> Markup {
+    match &result["output"] {
+        Value::Null => document(&result["stdout"]),
+        output => document(output),
+    }
+}
+
+fn effect(command: &Command) -> String {
+    serde_json::to_value(command.effect).ok().and_then(|effect| effect.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn short(plan: &str) -> String {
+    plan.chars().take(12).collect()
+}
+
+/// The document, or why there is none.
+fn done(reply: Reply) -> Result<(Value, Facts), Refused> {
+    match reply {
+        Reply::Done { document, facts } => Ok((document, facts)),
+        Reply::Failed { report, .. } => Err(failed(*report)),
+        Reply::Ask(question) => Err(failed(question.refusal("it waits for a person"))),
+    }
+}

@@ -1,0 +1,130 @@
+//! The Model Context Protocol over HTTP: the same tools, behind the same checks.
+
+use super::{Answer, Server};
+use crate::support::{Machine, todo};
+use serde_json::{Value, json};
+
+/// A request of the lifecycle in which every request says what it needs.
+fn message(method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1.2"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+fn post(server: &Server, token: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
+    let bearer = format!("Bearer {token}");
+    let usual = [("authorization", bearer.as_str()), ("accept", "application/json, text/event-stream")];
+    server.request("POST", "/mcp", &[&usual, headers].concat(), Some(&body.to_string()))
+}
+
+#[track_caller]
+fn modern(server: &Server, token: &str, method: &str, name: Option<&str>, params: Value) -> Value {
+    let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
+    headers.extend(name.map(|name| ("mcp-name", name)));
+    result(&post(server, token, &headers, &message(method, params)))
+}
+
+/// The result in an answer, which is a document or a stream of events.
+#[track_caller]
+fn result(answer: &Answer) -> Value {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let mut found = Value::Null;
+    for line in answer.body.lines() {
+        let text = line.trim_start_matches("data:").trim();
+        if let Ok(value) = serde_json::from_str::<Value>(text)
+            && value.get("result").is_some()
+        {
+            found = value["result"].clone();
+        }
+    }
+    assert!(found.is_object(), "{answer:?}");
+    found
+}
+
+fn call(server: &Server, token: &str, tool: &str, arguments: &Value) -> Value {
+    modern(server, token, "tools/call", Some(tool), json!({"name": tool, "arguments": arguments}))
+}
+
+#[test]
+fn the_tools_are_those_of_the_pipes_and_the_ledger_knows_whose_token_it_was() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let listed = modern(&server, &server.agent, "tools/list", None, json!({}));
+    let names = |tools: &Value| -> Vec<String> {
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let printed = machine.run(["mcp", "--print", &todo()]).result("mcp");
+    assert_eq!(names(&listed["tools"]), names(&printed["tools"]));
+    let added = call(&server, &server.agent, "todo_add", &json!({"title": "milk"}));
+    assert_eq!(added["structuredContent"]["items"][0]["title"], "milk", "{added}");
+    let entry = added["_meta"]["hutch/entry"]["sequence"].as_u64().unwrap();
+    let caller = server.get(&format!("/api/packages/todo/entries/{entry}"))["record"]["caller"].clone();
+    assert_eq!(caller, json!({"name": "agent", "version": "mcp test 1.2"}));
+    // What needs consent waits for a person, who has another token.
+    let asked = call(&server, &server.agent, "todo_remove", &json!({"id": "td_0001", "confirm": true}));
+    assert_eq!(asked["_meta"]["hutch/error"]["code"], "CONFIRMATION_REQUIRED", "{asked}");
+    let plan = asked["_meta"]["hutch/error"]["details"]["plan"].as_str().unwrap();
+    server.post(&format!("/api/packages/todo/apply/{plan}"), &json!({}));
+}
+
+#[test]
+fn the_same_tokens_scopes_and_names_hold() {
+    let machine = Machine::new();
+    let looker = "l".repeat(40);
+    let file = machine.write("tokens", format!("looker read {looker}\nagent read,run {}\n", "a".repeat(40)));
+    #[cfg(unix)]
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let server = Server::start(&machine, &["--token-file", file.to_str().unwrap(), &todo()]);
+    let list = message("tools/list", json!({}));
+    post(&server, "nobody", &[], &list).fault(401, "AUTHENTICATION_REQUIRED");
+    post(&server, &looker, &[("origin", "https://evil.example")], &list).fault(403, "PERMISSION_DENIED");
+    post(&server, &looker, &[("host", "evil.example")], &list).fault(403, "PERMISSION_DENIED");
+    let refused = call(&server, &looker, "todo_add", &json!({"title": "milk"}));
+    assert_eq!(refused["_meta"]["hutch/error"]["code"], "PERMISSION_DENIED", "{refused}");
+    assert_eq!(call(&server, &looker, "hutch_history", &json!({}))["isError"], false);
+    let large = json!({"jsonrpc": "2.0", "id": 1, "method": "x".repeat(5 << 20)});
+    post(&server, &looker, &[], &large).fault(413, "REQUEST_INVALID");
+    assert_eq!(server.ask_as(&looker, "GET", "/api/packages/todo/ledger", None).result()["total"], 1);
+}
+
+#[test]
+fn a_client_that_begins_with_initialize_has_a_session() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"},
+    });
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    // The stream ends with the answer, and the session does not.
+    let begun = post(&server, &server.agent, &[], &begin);
+    assert_eq!(result(&begun)["protocolVersion"], "2025-11-25");
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    let headers = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-11-25")];
+    let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(post(&server, &server.agent, &headers, &told).status, 202);
+    let add = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "todo_add", "arguments": {"title": "milk"}}});
+    assert_eq!(result(&post(&server, &server.agent, &headers, &add))["isError"], false);
+    // A session is no token.
+    post(&server, "nobody", &headers, &add).fault(401, "AUTHENTICATION_REQUIRED");
+    let bearer = format!("Bearer {}", server.agent);
+    let ended = server.request("DELETE", "/mcp", &[("authorization", &bearer), headers[0], headers[1]], None);
+    assert!((200..300).contains(&ended.status), "{ended:?}");
+    assert_eq!(post(&server, &server.agent, &headers, &add).status, 404);
+}
+
+#[test]
+fn a_session_that_nobody_ended_keeps_no_server_from_its_end() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "old", "version": "1"},
+    });
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    assert!(post(&server, &server.agent, &[], &begin).header("mcp-session-id").is_some());
+    server.end();
+    let (status, said) = server.ended();
+    assert_eq!((status, said.as_str()), (Some(0), ""));
+}

@@ -1,0 +1,165 @@
+//! The pages, as a browser without any script uses them: links, forms, and a password that it sends with every request.
+
+use super::{Answer, Server};
+use crate::support::{Machine, todo};
+use data_encoding::BASE64;
+
+/// A person at a browser.
+struct Person<'s> {
+    server: &'s Server,
+    basic: String,
+    origin: String,
+}
+
+impl Person<'_> {
+    fn of<'s>(server: &'s Server, token: &str) -> Person<'s> {
+        let basic = format!("Basic {}", BASE64.encode(format!("ada:{token}").as_bytes()));
+        Person { server, basic, origin: format!("http://{}", server.address) }
+    }
+
+    #[track_caller]
+    fn get(&self, path: &str) -> Answer {
+        let answer = self.server.request("GET", path, &[("authorization", &self.basic)], None);
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        is_page(&answer);
+        answer
+    }
+
+    fn post(&self, path: &str, fields: &str) -> Answer {
+        let headers = [
+            ("authorization", self.basic.as_str()),
+            ("origin", self.origin.as_str()),
+            ("content-type", "application/x-www-form-urlencoded"),
+        ];
+        self.server.request("POST", path, &headers, Some(fields))
+    }
+
+    /// Where a button leads once it was pressed.
+    #[track_caller]
+    fn press(&self, path: &str) -> String {
+        let answer = self.post(path, "");
+        assert_eq!(answer.status, 303, "{path}: {answer:?}");
+        answer.header("location").unwrap().to_owned()
+    }
+
+    /// The path of a command's form.
+    #[track_caller]
+    fn form_of(&self, command: &str) -> String {
+        let page = self.get("/packages/todo").body;
+        let end = page.find(&format!("\">{command}</a>")).unwrap_or_else(|| panic!("{command}: {page}"));
+        page[..end].rsplit("href=\"").next().unwrap().to_owned()
+    }
+}
+
+/// What no page is without.
+#[track_caller]
+fn is_page(answer: &Answer) {
+    assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"), "{answer:?}");
+    let policy = answer.header("content-security-policy").unwrap_or_default();
+    assert!(policy.starts_with("default-src 'none'; style-src 'self'; form-action 'self'"), "{answer:?}");
+    assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("script"), "{answer:?}");
+    assert!(!answer.head.contains("set-cookie") && !answer.body.to_lowercase().contains("<script"), "{answer:?}");
+}
+
+/// The path of the first form whose path ends so.
+#[track_caller]
+fn action<'p>(page: &'p Answer, end: &str) -> &'p str {
+    let all = page.body.split("action=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    all.filter(|path| path.ends_with(end)).last().unwrap_or_else(|| panic!("{end}: {page:?}"))
+}
+
+#[test]
+fn the_whole_story_without_a_script() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let ada = Person::of(&server, &server.operator);
+    assert!(ada.get("/").body.contains("href=\"/packages/todo\""));
+    let form = ada.form_of("add");
+    let shown = ada.get(&form).body;
+    assert!(shown.contains("name=\"title\"") && shown.contains("<label for="), "{shown}");
+    // A plan shows what would change, and nothing is done yet.
+    let plan = ada.post(&form, "title=Write+%3Cscript%3Edocs");
+    is_page(&plan);
+    assert!(plan.status == 200 && plan.body.contains("Write &lt;script&gt;docs"), "{plan:?}");
+    assert!(plan.body.contains("class=\"more\""), "{plan:?}");
+    assert_eq!(server.get("/api/packages/todo/ledger")["items"][0]["kind"], "plan");
+    let entry = ada.press(action(&plan, "/apply"));
+    let page = ada.get(&entry);
+    assert!(page.body.contains("operator") && page.body.contains("Write &lt;script&gt;docs"), "{page:?}");
+    let verified = ada.post(action(&page, "/verify"), "");
+    is_page(&verified);
+    assert!(verified.body.contains("Verified"), "{verified:?}");
+    let history = ada.get("/packages/todo/history");
+    let undone = ada.press(action(&history, "/undo"));
+    assert!(ada.get(&undone).body.contains("undo"));
+    let list = ada.post(&ada.form_of("list"), "");
+    assert!(list.body.contains("Nothing would change.") && !list.body.contains("docs"), "{list:?}");
+}
+
+#[test]
+fn what_needs_consent_waits_for_a_person_who_may_give_it() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let (ada, agent) = (Person::of(&server, &server.operator), Person::of(&server, &server.agent));
+    assert!(ada.get("/approvals").body.contains("Nothing waits"));
+    server.post("/api/packages/todo/run", &serde_json::json!({"arguments": ["add", "milk"]}));
+    let remove = serde_json::json!({"arguments": ["remove", "td_0001", "--confirm"]});
+    let ask = || server.ask_as(&server.agent, "POST", "/api/packages/todo/run", Some(&remove));
+    ask().fault(409, "CONFIRMATION_REQUIRED");
+    let waiting = agent.get("/approvals");
+    assert!(waiting.body.contains("td_0001") && !waiting.body.contains("/apply"), "{waiting:?}");
+    let path = action(&ada.get("/approvals"), "/apply").to_owned();
+    assert_eq!(agent.post(&path, "").status, 409);
+    assert_eq!(agent.post(&path.replace("/apply", "/decline"), "").status, 403);
+    // Declined, it waits no more; asked for again, it does.
+    assert_eq!(ada.press(&path.replace("/apply", "/decline")), "/approvals");
+    assert!(ada.get("/approvals").body.contains("Nothing waits"));
+    ask().fault(409, "CONFIRMATION_REQUIRED");
+    let path = action(&ada.get("/approvals"), "/apply").to_owned();
+    assert!(ada.get(&ada.press(&path)).body.contains("apply"));
+    assert!(ada.get("/approvals").body.contains("Nothing waits"));
+}
+
+#[test]
+fn a_page_is_shown_to_whom_the_browser_knows_and_changed_from_itself_alone() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let ada = Person::of(&server, &server.operator);
+    for headers in [&[][..], &[("authorization", "Basic YTpi")], &[("authorization", "Basic %")]] {
+        for path in ["/", "/packages/todo", "/approvals", "/packages/none"] {
+            let refused = server.request("GET", path, headers, None);
+            is_page(&refused);
+            assert_eq!(refused.status, 401, "{path} {refused:?}");
+            assert!(refused.header("www-authenticate").is_some_and(|asked| asked.starts_with("basic ")), "{refused:?}");
+        }
+    }
+    assert_eq!(server.request("GET", "/style.css", &[], None).status, 200);
+    // The password of a browser opens nothing that a program uses: another page could have it sent.
+    for path in ["/api/packages", "/mcp", "/openapi.json", "/api/events"] {
+        let refused = server.request("GET", path, &[("authorization", &ada.basic)], None);
+        refused.fault(401, "AUTHENTICATION_REQUIRED");
+    }
+    let form = ada.form_of("add");
+    let own = format!("http://{}", server.address);
+    let of_form = ("content-type", "application/x-www-form-urlencoded");
+    for (headers, status) in [
+        (&[of_form][..], 403),
+        (&[of_form, ("origin", "https://evil.example")], 403),
+        (&[of_form, ("origin", "null")], 403),
+        (&[of_form, ("origin", own.as_str()), ("sec-fetch-site", "cross-site")], 403),
+        (&[("content-type", "text/plain"), ("origin", own.as_str())], 415),
+        (&[("content-type", "multipart/form-data; boundary=x"), ("origin", own.as_str())], 415),
+    ] {
+        let known = ("authorization", ada.basic.as_str());
+        let refused = server.request("POST", &form, &[headers, &[known]].concat(), Some("title=milk"));
+        assert_eq!(refused.status, status, "{headers:?} {refused:?}");
+    }
+    for (path, status) in
+        [("/packages/none", 404), ("/packages/todo/commands/99", 404), ("/packages/todo/entries/99", 404)]
+    {
+        let refused = server.request("GET", path, &[("authorization", &ada.basic)], None);
+        is_page(&refused);
+        assert_eq!(refused.status, status, "{refused:?}");
+    }
+    assert_eq!(server.get("/api/packages/todo/ledger")["total"], 1, "nothing was added but the instance itself");
+}
