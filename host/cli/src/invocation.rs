@@ -35,13 +35,13 @@ pub(crate) struct InvocationArguments {
     /// Set a limit; may be repeated
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     pub(crate) limits: Vec<(Limit, u64)>,
-    /// Give an environment value that the package asks for
+    /// Give a value of the environment that it asks for
     #[arg(long = "env", value_name = "NAME=TEXT", value_parser = parse_pair)]
     pub(crate) environment: Vec<(String, String)>,
     /// The same, from this process's environment; kept as a keyed hash
     #[arg(long = "secret", value_name = "NAME")]
     pub(crate) secrets: Vec<String>,
-    /// Grant a real folder that the package asks for; :rw to write
+    /// Grant a real folder that it asks for; :rw to write
     #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw]", value_parser = parse_mount)]
     pub(crate) mounts: Vec<(PathBuf, String, Access)>,
     /// What output is held to; else json, any for --human
@@ -53,7 +53,7 @@ pub(crate) struct InvocationArguments {
     /// How strictly arguments are judged; else as the package says
     #[arg(long, value_enum)]
     pub(crate) guard: Option<GuardChoice>,
-    /// Take over the state of another package of this name
+    /// Take over the state of another package
     #[arg(long)]
     pub(crate) adopt: bool,
     /// Keep only digests of standard input, output and error
