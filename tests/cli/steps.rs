@@ -7,7 +7,6 @@ use hutch_model::step::Step;
 const FAULTS: &[(&str, &str, &str)] = &[
     ("USAGE", "--frobnicate ", ""),
     ("PACKAGE_INVALID", "./invalid", "./sound"),
-    ("INSTANCE_FOREIGN", "--instance foreign ", ""),
     ("ARGUMENT_INVALID", " --unknown", ""),
     // The same step as the one before.
     ("STDIN_LIMIT", "--limit stdin_bytes=1 ", ""),
@@ -25,12 +24,10 @@ fn faults_of_one_call_come_in_the_order_that_explain_error_says() {
     }
     let manifest = std::fs::read_to_string(machine.path("invalid/APP.md")).unwrap();
     machine.write("invalid/APP.md", manifest.replace("slug: probe", "slug: -"));
-    machine.run(["run", "--instance", "foreign", &todo(), "add", "Buy milk"]).answer();
 
-    let mut line =
-        "run --frobnicate --limit stdin_bytes=1 --instance foreign --limit fuel=10 --stdin-text ab ./invalid \
+    let mut line = "run --frobnicate --limit stdin_bytes=1 --limit fuel=10 --stdin-text ab ./invalid \
                     not-json --unknown"
-            .to_owned();
+        .to_owned();
     let mut reached = Vec::new();
     for (code, from, to) in FAULTS {
         let ran = machine.run(line.split(' '));
