@@ -174,3 +174,32 @@ fn an_update_does_not_change_what_a_version_means_unsaid() {
     machine.run(["update", "oci-layout:shop:0.1.0", "--allow-source-change"]).result("update");
     machine.run(["update", path]).fault("SOURCE_CHANGED", 30);
 }
+
+#[test]
+fn nothing_in_the_place_of_the_rules_holds_a_call_up() {
+    let machine = Machine::new();
+    let home = machine.path("person/.local/share/hutch");
+    // Whoever changes the rules waits for others, and not for ever.
+    machine.run(["trust", "require", "signed", "oci://ghcr.io/*"]).result("trust require");
+    let lock = std::fs::File::options().write(true).open(home.join("trust.lock")).unwrap();
+    lock.lock().unwrap();
+    let require = ["--wait", "50ms", "trust", "require", "signed", "*"];
+    machine.run(require).fault("INSTANCE_BUSY", 30);
+    assert!(!policy(&machine).unwrap().contains("\"*\""));
+    lock.unlock().unwrap();
+    machine.run(require).result("trust require");
+    // No rule can be read from these, so everything stops, and at once.
+    let path = machine.path(POLICY);
+    for command in [&["mkfifo"][..], &["mkdir"]] {
+        let _ = std::fs::remove_file(&path);
+        let made = std::process::Command::new(command[0]).arg(&path).status();
+        assert!(made.is_ok_and(|made| made.success()));
+        for line in [&["run", &todo(), "list"][..], &["trust", "show"]] {
+            let fault = machine.run(line).fault("STORE_DAMAGED", 50);
+            assert!(fault.message.contains("no regular file"), "{fault:?}");
+        }
+    }
+    let fault = machine.run(["doctor"]).fault("HOST_FAULT", 50);
+    let checks = fault.details["checks"].as_array().unwrap();
+    assert!(checks.iter().any(|check| check["name"] == "trust.json" && check["status"] == "bad"), "{checks:?}");
+}

@@ -134,11 +134,13 @@ pub(crate) fn of_local(package: &Package, path: &Path) -> PathBuf {
 
 /// Public keys in files that the operator named.
 pub(crate) fn keys(global: &Global, paths: &[PathBuf]) -> Result<Vec<PublicKey>, Fault> {
-    let read = |path: &PathBuf| {
-        let text = network::small_file(global, path)?;
-        PublicKey::from_pem(&text).map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
-    };
-    paths.iter().map(read).collect()
+    paths.iter().map(|path| key(global, path)).collect()
+}
+
+/// One of them.
+pub(crate) fn key(global: &Global, path: &Path) -> Result<PublicKey, Fault> {
+    let text = network::small_file(global, path)?;
+    PublicKey::from_pem(&text).map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
 }
 
 // A bundle that was read whole is held to its own bound when it is checked.

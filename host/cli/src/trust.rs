@@ -4,7 +4,8 @@
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::packages::Place;
-use crate::{network, repair, surroundings};
+use crate::{repair, surroundings};
+use hutch::installed::Pin;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::trust::{Judged, POLICY_BYTES_MAX, Policy, Subject};
@@ -12,6 +13,8 @@ use hutch_registry::{PublicKey, Reference};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
 use tempfile::NamedTempFile;
 
 const POLICY_FILE: &str = "trust.json";
@@ -30,12 +33,15 @@ pub(crate) fn policy(global: &Global) -> Result<Policy, Fault> {
 #[expect(clippy::disallowed_methods, reason = "the one place where the path of the policy becomes authority")]
 fn read(path: &Path) -> Result<Policy, Fault> {
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| match file.metadata()?.is_file() {
-        true => file.take(POLICY_BYTES_MAX + 1).read_to_string(&mut text),
-        false => Err(io::Error::other("is no regular file")),
+    // Looked at before it is opened: a pipe in its place would be waited for.
+    let read = path.metadata().and_then(|metadata| match metadata.is_file() {
+        true => File::open(path)?.take(POLICY_BYTES_MAX + 1).read_to_string(&mut text),
+        false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file")),
     });
     match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Policy::default()),
+        // No text, or no file.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(damaged(path, &error.to_string())),
         Err(error) => return Err(Fault::file(path, &error)),
         Ok(bytes) if bytes as u64 > POLICY_BYTES_MAX => {
             return Err(damaged(path, &format!("longer than {POLICY_BYTES_MAX} bytes")));
@@ -78,8 +84,7 @@ pub(crate) fn change(global: &Global, change: impl FnOnce(&mut Policy) -> Result
     let folder = path.parent().unwrap_or(Path::new("."));
     let failed = |error: io::Error| Fault::file(&path, &error);
     std::fs::create_dir_all(folder).map_err(failed)?;
-    let lock = File::options().create(true).truncate(false).write(true).open(folder.join(LOCK_FILE)).map_err(failed)?;
-    lock.lock().map_err(failed)?;
+    let _lock = lock(folder.join(LOCK_FILE), global.wait)?;
     let (policy, changed) = apply(&path)?;
     if changed {
         let mut aside = NamedTempFile::new_in(folder).map_err(failed)?;
@@ -89,6 +94,27 @@ pub(crate) fn change(global: &Global, change: impl FnOnce(&mut Policy) -> Result
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
     }
     Ok(changed)
+}
+
+/// Waits until nobody else changes the policy; the lock ends with the file.
+#[expect(clippy::disallowed_methods, reason = "the one place where the path of the policy becomes authority")]
+fn lock(path: PathBuf, wait: Duration) -> Result<File, Fault> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let shown = path.clone();
+    // Nothing but another thread can give up on a lock. One that still waits ends with the program.
+    let locking = std::thread::Builder::new().name("lock".to_owned()).spawn(move || {
+        let file = File::options().create(true).truncate(false).write(true).open(path);
+        // The receiver may have given up.
+        let _ = sender.send(file.and_then(|file| file.lock().map(|()| file)));
+    });
+    locking.map_err(|error| Fault::host(format!("no thread to lock with: {error}")))?;
+    match receiver.recv_timeout(wait) {
+        Ok(locked) => locked.map_err(|error| Fault::file(&shown, &error)),
+        Err(_) => {
+            let message = format!("another process kept {} locked for {} ms", shown.display(), wait.as_millis());
+            Err(Fault::new(ErrorCode::InstanceBusy, message))
+        }
+    }
 }
 
 /// A source as rules write it: a repository without tag and digest, or a path.
@@ -106,11 +132,13 @@ pub(crate) fn judge<'p>(policy: &'p Policy, place: &Place) -> Judged<'p> {
             let source = real(path);
             policy.judge(Subject { source: &source, is_installed: false, signer: None })
         }
-        Place::Installed(pin) => {
-            let source = source(&pin.source);
-            policy.judge(Subject { source: &source, is_installed: true, signer: pin.signer.as_deref() })
-        }
+        Place::Installed(pin) => judge_installed(policy, pin),
     }
+}
+
+/// What it says about an installed package.
+pub(crate) fn judge_installed<'p>(policy: &'p Policy, pin: &Pin) -> Judged<'p> {
+    policy.judge(Subject { source: &source(&pin.source), is_installed: true, signer: pin.signer.as_deref() })
 }
 
 #[expect(clippy::disallowed_methods, reason = "a rule about a path means what is there, whatever links lead to it")]
@@ -152,10 +180,4 @@ pub(crate) fn enough(judged: &Judged<'_>, word: &str) -> Result<(), Fault> {
 /// The keys that count for a source.
 pub(crate) fn keys(policy: &Policy, source: &str) -> Vec<PublicKey> {
     policy.keys_for(source).filter_map(|(_, pem)| PublicKey::from_pem(pem).ok()).collect()
-}
-
-/// A key in a file that the operator named, as the policy keeps it.
-pub(crate) fn key(global: &Global, path: &Path) -> Result<PublicKey, Fault> {
-    let text = network::small_file(global, path)?;
-    PublicKey::from_pem(&text).map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
 }

@@ -5,7 +5,7 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
 use crate::told::{Told, one_line};
-use crate::{human, issues::Issues, packages, surroundings};
+use crate::{human, issues::Issues, packages, surroundings, trust};
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -21,6 +21,16 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         Ok(_) => check("home", "bad", format!("{} is no folder", home.display()), Some("name another with --home")),
         Err(_) => check("home", "ok", format!("{} is made when it is first needed", home.display()), None),
     }];
+    checks.push(match trust::policy(global) {
+        Ok(policy) => {
+            let message = format!("{} keys and {} rules", policy.keys.len(), policy.rules.len());
+            check("trust.json", "ok", message, None)
+        }
+        Err(fault) => {
+            let mend = "mend it by hand; until then no package is run";
+            check("trust.json", "bad", fault.report().message.clone(), Some(mend))
+        }
+    });
     let installed = packages::installed(global)?;
     let bounds = PackageBounds::default();
     for pin in installed.pins()? {

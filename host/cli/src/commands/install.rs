@@ -6,7 +6,6 @@ use crate::fault::Fault;
 use crate::launcher::{self, Planned};
 use crate::network::{self, Fetched, NetworkArguments};
 use crate::output::Output;
-use crate::packages::Place;
 use crate::signed::{self, Signed};
 use crate::{human, packages, repair, selection::Page, surroundings, trust};
 use clap::Args;
@@ -290,7 +289,7 @@ pub(super) fn list(global: &Global, own: &ListArguments, output: &Output) -> Res
         Ok(pin) => {
             let launcher = pin.launcher.as_ref().map(|launcher| launcher.path.clone());
             let signer = pin.signer.as_deref().and_then(|pem| PublicKey::from_pem(pem).ok()).map(|key| key.hint());
-            let level = trust::level(&policy, &Place::Installed(Box::new(pin.clone())));
+            let level = trust::judge_installed(&policy, &pin).level.text();
             let more = [("trust", level.into()), ("launcher", launcher.into()), ("signer", signer.into())];
             Some(with(serde_json::to_value(pin).unwrap_or_default(), more))
         }

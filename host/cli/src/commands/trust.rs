@@ -4,7 +4,7 @@ use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::{human, packages, repair, trust};
+use crate::{human, packages, repair, signed, trust};
 use clap::{Args, Subcommand, ValueEnum};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -134,7 +134,7 @@ fn shown(policy: &Policy) -> Value {
 
 fn add(global: &Global, own: &TrustAddArguments) -> Result<bool, Fault> {
     let name = Slug::parse(&own.name).map_err(|error| Fault::usage(format!("NAME: {error}")))?.to_string();
-    let pem = trust::key(global, &own.key)?.to_pem();
+    let pem = signed::key(global, &own.key)?.to_pem();
     trust::change(global, |policy| match policy.keys.get(&name) {
         Some(known) if *known == pem => Ok(false),
         Some(_) => {

@@ -2,7 +2,7 @@
 //! alone; each violation says how the argument is written rightly, where that is known.
 
 use super::check::is_of_type;
-use super::constraints::Broken;
+use super::constraints::{Broken, Compiled};
 use super::{Command, Contract, Parameter, ValueType};
 use crate::diagnostic::shown;
 use crate::fields::nearest;
@@ -80,7 +80,13 @@ pub struct ReadArguments<'c> {
 impl Contract {
     /// Reads the arguments of a call, which stand after the program's name.
     pub fn read_arguments(&self, arguments: &[String]) -> ReadArguments<'_> {
-        let mut reader = Reader { contract: self, command: None, given: BTreeMap::new(), violations: Vec::new() };
+        let mut reader = Reader {
+            contract: self,
+            command: None,
+            given: BTreeMap::new(),
+            compiled: BTreeMap::new(),
+            violations: Vec::new(),
+        };
         let flags = arguments.iter().take_while(|word| *word != "--").filter_map(|word| word.strip_prefix("--"));
         let flags: Vec<&str> = flags.map(|flag| flag.split_once('=').map_or(flag, |(name, _)| name)).collect();
         let asks_about = flags.iter().any(|flag| ASKS_ABOUT.contains(flag));
@@ -113,6 +119,8 @@ struct Reader<'c> {
     command: Option<&'c Command>,
     /// How often each parameter is given, by name.
     given: BTreeMap<&'c str, usize>,
+    /// The patterns of parameters that have a value, by name.
+    compiled: BTreeMap<&'c str, Compiled>,
     violations: Vec<ArgumentViolation>,
 }
 
@@ -300,8 +308,9 @@ impl<'c> Reader<'c> {
         } else if !is_of_type(value, parameter.value_type) {
             let message = format!("{}: expected {}, found {}", parameter.written(), parameter.value_type, shown(value));
             self.violation(ViolationKind::WrongType, Some(parameter), Some(at), message, None);
-        } else if let Some((broken, message)) =
-            parameter.constraints.as_ref().and_then(|own| own.broken(value, parameter.value_type))
+        } else if let Some(constraints) = &parameter.constraints
+            && let compiled = self.compiled.entry(&parameter.name).or_default()
+            && let Some((broken, message)) = constraints.broken(value, parameter.value_type, compiled)
         {
             let kind = match broken {
                 Broken::Range => ViolationKind::OutOfRange,

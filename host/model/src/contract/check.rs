@@ -1,5 +1,6 @@
 //! The rules of a contract that its types cannot hold: names, positions, defaults, references.
 
+use super::constraints::{Compiled, PATTERNS_MAX};
 use super::{Command, Contract, Parameter, ValueType};
 use crate::diagnostic::{Code, Diagnostic, Position, shown};
 use crate::front_matter::is_hidden;
@@ -22,13 +23,15 @@ impl Flaw {
 
 /// All rules that the contract breaks.
 pub(super) fn flaws(contract: &Contract) -> Vec<Flaw> {
-    let mut checker = Checker { flaws: Vec::new() };
+    let mut checker = Checker { flaws: Vec::new(), patterns: 0 };
     checker.contract(contract);
     checker.flaws
 }
 
 struct Checker {
     flaws: Vec<Flaw>,
+    /// How many patterns there were so far.
+    patterns: usize,
 }
 
 impl Checker {
@@ -158,11 +161,20 @@ impl Checker {
             }
         }
         let constraints = parameter.constraints.as_ref();
+        if constraints.is_some_and(|own| own.pattern.is_some()) {
+            self.patterns += 1;
+            if self.patterns > PATTERNS_MAX {
+                let message = format!("it is one pattern more than the {PATTERNS_MAX} that a description may have");
+                return self.flaw(format!("{pointer}/constraints/pattern"), message);
+            }
+        }
         for (field, message) in constraints.map(|own| own.flaws(parameter.value_type)).unwrap_or_default() {
             let separator = if field.is_empty() { "" } else { "/" };
             self.flaw(format!("{pointer}/constraints{separator}{field}"), message);
         }
-        let broken = |value: &str| constraints.and_then(|own| own.broken(value, parameter.value_type));
+        let mut compiled = Compiled::default();
+        let mut broken =
+            |value: &str| constraints.and_then(|own| own.broken(value, parameter.value_type, &mut compiled));
         for (at, choice) in parameter.choices.iter().enumerate() {
             if let Some((_, message)) = broken(choice) {
                 self.flaw(format!("{pointer}/choices/{at}"), message);

@@ -16,6 +16,8 @@ use time::format_description::well_known::Rfc3339;
 const PATTERN_LENGTH_MAX: usize = 1000;
 /// The most memory that a pattern may take once it is compiled.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
+/// The most patterns of one description: each is compiled when it is read.
+pub(super) const PATTERNS_MAX: usize = 100;
 
 /// Constraints of one parameter. At least one of them is there.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Deserialize)]
@@ -41,9 +43,26 @@ pub(super) enum Broken {
     Pattern,
 }
 
+/// A pattern that was compiled once, however many values are held to it.
+#[derive(Default, Debug)]
+pub(super) struct Compiled(Option<Option<Regex>>);
+
+impl Compiled {
+    /// Whether a value matches. A pattern that does not compile was refused when the description was read.
+    fn matches(&mut self, pattern: &str, value: &str) -> bool {
+        let compiled = self.0.get_or_insert_with(|| compile(pattern).ok());
+        compiled.as_ref().is_none_or(|compiled| compiled.is_match(value))
+    }
+}
+
 impl Constraints {
     /// The first constraint that a value of the right type breaks, and how it is said.
-    pub(super) fn broken(&self, value: &str, value_type: ValueType) -> Option<(Broken, String)> {
+    pub(super) fn broken(
+        &self,
+        value: &str,
+        value_type: ValueType,
+        compiled: &mut Compiled,
+    ) -> Option<(Broken, String)> {
         let outside = |bound: &Option<String>, wrong: Ordering| {
             bound.as_deref().is_some_and(|bound| order(value, bound, value_type) == Some(wrong))
         };
@@ -65,8 +84,7 @@ impl Constraints {
             return Some((Broken::Length, format!("expected {said} characters, found {length}")));
         }
         let pattern = self.pattern.as_deref()?;
-        // One that does not compile was refused when the contract was read.
-        let matches = compile(pattern).ok()?.is_match(value);
+        let matches = compiled.matches(pattern, value);
         (!matches)
             .then(|| (Broken::Pattern, format!("expected what matches {}, found {}", shown(pattern), shown(value))))
     }

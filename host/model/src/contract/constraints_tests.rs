@@ -19,7 +19,10 @@ fn pattern(text: &str) -> Constraints {
 #[test]
 fn values_keep_their_constraints_or_break_one() {
     let kinds = |constraints: &Constraints, value_type, values: &[&str]| {
-        values.iter().map(|value| constraints.broken(value, value_type).map(|(kind, _)| kind)).collect::<Vec<_>>()
+        values
+            .iter()
+            .map(|value| constraints.broken(value, value_type, &mut Compiled::default()).map(|(kind, _)| kind))
+            .collect::<Vec<_>>()
     };
     for (constraints, value_type, good, bad, kind) in [
         (range("1", "200"), Integer, &["1", "200", "42"][..], &["0", "-3", "201"][..], Broken::Range),
@@ -59,7 +62,9 @@ fn values_keep_their_constraints_or_break_one() {
 
 #[test]
 fn what_is_broken_is_said_with_what_was_expected() {
-    let said = |constraints: &Constraints, value, value_type| constraints.broken(value, value_type).unwrap().1;
+    let said = |constraints: &Constraints, value, value_type| {
+        constraints.broken(value, value_type, &mut Compiled::default()).unwrap().1
+    };
     assert_eq!(said(&range("1", "200"), "-3", Integer), "expected from 1 to 200, found \"-3\"");
     assert_eq!(said(&range("1", ""), "0", Integer), "expected at least 1, found \"0\"");
     assert_eq!(said(&range("", "9"), "10", Integer), "expected at most 9, found \"10\"");
@@ -95,4 +100,30 @@ fn constraints_come_back_from_both_forms() {
     assert_eq!(json, serde_json::json!({"minimum": "1", "maximum": "2", "maxLength": 7}));
     let kept: Constraints = postcard::from_bytes(&postcard::to_allocvec(&whole).unwrap()).unwrap();
     assert_eq!(kept, whole);
+}
+
+#[test]
+fn the_patterns_of_a_description_are_bounded_and_compiled_once() {
+    let parameter = |at: usize| {
+        serde_json::json!({"name": format!("p{at}"), "position": null, "valueType": "string", "required": false, "repeated": true,
+            "default": null, "choices": [], "freeText": false, "constraints": {"pattern": "^(a{50}){100}$"}, "description": "d"})
+    };
+    let description = |count: usize| {
+        let parameters: Vec<_> = (0..count).map(parameter).collect();
+        serde_json::json!({"schema": "hutch/commands@0.1", "name": "demo", "version": "1.0.0", "summary": "s",
+            "parameters": [], "errors": [], "commands": [{"name": "show", "description": "d", "parameters": parameters,
+            "effect": "read", "idempotent": true, "confirmationRequired": false, "outputSchema": {}, "errors": [], "examples": []}]})
+        .to_string()
+    };
+    let (read, diagnostics) = crate::contract::parse(&description(PATTERNS_MAX), "commands.json");
+    assert!(read.is_some(), "{diagnostics:?}");
+    let (too_many, diagnostics) = crate::contract::parse(&description(PATTERNS_MAX + 1), "commands.json");
+    assert!(too_many.is_none() && diagnostics.len() == 1, "{diagnostics:?}");
+    assert!(diagnostics[0].message.contains("one pattern more"), "{diagnostics:?}");
+
+    let mut compiled = Compiled::default();
+    let one = pattern("^b+$");
+    assert!(one.broken("b", Text, &mut compiled).is_none() && one.broken("a", Text, &mut compiled).is_some());
+    // What is compiled is what the next value is held to, and not the pattern once more.
+    assert!(pattern("^a+$").broken("b", Text, &mut compiled).is_none());
 }
