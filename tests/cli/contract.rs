@@ -104,3 +104,24 @@ fn a_value_beyond_its_constraints_is_refused_before_anything_runs() {
     let bytes = &tool["inputSchema"]["properties"]["bytes"];
     assert_eq!((&bytes["minimum"], &bytes["maximum"]), (&json!(1), &json!(64)), "{tool}");
 }
+
+#[test]
+fn what_the_to_do_application_refuses_is_refused_without_running_it() {
+    let machine = Machine::new();
+    let long = "x".repeat(201);
+    for (arguments, kind) in [
+        (&["list", "--limit", "-3"][..], "out_of_range"),
+        (&["list", "--limit=0"], "out_of_range"),
+        (&["get", "milk"], "not_of_pattern"),
+        (&["add", ""], "wrong_length"),
+        (&["add", &long], "wrong_length"),
+    ] {
+        let fault = machine.run([&["validate", &todo()], arguments].concat()).fault("ARGUMENT_INVALID", 2);
+        assert_eq!(fault.details["violations"][0]["kind"], kind, "{fault:?}");
+        // The application thinks the same: nothing is refused that it would do.
+        let own = machine.guest(&[&["--unchecked", &todo()], arguments].concat());
+        assert_ne!(own.status, 0, "{own:?}");
+    }
+    machine.todo(&["list", "--limit", "1"]).answer();
+    machine.todo(&["add", &long[1..]]).answer();
+}

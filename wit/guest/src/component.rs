@@ -70,7 +70,18 @@ fn parameter(parameter: &table::Parameter) -> wit::Parameter {
         default: parameter.default.map(str::to_owned),
         choices: parameter.choices.iter().map(|choice| (*choice).to_owned()).collect(),
         free_text: parameter.free_text,
+        constraints: (!parameter.constraints.is_none()).then(|| constraints(&parameter.constraints)),
         description: parameter.description.to_owned(),
+    }
+}
+
+fn constraints(constraints: &table::Constraints) -> wit::Constraints {
+    wit::Constraints {
+        minimum: constraints.minimum.map(str::to_owned),
+        maximum: constraints.maximum.map(str::to_owned),
+        min_length: constraints.min_length,
+        max_length: constraints.max_length,
+        pattern: constraints.pattern.map(str::to_owned),
     }
 }
 

@@ -65,7 +65,7 @@ pub struct Parameter {
     /// Whether it is prose for people.
     pub free_text: bool,
     /// What a value must keep beyond its type.
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "Constraints::is_none")]
     pub constraints: Constraints,
     /// Meaning, unit, bounds.
     pub description: &'static str,
@@ -95,6 +95,12 @@ pub struct Constraints {
 impl Constraints {
     /// None at all.
     pub const NONE: Self = Self { minimum: None, maximum: None, min_length: None, max_length: None, pattern: None };
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::NONE
+    }
 
     /// Those of both; where both say something, `self` counts.
     #[must_use]
