@@ -158,7 +158,7 @@ fn an_answer_that_cannot_be_written_says_what_is_kept() {
         &["list"][..],
         &["ledger", "list", &package],
         &["--dry-run", "undo", &package],
-        &["run", &package, "get", "td_9"],
+        &["run", &package, "get", "td_9999"],
     ] {
         let fault = lost(words);
         assert_eq!(fault.details["kept"], false, "{words:?}");

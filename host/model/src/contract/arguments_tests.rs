@@ -73,7 +73,7 @@ fn each_violation_says_where_and_what_instead() {
     check("add|x|--due-at", &[(MissingValue, Some(2), None)]);
     check("add|x|--due-at|--description|y", &[(MissingValue, Some(2), None)]);
     check("list|--limit|ten", &[(WrongType, Some(2), None)]);
-    check("list|--limit|-3", &[]);
+    check("list|--limit|-3", &[(OutOfRange, Some(2), None)]);
     check("list|--status|opne", &[(NotAChoice, Some(2), Some("open"))]);
     check("list|--status=opne", &[(NotAChoice, Some(1), Some("--status=open"))]);
     check("remove|td_0001|--confirm=yes", &[(UnexpectedValue, Some(2), Some("--confirm"))]);
