@@ -155,6 +155,20 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
             machine.run(["update", "oci-layout:shop:0.2.0"])
         }
+        "LOCK_DIFFERS" => {
+            machine.run(["install", &todo()]).result("install");
+            machine.run(["lock"]).result("lock");
+            machine.run(["--yes", "remove", "todo"]).result("remove");
+            machine.run(["sync", "--check"])
+        }
+        "LOCK_MISMATCH" => {
+            package::copy(machine, "package");
+            machine.run(["install", "--yes", "./package"]).result("install");
+            machine.run(["lock"]).result("lock");
+            machine.run(["--yes", "remove", "probe"]).result("remove");
+            machine.write("package/app/more.txt", "more");
+            machine.run(["--yes", "sync"])
+        }
         "TRUST_REQUIRED" => {
             machine.run(["trust", "require", "unsigned", "*"]).result("trust require");
             machine.probe(&[], &["return-ok"])

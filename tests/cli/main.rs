@@ -32,6 +32,7 @@ mod instances;
 mod job;
 mod large_answers;
 mod limits;
+mod lock;
 mod lost_answers;
 mod mcp;
 mod one_build;

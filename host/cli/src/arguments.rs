@@ -16,6 +16,7 @@ use crate::commands::instances::InstanceCommand;
 use crate::commands::issue::IssueCommand;
 use crate::commands::key::KeyCommand;
 use crate::commands::ledger::LedgerArguments;
+use crate::commands::lock::{LockArguments, SyncArguments};
 use crate::commands::mcp::McpArguments;
 use crate::commands::meta::MetaArguments;
 use crate::commands::pack::PackArguments;
@@ -144,6 +145,8 @@ fn shape(name: &str) -> Option<clap::Command> {
         "explain-error" => ExplainErrorArguments::augment_args(command),
         "install" | "update" => InstallArguments::augment_args(command),
         "list" => ListArguments::augment_args(command),
+        "lock" => LockArguments::augment_args(command),
+        "sync" => SyncArguments::augment_args(command),
         "remove" => RemoveArguments::augment_args(command),
         "init" => InitArguments::augment_args(command),
         "skills" => SkillsArguments::augment_args(command),
@@ -232,9 +235,9 @@ pub(crate) enum Command {
     Examples(ExamplesArguments),
     /// Explain an error code
     ExplainError(ExplainErrorArguments),
-    /// Install a package, pinned to its digest
+    /// Install a package
     ///
-    /// It is copied. What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a
+    /// It is copied, and pinned to its digest. What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a
     /// package is named, and so does SLUG where no file or folder has that name.
     Install(InstallArguments),
     /// List the installed packages
@@ -247,6 +250,16 @@ pub(crate) enum Command {
     ///
     /// And its launcher. Its state stays.
     Remove(RemoveArguments),
+    /// Write hutch.lock
+    ///
+    /// Which packages are installed: of each where from, the digest, what it asks for and who signed it. The same packages are the same
+    /// bytes, for version control; paths below the file's folder are written from there.
+    Lock(LockArguments),
+    /// Install what hutch.lock says
+    ///
+    /// What is not installed as locked is had from its source and must be the same by every digest. A lock grants nothing: what a package
+    /// asks for is granted with --yes. Installed packages that the file does not name are left, and said.
+    Sync(SyncArguments),
     /// Write a package as one file
     ///
     /// It can be used wherever the package's folder can. The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files

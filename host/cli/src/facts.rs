@@ -89,6 +89,8 @@ table! {
     "list" "list";
     "update" "update";
     "remove" "remove";
+    "lock" "lock";
+    "sync" "sync";
     "pack" "pack";
     "key generate" "key-generate";
     "trust show" "trust-show";

@@ -46,6 +46,31 @@ pub(crate) fn reference(word: &Path) -> Result<Option<Reference>, Fault> {
     }
 }
 
+/// What stands before the folder of an image layout.
+pub(crate) const LAYOUT: &str = "oci-layout:";
+
+/// A reference that means the same wherever it is read: a folder is named from the root.
+pub(crate) fn settled(reference: &Reference) -> Reference {
+    let place = match &reference.place {
+        Place::Layout(folder) => Place::Layout(from_root(folder)),
+        place => place.clone(),
+    };
+    Reference { place, ..reference.clone() }
+}
+
+#[expect(clippy::disallowed_methods, reason = "which folder is meant, whatever links lead to it")]
+fn from_root(folder: &str) -> String {
+    let path = Path::new(folder);
+    let found = path.canonicalize().or_else(|_| std::path::absolute(path));
+    found.ok().and_then(|path| path.to_str().map(str::to_owned)).unwrap_or_else(|| folder.to_owned())
+}
+
+/// The begin of folders that a rule is about, from the root.
+pub(crate) fn settled_begin(pattern: &str) -> Option<String> {
+    let folder = pattern.strip_prefix(LAYOUT)?.strip_suffix("/*").filter(|folder| !folder.is_empty())?;
+    Some(format!("{LAYOUT}{}/*", from_root(folder).trim_end_matches('/')))
+}
+
 /// The reference that a word must be.
 pub(crate) fn parsed(text: &str) -> Result<Reference, Fault> {
     text.parse().map_err(|error: hutch_registry::NotAReference| Fault::usage(error.to_string()))

@@ -58,6 +58,15 @@ impl NewFile {
     }
 }
 
+/// Writes a file in the place of the one that is there: a reader finds the one or the other.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    let mut file = NewFile::begin(path)?;
+    let failed = |error: io::Error| Fault::file(path, &error);
+    file.aside.as_file_mut().write_all(bytes).map_err(failed)?;
+    file.aside.as_file().sync_all().map_err(failed)?;
+    file.aside.persist(path).map(drop).map_err(|error| failed(error.error))
+}
+
 /// Whether the file could be written, without writing it.
 #[expect(clippy::disallowed_methods, reason = "the caller named the file; nothing that is there is overwritten")]
 pub(crate) fn preview(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
@@ -78,7 +87,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-fn is_another(path: &Path) -> Fault {
+pub(crate) fn is_another(path: &Path) -> Fault {
     let message = format!("{} is there already, and is another file", path.display());
     ErrorReport::new(ErrorCode::AlreadyExists, message).suggest("remove it, or name another with --output").into()
 }

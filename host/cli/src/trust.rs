@@ -4,7 +4,7 @@
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::packages::Place;
-use crate::{repair, surroundings};
+use crate::{network, repair, surroundings};
 use hutch::installed::Pin;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -120,8 +120,16 @@ fn lock(path: PathBuf, wait: Duration) -> Result<File, Fault> {
 /// A source as rules write it: a repository without tag and digest, or a path.
 pub(crate) fn source(text: &str) -> String {
     match Reference::is_meant(text).then(|| text.parse::<Reference>()) {
-        Some(Ok(reference)) => reference.place.to_string(),
+        Some(Ok(reference)) => network::settled(&reference).place.to_string(),
         _ => text.to_owned(),
+    }
+}
+
+/// What a rule is about, whatever folder it is written in.
+pub(crate) fn pattern(text: &str) -> String {
+    match text.ends_with('*') {
+        true => network::settled_begin(text).unwrap_or_else(|| text.to_owned()),
+        false => source(text),
     }
 }
 

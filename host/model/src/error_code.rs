@@ -59,6 +59,8 @@ codes! {
     VersionOlder "VERSION_OLDER" 30 "the update is older than the installed version" "take a newer one; --allow-downgrade takes this one all the same";
     VersionReplaced "VERSION_REPLACED" 30 "the update has the installed version's number and other files" "ask who publishes it; --allow-replaced-version takes it all the same";
     SourceChanged "SOURCE_CHANGED" 30 "the update comes from another repository than the installed version" "update from that one; --allow-source-change takes this one all the same";
+    LockDiffers "LOCK_DIFFERS" 30 "the installed packages are not those that hutch.lock names" "look at what differs; hutch sync installs what is locked, hutch lock writes down what is installed";
+    LockMismatch "LOCK_MISMATCH" 30 "where hutch.lock says a package is to be had there is another one" "ask who publishes it; if it is the right one, install it and write the lock again with hutch lock";
     TrustRequired "TRUST_REQUIRED" 30 "less is known of the package's origin than a rule of trust.json asks for" "install it signed, by a key that hutch trust show shows; or ask the user to change the rule with hutch trust require";
     InstanceBusy "INSTANCE_BUSY" 30 "another process kept the state locked for as long as --wait allows" "wait for it to end, then repeat, or raise --wait";
     ServerBusy "SERVER_BUSY" 30 "as many calls are under way or wait as the server takes" "wait for one of them to end, then repeat";

@@ -19,6 +19,7 @@ mod json;
 pub mod kept;
 pub mod ledger;
 pub mod limits;
+pub mod lock;
 pub mod manifest;
 pub mod names;
 mod node;

@@ -96,13 +96,14 @@ impl Step {
         use ErrorCode as Code;
         let step = match code {
             Code::HostFault | Code::PermissionDenied | Code::NotFound | Code::AlreadyExists => return None,
-            Code::VerifyFailed | Code::NotReproducible | Code::LevelNotReached => return None,
+            Code::VerifyFailed | Code::NotReproducible | Code::LevelNotReached | Code::LockDiffers => return None,
             Code::AuthenticationRequired | Code::RequestInvalid | Code::RequestConflict => return None,
             // By its outside where the package is opened, by its inside where it is compiled.
             Code::ComponentInvalid | Code::ComponentLimit => return None,
             Code::Usage | Code::TargetUnsupported => Step::CommandLine,
             Code::AuthenticationFailed | Code::RegistryFailed | Code::ArtifactInvalid => Step::Fetch,
             Code::SignatureInvalid | Code::SignatureRequired | Code::SignerChanged => Step::Fetch,
+            Code::LockMismatch => Step::Fetch,
             Code::VersionOlder | Code::VersionReplaced | Code::SourceChanged => Step::Fetch,
             Code::PackageNotFound | Code::PackageInvalid | Code::PackageChanged | Code::EntryUnsupported => {
                 Step::Package

@@ -201,6 +201,10 @@ impl Policy {
 pub fn check_pattern(pattern: &str) -> Result<(), String> {
     let begin = pattern.strip_suffix('*').unwrap_or(pattern);
     let whole = pattern.len() == begin.len();
+    // Whoever reads the rule reads it somewhere else.
+    if pattern.strip_prefix("oci-layout:").is_some_and(|folder| !std::path::Path::new(folder).has_root()) {
+        return Err(format!("match: expected a folder from the root, found {pattern:?}"));
+    }
     match begin.contains('*') || pattern.is_empty() || (!whole && !begin.is_empty() && !begin.ends_with('/')) {
         true => Err(format!("match: expected a source, or the begin of one up to a / and then *, found {pattern:?}")),
         false => Ok(()),

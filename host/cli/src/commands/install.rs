@@ -106,7 +106,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         None => Signed::local(global, &package, &path)?,
     };
     let source = match &fetched {
-        Some(fetched) => fetched.reference.to_string(),
+        Some(fetched) => network::settled(&fetched.reference).to_string(),
         None => absolute(&path),
     };
     if let Some(before) = &before {

@@ -17,6 +17,7 @@ pub(crate) mod instances;
 pub(crate) mod issue;
 pub(crate) mod key;
 pub(crate) mod ledger;
+pub(crate) mod lock;
 pub(crate) mod mcp;
 pub(crate) mod meta;
 pub(crate) mod pack;
@@ -79,6 +80,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Update(own) => install::install(global, &own, output, Kind::Update),
         Command::List(own) => install::list(global, &own, output),
         Command::Remove(own) => install::remove(global, &own, output),
+        Command::Lock(own) => lock::lock(global, &own, output),
+        Command::Sync(own) => lock::sync(global, &own, output),
         Command::Push(own) => push::push(global, &own, output),
         Command::Pull(own) => pull::pull(global, &own, output),
         Command::Key(own) => key::key(global, own, output),
@@ -118,6 +121,7 @@ fn long(command: &Command) -> Option<&'static str> {
         Command::Find(_) => "find",
         Command::Install(_) => "install",
         Command::Update(_) => "update",
+        Command::Sync(_) => "sync",
         Command::Push(_) => "push",
         Command::Pull(_) => "pull",
         Command::Show(_) => "show",

@@ -37,21 +37,21 @@ pub(crate) struct StateArguments {
 enum StateCommand {
     /// List entries that changed the state
     Log(LogArguments),
-    /// List what a folder of a volume holds
+    /// List a folder of a volume
     Ls(LsArguments),
     /// Show a file of a volume
     Cat(CatArguments),
-    /// Say what differs between two entries' states
+    /// Compare the states of two entries
     Diff(DiffArguments),
-    /// Write a volume into an empty or new folder
+    /// Write a volume into an empty folder
     Export(FolderArguments),
-    /// Make a folder's content the state of a volume
+    /// Make a folder the state of a volume
     Import(FolderArguments),
     /// Go to the state that an entry left
     Restore(RestoreArguments),
-    /// Say what was changed outside any run
+    /// Say what was changed outside runs
     Status(InstanceArguments),
-    /// Check everything that is kept of an instance
+    /// Check all that is kept of an instance
     Check(InstanceArguments),
     /// Record what was changed outside as an entry
     Absorb(InstanceArguments),

@@ -149,7 +149,7 @@ fn add(global: &Global, own: &TrustAddArguments) -> Result<bool, Fault> {
 }
 
 fn require(global: &Global, own: TrustRequireArguments) -> Result<bool, Fault> {
-    let pattern = trust::source(&own.source);
+    let pattern = trust::pattern(&own.source);
     check_pattern(&pattern).map_err(|error| Fault::usage(format!("SOURCE: {error}")))?;
     let level = Level::from(own.level);
     let signers: BTreeSet<String> = own.signers.into_iter().collect();
@@ -182,7 +182,7 @@ fn remove(policy: &mut Policy, name: &str) -> Result<bool, Fault> {
         policy.keys.remove(name);
         return Ok(true);
     }
-    let pattern = trust::source(name);
+    let pattern = trust::pattern(name);
     let before = policy.rules.len();
     policy.rules.retain(|rule| rule.pattern != pattern);
     match policy.rules.len() == before {

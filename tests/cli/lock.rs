@@ -1,0 +1,200 @@
+//! `hutch.lock`: the same packages are the same bytes, a home is made to agree with it by what is the same by every digest alone, and
+//! comparing asks nobody.
+
+use crate::support::{Machine, package, todo};
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::time::Duration;
+
+/// A machine with the to-do package in a repository and installed from there, signed, and locked.
+fn locked() -> Machine {
+    let machine = Machine::new();
+    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
+    machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign");
+    machine.run(["install", "oci-layout:shop:0.2.0", "--key", "mine.pub"]).result("install");
+    machine.run(["lock"]).result("lock");
+    machine
+}
+
+fn text(machine: &Machine) -> String {
+    std::fs::read_to_string(machine.path("hutch.lock")).unwrap()
+}
+
+fn edit(machine: &Machine, change: impl FnOnce(&mut Value)) {
+    let mut lock: Value = serde_json::from_str(&text(machine)).unwrap();
+    change(&mut lock["packages"][0]);
+    machine.write("hutch.lock", lock.to_string());
+}
+
+fn list(machine: &Machine) -> Value {
+    machine.run(["list"]).result("list")
+}
+
+fn remove(machine: &Machine) {
+    machine.run(["--yes", "remove", "todo"]).result("remove");
+}
+
+/// What differs, by `sync --check`.
+fn difference(machine: &Machine) -> Value {
+    let fault = machine.run(["sync", "--check"]).fault("LOCK_DIFFERS", 30);
+    fault.details["packages"][0]["difference"].clone()
+}
+
+#[test]
+fn the_same_packages_are_the_same_bytes_wherever_the_folder_is() {
+    let (one, other) = (locked(), Machine::new());
+    let lock = text(&one);
+    assert!(!lock.contains(one.path("").to_str().unwrap()), "a path of this machine: {lock}");
+    assert!(lock.contains("\"oci-layout:shop:0.2.0@sha256:"), "{lock}");
+    let again = one.run(["lock"]).result("lock");
+    assert_eq!((&again["changed"], text(&one)), (&json!(false), lock.clone()));
+    // Another home, another folder, the same repository.
+    let copied = std::process::Command::new("cp").arg("-r").arg(one.path("shop")).arg(other.path("shop")).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    other.write("hutch.lock", &lock);
+    assert_eq!(other.run(["sync"]).result("sync")["packages"][0]["difference"], "missing");
+    assert_eq!(other.run(["sync", "--check"]).result("sync")["changed"], false);
+    let (mut here, mut there) = (list(&one)["items"][0].take(), list(&other)["items"][0].take());
+    for item in [&mut here, &mut there] {
+        item.as_object_mut().unwrap().retain(|name, _| name != "installed_at" && name != "source");
+    }
+    assert_eq!(here, there);
+    other.run(["lock", "--file", "again.lock"]).result("lock");
+    assert_eq!(std::fs::read_to_string(other.path("again.lock")).unwrap(), lock);
+}
+
+#[test]
+fn every_difference_is_said_and_mended() {
+    let machine = locked();
+    machine.run(["sync", "--check"]).result("sync");
+    remove(&machine);
+    assert_eq!(difference(&machine), "missing");
+    let preview = machine.run(["--dry-run", "sync"]).document()["result"].take();
+    assert_eq!((&preview["changed"], &list(&machine)["total"]), (&json!(true), &json!(0)));
+    machine.run(["sync"]).result("sync");
+    // One bit on the disk.
+    let digest = list(&machine)["items"][0]["digest"].as_str().unwrap().to_owned();
+    machine.write(&format!("person/.local/share/hutch/packages/todo/{digest}/APP.md"), "changed");
+    assert_eq!(difference(&machine), "changed");
+    machine.run(["sync"]).result("sync");
+    machine.run(["sync", "--check"]).result("sync");
+    // The same files from elsewhere, and signed by nobody whom the home knows.
+    remove(&machine);
+    machine.run(["install", &todo()]).result("install");
+    assert_eq!(difference(&machine), "source");
+    machine.run(["sync"]).result("sync");
+    remove(&machine);
+    machine.run(["install", "oci-layout:shop:0.2.0"]).result("install");
+    edit(&machine, |locked| locked["source"] = json!("oci-layout:shop:0.2.0"));
+    assert_eq!(difference(&machine), "source");
+    machine.run(["lock"]).result("lock");
+    let mine = locked_signer();
+    edit(&machine, |locked| locked["signer"] = json!(mine));
+    assert_eq!(difference(&machine), "signer");
+    machine.run(["sync"]).fault("SIGNATURE_REQUIRED", 30);
+}
+
+/// A key that signed nothing.
+fn locked_signer() -> String {
+    let machine = Machine::new();
+    machine.run(["key", "generate", "other"]).result("key generate");
+    std::fs::read_to_string(machine.path("other.pub")).unwrap()
+}
+
+#[test]
+fn a_source_with_another_package_is_refused_and_nothing_is_installed() {
+    let machine = locked();
+    remove(&machine);
+    let lock = text(&machine);
+    for (name, value) in [
+        ("version", json!("0.1.9")),
+        ("asks", json!(["env:TOKEN"])),
+        ("digest", json!("0".repeat(64))),
+        ("slug", json!("other")),
+    ] {
+        machine.write("hutch.lock", &lock);
+        edit(&machine, |locked| locked[name] = value);
+        let fault = machine.run(["--yes", "sync"]).fault("LOCK_MISMATCH", 30);
+        assert_eq!(fault.details["found"]["version"], "0.2.0", "{fault:?}");
+        assert_eq!(list(&machine)["total"], 0, "{name}");
+    }
+    // Other bytes under the digest that is locked.
+    machine.write("hutch.lock", &lock);
+    let digest = lock.split("@sha256:").nth(1).unwrap()[..64].to_owned();
+    let blob = format!("shop/blobs/sha256/{digest}");
+    let bytes = std::fs::read_to_string(machine.path(&blob)).unwrap();
+    machine.write(&blob, bytes.replacen("0.2.0", "0.2.1", 1));
+    machine.run(["sync"]).fault("ARTIFACT_INVALID", 46);
+    assert_eq!(list(&machine)["total"], 0);
+    for (broken, said) in [("{}", "version"), ("", "EOF"), ("{\"version\":2,\"packages\":[]}", "expected 1")] {
+        machine.write("hutch.lock", broken);
+        let fault = machine.run(["sync"]).fault("USAGE", 2);
+        assert!(fault.message.contains(said), "{fault:?}");
+        // Nobody's lock is overwritten that is none.
+        machine.run(["lock"]).fault("ALREADY_EXISTS", 30);
+    }
+    machine.run(["sync", "--file", "nowhere.lock"]).fault("NOT_FOUND", 20);
+}
+
+#[test]
+fn a_lock_grants_nothing_and_takes_nothing_away_unasked() {
+    let machine = locked();
+    package::copy(&machine, "package");
+    machine.run(["install", "--yes", "./package"]).result("install");
+    // What is not locked is left.
+    let left = machine.run(["sync"]);
+    assert!(left.stderr.contains("probe is installed and not locked"), "{left:?}");
+    let answer: Value = serde_json::from_str(&left.stdout).unwrap();
+    assert_eq!((left.status, &answer["result"]["changed"]), (0, &json!(false)));
+    machine.run(["sync", "--check"]).result("sync");
+    machine.run(["sync", "--check", "--prune"]).fault("LOCK_DIFFERS", 30);
+    machine.run(["sync", "--prune"]).fault("CONFIRMATION_REQUIRED", 30);
+    assert_eq!(list(&machine)["total"], 2);
+    machine.run(["lock", "probe", "--file", "probe.lock"]).result("lock");
+    let pruned = machine.run(["--yes", "sync", "--prune"]).result("sync");
+    assert_eq!((&pruned["removed"], &list(&machine)["total"]), (&json!(["probe"]), &json!(1)));
+    // What it asks for was granted to the one that was removed.
+    let fault = machine.run(["sync", "--file", "probe.lock"]).fault("CONFIRMATION_REQUIRED", 30);
+    assert!(!fault.details["needs_grant"].as_array().unwrap().is_empty(), "{fault:?}");
+    assert_eq!(list(&machine)["total"], 1);
+    machine.run(["--yes", "sync", "--file", "probe.lock"]).result("sync");
+    machine.guest(&["installed:probe", "return-ok"]).answer();
+}
+
+#[test]
+fn a_lock_changes_no_signer_and_breaks_no_rule() {
+    let machine = locked();
+    machine.run(["push", &todo(), "oci-layout:unsigned"]).result("push");
+    edit(&machine, |locked| {
+        locked["source"] = json!("oci-layout:unsigned:0.2.0");
+        locked["signer"] = Value::Null;
+    });
+    machine.run(["sync"]).fault("SIGNER_CHANGED", 30);
+    machine.run(["trust", "require", "signed", "*"]).result("trust require");
+    machine.run(["sync", "--allow-signer-change"]).fault("TRUST_REQUIRED", 30);
+    assert!(list(&machine)["items"][0]["signer"].is_string());
+    machine.run(["--yes", "trust", "remove", "*"]).result("trust remove");
+    machine.run(["sync", "--allow-signer-change"]).result("sync");
+    assert!(list(&machine)["items"][0]["signer"].is_null());
+}
+
+#[test]
+fn comparing_asks_nobody() {
+    let machine = locked();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    edit(&machine, |locked| locked["source"] = json!(format!("oci://{address}/todo:0.2.0")));
+    assert_eq!(difference(&machine), "source");
+    assert!(listener.accept().is_err(), "somebody was asked");
+    // The same call without --check does ask.
+    let (sender, asked) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let accepted = listener.set_nonblocking(false).and_then(|()| listener.accept());
+        drop(listener);
+        sender.send(accepted.is_ok())
+    });
+    assert_ne!(machine.run(["sync"]).status, 0);
+    assert_eq!(asked.recv_timeout(Duration::from_secs(10)), Ok(true));
+}
