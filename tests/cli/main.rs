@@ -20,6 +20,7 @@ mod confirmation;
 mod contract;
 mod damage;
 mod determinism;
+mod earlier;
 mod envelope;
 mod error_codes;
 mod feedback;

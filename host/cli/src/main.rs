@@ -13,6 +13,7 @@ mod complete;
 mod description;
 mod diff;
 mod done;
+mod earlier;
 mod ended;
 mod facts;
 mod fault;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <home>/packages/<slug>/pin.json     what is installed, and what was granted; replaced by a rename
-//! <home>/packages/<slug>/<digest>/    the package's files, written before the pin names them
+//! <home>/packages/<slug>/<digest>/    a version's files, written before the pin names them, kept while a ledger does
 //! ```
 
 use crate::package::{Memory, Package, PackageBounds, PackageError, Scope, Source, open_folder};
@@ -186,8 +186,52 @@ impl Installed {
     /// What `memory` holds of them is taken if it is of the pin.
     pub fn open(&self, slug: &Slug, bounds: PackageBounds, memory: Option<&Memory>) -> Result<Package, InstalledError> {
         let pin = self.pin(slug)?;
+        self.open_files(slug, &pin, bounds, memory)
+    }
+
+    /// The versions of a package whose files are here: that of its pin, and earlier ones.
+    ///
+    /// # Errors
+    /// The folder can't be read.
+    pub fn kept(&self, slug: &Slug) -> Result<Vec<Digest>, InstalledError> {
+        let Some(dir) = self.dir()? else { return Ok(Vec::new()) };
+        let listed = hutch_folder::open_folder(&dir, slug.as_str())
+            .and_then(|folder| folder.map(|folder| hutch_folder::list(&folder)).transpose());
+        let names = listed.map_err(|source| self.io(slug.as_str(), source))?.map(|listed| listed.names);
+        Ok(names.into_iter().flatten().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// Opens a version whose files are here.
+    ///
+    /// # Errors
+    /// As for [`Installed::open`].
+    pub fn open_kept(&self, slug: &Slug, version: Digest, bounds: PackageBounds) -> Result<Package, InstalledError> {
+        let pin = Pin { digest: version, ..self.pin(slug)? };
+        self.open_files(slug, &pin, bounds, None)
+    }
+
+    /// Takes the files of an earlier version away.
+    ///
+    /// # Errors
+    /// It is the one of the pin, or the system refuses.
+    pub fn drop_kept(&self, slug: &Slug, version: Digest) -> Result<(), InstalledError> {
+        if self.pin(slug)?.digest == version {
+            return Err(InstalledError::Exists(slug.to_string()));
+        }
+        let path = format!("{slug}/{version}");
+        let removed = self.dir()?.map_or(Ok(()), |dir| dir.remove_dir_all(&path));
+        removed.map_err(|source| self.io(&path, source))
+    }
+
+    fn open_files(
+        &self,
+        slug: &Slug,
+        pin: &Pin,
+        bounds: PackageBounds,
+        memory: Option<&Memory>,
+    ) -> Result<Package, InstalledError> {
         let unfit = |reason: String| InstalledError::Unfit { slug: slug.to_string(), reason };
-        let folder = self.folder_of(&pin);
+        let folder = self.folder_of(pin);
         let dir = open_folder(&folder).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => unfit("their folder is gone".to_owned()),
             _ => self.io(&folder.display().to_string(), source),
@@ -215,8 +259,8 @@ impl Installed {
         }
     }
 
-    /// Copies a package, and pins it. An earlier version is replaced if `replace`; its state is left as it is, and so are its files until
-    /// the version after this one: calls that began before may read them.
+    /// Copies a package, and pins it. An earlier version is replaced if `replace`; its state is left as it is, and so are its files:
+    /// calls that began before may read them, and entries of the ledger name them. [`Installed::drop_kept`] takes them away.
     ///
     /// # Errors
     /// It is there already, or the system refuses.
@@ -230,12 +274,11 @@ impl Installed {
     ) -> Result<Pin, InstalledError> {
         let manifest = package.manifest();
         let slug = manifest.slug();
-        let earlier = match self.pin(slug) {
+        match self.pin(slug) {
             Ok(_) if !replace => return Err(InstalledError::Exists(slug.to_string())),
-            Ok(pin) => Some(pin),
-            Err(InstalledError::Missing(_) | InstalledError::Damaged { .. }) => None,
+            Ok(_) | Err(InstalledError::Missing(_) | InstalledError::Damaged { .. }) => {}
             Err(error) => return Err(error),
-        };
+        }
         let pin = Pin {
             slug: slug.to_string(),
             version: manifest.version().to_string(),
@@ -252,10 +295,6 @@ impl Installed {
         let written = free_name(&dir, "pin").map_err(|source| self.io(PIN_FILE, source))?;
         self.write(&dir, &written, text.as_bytes())?;
         dir.rename(&written, &dir, PIN_FILE).map_err(|source| self.io(PIN_FILE, source))?;
-        if let Some(earlier) = earlier.filter(|earlier| earlier.digest != pin.digest) {
-            // Only space is lost if they stay.
-            let _ = remove_older(&dir, [pin.digest, earlier.digest]);
-        }
         Ok(pin)
     }
 
@@ -343,16 +382,6 @@ impl Installed {
     fn io(&self, path: &str, source: io::Error) -> InstalledError {
         InstalledError::Io { path: self.folder.join(path).display().to_string(), source }
     }
-}
-
-/// Removes all versions but these: the one that is called from now on, and the one before it, which calls that began earlier read.
-fn remove_older(dir: &Dir, kept: [Digest; 2]) -> io::Result<()> {
-    for name in hutch_folder::list(dir)?.names {
-        if name.parse::<Digest>().is_ok_and(|version| !kept.contains(&version)) {
-            dir.remove_dir_all(&name)?;
-        }
-    }
-    Ok(())
 }
 
 /// A name that nothing has in a folder. Another process may take it first: then what is made under it fails, and is made again by

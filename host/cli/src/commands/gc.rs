@@ -1,11 +1,11 @@
-//! `hutch gc`: reclaims the space of states and streams that only old entries name.
+//! `hutch gc`: reclaims the space of states, streams and versions of the package that only old entries name.
 
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::repair;
+use crate::{earlier, repair};
 use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -36,12 +36,15 @@ pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<
         return Err(repair::again(report, &global.line, 0).into());
     }
     let collected = session.collect(&retention)?;
+    let slug = own.instance.slug(global)?;
+    let versions = earlier::collect(global, &slug, (&own.instance.instance, &session), collected.retained_from)?;
     output.done(Done::changed(None));
     let value = json!({
         "objects": collected.objects,
         "bytes": collected.bytes,
         "retained_from": collected.retained_from,
+        "versions": versions,
     });
-    output.answer("gc", value, |_| format!("{} objects, {} bytes", collected.objects, collected.bytes))?;
+    output.answer("gc", value, |_| format!("{} objects, {} bytes, {versions} versions", collected.objects, collected.bytes))?;
     Ok(ExitCode::SUCCESS)
 }

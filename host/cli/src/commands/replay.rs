@@ -4,6 +4,7 @@ use super::instance::InstanceArguments;
 use super::run::tell;
 use crate::arguments::Global;
 use crate::done::Done;
+use crate::earlier::Earlier;
 use crate::ended::kept_value;
 use crate::fault::Fault;
 use crate::invocation::secret_values;
@@ -31,7 +32,13 @@ pub(crate) struct ReplayArguments {
 pub(super) fn replay(global: &Global, own: &ReplayArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (host, package, session) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
-    let replayed = host.replay(&package, &session, &own.entry, &secrets, global.yes, own.retry);
+    let mut earlier = Earlier::of(global, &package)?;
+    // What can't be found is told, and written down, by what makes it again.
+    let maker = match session.entry(&own.entry) {
+        Ok(sealed) => earlier.maker(&sealed, &package)?,
+        Err(_) => &package,
+    };
+    let replayed = host.replay(maker, &session, &own.entry, &secrets, global.yes, own.retry);
     let answer = replayed.map_err(|failure| repair::again(failure.report(), &global.line, own.retry))?;
     output.done(Done::run(&answer, own.instance.show(global, &answer.entry)));
     tell("replay", &answer, kept_value(&answer, &host), output, human::fields)

@@ -2,6 +2,7 @@
 
 use super::instance::InstanceArguments;
 use crate::arguments::Global;
+use crate::earlier::Earlier;
 use crate::fault::Fault;
 use crate::invocation::secret_values;
 use crate::output::Output;
@@ -42,10 +43,12 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
         Some(name) => vec![session.entry(name)?],
         None => session.last_run()?.into_iter().collect(),
     };
+    let mut earlier = Earlier::of(global, &package)?;
     let mut verified = Vec::new();
     for (done, sealed) in entries.iter().enumerate() {
         progress::at(done, entries.len());
-        verified.push((sealed.pin(), host.verify(&package, &session, sealed, &secrets)?));
+        let maker = earlier.maker(sealed, &package)?;
+        verified.push((sealed.pin(), host.verify(maker, &session, sealed, &secrets)?));
     }
     match verified_value(&verified, own.all) {
         Ok((value, summary)) => output.answer("verify", value, |_| summary)?,
