@@ -52,6 +52,12 @@ test("the whole story, without a script and by keyboard", async () => {
   await look();
   await page.getByRole("link", { name: "History" }).click();
   await look();
+  await page.getByRole("link", { name: "Files" }).click();
+  await look();
+  await page.getByRole("link", { name: "data", exact: true }).click();
+  await look();
+  await page.goBack();
+  await page.goBack();
   await page.getByRole("button", { name: /^Go back before/ }).first().press("Enter");
   await page.getByRole("heading", { name: /^Entry/ }).waitFor();
   assert.match(await page.locator("main").textContent(), /undo/);

@@ -33,6 +33,21 @@ pub(crate) fn random_seed() -> Result<Seed, Fault> {
     Ok(Seed(seed))
 }
 
+/// Whether spans and metrics are to be sent, by the variables that OpenTelemetry names for it.
+#[expect(clippy::disallowed_methods, reason = "variables that every program reads for the same")]
+pub(crate) fn collected() -> (bool, bool) {
+    let value = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if value("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return (false, false);
+    }
+    let is_sent = |signal: &str| {
+        let named = ["OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(), format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")];
+        let exporter = value(&format!("OTEL_{signal}_EXPORTER"));
+        named.iter().any(|name| value(name).is_some()) && exporter.is_none_or(|exporter| exporter != "none")
+    };
+    (is_sent("TRACES"), is_sent("METRICS"))
+}
+
 /// A value of the program's environment.
 #[expect(clippy::disallowed_methods, reason = "the operator named the variable")]
 pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {

@@ -89,6 +89,14 @@ impl Work<'_, '_> {
             Tell::Ledger { limit, offset } => {
                 ("ledger list", (documents.entries)(&self.instance.session(self.at)?, *limit, *offset)?)
             }
+            Tell::Files { at, path, limit, offset } => {
+                let session = self.instance.session(self.at)?;
+                ("state ls", (documents.files)(&session, at.as_ref(), path.as_deref(), (*limit, *offset))?)
+            }
+            Tell::File { at, path } => match (documents.file)(&self.instance.session(self.at)?, at.as_ref(), path)? {
+                Ok(value) => ("state cat", value),
+                Err(report) => return Ok(Reply::failed(*report)),
+            },
             Tell::Entry(name) => {
                 let session = self.instance.session(self.at)?;
                 ("ledger show", (documents.entry)(&session, &session.entry(name)?)?)
