@@ -27,4 +27,4 @@ mod work;
 
 pub use catalog::Catalog;
 pub use serving::{About, Documents, Line, RunAgain, ServeError, Served, Serving, Shown, Surroundings, TOOLS_MAX};
-pub use telemetry::{Telemetry, Wanted};
+pub use telemetry::{Collected, Telemetry, Wanted};

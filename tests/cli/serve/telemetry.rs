@@ -325,12 +325,18 @@ fn a_collector_that_does_not_answer_holds_nobody_up() {
 #[test]
 fn a_setting_that_cannot_be_followed_is_said_before_serving_begins() {
     let machine = Machine::new();
-    for (name, value) in [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "-*/*-/*-//-/-/no-address"),
-        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://a b"),
+    // Nobody can serve there: a setting that is passed over shows as another failure.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    for (name, value, said) in [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "-*/*-/*-//-/-/no-address", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://a b", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "OTEL_EXPORTER_OTLP_PROTOCOL"),
+        ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"),
     ] {
-        let mut command = machine.hutch(["serve", "--listen", "127.0.0.1:0", &todo()]);
-        let fault = crate::support::Ran::of(command.env(name, value)).fault("USAGE", 2);
-        assert!(fault.message.contains(name), "{fault:?}");
+        let mut command = machine.hutch(["serve", "--listen", &taken, &todo()]);
+        let command = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1").env(name, value);
+        let fault = crate::support::Ran::of(command).fault("USAGE", 2);
+        assert!(fault.message.contains(said), "{fault:?}");
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>)
         instance: options.instance.clone(),
         limits: options.limits.iter().copied().collect(),
         tools_max: options.tools_max,
-        telemetry: Arc::new(telemetry(options.told).map_err(served_fault)?),
+        telemetry: Arc::new(telemetry(options.told)?),
         surroundings: Surroundings { now: surroundings::now, seed: || surroundings::random_seed().ok() },
         shown: Shown {
             failure: |answer| ended::failure_of(answer, false),
@@ -86,15 +86,15 @@ pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>)
 }
 
 /// Who is told of the work.
-fn telemetry(told: Option<&TelemetryArguments>) -> Result<Telemetry, ServeError> {
+fn telemetry(told: Option<&TelemetryArguments>) -> Result<Telemetry, Fault> {
     let wanted = match told {
         Some(told) => {
-            let (spans, metrics) = surroundings::collected();
+            let (spans, metrics) = surroundings::collected()?;
             Wanted { log: told.log.is_some(), spans, metrics }
         }
         None => Wanted::default(),
     };
-    Telemetry::begin(wanted, surroundings::now)
+    Telemetry::begin(wanted, surroundings::now).map_err(served_fault)
 }
 
 /// A package and its contract. It is named as it can be from anywhere: a client starts a server where it likes.

@@ -38,6 +38,7 @@ fn operation(route: &Route) -> Value {
     }
     if route.does == Does::Mcp {
         responses["202"] = json!({"description": "Taken"});
+        responses["204"] = json!({"description": "The session has ended"});
     }
     if route.does == Does::State {
         responses["200"]["headers"] = json!({"ETag": {"schema": {"type": "string"}}});

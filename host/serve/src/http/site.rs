@@ -117,7 +117,13 @@ impl Site {
         let bytes = request::bytes(body, &self.bounds).await?;
         let request = Request::from_parts(parts.clone(), Full::new(bytes));
         match self.mcp.answer(request, token.who()).await {
-            Some(response) => Ok(response),
+            Some(mut response) => {
+                // It has ended, and there is no more to say; clients take 202 for a failure here.
+                if parts.method == Method::DELETE && response.status() == StatusCode::ACCEPTED {
+                    *response.status_mut() = StatusCode::NO_CONTENT;
+                }
+                Ok(response)
+            }
             None => Err(ErrorReport::new(ErrorCode::ServerBusy, "there are too many sessions").into()),
         }
     }

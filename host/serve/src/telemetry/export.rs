@@ -1,12 +1,12 @@
 //! Spans and metrics, sent to a collector by OpenTelemetry's protocol over HTTP. The library's threads send them, in the background; a
 //! collector that is away costs nothing but what is lost.
 
-use super::Wanted;
 use super::client::Client;
+use super::{Collected, Wanted};
 use opentelemetry::metrics::{Meter, MeterProvider};
 use opentelemetry::trace::TracerProvider;
 use opentelemetry::{Key, KeyValue, Value};
-use opentelemetry_otlp::{MetricExporter, SpanExporter, WithHttpConfig};
+use opentelemetry_otlp::{MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
@@ -25,23 +25,24 @@ pub(super) struct Exporters {
 impl Exporters {
     pub(super) fn begin(wanted: Wanted) -> Result<Exporters, String> {
         let failed = |error: opentelemetry_otlp::ExporterBuildError| error.to_string();
-        let spans = match (wanted.spans, wanted.log) {
-            (true, _) => {
-                let exporter = SpanExporter::builder().with_http().with_http_client(Client::new()).build();
-                let exporter = exporter.map_err(failed)?;
+        let spans = match (protocol(wanted.spans), wanted.log) {
+            (Some(protocol), _) => {
+                let exporter = SpanExporter::builder().with_http().with_http_client(Client::new());
+                let exporter = exporter.with_protocol(protocol).build().map_err(failed)?;
                 Some(SdkTracerProvider::builder().with_resource(resource()).with_batch_exporter(exporter).build())
             }
             // Lines have the numbers of traces too.
-            (false, true) => Some(SdkTracerProvider::builder().with_resource(resource()).build()),
-            (false, false) => None,
+            (None, true) => Some(SdkTracerProvider::builder().with_resource(resource()).build()),
+            (None, false) => None,
         };
-        let metrics = match wanted.metrics {
-            true => {
-                let exporter = MetricExporter::builder().with_http().with_http_client(Client::new()).build();
-                let reader = PeriodicReader::builder(exporter.map_err(failed)?).build();
+        let metrics = match protocol(wanted.metrics) {
+            Some(protocol) => {
+                let exporter = MetricExporter::builder().with_http().with_http_client(Client::new());
+                let exporter = exporter.with_protocol(protocol).build().map_err(failed)?;
+                let reader = PeriodicReader::builder(exporter).build();
                 Some(SdkMeterProvider::builder().with_resource(resource()).with_reader(reader).build())
             }
-            false => None,
+            None => None,
         };
         Ok(Exporters { spans, metrics })
     }
@@ -68,6 +69,14 @@ impl Exporters {
             drop(sent);
         });
         let _ = all_sent.recv_timeout(SENT_WITHIN);
+    }
+}
+
+const fn protocol(collected: Collected) -> Option<Protocol> {
+    match collected {
+        Collected::No => None,
+        Collected::Protobuf => Some(Protocol::HttpBinary),
+        Collected::Json => Some(Protocol::HttpJson),
     }
 }
 

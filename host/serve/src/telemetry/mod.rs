@@ -33,9 +33,21 @@ pub struct Wanted {
     /// Lines of JSON on standard error.
     pub log: bool,
     /// Spans, to the collector that the environment names.
-    pub spans: bool,
+    pub spans: Collected,
     /// Metrics, to the collector that the environment names.
-    pub metrics: bool,
+    pub metrics: Collected,
+}
+
+/// Whether something is sent to a collector, and in which form.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Collected {
+    /// It is not.
+    #[default]
+    No,
+    /// As protocol buffers over HTTP.
+    Protobuf,
+    /// As JSON over HTTP.
+    Json,
 }
 
 /// Those who are told.

@@ -1,7 +1,7 @@
 //! Pages about files: what the state holds now, or held when an entry had left it.
 
 use super::Shown;
-use super::shape::{page, text};
+use super::shape::{page, text, time};
 use super::views::View;
 use crate::ask::Tell;
 use crate::http::access::Refused;
@@ -76,7 +76,7 @@ impl View<'_> {
                 (place.when())
                 @if items.is_empty() { p { "It is empty." } } @else {
                     table {
-                        thead { tr { th scope="col" { "Path" } th scope="col" { "Type" } th scope="col" { "Bytes" } th scope="col" { "Modified" } } }
+                        thead { tr { th scope="col" { "Path" } th scope="col" { "Type" } th scope="col" { "Bytes" } th scope="col" { "Modified (UTC)" } } }
                         tbody { @for item in &items { (self.file_row(&place, item)) } }
                     }
                 }
@@ -107,7 +107,7 @@ impl View<'_> {
                 }
                 td { (text(kind)) }
                 td { @if kind == "folder" { (number("bytes")) " in " (number("files")) " files" } @else { (number("size")) } }
-                td { (text(item["modified"].as_str().unwrap_or_default())) }
+                td { (time(&item["modified"])) }
             }
         }
     }

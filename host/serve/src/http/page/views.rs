@@ -1,6 +1,6 @@
 //! What each page says, made of the same documents that programs get.
 
-use super::shape::{change, document, failure, form, given, page, text};
+use super::shape::{change, document, failure, form, given, page, text, time};
 use super::{Page, Shown, failed, fields};
 use crate::ask::{Back, Tell, Words};
 use crate::http::access::{Refused, Token};
@@ -242,7 +242,7 @@ impl View<'_> {
                 p { (result["total"].as_u64().unwrap_or_default()) " entries, the last first." }
                 @if let Some(head) = items.first().filter(|_| offset == 0) { (head_to_pin(head)) }
                 table {
-                    thead { tr { th scope="col" { "Entry" } th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Changes" } th scope="col" { "Take back" } } }
+                    thead { tr { th scope="col" { "Entry" } th scope="col" { "When (UTC)" } th scope="col" { "What" } th scope="col" { "Changes" } th scope="col" { "Take back" } } }
                     tbody { @for item in &items { (self.row(item)) } }
                 }
                 @if result["has_more"] == true { p { a href={ "/packages/" (self.slug) "/history?offset=" (next) } { "Earlier entries" } } }
@@ -258,7 +258,7 @@ impl View<'_> {
         html! {
             tr {
                 td { a href={ "/packages/" (self.slug) "/entries/" (sequence) } { (sequence) } }
-                td { (text(item["at"].as_str().unwrap_or_default())) }
+                td { (time(&item["at"])) }
                 td { (kind) " " code { (text(&words.join(" "))) } @if let Some(code) = item["error"].as_str() { " " strong { (code) } } }
                 td { (changes) @if item["kept"] != true && changes > 0 { " (not kept)" } }
                 td { @if item["kept"] == true && changes > 0 && kind != "create" { (self.undo_button(sequence)) } }
@@ -296,7 +296,7 @@ impl View<'_> {
                 }
                 table { tbody {
                     (fact("Kind", &record["kind"]))
-                    (fact("When", &record["at"]))
+                    tr { th scope="row" { "When" } td { (time(&record["at"])) } }
                     @if !caller.is_null() { (fact("Asked for by", caller)) }
                     @if !record["error"].is_null() { (fact("Error", &record["error"])) }
                     (fact("Kept", &record["kept"]))
