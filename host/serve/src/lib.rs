@@ -26,5 +26,7 @@ mod who;
 mod work;
 
 pub use catalog::Catalog;
-pub use serving::{About, Documents, Line, RunAgain, ServeError, Served, Serving, Shown, Surroundings, TOOLS_MAX};
+pub use serving::{
+    About, Documents, FileOf, FilesOf, Line, RunAgain, ServeError, Served, Serving, Shown, Surroundings, TOOLS_MAX,
+};
 pub use telemetry::{Collected, Telemetry, Wanted};

@@ -68,6 +68,11 @@ pub struct About {
 /// An entry that was run again, and what came of it.
 pub type RunAgain = (Pin, Verified);
 
+/// Lists what stands at a path when an entry had left it, with a limit and an offset.
+pub type FilesOf = fn(&Session, Option<&EntryName>, Option<&str>, (u32, u32)) -> Result<Value, Failure>;
+/// Tells a file as an entry had left it, or why it can't be told.
+pub type FileOf = fn(&Session, Option<&EntryName>, &str) -> Result<Result<Value, Box<ErrorReport>>, Failure>;
+
 /// What the program's command line answers, made of what was done: the same documents, with the same fields.
 #[derive(Clone, Copy)]
 pub struct Documents {
@@ -88,9 +93,9 @@ pub struct Documents {
     /// The result of `ledger show`.
     pub entry: fn(&Session, &Sealed) -> Result<Value, Failure>,
     /// The result of `state ls` at an entry, with its limit and its offset.
-    pub files: fn(&Session, Option<&EntryName>, Option<&str>, (u32, u32)) -> Result<Value, Failure>,
+    pub files: FilesOf,
     /// The result of `state cat` at an entry; a report if the file is longer than an answer may be.
-    pub file: fn(&Session, Option<&EntryName>, &str) -> Result<Result<Value, Box<ErrorReport>>, Failure>,
+    pub file: FileOf,
     /// The result of `state status`.
     pub state: fn(&Session) -> Result<Value, Failure>,
 }
