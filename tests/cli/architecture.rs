@@ -93,7 +93,6 @@ fn what_is_heavy_or_powerful_has_one_home() {
         ("tokio", "hutch-serve"),
         ("rusqlite", "hutch-store"),
         ("serde-saphyr", "hutch-model"),
-        ("ureq", "hutch-registry"),
         ("ring", "hutch-registry"),
     ] {
         let users: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains(foreign)).collect();
@@ -101,6 +100,10 @@ fn what_is_heavy_or_powerful_has_one_home() {
             users.iter().map(|(name, _)| name.as_str()).filter(|name| *name != "hutch-shared-features").collect();
         assert_eq!(users, [home], "{foreign}");
     }
+    // What calls out: to registries, and to a collector of what a server tells.
+    let calling: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains("ureq")).collect();
+    let calling: Vec<_> = calling.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(calling, ["hutch-registry", "hutch-serve"]);
     // The tab answers those who ask for randomness where there is none, and asks for none itself.
     let random: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains("getrandom")).collect();
     let random: Vec<_> = random.iter().map(|(name, _)| name.as_str()).collect();

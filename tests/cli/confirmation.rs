@@ -114,7 +114,7 @@ fn a_plan_says_how_much_there_is_to_lose() {
         (&[todo.as_str(), "list"][..], "none", ""),
         (&[&todo, "add", "rent"], "low", "undo takes it back"),
         (&[&todo, "remove", "td_0001", "--confirm"], "high", "a person must agree"),
-        (&[&probe, "remove", "state/a"], "high", "1 paths would be taken away"),
+        (&[&probe, "remove", "state/a"], "high", "1 path would be taken away"),
         (&["--mount", &mount, &probe, "write-text", "mnt/a", "text"], "high", "the real folder mnt"),
     ] {
         let risk = risk(words);

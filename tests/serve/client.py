@@ -1,4 +1,4 @@
-"""A server, by the protocol's own Python library, in both lifecycles; and the configurations that the README shows.
+"""A server, by the protocol's own Python library, in both lifecycles, over pipes and over HTTP; and the configurations that the README shows.
 
 Called by tests/serve/run: client.py README PACKAGE PROBE, with `hutch` on PATH.
 """
@@ -7,11 +7,16 @@ import asyncio
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import tomllib
+from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 from mcp.types import ElicitResult
 
 README, TODO, PROBE = sys.argv[1:4]
@@ -26,7 +31,25 @@ def error(result):
     return json.loads(result.content[0].text)
 
 
-async def conversation(mode, instance):
+@contextmanager
+def over_http():
+    """A server over HTTP, and what makes a connection to it with the operator's token."""
+    with tempfile.TemporaryDirectory() as home:
+        words = ["hutch", "serve", "--home", home, "--listen", "127.0.0.1:0", TODO]
+        running = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        try:
+            told = json.loads(running.stdout.readline())["result"]
+            with open(told["token_file"], encoding="utf-8") as file:
+                token = next(line.split()[2] for line in file if line.startswith("operator "))
+            headers = {"Authorization": f"Bearer {token}"}
+            url = f"{told['url']}/mcp"
+            yield url, lambda: streamable_http_client(url, http_client=create_mcp_http_client(headers=headers))
+        finally:
+            running.terminate()
+            assert running.wait() == 0
+
+
+async def conversation(mode, connect, way_out):
     asked = []
 
     async def person(_context, params):
@@ -38,8 +61,7 @@ async def conversation(mode, instance):
     async def progress(done, total, message):
         told.append(done)
 
-    words = ["--instance", instance, TODO]
-    async with Client(server(*words), mode=mode, elicitation_callback=person) as client:
+    async with Client(connect(), mode=mode, elicitation_callback=person) as client:
         assert client.protocol_version == ("2025-11-25" if mode == "legacy" else "2026-07-28"), client.protocol_version
         assert client.server_info.name == "hutch"
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -65,9 +87,9 @@ async def conversation(mode, instance):
         skill = await client.read_resource(next(uri for uri in uris if uri.startswith("skill://")))
         assert skill.contents[0].text.startswith("---"), skill
     # Who can't ask is refused.
-    async with Client(server(*words), mode=mode) as client:
+    async with Client(connect(), mode=mode) as client:
         refused = error(await client.call_tool("todo_remove", {"id": "td_0001", "confirm": True}))
-        assert refused["code"] == "CONFIRMATION_REQUIRED" and "apply --yes" in refused["fixes"][0]["cmd"], refused
+        assert refused["code"] == "CONFIRMATION_REQUIRED" and way_out(refused), refused
 
 
 async def many_at_once():
@@ -112,13 +134,17 @@ async def configurations():
 
 
 async def main():
-    await conversation("legacy", "legacy")
-    await conversation("auto", "modern")
+    for mode in ["legacy", "auto"]:
+        line = lambda refused: "apply --yes" in refused["fixes"][0]["cmd"]
+        await conversation(mode, lambda: server("--instance", mode, TODO), line)
+        with over_http() as (url, connect):
+            page = f"http://{urlsplit(url).netloc}/approvals"
+            await conversation(mode, connect, lambda refused: refused["details"]["approve_at"] == page)
     await many_at_once()
     for mode in ["legacy", "auto"]:
         await cancelled(mode)
     await configurations()
-    print("Python library: two lifecycles, fifty calls at once, cancellation, three configurations")
+    print("Python library: two lifecycles over pipes and over HTTP, fifty calls at once, cancellation, three configurations")
 
 
 asyncio.run(asyncio.wait_for(main(), 100))

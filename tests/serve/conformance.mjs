@@ -16,7 +16,21 @@ const SCENARIOS = [
   "sep-2640-skills-manifest",
   "dns-rebinding-protection",
   "http-header-validation",
+  "server-sse-multiple-streams",
+  "sep-2640-skills-directory",
+  "server-stateless",
+  "caching",
 ];
+// Checks for which the suite asks for tools of its own, or for prompts: exactly these fail, and no other.
+const NOT_FOR_US = {
+  "server-stateless": [
+    "sep-2575-http-server-no-independent-requests-on-stream",
+    "sep-2575-missing-capability-http-400",
+    "sep-2575-server-no-log-without-loglevel",
+    "sep-2575-server-rejects-undeclared-capability",
+  ],
+  caching: ["sep-2549-prompts-list-caching-hints"],
+};
 const target = new URL(process.env.HUTCH_URL);
 const proxy = createServer((asked, answer) => {
   // Its own name is replaced by the server's; a foreign one stays foreign.
@@ -41,7 +55,11 @@ for (const scenario of SCENARIOS) {
   run.stdout.on("data", (text) => (said += text));
   run.stderr.on("data", (text) => (said += text));
   const status = await new Promise((resolve) => run.on("close", resolve));
-  if (status !== 0) {
+  // Each check once, however often it is told of.
+  const found = [...said.matchAll(/\[(\S+)\s*\]\s*(?:\u001b\[\d+m)?FAILURE/g)].map((one) => one[1]);
+  const failures = [...new Set(found)].sort();
+  const expected = NOT_FOR_US[scenario] ?? [];
+  if ((status !== 0) !== expected.length > 0 || failures.join() !== expected.join()) {
     failed += 1;
     console.error(`conformance: ${scenario} ended with ${status}\n${said}`);
   }
@@ -49,4 +67,4 @@ for (const scenario of SCENARIOS) {
 proxy.close();
 proxy.closeAllConnections();
 if (failed > 0) process.exit(1);
-console.log(`conformance: ${SCENARIOS.length} scenarios passed`);
+console.log(`conformance: ${SCENARIOS.length} scenarios passed, two of them but for ${Object.values(NOT_FOR_US).flat().length} checks that need a test server`);

@@ -1,5 +1,5 @@
 // The pages in a real Chromium, with a keyboard and without any script of their own: find, fill in, plan, read the change, carry it out, see the history,
-// take it back, verify. axe-core finds no violation on any of them, light or dark.
+// take it back, verify. axe-core finds no violation on any of them, light or dark. With HUTCH_PICTURES, a folder, the pictures of the README are made anew.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 
-const { HUTCH_URL, HUTCH_TOKEN, HUTCH_CHROMIUM, HUTCH_BROWSER } = process.env;
+const { HUTCH_URL, HUTCH_TOKEN, HUTCH_CHROMIUM, HUTCH_BROWSER, HUTCH_PICTURES } = process.env;
 const { chromium } = createRequire(join(HUTCH_BROWSER, "page.js"))("playwright-core");
 const AXE = readFileSync(join(HUTCH_BROWSER, "node_modules/axe-core/axe.min.js"), "utf8");
 let browser;
@@ -32,17 +32,24 @@ test("the whole story, without a script and by keyboard", async () => {
   const look = async () => {
     for (const scheme of ["light", "dark"]) await sound(page, scheme);
   };
+  const picture = async (name) => {
+    if (!HUTCH_PICTURES) return;
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.screenshot({ path: join(HUTCH_PICTURES, `${name}.png`), fullPage: true });
+  };
+  await page.setViewportSize({ width: 900, height: 320 });
   await page.goto(HUTCH_URL);
   await look();
   await page.getByRole("link", { name: /to-?do/i }).first().click();
   await look();
   await page.getByRole("link", { name: "add", exact: true }).click();
   await look();
-  await page.getByLabel(/^title/).fill("<b>Write docs</b> once");
+  await page.getByLabel(/^title/).fill(HUTCH_PICTURES ? "Write docs" : "<b>Write docs</b> once");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: /^Plan/ }).waitFor();
   await look();
   assert.match(await page.locator("pre").first().textContent(), /Write docs/);
+  await picture("plan");
   assert.equal(await page.locator("main b").count(), 0);
   await page.getByRole("button", { name: "Carry it out" }).press("Enter");
   await page.getByRole("heading", { name: /^Entry/ }).waitFor();
@@ -50,8 +57,16 @@ test("the whole story, without a script and by keyboard", async () => {
   await page.getByRole("button", { name: "Verify" }).press("Enter");
   await page.getByRole("status").waitFor();
   await look();
+  await picture("entry");
   await page.getByRole("link", { name: "History" }).click();
   await look();
+  await picture("history");
+  await page.getByRole("link", { name: "Files" }).click();
+  await look();
+  await page.getByRole("link", { name: "state", exact: true }).click();
+  await look();
+  await page.goBack();
+  await page.goBack();
   await page.getByRole("button", { name: /^Go back before/ }).first().press("Enter");
   await page.getByRole("heading", { name: /^Entry/ }).waitFor();
   assert.match(await page.locator("main").textContent(), /undo/);

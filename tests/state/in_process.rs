@@ -4,12 +4,12 @@
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
 use hutch::package::{Package, PackageBounds, Source};
-use hutch::{Call, Host, Instance};
+use hutch::{Call, Failure, Host, Instance};
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
-use hutch_model::ledger::SecretKey;
+use hutch_model::ledger::{Request, SecretKey};
 use hutch_model::outcome::Verdict;
-use hutch_sandbox::{Compile, Sandbox};
+use hutch_sandbox::{Compile, Sandbox, Stop};
 use hutch_store::{IfMissing, InstanceDir, MemoryStore, Opening, SqliteStore, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,4 +118,31 @@ fn many_threads_share_an_instance_that_is_kept() {
     // The plain directory shows what was answered.
     let shown = std::fs::read_to_string(dir.path().join("state/todos.json")).unwrap();
     assert_eq!(shown.matches("\"title\"").count(), THREADS * EACH);
+}
+
+#[test]
+fn what_another_process_carried_out_under_a_name_is_not_carried_out_again() {
+    let (package, home) = (todo(), tempfile::tempdir().unwrap());
+    let host = Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None));
+    let name = "default".parse().unwrap();
+    let (one, two) = (host.instance(&package, &name, AT).unwrap(), host.instance(&package, &name, AT).unwrap());
+    let request = Request::new("ada", "k", b"add");
+    one.run(&call(&["list"])).unwrap();
+    // Both have looked, and neither has found it.
+    let looked = one.session(AT).unwrap().head().unwrap().last.sequence;
+    let mine = one.on_behalf(None, Stop::new()).requested(Some(request)).looked_up_to(looked);
+    let done = mine.run(&call(&["add", "milk"])).unwrap();
+    let again = two.on_behalf(None, Stop::new()).requested(Some(request)).looked_up_to(looked);
+    for failure in [again.run(&call(&["add", "milk"])).map(|_| ()), again.session(AT).unwrap().undo_last(1).map(|_| ())]
+    {
+        match failure {
+            Err(Failure::CarriedOut { sequence }) => assert_eq!(sequence, done.entry.sequence),
+            other => panic!("{other:?}"),
+        }
+    }
+    // Another name, and none at all, are other requests.
+    let other = two.on_behalf(None, Stop::new()).requested(Some(Request::new("ada", "l", b"add"))).looked_up_to(looked);
+    other.run(&call(&["add", "bread"])).unwrap();
+    two.run(&call(&["add", "eggs"])).unwrap();
+    assert_eq!(titles(&one), ["bread", "eggs", "milk"].map(str::to_owned).into());
 }

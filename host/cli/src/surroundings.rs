@@ -13,6 +13,7 @@ use hutch::package::Memory;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, SealKey, Work};
+use hutch_serve::Collected;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -31,6 +32,36 @@ pub(crate) fn random_seed() -> Result<Seed, Fault> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| Fault::host(format!("the system gives no randomness: {error}")))?;
     Ok(Seed(seed))
+}
+
+/// Whether and how spans and metrics are to be sent, by the variables that OpenTelemetry names for it.
+#[expect(clippy::disallowed_methods, reason = "variables that every program reads for the same")]
+pub(crate) fn collected() -> Result<(Collected, Collected), Fault> {
+    let value = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if value("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return Ok((Collected::No, Collected::No));
+    }
+    let sent = |signal: &str| {
+        // What is said of one signal counts before what is said of all.
+        let named = |what: &str| {
+            [format!("OTEL_EXPORTER_OTLP_{signal}_{what}"), format!("OTEL_EXPORTER_OTLP_{what}")]
+                .into_iter()
+                .find_map(|name| value(&name).map(|value| (name, value)))
+        };
+        let is_off = value(&format!("OTEL_{signal}_EXPORTER")).is_some_and(|exporter| exporter == "none");
+        if is_off || named("ENDPOINT").is_none() {
+            return Ok(Collected::No);
+        }
+        match named("PROTOCOL") {
+            None => Ok(Collected::Protobuf),
+            Some((_, value)) if value == "http/protobuf" => Ok(Collected::Protobuf),
+            Some((_, value)) if value == "http/json" => Ok(Collected::Json),
+            Some((name, value)) => {
+                Err(Fault::usage(format!("{name}: expected http/protobuf or http/json, found {value:?}")))
+            }
+        }
+    };
+    Ok((sent("TRACES")?, sent("METRICS")?))
 }
 
 /// A value of the program's environment.

@@ -170,6 +170,12 @@ pub enum Failure {
         /// Why.
         reason: String,
     },
+    /// A request with this name was carried out by another process meanwhile.
+    #[error("the request was carried out meanwhile, as entry {sequence}")]
+    CarriedOut {
+        /// By which entry.
+        sequence: u64,
+    },
     /// There are fewer changes than are to be undone.
     #[error("there are not {count} changes to undo")]
     NothingToUndo {
@@ -225,6 +231,7 @@ impl Failure {
             }
             Failure::AmbiguousEntry { .. } | Failure::NotAPlan { .. } | Failure::NoChange { .. } => ErrorCode::Usage,
             Failure::Entry(_) | Failure::Chain(_) => ErrorCode::StoreDamaged,
+            Failure::CarriedOut { .. } => ErrorCode::RequestConflict,
             Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
             Failure::BundleDiffers { .. } => ErrorCode::VerifyFailed,
             Failure::NotAgain { .. } | Failure::BundleUnproved { .. } => ErrorCode::NotReproducible,

@@ -93,6 +93,7 @@ impl Session {
             _ => ("after", follows.sequence),
         };
         let (head, objects) = (self.head()?, self.objects());
+        self.check_request(&head)?;
         let (mut volumes, mut all_changes) = (BTreeMap::new(), BTreeMap::new());
         for (name, after) in self.store.state_at(sequence)? {
             let before = head.state.get(&name).copied();

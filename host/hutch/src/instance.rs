@@ -70,6 +70,14 @@ impl<'h> Instance<'h> {
         Instance { session: self.session.requested(request), ..self }
     }
 
+    /// The same, where the ledger up to this place has no entry that carried the request out. One that another process writes behind it
+    /// is noticed, and nothing is done twice: see [`Failure::CarriedOut`].
+    #[cfg(feature = "machine")]
+    #[must_use]
+    pub fn looked_up_to(&self, place: u64) -> Instance<'h> {
+        Instance { session: self.session.clone().looked_up_to(place), ..*self }
+    }
+
     /// The package.
     pub fn package(&self) -> &'h Package {
         self.package

@@ -34,14 +34,15 @@ impl Risk {
         let mut reasons = Vec::new();
         reasons.extend(confirmation.map(|reason| format!("a person must agree: {reason}")));
         if removed > 0 {
-            reasons.push(format!("{removed} paths would be taken away"));
+            reasons.push(format!("{removed} {} would be taken away", if removed == 1 { "path" } else { "paths" }));
         }
         reasons.extend(folders(&answer.mounted));
         let level = match (reasons.is_empty(), changed) {
             (false, _) => RiskLevel::High,
             (true, 0) => RiskLevel::None,
             (true, _) => {
-                reasons.push(format!("{changed} paths of the state would change; undo takes it back"));
+                let paths = if changed == 1 { "path" } else { "paths" };
+                reasons.push(format!("{changed} {paths} of the state would change; undo takes it back"));
                 RiskLevel::Low
             }
         };

@@ -106,6 +106,7 @@ impl Host {
 /// Executes over the state as it is now; a failure of the host is recorded.
 pub(crate) fn attempt(session: &Session, prepared: &Prepared, record: &Record) -> Result<Executed, Failure> {
     let executed = session.head().and_then(|head| {
+        session.check_request(&head)?;
         let executed = execute(prepared, session.objects(), &head.state)?;
         Ok(Executed { saw: head.changed, ..executed })
     });

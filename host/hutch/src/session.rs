@@ -46,6 +46,8 @@ pub struct Session {
     caller: Option<Caller>,
     /// The name that it gave to its request.
     request: Option<Request>,
+    /// The place up to which nothing carried that request out.
+    looked: u64,
     /// What ends its runs before their end.
     #[cfg(feature = "machine")]
     stop: Option<Stop>,
@@ -122,6 +124,7 @@ impl Host {
             at,
             caller: None,
             request: None,
+            looked: 0,
             #[cfg(feature = "machine")]
             stop: None,
             owner: None,
@@ -198,6 +201,7 @@ impl Host {
             at,
             caller,
             request,
+            looked: 0,
             stop,
             owner,
         })
@@ -220,7 +224,22 @@ impl Session {
     /// The same, for a request that has a name.
     #[cfg(feature = "machine")]
     pub(crate) fn requested(self, request: Option<Request>) -> Session {
-        Session { request, ..self }
+        Session { request, looked: u64::MAX, ..self }
+    }
+
+    /// The same, where no entry up to this place carried the request out.
+    #[cfg(feature = "machine")]
+    pub(crate) fn looked_up_to(self, looked: u64) -> Session {
+        Session { looked, ..self }
+    }
+
+    /// Refuses what another process has carried out meanwhile. What is done over this head then conflicts with all that comes later.
+    pub(crate) fn check_request(&self, head: &Head) -> Result<(), Failure> {
+        let Some(request) = self.request.filter(|_| head.last.sequence > self.looked) else { return Ok(()) };
+        match self.requests(self.looked + 1)?.into_iter().find(|(done, _)| done.key == request.key) {
+            Some((_, sequence)) => Err(Failure::CarriedOut { sequence }),
+            None => Ok(()),
+        }
     }
 
     /// What ends its runs before their end, if anything may.

@@ -55,6 +55,10 @@ pub(crate) enum Tell {
     Entry(EntryName),
     /// What the state is.
     State,
+    /// What a folder of the state holds that an entry left, or of the current one; all volumes if no path is named.
+    Files { at: Option<EntryName>, path: Option<String>, limit: u32, offset: u32 },
+    /// A file of such a state.
+    File { at: Option<EntryName>, path: String },
     /// What waits for a person.
     Questions,
     /// Nobody is to be asked about this plan any more.
@@ -64,6 +68,23 @@ pub(crate) enum Tell {
 }
 
 impl What {
+    /// What it is, in a word; none for what the server asks of itself.
+    pub(crate) const fn word(&self) -> Option<&'static str> {
+        Some(match self {
+            What::Run(_) | What::Told(Tell::Run(_)) => "run",
+            What::Plan(_) | What::Told(Tell::Plan(_)) => "plan",
+            What::Apply { .. } | What::Told(Tell::Apply { .. }) => "apply",
+            What::Undo(_) | What::Told(Tell::Undo(_)) => "undo",
+            What::Verify(_) | What::Told(Tell::Verify(_)) => "verify",
+            What::History { .. } | What::Told(Tell::Ledger { .. }) => "history",
+            What::Told(Tell::Entry(_)) => "entry",
+            What::Told(Tell::State) => "state",
+            What::Told(Tell::Files { .. } | Tell::File { .. }) => "files",
+            What::Told(Tell::Decline(_)) => "decline",
+            What::Told(Tell::Questions | Tell::Since { .. }) => return None,
+        })
+    }
+
     /// Whether the ledger may have one entry more by it.
     pub(crate) const fn is_recorded(&self) -> bool {
         !matches!(
@@ -75,6 +96,8 @@ impl What {
                         | Tell::Ledger { .. }
                         | Tell::Entry(_)
                         | Tell::State
+                        | Tell::Files { .. }
+                        | Tell::File { .. }
                         | Tell::Questions
                         | Tell::Decline(_)
                         | Tell::Since { .. }

@@ -2,6 +2,7 @@
 //! comes when there is no room is told so at once, and who is cancelled leaves at once.
 
 use crate::ask::Ask;
+use crate::known::Known;
 use crate::reply::Reply;
 use crate::serving::Serving;
 use crate::work::Worker;
@@ -9,10 +10,12 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::{Caller, Request};
 use hutch_sandbox::Stop;
+use opentelemetry::Context;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant as Moment;
 
 /// Calls that are carried out at once.
 const WORKERS: usize = 4;
@@ -39,6 +42,9 @@ struct Order {
     by: By,
     stop: Stop,
     reply: oneshot::Sender<Reply>,
+    /// What it is done for.
+    context: Context,
+    came: Moment,
 }
 
 /// What waits and what is under way.
@@ -163,7 +169,8 @@ impl Door {
         queue.next += 1;
         let (number, lane) = (queue.next, Arc::clone(&by.lane));
         queue.stops.insert(number, stop.clone());
-        queue.push(Order { number, ask, by, stop: stop.clone(), reply });
+        let (context, came) = (Context::current(), Moment::now());
+        queue.push(Order { number, ask, by, stop: stop.clone(), reply, context, came });
         drop(queue);
         self.0.come.notify_one();
         Ok(Taken { reply: answer, stop, number, lane, hall: Arc::clone(&self.0) })
@@ -225,7 +232,7 @@ pub(crate) fn open<T>(serving: &Serving, serve: impl FnOnce(Arc<Door>) -> T) -> 
     let door = Arc::new(Door(Arc::clone(&hall)));
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
-            scope.spawn(|| work(&worker, &hall));
+            scope.spawn(|| work(serving, &worker, &hall));
         }
         let done = serve(door);
         // Whatever still holds the door brings nothing more: nobody would be told.
@@ -235,7 +242,7 @@ pub(crate) fn open<T>(serving: &Serving, serve: impl FnOnce(Arc<Door>) -> T) -> 
 }
 
 /// Carries out calls until nobody can bring more.
-fn work(worker: &Worker<'_>, hall: &Hall) {
+fn work(serving: &Serving, worker: &Worker<'_>, hall: &Hall) {
     loop {
         let mut queue = hall.queue();
         let order = loop {
@@ -246,7 +253,8 @@ fn work(worker: &Worker<'_>, hall: &Hall) {
             }
         };
         drop(queue);
-        let Order { ask, by, stop, reply, .. } = order;
+        let Order { ask, by, stop, reply, context, came, .. } = order;
+        let known = Known::begin(serving, &ask, &by, &context, came);
         let done = match stop.is_stopped() {
             true => Reply::cancelled(),
             // A defect that one call shows is no reason to serve nobody any more.
@@ -254,6 +262,7 @@ fn work(worker: &Worker<'_>, hall: &Hall) {
                 catch_unwind(AssertUnwindSafe(|| worker.carry_out(&ask, &by, &stop))).unwrap_or_else(|_| Reply::lost())
             }
         };
+        known.end(&done);
         // Whoever asked may be gone.
         let _ = reply.send(done);
         if ask.what.is_recorded() {
@@ -270,7 +279,15 @@ mod tests {
     fn order(number: u64, lane: &str) -> Order {
         let by = By { lane: lane.into(), ..By::default() };
         let ask = Ask { package: 0, what: What::Verify(None) };
-        Order { number, ask, by, stop: Stop::new(), reply: oneshot::channel().0 }
+        Order {
+            number,
+            ask,
+            by,
+            stop: Stop::new(),
+            reply: oneshot::channel().0,
+            context: Context::new(),
+            came: Moment::now(),
+        }
     }
 
     #[test]

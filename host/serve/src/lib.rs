@@ -3,7 +3,7 @@
 //!
 //! What is asked for comes in as the call of a tool (`catalog`) or as a request (`http`), waits its turn in a queue of bounded length
 //! (`door`), is carried out by one of a few threads (`work`, and `told` where the answer is the command line's) and comes back as data
-//! (`reply`). None of that knows a protocol. [`mcp`] is the Model Context Protocol over standard input and output, [`http`] is HTTP; the
+//! (`reply`); `telemetry` tells a log and a collector of it. None of that knows a protocol. [`mcp`] is the Model Context Protocol over standard input and output, [`http`] is HTTP; the
 //! only places with an async runtime, which is made when serving begins.
 //!
 //! It knows no command line: how a change is shown, and which line a person would type, the program says ([`Shown`]).
@@ -13,15 +13,20 @@ mod ask;
 mod catalog;
 mod door;
 pub mod http;
+mod known;
 pub mod mcp;
 mod names;
 mod own_tools;
 mod question;
 mod reply;
 mod serving;
+mod telemetry;
 mod told;
 mod who;
 mod work;
 
 pub use catalog::Catalog;
-pub use serving::{About, Documents, Line, RunAgain, ServeError, Served, Serving, Shown, Surroundings, TOOLS_MAX};
+pub use serving::{
+    About, Documents, FileOf, FilesOf, Line, RunAgain, ServeError, Served, Serving, Shown, Surroundings, TOOLS_MAX,
+};
+pub use telemetry::{Collected, Telemetry, Wanted};

@@ -21,8 +21,8 @@ pub(crate) struct Names {
 /// What a name stands for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// Nothing yet: it is under way from now on.
-    New,
+    /// Nothing yet, up to this place of the ledger: it is under way from now on.
+    New(u64),
     /// The same request, which is under way.
     UnderWay,
     /// Another request.
@@ -57,7 +57,7 @@ impl Names {
             Some(_) => Known::Another,
             None => {
                 self.under_way.insert(request.key);
-                Known::New
+                Known::New(self.read)
             }
         }
     }
@@ -75,14 +75,14 @@ mod tests {
     #[test]
     fn a_name_stands_for_one_request() {
         let (mut names, request) = (Names::default(), Request::new("agent", "k", b"a"));
-        assert_eq!(names.look(&request), Known::New);
+        assert_eq!(names.look(&request), Known::New(0));
         names.end(&request);
         names.take(vec![(request, 7)], 1);
         assert_eq!(names.look(&request), Known::Done(7));
         assert_eq!(names.look(&Request::new("agent", "k", b"b")), Known::Another);
-        assert_eq!(names.look(&Request::new("other", "k", b"a")), Known::New);
+        assert_eq!(names.look(&Request::new("other", "k", b"a")), Known::New(0));
         // What is too long ago is forgotten.
         names.take(Vec::new(), 8);
-        assert_eq!(names.look(&request), Known::New);
+        assert_eq!(names.look(&request), Known::New(0));
     }
 }

@@ -60,6 +60,15 @@ impl Question {
     }
 }
 
+/// Adds to the refusal of something that waits for a person where that person finds it.
+pub(crate) fn found_at(report: &mut ErrorReport, page: &str) {
+    if report.code == ErrorCode::ConfirmationRequired && report.details.contains_key("plan") {
+        report.details.insert("approve_at".to_owned(), page.into());
+        report.suggestion =
+            format!("ask the user to look at the plan at {page}, and to agree to it there or to decline");
+    }
+}
+
 /// As much of a plan's name as is typed.
 pub(crate) fn short(plan: &Digest) -> String {
     plan.to_string().chars().take(PLAN_DIGITS).collect()

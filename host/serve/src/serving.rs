@@ -1,7 +1,8 @@
 //! What is served, and what a server takes from the program that it is part of.
 
+use crate::telemetry::Telemetry;
 use hutch::package::Package;
-use hutch::{Answer, Failure, Host, Moved, Session, Verified};
+use hutch::{Answer, EntryName, Failure, Host, Moved, Session, Verified};
 use hutch_model::contract::Contract;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -11,6 +12,7 @@ use hutch_model::limits::Limit;
 use hutch_store::InstanceName;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The most commands that are tools of their own, unless the operator says otherwise: what a client shows its model for each of them
 /// takes room there.
@@ -30,6 +32,8 @@ pub struct Serving {
     pub tools_max: usize,
     /// The clock and the randomness.
     pub surroundings: Surroundings,
+    /// Who is told of the work.
+    pub telemetry: Arc<Telemetry>,
     /// The program's words.
     pub shown: Shown,
     /// The program's documents.
@@ -64,6 +68,11 @@ pub struct About {
 /// An entry that was run again, and what came of it.
 pub type RunAgain = (Pin, Verified);
 
+/// Lists what stands at a path when an entry had left it, with a limit and an offset.
+pub type FilesOf = fn(&Session, Option<&EntryName>, Option<&str>, (u32, u32)) -> Result<Value, Failure>;
+/// Tells a file as an entry had left it, or why it can't be told.
+pub type FileOf = fn(&Session, Option<&EntryName>, &str) -> Result<Result<Value, Box<ErrorReport>>, Failure>;
+
 /// What the program's command line answers, made of what was done: the same documents, with the same fields.
 #[derive(Clone, Copy)]
 pub struct Documents {
@@ -83,6 +92,10 @@ pub struct Documents {
     pub since: fn(&Session, u64, u32) -> Result<Vec<Value>, Failure>,
     /// The result of `ledger show`.
     pub entry: fn(&Session, &Sealed) -> Result<Value, Failure>,
+    /// The result of `state ls` at an entry, with its limit and its offset.
+    pub files: FilesOf,
+    /// The result of `state cat` at an entry; a report if the file is longer than an answer may be.
+    pub file: FileOf,
     /// The result of `state status`.
     pub state: fn(&Session) -> Result<Value, Failure>,
 }
@@ -130,6 +143,9 @@ pub enum ServeError {
     /// The system gives no runtime, no randomness, or ends a thread.
     #[error("{0}")]
     System(String),
+    /// The environment says something that can't be followed.
+    #[error("{0}")]
+    Setting(String),
     /// The client began with something else than the protocol says.
     #[error("{0}")]
     Protocol(String),

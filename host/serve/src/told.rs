@@ -27,7 +27,7 @@ impl Work<'_, '_> {
         let session = self.instance.session(self.at)?;
         let known = match self.names(package) {
             Some(mut names) => names.begin(&request, &session)?,
-            None => Known::New,
+            None => Known::New(0),
         };
         let conflict = |message: &str| {
             Ok(Reply::failed(ErrorReport::new(ErrorCode::RequestConflict, message).detail("kept", false)))
@@ -36,8 +36,22 @@ impl Work<'_, '_> {
             Known::UnderWay => conflict("a request with this Idempotency-Key is under way"),
             Known::Another => conflict("this Idempotency-Key was given to another request"),
             Known::Done(place) => self.told_again(&session, place, tell),
-            Known::New => {
-                let done = self.tell(package, tell);
+            Known::New(looked) => {
+                let instance = self.instance.looked_up_to(looked);
+                let done = match (Work { worker: self.worker, served: self.served, instance, at: self.at })
+                    .tell(package, tell)
+                {
+                    // By another server on the same home.
+                    Err(Failure::CarriedOut { sequence }) => {
+                        let sealed = session.entry(&EntryName::Sequence(sequence))?;
+                        let record = sealed.open().map_err(Failure::Entry)?.record;
+                        match record.request.is_some_and(|done| done.body == request.body) {
+                            true => self.told_again(&session, sequence, tell),
+                            false => conflict("this Idempotency-Key was given to another request"),
+                        }
+                    }
+                    done => done,
+                };
                 if let Some(mut names) = self.names(package) {
                     names.end(&request);
                 }
@@ -89,6 +103,14 @@ impl Work<'_, '_> {
             Tell::Ledger { limit, offset } => {
                 ("ledger list", (documents.entries)(&self.instance.session(self.at)?, *limit, *offset)?)
             }
+            Tell::Files { at, path, limit, offset } => {
+                let session = self.instance.session(self.at)?;
+                ("state ls", (documents.files)(&session, at.as_ref(), path.as_deref(), (*limit, *offset))?)
+            }
+            Tell::File { at, path } => match (documents.file)(&self.instance.session(self.at)?, at.as_ref(), path)? {
+                Ok(value) => ("state cat", value),
+                Err(report) => return Ok(Reply::failed(*report)),
+            },
             Tell::Entry(name) => {
                 let session = self.instance.session(self.at)?;
                 ("ledger show", (documents.entry)(&session, &session.entry(name)?)?)

@@ -81,7 +81,7 @@ impl<'s> Worker<'s> {
 
 /// One thing that is done to one instance.
 pub(crate) struct Work<'w, 's> {
-    worker: &'w Worker<'s>,
+    pub(crate) worker: &'w Worker<'s>,
     pub(crate) served: &'s Served,
     pub(crate) instance: Instance<'s>,
     pub(crate) at: Instant,

@@ -103,6 +103,7 @@ fn only_a_token_that_may_confirm_carries_out_what_needs_a_persons_consent() {
     let asked = server.ask("POST", RUN, Some(&remove)).fault(409, "CONFIRMATION_REQUIRED");
     let plan = asked["details"]["plan"].as_str().unwrap();
     assert!(asked["details"]["question"].as_str().is_some_and(|text| text.contains("td_0001")), "{asked}");
+    assert_eq!(asked["details"]["approve_at"], format!("http://{}/approvals", server.address));
     let path = format!("/api/packages/todo/apply/{plan}");
     let agent = server.ask_as(&server.agent, "POST", &path, Some(&json!({}))).fault(409, "CONFIRMATION_REQUIRED");
     assert_eq!(agent["details"]["plan"], plan);
@@ -112,6 +113,35 @@ fn only_a_token_that_may_confirm_carries_out_what_needs_a_persons_consent() {
     assert_eq!(server.get("/api/packages/todo/state"), before);
     assert_eq!(server.post(&path, &json!({}))["kept"], true);
     assert_ne!(server.get("/api/packages/todo/state"), before);
+}
+
+#[test]
+fn files_are_there_as_every_entry_left_them() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    server.post(RUN, &json!({"arguments": ["add", "milk"]}));
+    server.post(RUN, &json!({"arguments": ["add", "eggs"]}));
+    let files = "/api/packages/todo/files";
+    let volumes = server.get(files);
+    assert_eq!((&volumes["items"][0]["type"], &volumes["total"]), (&json!("volume"), &json!(1)), "{volumes}");
+    let volume = volumes["items"][0]["path"].as_str().unwrap();
+    let listed = server.get(&format!("{files}?path={volume}&limit=1"));
+    assert_eq!(listed, machine.run(["state", "ls", "--limit", "1", &todo(), volume]).result("state ls"));
+    let path = listed["items"][0]["path"].as_str().unwrap().replace('/', "%2F");
+    let file = |at: &str| server.get(&format!("/api/packages/todo/file?path={path}{at}"))["content"].to_string();
+    assert!(file("").contains("eggs") && file("&at=3").contains("eggs"));
+    assert!(file("&at=2").contains("milk") && !file("&at=2").contains("eggs"));
+    for (query, status, code) in [
+        ("file", 400, "REQUEST_INVALID"),
+        ("file?path=nowhere", 404, "NOT_FOUND"),
+        (&format!("file?path={volume}"), 404, "NOT_FOUND"),
+        (&format!("file?path={path}&at=99"), 404, "NOT_FOUND"),
+        (&format!("file?path={volume}%2F..%2F..%2Fetc%2Fpasswd"), 404, "NOT_FOUND"),
+        (&format!("files?path={volume}&path={volume}"), 400, "REQUEST_INVALID"),
+        ("files?limit=0", 400, "REQUEST_INVALID"),
+    ] {
+        server.ask("GET", &format!("/api/packages/todo/{query}"), None).fault(status, code);
+    }
 }
 
 #[test]
@@ -176,6 +206,12 @@ fn every_route_that_is_described_is_there_and_does_what_it_says() {
             if path.contains("{plan}") || path.ends_with("/undo") || path == "/mcp" || path == "/api/events" {
                 continue;
             }
+            let parameters = operation["parameters"].as_array().unwrap();
+            let needed = parameters.iter().find(|one| one["in"] == "query" && one["required"] == true);
+            let path = match needed {
+                Some(one) => format!("{path}?{}=state%2Ftodos.json", one["name"].as_str().unwrap()),
+                None => path,
+            };
             let body = match operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].as_str() {
                 Some(call) if call.ends_with("/Call") => Some(json!({"arguments": ["list"]})),
                 Some(_) => Some(json!({})),

@@ -66,7 +66,9 @@ fn the_tools_are_those_of_the_pipes_and_the_ledger_knows_whose_token_it_was() {
     // What needs consent waits for a person, who has another token.
     let asked = call(&server, &server.agent, "todo_remove", &json!({"id": "td_0001", "confirm": true}));
     assert_eq!(asked["_meta"]["hutch/error"]["code"], "CONFIRMATION_REQUIRED", "{asked}");
-    let plan = asked["_meta"]["hutch/error"]["details"]["plan"].as_str().unwrap();
+    let details = &asked["_meta"]["hutch/error"]["details"];
+    assert_eq!(details["approve_at"], format!("http://{}/approvals", server.address), "{asked}");
+    let plan = details["plan"].as_str().unwrap();
     server.post(&format!("/api/packages/todo/apply/{plan}"), &json!({}));
 }
 

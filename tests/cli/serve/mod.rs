@@ -8,6 +8,7 @@ mod hostile;
 mod mcp;
 mod page;
 mod repeated;
+mod telemetry;
 
 use crate::support::Machine;
 use serde_json::Value;
@@ -39,8 +40,16 @@ struct Answer {
 impl Server {
     #[track_caller]
     fn start(machine: &Machine, words: &[&str]) -> Server {
+        Server::start_in(machine, &[], words)
+    }
+
+    /// One with these variables in its environment.
+    #[track_caller]
+    fn start_in(machine: &Machine, variables: &[(&str, &str)], words: &[&str]) -> Server {
         let words = [&["serve", "--listen", "127.0.0.1:0"], words].concat();
-        let mut child = machine.hutch(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command = machine.hutch(words);
+        command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let Ok(told) = serde_json::from_str::<Value>(&line) else {

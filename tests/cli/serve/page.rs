@@ -92,6 +92,27 @@ fn the_whole_story_without_a_script() {
     let history = ada.get("/packages/todo/history");
     let undone = ada.press(action(&history, "/undo"));
     assert!(ada.get(&undone).body.contains("undo"));
+    // Files are there as every entry left them, and the head can be written down.
+    let head = machine.run(["ledger", "head", &todo()]).result("ledger head")["head"].as_str().unwrap().to_owned();
+    assert!(ada.get("/packages/todo/history").body.contains(&head));
+    let link = |page: &Answer, part: &str| {
+        let all = page.body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+        let found = all.map(|path| path.replace("&amp;", "&")).find(|path| path.contains(part));
+        found.unwrap_or_else(|| panic!("{part}: {page:?}"))
+    };
+    let volumes = ada.get(&link(&ada.get(&entry), "/files?at="));
+    let folder = ada.get(&link(&volumes, "/files?at=3&path="));
+    let file = ada.get(&link(&folder, "/file?at=3&path="));
+    assert!(file.body.contains("Write &lt;script&gt;docs") && file.body.contains("As entry 3 left it"), "{file:?}");
+    let now = link(&file, "/raw?").replace("/raw?at=3&", "/file?");
+    let gone = server.request("GET", &now, &[("authorization", &ada.basic)], None);
+    is_page(&gone);
+    assert_eq!(gone.status, 404, "the call that made it was taken back: {gone:?}");
+    let raw = server.request("GET", &link(&file, "/raw?"), &[("authorization", &ada.basic)], None);
+    assert!(raw.body.contains("Write <script>docs"), "{raw:?}");
+    assert_eq!(raw.header("content-disposition"), Some("attachment"));
+    assert_eq!(raw.header("content-type"), Some("application/octet-stream"));
+    assert!(raw.header("content-security-policy").is_some_and(|policy| policy.starts_with("default-src 'none'")));
     let list = ada.post(&ada.form_of("list"), "");
     assert!(list.body.contains("Nothing would change.") && !list.body.contains("docs"), "{list:?}");
 }

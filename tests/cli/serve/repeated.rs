@@ -119,3 +119,23 @@ fn the_same_request_at_once_is_carried_out_once() {
     let runs = entries["items"].as_array().unwrap().iter().filter(|entry| entry["kind"] == "run").count();
     assert_eq!(runs, 1, "{entries}");
 }
+
+#[test]
+fn two_servers_on_one_home_carry_a_request_out_once() {
+    let machine = Machine::new();
+    let (one, two) = (Server::start(&machine, &[&todo()]), Server::start(&machine, &[&todo()]));
+    const ROUNDS: usize = 12;
+    for round in 0..ROUNDS {
+        let (key, add) = (format!("k{round}"), json!({"arguments": ["add", format!("item {round}")]}));
+        let ask = |server: &Server| named(server, &one.operator, &key, RUN, &add);
+        let both = std::thread::scope(|scope| {
+            let other = scope.spawn(|| ask(&two));
+            [ask(&one), other.join().unwrap()]
+        });
+        let replayed = both.iter().filter(|answer| answer.header("idempotency-replayed") == Some("true")).count();
+        assert_eq!(replayed, 1, "{both:?}");
+        assert_eq!(lasting(&both[0]), lasting(&both[1]));
+    }
+    let list = one.post(RUN, &json!({"arguments": ["list", "--limit", "100"]}));
+    assert_eq!(list["output"]["items"].as_array().map(Vec::len), Some(ROUNDS), "{list}");
+}

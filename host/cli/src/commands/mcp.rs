@@ -1,7 +1,7 @@
 //! `hutch mcp`: packages, served over the Model Context Protocol on standard input and output; and this program's own commands as that
 //! protocol describes tools.
 
-use super::served::{Options, served_fault, serving};
+use super::served::{Options, TelemetryArguments, served_fault, serving};
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::invocation::parse_limit;
@@ -32,6 +32,8 @@ pub(crate) struct McpArguments {
     /// With more commands, three tools find, describe and call them
     #[arg(long, value_name = "N", default_value_t = TOOLS_MAX)]
     tools_max: usize,
+    #[command(flatten)]
+    told: TelemetryArguments,
     /// What to serve; hutch's own commands are printed as tools if absent
     #[arg(value_name = "PACKAGE")]
     packages: Vec<PathBuf>,
@@ -45,7 +47,12 @@ pub(super) fn mcp(global: &Global, own: &McpArguments, output: &Output) -> Resul
         let message = "nobody can confirm before it is known what is to be done";
         return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("leave --yes out").into());
     }
-    let options = Options { instance: &own.instance, limits: &own.limits, tools_max: own.tools_max };
+    let options = Options {
+        instance: &own.instance,
+        limits: &own.limits,
+        tools_max: own.tools_max,
+        told: (!own.print).then_some(&own.told),
+    };
     let serving = serving(global, &own.packages, &options)?;
     if own.print {
         output.answer("mcp", json!({"tools": Catalog::of(&serving).tools()}), human::fields)?;

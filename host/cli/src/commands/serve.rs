@@ -1,6 +1,6 @@
 //! `hutch serve`: packages, served over HTTP.
 
-use super::served::{Options, served_fault, serving};
+use super::served::{Options, TelemetryArguments, served_fault, serving};
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::invocation::parse_limit;
@@ -54,6 +54,8 @@ pub(crate) struct ServeArguments {
     /// The most connections at once
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     connections_max: u16,
+    #[command(flatten)]
+    told: TelemetryArguments,
     /// What to serve; all installed packages if absent
     #[arg(value_name = "PACKAGE")]
     packages: Vec<PathBuf>,
@@ -99,7 +101,8 @@ pub(super) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
         false => own.packages.clone(),
         true => installed(global)?,
     };
-    let options = Options { instance: &own.instance, limits: &own.limits, tools_max: own.tools_max };
+    let options =
+        Options { instance: &own.instance, limits: &own.limits, tools_max: own.tools_max, told: Some(&own.told) };
     let serving = serving(global, &named, &options)?;
     let token_file = match &own.token_file {
         Some(path) => path.clone(),

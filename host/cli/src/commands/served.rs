@@ -7,17 +7,35 @@ use crate::diff::{FileDiff, volume_diffs};
 use crate::fault::Fault;
 use crate::selection::Page;
 use crate::{ended, packages, surroundings, trust};
+use clap::{Args, ValueEnum};
 use hutch_model::limits::Limit;
-use hutch_serve::{About, Documents, ServeError, Served, Serving, Shown, Surroundings};
+use hutch_serve::{About, Documents, ServeError, Served, Serving, Shown, Surroundings, Telemetry, Wanted};
 use hutch_store::InstanceName;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a server tells of its work.
+#[derive(Debug, Args)]
+pub(crate) struct TelemetryArguments {
+    /// Write a line to standard error for each request and each call; spans and metrics go where OTEL_EXPORTER_OTLP_ENDPOINT says
+    #[arg(long, value_name = "FORMAT")]
+    log: Option<LogFormat>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    /// Lines of JSON
+    Json,
+}
 
 /// How packages are served.
 pub(super) struct Options<'o> {
     pub(super) instance: &'o InstanceName,
     pub(super) limits: &'o [(Limit, u64)],
     pub(super) tools_max: usize,
+    /// What is told of the work while serving goes on; nothing where nobody is served.
+    pub(super) told: Option<&'o TelemetryArguments>,
 }
 
 /// A host that serves these packages.
@@ -38,6 +56,7 @@ pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>)
         instance: options.instance.clone(),
         limits: options.limits.iter().copied().collect(),
         tools_max: options.tools_max,
+        telemetry: Arc::new(telemetry(options.told)?),
         surroundings: Surroundings { now: surroundings::now, seed: || surroundings::random_seed().ok() },
         shown: Shown {
             failure: |answer| ended::failure_of(answer, false),
@@ -58,8 +77,24 @@ pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>)
             since: ledger::since,
             entry: ledger::entry_value,
             state: state::status_value,
+            files: |session, at, path, (limit, offset)| {
+                state::files_value(session, at, path, &Page { limit, offset, ndjson: false })
+            },
+            file: state::file_value,
         },
     })
+}
+
+/// Who is told of the work.
+fn telemetry(told: Option<&TelemetryArguments>) -> Result<Telemetry, Fault> {
+    let wanted = match told {
+        Some(told) => {
+            let (spans, metrics) = surroundings::collected()?;
+            Wanted { log: told.log.is_some(), spans, metrics }
+        }
+        None => Wanted::default(),
+    };
+    Telemetry::begin(wanted, surroundings::now).map_err(served_fault)
 }
 
 /// A package and its contract. It is named as it can be from anywhere: a client starts a server where it likes.
@@ -90,7 +125,7 @@ fn open(global: &Global, path: &Path, limits: &[(Limit, u64)]) -> Result<Served,
 pub(super) fn served_fault(error: ServeError) -> Fault {
     match error {
         ServeError::Host(failure) => Fault::from(failure),
-        ServeError::Protocol(message) => Fault::usage(message),
+        ServeError::Protocol(message) | ServeError::Setting(message) => Fault::usage(message),
         ServeError::System(message) => Fault::host(message),
     }
 }

@@ -273,16 +273,26 @@ fn log(global: &Global, own: &LogArguments, output: &Output) -> Result<(), Fault
     output.list("state log", own.page.of(items), &own.page, |items| human::table(items, &columns))
 }
 
-fn ls(global: &Global, own: &LsArguments, output: &Output) -> Result<(), Fault> {
-    let session = own.path.instance.open(global)?;
-    let state = session.state_at(own.path.at.as_ref())?;
-    let items = match &own.path.path {
+/// What a folder held when an entry had left it, or holds now; all volumes if no path is named.
+pub(super) fn files_value(
+    session: &Session,
+    at: Option<&EntryName>,
+    path: Option<&str>,
+    page: &Page,
+) -> Result<Value, Failure> {
+    let state = session.state_at(at)?;
+    let items = match path {
         Some(path) => session.list(&state, &session.state_path(&state, path)?)?,
         None => state.keys().map(|name| Item { path: name.clone(), entry: None }).collect(),
     };
-    let items: Vec<Value> = items.iter().map(item_value).collect();
+    Ok(page.of(items.iter().map(item_value).collect()))
+}
+
+fn ls(global: &Global, own: &LsArguments, output: &Output) -> Result<(), Fault> {
+    let session = own.path.instance.open(global)?;
+    let listed = files_value(&session, own.path.at.as_ref(), own.path.path.as_deref(), &own.page)?;
     let columns = [("type", "TYPE"), ("size", "BYTES"), ("modified", "MODIFIED"), ("path", "PATH")];
-    output.list("state ls", own.page.of(items), &own.page, |items| human::table(items, &columns))
+    output.list("state ls", listed, &own.page, |items| human::table(items, &columns))
 }
 
 fn item_value(item: &Item) -> Value {
@@ -303,15 +313,33 @@ fn item_value(item: &Item) -> Value {
 fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault> {
     let own_path = &own.path;
     let session = own_path.instance.open(global)?;
-    let state = session.state_at(own_path.at.as_ref())?;
     let text = own_path.path.as_deref().ok_or_else(|| Fault::usage("name a file, the volume first"))?;
-    let path = session.state_path(&state, text)?;
     if own.raw && (output.shaping.selects() || !output.shaping.cleaning.is_none()) {
         return Err(Fault::usage("--raw writes the bytes as they are: nothing is selected from them or taken out"));
     }
     if own.raw {
+        let state = session.state_at(own_path.at.as_ref())?;
+        let path = session.state_path(&state, text)?;
         return raw(&session, &state, &path, output);
     }
+    let value = file_value(&session, own_path.at.as_ref(), text)?.map_err(|report| {
+        let report = *report;
+        Fault::from(report.suggest("write it out unchanged with --raw"))
+    })?;
+    output.answer("state cat", value, |value| {
+        let (size, encoding) = (&value["size"], value["encoding"].as_str().unwrap_or_default());
+        format!("{text}, {size} bytes, {encoding}:\n{}", value["content"].as_str().unwrap_or_default())
+    })
+}
+
+/// A file as an entry had left it, or as it is now; a report where it is longer than an answer may be.
+pub(super) fn file_value(
+    session: &Session,
+    at: Option<&EntryName>,
+    text: &str,
+) -> Result<Result<Value, Box<ErrorReport>>, Failure> {
+    let state = session.state_at(at)?;
+    let path = session.state_path(&state, text)?;
     let (mut content, mut too_long) = (Vec::new(), false);
     let read = session.read(&state, &path, &mut |bytes| {
         too_long = FILE_BYTES.is_below((content.len() + bytes.len()) as u64);
@@ -323,7 +351,7 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
     });
     if too_long {
         let message = format!("{text} is longer than the {} bytes that an answer holds", FILE_BYTES.max);
-        return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("write it out unchanged with --raw").into());
+        return Ok(Err(Box::new(ErrorReport::new(ErrorCode::Usage, message))));
     }
     read?;
     let size = content.len();
@@ -331,10 +359,7 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
         Ok(text) => ("utf-8", text),
         Err(error) => ("base64", data_encoding::BASE64.encode(error.as_bytes())),
     };
-    let value = json!({ "path": text, "size": size, "encoding": encoding, "content": content });
-    output.answer("state cat", value, |value| {
-        format!("{text}, {size} bytes, {encoding}:\n{}", value["content"].as_str().unwrap_or_default())
-    })
+    Ok(Ok(json!({ "path": text, "size": size, "encoding": encoding, "content": content })))
 }
 
 /// A file's bytes and nothing else.

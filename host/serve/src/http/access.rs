@@ -2,6 +2,7 @@
 //! headers.
 
 use crate::who::{Scope, Who};
+use data_encoding::BASE64;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, StatusCode, Uri};
 use hutch_model::digest::{Digest, Kind};
@@ -161,6 +162,14 @@ impl Guard {
         self.known(credentials(headers, "bearer")).ok_or_else(unknown)
     }
 
+    /// Whose token a request bears, in the one form or the other.
+    pub(super) fn whose(&self, headers: &HeaderMap) -> Option<&Token> {
+        match credentials(headers, "basic").and_then(password) {
+            Some(secret) => self.known(Some(&secret)),
+            None => self.known(credentials(headers, "bearer")),
+        }
+    }
+
     /// Whose secret it is.
     pub(super) fn secret(&self, secret: &str) -> Result<&Token, Refused> {
         self.known(Some(secret)).ok_or_else(unknown)
@@ -198,6 +207,12 @@ pub(super) fn credentials<'h>(headers: &'h HeaderMap, scheme: &str) -> Option<&'
     let (Some(one), None) = (all.next(), all.next()) else { return None };
     let (named, rest) = one.to_str().ok()?.split_once(' ')?;
     named.eq_ignore_ascii_case(scheme).then(|| rest.trim())
+}
+
+/// The password, whatever the name before it.
+pub(super) fn password(encoded: &str) -> Option<String> {
+    let text = String::from_utf8(BASE64.decode(encoded.as_bytes()).ok()?).ok()?;
+    Some(text.split_once(':')?.1.to_owned())
 }
 
 fn unknown() -> Refused {
@@ -296,5 +311,13 @@ mod tests {
         let site = |site: &'static str, is_safe| check("/", is_safe, &[host, ("sec-fetch-site", site)]);
         assert!(site("cross-site", true) && site("same-origin", false) && site("none", false));
         assert!(!site("cross-site", false) && !site("same-site", false));
+    }
+
+    #[test]
+    fn a_password_is_what_stands_behind_the_first_colon() {
+        let encoded = |text: &str| BASE64.encode(text.as_bytes());
+        assert_eq!(password(&encoded("ada:se:cret")).as_deref(), Some("se:cret"));
+        assert_eq!(password(&encoded(":secret")).as_deref(), Some("secret"));
+        assert!(password(&encoded("secret")).is_none() && password("%").is_none());
     }
 }

@@ -80,6 +80,8 @@ pub(super) fn failed(report: &ErrorReport) -> Response<Body> {
 pub(super) fn refused(refused: &Refused) -> Response<Body> {
     let Refused(status, report) = refused;
     let mut response = json(*status, &serde_json::to_value(&**report).unwrap_or_default());
+    // For those who tell of it.
+    response.extensions_mut().insert(report.code);
     match *status {
         StatusCode::UNAUTHORIZED => {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"hutch\""));

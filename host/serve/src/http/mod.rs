@@ -12,6 +12,7 @@ mod openapi;
 mod page;
 mod request;
 mod routes;
+mod seen;
 mod settings;
 mod site;
 
@@ -52,17 +53,27 @@ pub fn serve(
     let runtime = runtime.map_err(|error| ServeError::System(format!("the system gives no runtime: {error}")))?;
     let Http { listen, tokens, origins, bounds } = http;
     let catalog = Arc::new(Catalog::of(serving));
-    door::open(serving, |door| {
+    let ended = door::open(serving, |door| {
         runtime.block_on(async {
             let listener = listen::bind(listen).await?;
             let here = listener.local_addr().map_err(|error| ServeError::System(error.to_string()))?;
             let (end, ending) = watch::channel(false);
+            let base = origins.first().cloned().unwrap_or_else(|| format!("http://{here}"));
+            let approvals = format!("{base}/approvals");
             let site = Site {
                 guard: Guard::new(tokens, here, &origins),
                 bounds,
                 door: Arc::clone(&door),
-                mcp: Endpoint::new(serving, Arc::clone(&door), Arc::clone(&catalog), bounds.body_bytes_max)?,
+                mcp: Endpoint::new(
+                    serving,
+                    Arc::clone(&door),
+                    Arc::clone(&catalog),
+                    &approvals,
+                    bounds.body_bytes_max,
+                )?,
+                approvals,
                 catalog,
+                telemetry: Arc::clone(&serving.telemetry),
                 watchers: Arc::new(Semaphore::new(WATCHERS_MAX)),
                 documents: serving.documents,
                 about: serving.packages.iter().map(|served| served.about.clone()).collect(),
@@ -73,5 +84,7 @@ pub fn serve(
             listen::listen(listener, Arc::new(site), &end, asked).await;
             Ok(())
         })
-    })
+    });
+    serving.telemetry.end();
+    ended
 }

@@ -38,6 +38,7 @@ fn operation(route: &Route) -> Value {
     }
     if route.does == Does::Mcp {
         responses["202"] = json!({"description": "Taken"});
+        responses["204"] = json!({"description": "The session has ended"});
     }
     if route.does == Does::State {
         responses["200"]["headers"] = json!({"ETag": {"schema": {"type": "string"}}});
@@ -73,7 +74,13 @@ fn parameters(route: &Route) -> Vec<Value> {
     let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut all: Vec<Value> =
         names.map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})).collect();
-    if route.does == Does::Ledger {
+    let text = |name: &str, required: bool, description: &str| json!({"name": name, "in": "query", "required": required, "description": description, "schema": {"type": "string"}});
+    if matches!(route.does, Does::Files | Does::File) {
+        let required = route.does == Does::File;
+        all.push(text("path", required, "The path, the volume first"));
+        all.push(text("at", false, "In the state that this entry left; the current state if absent"));
+    }
+    if matches!(route.does, Does::Ledger | Does::Files) {
         let number = |name: &str, least: u32, most: Option<u32>, usual: u32| {
             let mut schema = json!({"type": "integer", "minimum": least, "default": usual});
             if let Some(most) = most {

@@ -19,6 +19,7 @@ use hutch_model::ledger::{Request, canonical};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The most characters of a name that a request has.
 const KEY_CHARS_MAX: usize = 200;
@@ -61,7 +62,7 @@ struct Verify {
 struct Nothing {}
 
 /// A refusal of a body that is not of its form.
-fn unfit(message: String) -> Refused {
+pub(super) fn unfit(message: String) -> Refused {
     Refused::invalid(StatusCode::BAD_REQUEST, message)
 }
 
@@ -168,25 +169,49 @@ pub(super) fn named_entry(text: &str) -> Result<EntryName, Refused> {
     entry(text).map_err(|report| unfit(report.message))
 }
 
-/// Which part of a list is asked for.
-pub(super) fn page(query: Option<&str>) -> Result<(u32, u32), Refused> {
-    let (mut limit, mut offset) = (None, None);
-    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let place = match name {
-            "limit" => &mut limit,
-            "offset" => &mut offset,
-            _ => return Err(unfit("parameters are limit and offset".to_owned())),
+/// The parameters of an address, each at most once.
+pub(super) struct Query(BTreeMap<String, String>);
+
+impl Query {
+    /// Takes the parameters apart; there are no others than these.
+    pub(super) fn of(query: Option<&str>, known: &[&str]) -> Result<Query, Refused> {
+        let mut found = BTreeMap::new();
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            if !known.contains(&&*name) {
+                return Err(unfit(format!("parameters are {}", known.join(", "))));
+            }
+            if found.insert(name.to_string(), value.into_owned()).is_some() {
+                return Err(unfit(format!("{name} is there twice")));
+            }
+        }
+        Ok(Query(found))
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// The entry that is named, if one is.
+    pub(super) fn at(&self) -> Result<Option<EntryName>, Refused> {
+        self.text("at").map(entry_name).transpose()
+    }
+
+    /// Which part of a list is asked for: how many, and how many are passed over.
+    pub(super) fn page(&self) -> Result<(u32, u32), Refused> {
+        let number = |name: &str, usual: u32| match self.text(name) {
+            Some(text) => text.parse().map_err(|_| unfit(format!("{name}: expected a number"))),
+            None => Ok(usual),
         };
-        let number: u32 = value.parse().map_err(|_| unfit(format!("{name}: expected a number")))?;
-        if place.replace(number).is_some() {
-            return Err(unfit(format!("{name} is there twice")));
+        match number("limit", ENTRIES)? {
+            limit @ 1..=ENTRIES_MAX => Ok((limit, number("offset", 0)?)),
+            limit => Err(unfit(format!("limit: expected a number from 1 to {ENTRIES_MAX}, found {limit}"))),
         }
     }
-    match limit.unwrap_or(ENTRIES) {
-        limit @ 1..=ENTRIES_MAX => Ok((limit, offset.unwrap_or(0))),
-        limit => Err(unfit(format!("limit: expected a number from 1 to {ENTRIES_MAX}, found {limit}"))),
-    }
+}
+
+/// Which part of a list is asked for, where nothing else can be.
+pub(super) fn page(query: Option<&str>) -> Result<(u32, u32), Refused> {
+    Query::of(query, &["limit", "offset"])?.page()
 }
 
 /// Refuses parameters where there are none.
@@ -263,6 +288,19 @@ mod tests {
         for query in ["limit=0", "limit=1001", "limit=-1", "limit=1&limit=2", "x=1", "limit", "offset=4294967296"] {
             assert!(page(Some(query)).is_err(), "{query}");
         }
+    }
+
+    #[test]
+    fn parameters_are_taken_apart_once_each() {
+        let known = ["path", "at"];
+        let query = Query::of(Some("path=data%2Fa+b%3D%26c&at=3"), &known).unwrap();
+        assert_eq!(query.text("path"), Some("data/a b=&c"));
+        assert_eq!(query.at().unwrap(), Some(EntryName::Sequence(3)));
+        assert!(Query::of(None, &known).unwrap().at().unwrap().is_none());
+        for text in ["path=a&path=a", "path=a&other=1", "limit=1"] {
+            assert!(Query::of(Some(text), &known).is_err(), "{text}");
+        }
+        assert!(Query::of(Some("at=.."), &known).unwrap().at().is_err());
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(super) enum Does {
     Ledger,
     Entry,
     State,
+    Files,
+    File,
     Server,
     Events,
     Mcp,
@@ -67,11 +69,18 @@ routes! {
     GET "/api/packages/{slug}/ledger" READ, Ledger "list_entries" Some("ledger list"), "What was asked for and what came of it, the last first";
     GET "/api/packages/{slug}/entries/{entry}" READ, Entry "show_entry" Some("ledger show"), "An entry with its input and output";
     GET "/api/packages/{slug}/state" READ, State "show_state" Some("state status"), "The state, by digest; its ETag changes with it";
+    GET "/api/packages/{slug}/files" READ, Files "list_files" Some("state ls"), "What a folder of the state holds, now or as an entry left it";
+    GET "/api/packages/{slug}/file" READ, File "show_file" Some("state cat"), "A file of the state, now or as an entry left it";
     GET "/api/events" READ, Events "watch_entries" None, "Entries of all ledgers as they come, as server-sent events";
     POST "/mcp" READ, Mcp "mcp" None, "The Model Context Protocol (streamable HTTP)";
     GET "/mcp" READ, Mcp "mcp_stream" None, "What the server has to say in a session of that protocol";
     DELETE "/mcp" READ, Mcp "mcp_end" None, "The end of a session of that protocol";
     GET "/api/server" Some(Scope::Admin), Server "show_server" None, "What the server is and how much it has to do";
+}
+
+/// The form of a path, if it is one of these.
+pub(super) fn form(path: &str) -> Option<&'static str> {
+    ROUTES.iter().map(|route| route.path).find(|form| fits(form, path).is_some())
 }
 
 /// Where a path leads.

@@ -5,15 +5,18 @@ use super::answer::{self, Body};
 use super::events;
 use super::openapi;
 use super::page;
-use super::request::{self, Failed};
+use super::request::{self, Failed, Query};
 use super::routes::{Does, Found, Route, find};
+use super::seen::Seen;
 use super::settings::Bounds;
 use crate::ask::{Ask, Tell, What};
 use crate::catalog::Catalog;
 use crate::door::{By, Door};
 use crate::mcp::Endpoint;
+use crate::question;
 use crate::reply::Reply;
 use crate::serving::{About, Documents};
+use crate::telemetry::Telemetry;
 use crate::who::Scope;
 use http::header::IF_NONE_MATCH;
 use http::request::Parts;
@@ -23,6 +26,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Caller;
 use hyper::body::Incoming;
+use opentelemetry::context::FutureExt;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
@@ -33,7 +37,10 @@ pub(super) struct Site {
     pub(super) bounds: Bounds,
     pub(super) door: Arc<Door>,
     pub(super) catalog: Arc<Catalog>,
+    pub(super) telemetry: Arc<Telemetry>,
     pub(super) documents: Documents,
+    /// Where people find what waits for them.
+    pub(super) approvals: String,
     /// What is said of each package, in the catalog's order.
     pub(super) about: Vec<About>,
     pub(super) mcp: Endpoint,
@@ -55,11 +62,15 @@ impl Site {
     /// Answers a request. It always has an answer.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        answer::finished(match self.judged(&parts, body).await {
+        let seen = Seen::begin(self, &parts);
+        let judged = self.judged(&parts, body).with_context(seen.context()).await;
+        let response = answer::finished(match judged {
             Ok(response) => response,
             Err(Failed::Refused(refused)) => answer::refused(&refused),
             Err(Failed::Report(report)) => answer::failed(&report),
-        })
+        });
+        seen.end(&response);
+        response
     }
 
     async fn judged(&self, parts: &Parts, body: Incoming) -> Result<Response<Body>, Failed> {
@@ -84,7 +95,7 @@ impl Site {
         let Some(scope) = route.scope else { return Ok(self.open(route.does)) };
         let token = self.guard.bearer(&parts.headers)?;
         check_scope(token, scope)?;
-        if route.does != Does::Ledger {
+        if !matches!(route.does, Does::Ledger | Does::Files | Does::File) {
             request::no_query(parts.uri.query())?;
         }
         match route.does {
@@ -106,7 +117,13 @@ impl Site {
         let bytes = request::bytes(body, &self.bounds).await?;
         let request = Request::from_parts(parts.clone(), Full::new(bytes));
         match self.mcp.answer(request, token.who()).await {
-            Some(response) => Ok(response),
+            Some(mut response) => {
+                // It has ended, and there is no more to say; clients take 202 for a failure here.
+                if parts.method == Method::DELETE && response.status() == StatusCode::ACCEPTED {
+                    *response.status_mut() = StatusCode::NO_CONTENT;
+                }
+                Ok(response)
+            }
             None => Err(ErrorReport::new(ErrorCode::ServerBusy, "there are too many sessions").into()),
         }
     }
@@ -153,6 +170,17 @@ impl Site {
                 let (limit, offset) = request::page(asked.parts.uri.query())?;
                 Tell::Ledger { limit, offset }
             }
+            Does::Files => {
+                let query = Query::of(asked.parts.uri.query(), &["at", "limit", "offset", "path"])?;
+                let (limit, offset) = query.page()?;
+                Tell::Files { at: query.at()?, path: query.text("path").map(str::to_owned), limit, offset }
+            }
+            Does::File => {
+                let query = Query::of(asked.parts.uri.query(), &["at", "path"])?;
+                let path =
+                    query.text("path").ok_or_else(|| request::unfit("expected the parameter path".to_owned()))?;
+                Tell::File { at: query.at()?, path: path.to_owned() }
+            }
             Does::Entry => Tell::Entry(request::entry_name(asked.found.get(1).copied().unwrap_or_default())?),
             _ => Tell::State,
         };
@@ -176,7 +204,11 @@ impl Site {
                 Tell::Apply { plan, confirmed: asked.token.may(Scope::Confirm) }
             }
         };
-        Ok(answer::reply(self.carry_out(package, tell, self.by(asked.token, named)).await, None))
+        let mut reply = self.carry_out(package, tell, self.by(asked.token, named)).await;
+        if let Reply::Failed { report, .. } = &mut reply {
+            question::found_at(report, &self.approvals);
+        }
+        Ok(answer::reply(reply, None))
     }
 
     pub(super) fn by(&self, token: &Token, request: Option<hutch_model::ledger::Request>) -> By {

@@ -5,13 +5,18 @@ use super::skills::Skills;
 use crate::ask::{Ask, What};
 use crate::catalog::{Catalog, Wanted};
 use crate::door::{By, Door};
+use crate::question;
 use crate::reply::{Facts, Reply};
 use crate::serving::ServeError;
+use crate::telemetry::{self, Telemetry, Work, some};
 use crate::who::{Scope, Who};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::Caller;
+use opentelemetry::context::FutureExt;
+use opentelemetry::trace::SpanKind;
+use opentelemetry::{Context, KeyValue};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetSkillRequestParams,
     GetSkillResult, Implementation, ListResourcesResult, ListSkillsResult, ListToolsResult, MetaObject,
@@ -33,19 +38,28 @@ pub(super) struct Desk {
     catalog: Arc<Catalog>,
     tools: Vec<Tool>,
     skills: Skills,
+    telemetry: Arc<Telemetry>,
+    /// Where people find what waits for them, if there is such a page.
+    pub(super) approvals: Option<String>,
     /// Seals what a client keeps between two calls.
     pub(super) seal: RequestStateCodec,
     closed: watch::Sender<bool>,
 }
 
 impl Desk {
-    pub(super) fn new(door: Arc<Door>, catalog: Arc<Catalog>, skills: Skills, key: Seed) -> Result<Desk, ServeError> {
+    pub(super) fn new(
+        door: Arc<Door>,
+        catalog: Arc<Catalog>,
+        skills: Skills,
+        key: Seed,
+        telemetry: Arc<Telemetry>,
+    ) -> Result<Desk, ServeError> {
         let tools = catalog.tools().iter().map(|tool| serde_json::from_value(tool.clone()));
         let tools: Vec<Tool> = tools
             .collect::<Result<_, _>>()
             .map_err(|error| ServeError::System(format!("a tool can't be described: {error}")))?;
         let seal = RequestStateCodec::try_new(key.0).map_err(|error| ServeError::System(error.to_string()))?;
-        Ok(Desk { door, catalog, tools, skills, seal, closed: watch::Sender::new(false) })
+        Ok(Desk { door, catalog, tools, skills, telemetry, approvals: None, seal, closed: watch::Sender::new(false) })
     }
 
     /// Begins nothing more, and stops what is under way.
@@ -95,6 +109,50 @@ impl Desk {
         }
     }
 
+    /// A tool's call has come: below what the client says that caused it, else below the request by which it came.
+    fn begin(&self, params: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Work<'_> {
+        let parts = context.extensions.get::<http::request::Parts>();
+        let request = parts.and_then(|parts| parts.extensions.get::<Context>());
+        let cause = telemetry::cause_in(&context.meta);
+        let parent = cause.as_ref().or(request).cloned().unwrap_or_default();
+        let name = match self.is_known(params) {
+            true => format!("tools/call {}", params.name),
+            false => "tools/call".to_owned(),
+        };
+        let work = self.telemetry.work(SpanKind::Server, name, &parent);
+        if let (Some(_), Some(request)) = (cause, request) {
+            work.link(request);
+        }
+        work.set([
+            KeyValue::new("gen_ai.operation.name", "execute_tool"),
+            KeyValue::new("network.transport", if parts.is_some() { "tcp" } else { "pipe" }),
+        ]);
+        work
+    }
+
+    fn end(&self, work: Work<'_>, params: &CallToolRequestParams, response: Option<&CallToolResponse>) {
+        let failed = match response {
+            Some(CallToolResponse::Complete(result)) => result.is_error == Some(true),
+            Some(_) => false,
+            None => true,
+        };
+        let attributes = some([
+            Some(KeyValue::new("mcp.method.name", "tools/call")),
+            self.is_known(params).then(|| KeyValue::new("gen_ai.tool.name", params.name.to_string())),
+            failed.then(|| KeyValue::new("error.type", "tool_error")),
+        ]);
+        if let Some(meters) = self.telemetry.meters() {
+            meters.tool.record(work.seconds(), &attributes);
+        }
+        work.set(attributes);
+        work.close(failed);
+    }
+
+    /// Whether there is such a tool; of others, nothing is said but that there is none.
+    fn is_known(&self, params: &CallToolRequestParams) -> bool {
+        self.tools.iter().any(|tool| tool.name == params.name)
+    }
+
     async fn call(
         &self,
         params: &CallToolRequestParams,
@@ -118,7 +176,12 @@ impl Desk {
         };
         Some(match asked {
             Asked::Do(ask) => result(self.carry_out(ask, context).await).into(),
-            Asked::Refused(reply) => result(reply).into(),
+            Asked::Refused(mut reply) => {
+                if let (Reply::Failed { report, .. }, Some(page)) = (&mut reply, &self.approvals) {
+                    question::found_at(report, page);
+                }
+                result(reply).into()
+            }
             Asked::Later(required) => (*required).into(),
         })
     }
@@ -192,7 +255,11 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let unknown = || ErrorData::invalid_params(format!("there is no tool {:?}", params.name), None);
-        self.0.call(&params, &context).await.ok_or_else(unknown)
+        let desk = &self.0;
+        let work = desk.begin(&params, &context);
+        let response = desk.call(&params, &context).with_context(work.context()).await;
+        desk.end(work, &params, response.as_ref());
+        response.ok_or_else(unknown)
     }
 
     async fn list_resources(

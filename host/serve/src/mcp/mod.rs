@@ -16,6 +16,7 @@ use handler::{Desk, Handler};
 use http::{Request, Response};
 use http_body_util::Full;
 use http_body_util::combinators::BoxBody;
+use opentelemetry::Context;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -44,15 +45,17 @@ pub fn stdio(serving: &Serving) -> Result<(), ServeError> {
         (serving.surroundings.seed)().ok_or_else(|| ServeError::System("the system gives no randomness".to_owned()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ServeError::System(format!("the system gives no runtime: {error}")))?;
-    door::open(serving, |door| {
-        let desk = Arc::new(Desk::new(door, catalog, skills, key)?);
+    let ended = door::open(serving, |door| {
+        let desk = Arc::new(Desk::new(door, catalog, skills, key, Arc::clone(&serving.telemetry))?);
         let ended = runtime.block_on(serve(&desk));
         // Also where the client broke off without closing anything.
         desk.close();
         // What still waits for input waits for ever.
         runtime.shutdown_background();
         ended
-    })
+    });
+    serving.telemetry.end();
+    ended
 }
 
 /// The same protocol over HTTP, for callers that whoever serves HTTP has let in.
@@ -64,17 +67,20 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// One for what is served. `body_bytes_max` is the most bytes of a message.
+    /// One for what is served, where people find what waits for them at `approvals`. `body_bytes_max` is the most bytes of a message.
     pub(crate) fn new(
         serving: &Serving,
         door: Arc<Door>,
         catalog: Arc<Catalog>,
+        approvals: &str,
         body_bytes_max: usize,
     ) -> Result<Endpoint, ServeError> {
         let skills = skills::Skills::of(&serving.packages)?;
         let key = (serving.surroundings.seed)();
         let key = key.ok_or_else(|| ServeError::System("the system gives no randomness".to_owned()))?;
-        let desk = Arc::new(Desk::new(door, catalog, skills, key)?);
+        let mut desk = Desk::new(door, catalog, skills, key, Arc::clone(&serving.telemetry))?;
+        desk.approvals = Some(approvals.to_owned());
+        let desk = Arc::new(desk);
         // Names and origins have been looked at by then.
         let config = StreamableHttpServerConfig::default().disable_allowed_hosts().disable_allowed_origins();
         let config = config.with_max_request_body_bytes(body_bytes_max);
@@ -97,6 +103,7 @@ impl Endpoint {
             return None;
         }
         request.extensions_mut().insert(who);
+        request.extensions_mut().insert(Context::current());
         Some(self.service.handle(request).await)
     }
 

@@ -5,17 +5,18 @@
 //! send one. A browser sends a password with every request to this origin, whoever causes it; so what changes something is taken only
 //! from a page of this very origin, which no other can forge.
 
+mod files;
 mod shape;
 mod views;
 
-use super::access::{Guard, Refused, Token, check_scope, credentials};
+use super::access::{Guard, Refused, Token, check_scope, credentials, password};
 use super::answer::{self, Body};
 use super::request;
 use super::site::Site;
 use crate::who::Scope;
-use data_encoding::BASE64;
 use http::header::{
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, ORIGIN, REFERRER_POLICY, WWW_AUTHENTICATE,
+    CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, ORIGIN, REFERRER_POLICY,
+    WWW_AUTHENTICATE,
 };
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
@@ -43,6 +44,9 @@ enum Page {
     Undo,
     Entry,
     Verify,
+    Files,
+    File,
+    Raw,
     Approvals,
     Decline,
 }
@@ -60,12 +64,22 @@ const PAGES: &[(Method, &str, Option<Scope>, Page)] = &[
     (Method::GET, "/packages/{slug}/entries/{entry}", Some(Scope::Read), Page::Entry),
     (Method::POST, "/packages/{slug}/entries/{entry}/verify", Some(Scope::Read), Page::Verify),
     (Method::POST, "/packages/{slug}/entries/{entry}/undo", Some(Scope::Run), Page::Undo),
+    (Method::GET, "/packages/{slug}/files", Some(Scope::Read), Page::Files),
+    (Method::GET, "/packages/{slug}/file", Some(Scope::Read), Page::File),
+    (Method::GET, "/packages/{slug}/raw", Some(Scope::Read), Page::Raw),
     (Method::GET, "/approvals", Some(Scope::Read), Page::Approvals),
 ];
+
+/// The form of a page's path, if it is one.
+pub(super) fn form(path: &str) -> Option<&'static str> {
+    PAGES.iter().map(|(_, form, ..)| *form).find(|form| super::routes::fits(form, path).is_some())
+}
 
 /// What a page comes to.
 enum Shown {
     Page(Markup),
+    /// A file's bytes, to be kept and not to be looked at.
+    Bytes(Vec<u8>),
     /// It is done, and there is another page about it.
     Elsewhere(String),
 }
@@ -92,6 +106,11 @@ pub(super) async fn answer(
     };
     Ok(match shown {
         Ok(Shown::Page(markup)) => html(StatusCode::OK, markup),
+        Ok(Shown::Bytes(bytes)) => {
+            let mut response = answer::whole(StatusCode::OK, "application/octet-stream", bytes);
+            response.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+            response
+        }
         Ok(Shown::Elsewhere(path)) => {
             let mut response = html(StatusCode::SEE_OTHER, shape::page("Done", &html! { a href=(path) { "Go on" } }));
             if let Ok(path) = HeaderValue::from_str(&path) {
@@ -101,6 +120,7 @@ pub(super) async fn answer(
         }
         Err(Refused(status, report)) => {
             let mut response = html(status, shape::page("That did not work", &shape::failure(&report)));
+            response.extensions_mut().insert(report.code);
             if status == StatusCode::UNAUTHORIZED {
                 let asked =
                     HeaderValue::from_static("Basic realm=\"hutch: a token as the password\", charset=\"UTF-8\"");
@@ -132,12 +152,6 @@ fn allowed<'g>(guard: &'g Guard, parts: &Parts, scope: Scope) -> Result<&'g Toke
     }
 }
 
-/// The password, whatever the name before it.
-fn password(encoded: &str) -> Option<String> {
-    let text = String::from_utf8(BASE64.decode(encoded.as_bytes()).ok()?).ok()?;
-    Some(text.split_once(':')?.1.to_owned())
-}
-
 fn html(status: StatusCode, markup: Markup) -> Response<Body> {
     let mut response = answer::whole(status, "text/html; charset=utf-8", markup.into_string());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(ALLOWED));
@@ -164,17 +178,4 @@ async fn fields(site: &Site, headers: &HeaderMap, body: Option<Incoming>) -> Res
 /// A failure of what was asked for.
 fn failed(report: ErrorReport) -> Refused {
     Refused(answer::status(report.code), Box::new(report))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_is_what_stands_behind_the_first_colon() {
-        let encoded = |text: &str| BASE64.encode(text.as_bytes());
-        assert_eq!(password(&encoded("ada:se:cret")).as_deref(), Some("se:cret"));
-        assert_eq!(password(&encoded(":secret")).as_deref(), Some("secret"));
-        assert!(password(&encoded("secret")).is_none() && password("%").is_none());
-    }
 }

@@ -53,6 +53,16 @@ pub(super) fn text(given: &str) -> String {
     if left > 0 { format!("{shown}\n{left} more characters are not shown") } else { shown }
 }
 
+/// An instant, to the second; all of it is there for programs.
+pub(super) fn time(instant: &Value) -> Markup {
+    let given = text(instant.as_str().unwrap_or_default());
+    let seconds = given.get(..19).filter(|_| given.is_ascii()).map(|shown| shown.replace('T', " "));
+    match seconds {
+        Some(shown) => html! { time datetime=(given) { (shown) } },
+        None => html! { (given) },
+    }
+}
+
 fn plain(given: &str) -> String {
     without_hidden(given).into_owned()
 }

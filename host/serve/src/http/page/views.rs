@@ -1,6 +1,6 @@
 //! What each page says, made of the same documents that programs get.
 
-use super::shape::{change, document, failure, form, given, page, text};
+use super::shape::{change, document, failure, form, given, page, text, time};
 use super::{Page, Shown, failed, fields};
 use crate::ask::{Back, Tell, Words};
 use crate::http::access::{Refused, Token};
@@ -23,10 +23,10 @@ use serde_json::Value;
 const ENTRIES: u32 = 50;
 
 /// A page about a package.
-struct View<'v> {
+pub(super) struct View<'v> {
     site: &'v Site,
     package: usize,
-    slug: &'v str,
+    pub(super) slug: &'v str,
     token: &'v Token,
 }
 
@@ -55,6 +55,9 @@ pub(super) async fn show(
         Page::Apply => view.apply(second).await,
         Page::Decline => view.decline(second).await,
         Page::History => view.history(parts.uri.query()).await,
+        Page::Files => view.files(parts.uri.query()).await,
+        Page::File => view.file(parts.uri.query()).await,
+        Page::Raw => view.raw(parts.uri.query()).await,
         Page::Undo => view.undo(second).await,
         Page::Verify => view.entry(second, true).await,
         _ => view.entry(second, false).await,
@@ -117,12 +120,16 @@ fn answers(slug: &str, plan: &str, token: &Token, asks: bool) -> Markup {
 }
 
 impl View<'_> {
-    async fn ask(&self, tell: Tell) -> Result<(Value, Facts), Refused> {
+    pub(super) async fn ask(&self, tell: Tell) -> Result<(Value, Facts), Refused> {
         done(self.site.carry_out(self.package, tell, self.site.by(self.token, None)).await)
     }
 
-    fn links(&self) -> Markup {
-        html! { p { a href={ "/packages/" (self.slug) } { "Commands of " (self.slug) } " - " a href={ "/packages/" (self.slug) "/history" } { "History" } } }
+    pub(super) fn links(&self) -> Markup {
+        html! { p {
+            a href={ "/packages/" (self.slug) } { "Commands of " (self.slug) } " - "
+            a href={ "/packages/" (self.slug) "/history" } { "History" } " - "
+            a href={ "/packages/" (self.slug) "/files" } { "Files" }
+        } }
     }
 
     fn package(&self) -> Markup {
@@ -233,8 +240,9 @@ impl View<'_> {
             &format!("History of {}", self.slug),
             &html! {
                 p { (result["total"].as_u64().unwrap_or_default()) " entries, the last first." }
+                @if let Some(head) = items.first().filter(|_| offset == 0) { (head_to_pin(head)) }
                 table {
-                    thead { tr { th scope="col" { "Entry" } th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "Changes" } th scope="col" { "Take back" } } }
+                    thead { tr { th scope="col" { "Entry" } th scope="col" { "When (UTC)" } th scope="col" { "What" } th scope="col" { "Changes" } th scope="col" { "Take back" } } }
                     tbody { @for item in &items { (self.row(item)) } }
                 }
                 @if result["has_more"] == true { p { a href={ "/packages/" (self.slug) "/history?offset=" (next) } { "Earlier entries" } } }
@@ -250,7 +258,7 @@ impl View<'_> {
         html! {
             tr {
                 td { a href={ "/packages/" (self.slug) "/entries/" (sequence) } { (sequence) } }
-                td { (text(item["at"].as_str().unwrap_or_default())) }
+                td { (time(&item["at"])) }
                 td { (kind) " " code { (text(&words.join(" "))) } @if let Some(code) = item["error"].as_str() { " " strong { (code) } } }
                 td { (changes) @if item["kept"] != true && changes > 0 { " (not kept)" } }
                 td { @if item["kept"] == true && changes > 0 && kind != "create" { (self.undo_button(sequence)) } }
@@ -288,7 +296,7 @@ impl View<'_> {
                 }
                 table { tbody {
                     (fact("Kind", &record["kind"]))
-                    (fact("When", &record["at"]))
+                    tr { th scope="row" { "When" } td { (time(&record["at"])) } }
                     @if !caller.is_null() { (fact("Asked for by", caller)) }
                     @if !record["error"].is_null() { (fact("Error", &record["error"])) }
                     (fact("Kept", &record["kept"]))
@@ -302,10 +310,20 @@ impl View<'_> {
                 }
                 h2 { "Changes" }
                 (changed(&record["volumes"]))
+                p { a href={ "/packages/" (self.slug) "/files?at=" (sequence) } { "Files as this entry left them" } }
                 @if !record["outcome"].is_null() { h2 { "Answer" } (answered(result)) }
                 (self.links())
             },
         )))
+    }
+}
+
+/// The last entry as it is written down elsewhere.
+fn head_to_pin(item: &Value) -> Markup {
+    let (sequence, hash) = (item["sequence"].as_u64().unwrap_or_default(), item["hash"].as_str().unwrap_or_default());
+    html! {
+        p { "Written down elsewhere, this line shows later whether any of these entries was changed or taken away (" code { "hutch ledger verify --head" } "):" }
+        pre tabindex="0" { (sequence) ":" (hash) }
     }
 }
 

@@ -1,0 +1,47 @@
+//! The client by which exporters send: blocking, on their own threads, with an end to everything.
+
+use bytes::Bytes;
+use http::{Request, Response};
+use opentelemetry_http::{HttpClient, HttpError};
+use std::time::Duration;
+use ureq::Agent;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+/// How long sending may take in all.
+const SENT_WITHIN: Duration = Duration::from_secs(10);
+/// The most bytes of an answer; it says little.
+const ANSWER_BYTES_MAX: u64 = 64 << 10;
+
+#[derive(Debug)]
+pub(super) struct Client(Agent);
+
+impl Client {
+    pub(super) fn new() -> Client {
+        let machine = rustls_native_certs::load_native_certs().certs;
+        let known: Vec<Certificate<'static>> =
+            machine.iter().map(|der| Certificate::from_der(der.as_ref()).to_owned()).collect();
+        // A machine without any list of authorities, as a small container.
+        let roots = if known.is_empty() { RootCerts::WebPki } else { RootCerts::new_with_certs(&known) };
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
+            .user_agent(concat!("hutch/", env!("CARGO_PKG_VERSION")))
+            .timeout_global(Some(SENT_WITHIN))
+            .build()
+            .new_agent();
+        Client(agent)
+    }
+}
+
+#[async_trait::async_trait]
+impl HttpClient for Client {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (parts, body) = request.into_parts();
+        let answer = self.0.run(Request::from_parts(parts, body.as_ref()))?;
+        let (parts, mut body) = answer.into_parts();
+        let body = body.with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?;
+        Ok(Response::from_parts(parts, body.into()))
+    }
+}
