@@ -45,6 +45,8 @@ pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<
         "retained_from": collected.retained_from,
         "versions": versions,
     });
-    output.answer("gc", value, |_| format!("{} objects, {} bytes, {versions} versions", collected.objects, collected.bytes))?;
+    output.answer("gc", value, |_| {
+        format!("{} objects, {} bytes, {versions} versions", collected.objects, collected.bytes)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
