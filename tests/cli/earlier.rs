@@ -3,7 +3,7 @@
 use crate::support::{Machine, package};
 use serde_json::{Value, json};
 
-/// A machine where two versions of the probe ran, the second one installed over the first; each with text of its own that it reads.
+/// A machine where two versions of the probe ran, the second one installed over the first, with another component.
 fn updated() -> Machine {
     let machine = Machine::new();
     let folder = package::copy(&machine, "package");
@@ -14,6 +14,10 @@ fn updated() -> Machine {
         assert!(text.contains("0.1.0"));
         std::fs::write(&file, text.replacen("0.1.0", "0.1.1", 1)).unwrap();
     }
+    // Another component: the same with a section that says nothing.
+    let path = folder.join("app/app.wasm");
+    let component = std::fs::read(&path).unwrap();
+    std::fs::write(&path, [component.as_slice(), b"\0\x05\x04test"].concat()).unwrap();
     machine.run(["update", "./package"]).result("update");
     machine.guest(&["probe", "write-text", "state/b", "by the second"]).answer();
     machine
@@ -40,10 +44,6 @@ fn the_whole_ledger_verifies_after_an_update_and_after_gc() {
     assert_eq!((&before["equal"], &before["differ"]), (&json!(2), &json!(0)));
     assert_eq!(gc(&machine, "1000")["versions"], 0);
     assert_eq!((verified(&machine)["equal"].clone(), versions(&machine)), (json!(2), 2));
-    // Another version than the pin's that was changed on the disk vouches for nothing.
-    let listed = machine.run(["ledger", "list", "probe"]).result("ledger list");
-    let first = listed["items"].as_array().unwrap().iter().find(|entry| entry["kind"] == "run").unwrap();
-    assert!(first["sequence"].is_u64(), "{first}");
 }
 
 #[test]
@@ -55,9 +55,11 @@ fn a_call_of_an_earlier_version_is_made_again_by_that_version() {
     let name = format!("@{first}");
     machine.run(["replay", "probe", &name]).result("replay");
     let last = machine.run(["ledger", "show", "probe", "last"]).result("ledger show");
-    let made_by = last["package"]["version"].clone();
     let shown = machine.run(["ledger", "show", "probe", &name]).result("ledger show");
-    assert_eq!((&made_by, &made_by), (&shown["package"]["version"], &json!("0.1.0")));
+    assert_eq!(
+        (&last["record"]["package"], &last["record"]["package"]["version"]),
+        (&shown["record"]["package"], &json!("0.1.0"))
+    );
 }
 
 #[test]
@@ -71,8 +73,8 @@ fn gc_takes_away_versions_that_no_entry_of_any_instance_names() {
     let preview = machine.run(["--dry-run", "gc", "--keep", "1", "probe"]).document()["result"].take();
     assert_eq!((&preview["versions"], versions(&machine)), (&json!(1), 2));
     assert_eq!((gc(&machine, "1")["versions"].clone(), versions(&machine)), (json!(1), 1));
-    machine.run(["verify", "probe", "last"]).result("verify");
     machine.guest(&["probe", "return-ok"]).answer();
+    machine.run(["verify", "probe"]).result("verify");
 }
 
 #[test]
@@ -85,6 +87,6 @@ fn a_version_whose_files_were_changed_makes_nothing_again() {
             std::fs::write(entry.join("skills/probe-usage/SKILL.md"), "changed").unwrap();
         }
     }
-    let fault = machine.run(["verify", "--all", "probe"]).fault("NOT_REPRODUCIBLE", 30);
+    let fault = machine.run(["verify", "--all", "probe"]).fault("NOT_REPRODUCIBLE", 1);
     assert!(fault.message.contains("1 equal"), "{fault:?}");
 }

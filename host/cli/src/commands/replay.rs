@@ -9,7 +9,7 @@ use crate::ended::kept_value;
 use crate::fault::Fault;
 use crate::invocation::secret_values;
 use crate::output::Output;
-use crate::{human, repair};
+use crate::{human, repair, surroundings};
 use clap::Args;
 use hutch::EntryName;
 use std::process::ExitCode;
@@ -37,6 +37,11 @@ pub(super) fn replay(global: &Global, own: &ReplayArguments, output: &Output) ->
     let maker = match session.entry(&own.entry) {
         Ok(sealed) => earlier.maker(&sealed, &package)?,
         Err(_) => &package,
+    };
+    // The entry says which version ran.
+    let session = match std::ptr::eq(maker, &package) {
+        true => session,
+        false => host.open(maker, &own.instance.instance, surroundings::now())?,
     };
     let replayed = host.replay(maker, &session, &own.entry, &secrets, global.yes, own.retry);
     let answer = replayed.map_err(|failure| repair::again(failure.report(), &global.line, own.retry))?;
