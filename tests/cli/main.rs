@@ -41,6 +41,8 @@ mod output;
 #[cfg(unix)]
 mod people;
 #[cfg(unix)]
+mod pictures;
+#[cfg(unix)]
 mod progress;
 mod readme;
 mod registry;

@@ -53,6 +53,11 @@ pub(crate) fn error(stdout: &[u8], stderr: &[u8]) -> Option<Said> {
     })
 }
 
+/// What a guest printed, for people: drawn if it can be, else as it is.
+pub(crate) fn told(stdout: &[u8]) -> Told {
+    drawn(stdout).unwrap_or_else(|| String::from_utf8_lossy(stdout).trim_end().to_owned().into())
+}
+
 /// An answer for people: a list as a table, another document as its fields; `None` for what is no document, or too large for that.
 pub(crate) fn drawn(stdout: &[u8]) -> Option<Told> {
     if DRAWN_MEMORY.is_below(DocumentSize::of(stdout).ok()?.memory_bytes) {

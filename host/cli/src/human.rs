@@ -1,17 +1,35 @@
 //! Answers for people: aligned tables under a heading, and plain lines.
 
+use crate::quote;
 use crate::table::Table;
 use crate::told::{Told, one_line};
+use hutch_model::instant::Instant;
 use serde_json::Value;
+
+/// How many digits of an entry's hash people are shown.
+const HASH_DIGITS: usize = 12;
 
 /// A table of these columns: the field of each item, and its heading.
 pub(crate) fn table(items: &[Value], columns: &[(&str, &str)]) -> Told {
     let mut table = Table::of(columns.iter().map(|(_, heading)| (*heading).to_owned()), []);
     for item in items {
-        let cell = |field: &str| text(item.pointer(&format!("/{}", field.replace('.', "/"))));
-        table.row(columns.iter().enumerate().map(|(column, (field, _))| (column, cell(field))));
+        let value = |field: &str| item.pointer(&format!("/{}", field.replace('.', "/")));
+        table.row(columns.iter().enumerate().map(|(column, (field, _))| (column, cell(field, value(field)))));
     }
     table.into()
+}
+
+/// What stands in a table: a call as it is typed, an instant to the second, as much of a hash as names it, anything else as a person would
+/// write it.
+fn cell(field: &str, value: Option<&Value>) -> String {
+    match value {
+        Some(Value::Array(words)) if field == "argv" => quote::line(words.iter().filter_map(Value::as_str)),
+        Some(Value::String(hash)) if field == "hash" => hash.chars().take(HASH_DIGITS).collect(),
+        Some(Value::String(given)) if given.parse::<Instant>().is_ok() => {
+            given.split_once('.').map_or_else(|| given.clone(), |(seconds, _)| format!("{seconds}Z"))
+        }
+        value => text(value),
+    }
 }
 
 /// A value as a person would write it.
@@ -103,6 +121,15 @@ mod tests {
         let shown = table(&items, &[("a", "A"), ("b", "B"), ("c.d", "D")]);
         assert_eq!(shown.shown(Screen::default()), "A         B     D\nx         1, 2  -\nlo\u{fffd}[2Jng  -     yes");
         assert_eq!(table(&[], &[("a", "A")]).shown(Screen::default()), "nothing");
+    }
+
+    #[test]
+    fn calls_are_shown_as_they_are_typed_and_instants_to_the_second() {
+        let item = json!({"argv": ["todo", "add", "Write docs"], "at": "2026-11-23T03:36:52.660123Z", "on": "2026-11-23T03:36:52Z", "x": "1.5"});
+        let shown =
+            table(&[item], &[("argv", "CALL"), ("at", "AT"), ("on", "ON"), ("x", "X")]).shown(Screen::default());
+        let row = shown.lines().nth(1).map(|row| row.split("  ").map(str::trim).collect::<Vec<_>>());
+        assert_eq!(row.unwrap(), ["todo add 'Write docs'", "2026-11-23T03:36:52Z", "2026-11-23T03:36:52Z", "1.5"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::ended::kept_value;
 use crate::fault::Fault;
 use crate::invocation::secret_values;
 use crate::output::Output;
-use crate::{human, repair};
+use crate::{guest, repair};
 use clap::Args;
 use hutch::EntryName;
 use std::process::ExitCode;
@@ -31,5 +31,11 @@ pub(super) fn apply(global: &Global, own: &ApplyArguments, output: &Output) -> R
     let applied = host.apply(&package, &session, &own.plan, &secrets, global.yes);
     let answer = applied.map_err(|failure| repair::again(failure.report(), &global.line, 0))?;
     output.done(Done::run(&answer, own.instance.show(global, &answer.entry)));
-    tell("apply", &answer, kept_value(&answer, &host), output, human::fields)
+    tell("apply", &answer, kept_value(&answer, &host), output, |_| {
+        let told = guest::told(&answer.outcome.stdout);
+        match answer.kept {
+            true => told.and(format!("\nentry {}, and its change is kept", answer.entry.sequence)),
+            false => told.and("\nnothing of it is kept"),
+        }
+    })
 }

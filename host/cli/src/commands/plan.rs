@@ -58,9 +58,7 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());
     let value = plan_value(&answer, &host, confirmation.as_deref(), &diffs);
     tell("plan", &answer, value, output, |_| {
-        let stdout = &answer.outcome.stdout;
-        let printed = || String::from_utf8_lossy(stdout).trim_end().to_owned();
-        let told = guest::drawn(stdout).unwrap_or_else(|| printed().into());
+        let told = guest::told(&answer.outcome.stdout);
         let told = diffs.iter().fold(told, |told, diff| told.and(diff.for_people()));
         let Some(id) = plan_id else { return told };
         let short: String = id.chars().take(12).collect();

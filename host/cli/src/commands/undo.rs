@@ -117,10 +117,11 @@ pub(super) fn moved_value(session: &Session, moved: &Moved) -> Value {
 pub(super) fn say_moved(command: &str, session: &Session, moved: &Moved, output: &Output) -> Result<(), Fault> {
     output.behind(moved.behind.as_deref());
     let value = moved_value(session, moved);
+    let place = if command == "undo" { "back before" } else { "to what was there after" };
     output.answer(command, value, |_| {
         let mut text = match session.keeps() {
-            true => format!("entry {} follows entry {}", moved.entry.sequence, moved.follows.sequence),
-            false => format!("nothing is done yet; it would follow entry {}", moved.follows.sequence),
+            true => format!("{place} entry {}, written down as entry {}", moved.follows.sequence, moved.entry.sequence),
+            false => format!("nothing is done yet; it would go {place} entry {}", moved.follows.sequence),
         };
         for (volume, changes) in &moved.changes {
             for change in &changes.listed {
