@@ -58,6 +58,6 @@ wait "$server"
 for line in 'span POST /api/packages/{slug}/run' 'span tools/call todo_list' 'span run todo' 'metric http.server.request.duration s' 'metric mcp.server.operation.duration s' 'metric hutch.run.fuel {fuel}'; do
     grep -qxF "hutch $line" "$work/collected" || { echo "collector: there is no $line" >&2; exit 1; }
 done
-"$python" -c 'import json, sys; assert all(json.loads(line)["event"] in ("call", "request") for line in sys.stdin)' <"$work/log"
+"$python" -c 'import json, sys; assert all(json.loads(line)["event"] in ("call", "request", "tool") for line in sys.stdin)' <"$work/log"
 echo "HTTP: $(grep -c ' span ' "$work/collected") spans collected, $(wc -l <"$work/log") lines written"
 echo "HTTP: ended well"

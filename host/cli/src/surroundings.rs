@@ -34,6 +34,9 @@ pub(crate) fn random_seed() -> Result<Seed, Fault> {
     Ok(Seed(seed))
 }
 
+/// The most spans that may wait to be sent.
+const SPANS_MAX: u64 = 1 << 20;
+
 /// Whether and how spans and metrics are to be sent, by the variables that OpenTelemetry names for it.
 #[expect(clippy::disallowed_methods, reason = "variables that every program reads for the same")]
 pub(crate) fn collected() -> Result<(Collected, Collected), Fault> {
@@ -61,6 +64,10 @@ pub(crate) fn collected() -> Result<(Collected, Collected), Fault> {
             }
         }
     };
+    // The exporter would set aside room for all of it.
+    if value("OTEL_BSP_MAX_QUEUE_SIZE").and_then(|size| size.parse().ok()).is_some_and(|size: u64| size > SPANS_MAX) {
+        return Err(Fault::usage(format!("OTEL_BSP_MAX_QUEUE_SIZE: expected at most {SPANS_MAX}")));
+    }
     Ok((sent("TRACES")?, sent("METRICS")?))
 }
 

@@ -78,6 +78,11 @@ impl Host {
         Host { keeps: false, ..self }
     }
 
+    /// Whether nothing of what is done is kept; see [`Host::previewing`].
+    pub fn previews(&self) -> bool {
+        !self.keeps
+    }
+
     /// The same, letting a package use the state of an instance that belongs to another one, from now on.
     #[must_use]
     pub fn adopting(self) -> Host {

@@ -233,10 +233,23 @@ impl Catalog {
     }
 }
 
+/// The most fields of a call.
+const FIELDS_MAX: usize = 1000;
+/// The most that is said of what is wrong with one.
+const VIOLATIONS_MAX: usize = 20;
+
 /// The words of a command's call.
 fn words(command: &Command, given: &Map<String, Value>) -> Result<Vec<String>, ErrorReport> {
-    command.words(given).map_err(|violations| {
-        let message = violations.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");
+    if given.len() > FIELDS_MAX {
+        return Err(invalid(format!("a call has at most {FIELDS_MAX} fields, found {}", given.len())));
+    }
+    command.words(given).map_err(|mut violations| {
+        let more = violations.len().saturating_sub(VIOLATIONS_MAX);
+        violations.truncate(VIOLATIONS_MAX);
+        let mut message = violations.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");
+        if more > 0 {
+            message.push_str(&format!("; and {more} more"));
+        }
         invalid(message).detail("violations", serde_json::to_value(&violations).unwrap_or_default())
     })
 }

@@ -45,6 +45,12 @@ impl Question {
         )
     }
 
+    /// Whether it is about the same call, with the same change.
+    pub(crate) fn is_like(&self, other: &Question) -> bool {
+        let without_plan = |text: &str| text.rsplit_once("\nPlan ").map(|(call, _)| call.to_owned());
+        self.reason == other.reason && without_plan(&self.text) == without_plan(&other.text)
+    }
+
     /// The refusal, where nobody could be asked or somebody said no.
     pub(crate) fn refusal(&self, why: &str) -> ErrorReport {
         let report = ErrorReport::new(ErrorCode::ConfirmationRequired, format!("{}; {why}", self.reason));

@@ -46,7 +46,7 @@ impl Reply {
     /// Of a call whose thread broke down: nobody knows here how far it came.
     pub(crate) fn lost() -> Reply {
         let report = ErrorReport::new(ErrorCode::AnswerLost, "the host broke down while it carried out the call");
-        Reply::failed(report.suggest("look with hutch_history whether the call was kept before it is made again"))
+        Reply::failed(report.suggest("look in the ledger whether the call was kept before it is made again"))
     }
 
     /// What a guest answered.

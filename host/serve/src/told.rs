@@ -19,6 +19,21 @@ pub(crate) const CHANGES: &str = "hutch/changes";
 /// What names the state.
 pub(crate) const STATE: &str = "hutch/state";
 
+/// A request with a name, until it has ended in whatever way.
+struct UnderWay<'u, 'w, 's> {
+    work: &'u Work<'w, 's>,
+    package: usize,
+    request: Request,
+}
+
+impl Drop for UnderWay<'_, '_, '_> {
+    fn drop(&mut self) {
+        if let Some(mut names) = self.work.names(self.package) {
+            names.end(&self.request);
+        }
+    }
+}
+
 impl Work<'_, '_> {
     /// Carries out what is asked for; once, if the request has a name.
     pub(crate) fn told(&self, (package, request): (usize, Option<Request>), tell: &Tell) -> Result<Reply, Failure> {
@@ -38,9 +53,9 @@ impl Work<'_, '_> {
             Known::Done(place) => self.told_again(&session, place, tell),
             Known::New(looked) => {
                 let instance = self.instance.looked_up_to(looked);
-                let done = match (Work { worker: self.worker, served: self.served, instance, at: self.at })
-                    .tell(package, tell)
-                {
+                let work = Work { worker: self.worker, served: self.served, instance, at: self.at, lane: self.lane };
+                let _under_way = UnderWay { work: self, package, request };
+                match work.tell(package, tell) {
                     // By another server on the same home.
                     Err(Failure::CarriedOut { sequence }) => {
                         let sealed = session.entry(&EntryName::Sequence(sequence))?;
@@ -51,11 +66,7 @@ impl Work<'_, '_> {
                         }
                     }
                     done => done,
-                };
-                if let Some(mut names) = self.names(package) {
-                    names.end(&request);
                 }
-                done
             }
         }
     }
@@ -81,7 +92,7 @@ impl Work<'_, '_> {
         let result = match tell {
             Tell::Run(words) => return self.tell_run(package, words),
             Tell::Plan(words) => return self.tell_plan(package, words),
-            Tell::Apply { plan, confirmed } => return self.tell_apply(plan, *confirmed),
+            Tell::Apply { plan, confirmed } => return self.tell_apply(package, plan, *confirmed),
             Tell::Undo(back) => {
                 let session = self.instance.session(self.at)?;
                 let moved = match back {
@@ -92,13 +103,9 @@ impl Work<'_, '_> {
             }
             Tell::Verify(name) => return self.tell_verify(name.as_ref()),
             Tell::State => return self.tell_state(),
-            Tell::Questions => return Ok(Reply::done(json!({"items": self.waiting()}))),
-            Tell::Decline(plan) => {
-                if let Ok(plan) = plan.parse() {
-                    self.settle(&plan);
-                }
-                return Ok(Reply::done(json!({})));
-            }
+            // These are answered without an instance.
+            Tell::Questions => return Ok(Reply::done(json!({"items": self.worker.waiting()}))),
+            Tell::Decline(plan) => return Ok(self.worker.decline(package, plan)),
             Tell::Since { after, limit } => return self.tell_since(*after, *limit),
             Tell::Ledger { limit, offset } => {
                 ("ledger list", (documents.entries)(&self.instance.session(self.at)?, *limit, *offset)?)
@@ -192,7 +199,7 @@ impl Work<'_, '_> {
         })
     }
 
-    fn tell_apply(&self, plan: &EntryName, confirmed: bool) -> Result<Reply, Failure> {
+    fn tell_apply(&self, package: usize, plan: &EntryName, confirmed: bool) -> Result<Reply, Failure> {
         let session = self.instance.session(self.at)?;
         // What is last may be another one in a moment.
         let planned = match plan {
@@ -203,6 +210,8 @@ impl Work<'_, '_> {
         let host = &self.serving().host;
         match host.apply(&self.served.package, &session, &name, &BTreeMap::new(), confirmed) {
             Err(Failure::Confirmation { reason }) => {
+                // It may have been planned elsewhere, or before this server began: a person finds it all the same.
+                self.ask_later(self.question_of(package, &planned, reason.clone())?);
                 let report = Failure::Confirmation { reason }.report().detail("kept", false);
                 let report = report.detail("plan", planned.hash.to_string());
                 Ok(Reply::failed(report.suggest("a token that may confirm applies the plan: ask the user")))

@@ -1,6 +1,6 @@
 //! What is asked for, carried out on the instances that stay open. One entry of the ledger for each, as on the command line.
 
-use crate::ask::{Ask, Back, Form, What, Words};
+use crate::ask::{Ask, Back, Form, Tell, What, Words};
 use crate::door::By;
 use crate::names::Names;
 use crate::question::{Question, short};
@@ -16,13 +16,18 @@ use hutch_model::outcome::Contract;
 use hutch_sandbox::Stop;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How often a call is made again because another process changed the state meanwhile.
 const RETRIES: u32 = 3;
 
 /// The most plans whose questions are kept; the oldest is forgotten.
 const QUESTIONS_MAX: usize = 256;
+/// The most of those of one caller, whose own oldest is forgotten.
+const QUESTIONS_EACH_MAX: usize = 32;
+
+/// Each with the caller that asked for it, the oldest first.
+type Questions = VecDeque<(Arc<str>, Question)>;
 
 /// The instances of what is served, open.
 pub(crate) struct Worker<'s> {
@@ -30,7 +35,7 @@ pub(crate) struct Worker<'s> {
     /// Each from its first call on.
     instances: Vec<Mutex<Option<Instance<'s>>>>,
     /// What a person is to be asked before a plan that was made here is carried out.
-    questions: Mutex<VecDeque<Question>>,
+    questions: Mutex<Questions>,
     /// The requests with a name, of each package.
     names: Vec<Mutex<Names>>,
 }
@@ -45,6 +50,11 @@ impl<'s> Worker<'s> {
 
     /// Carries out what is asked for on behalf of a caller, unless it is stopped.
     pub(crate) fn carry_out(&self, ask: &Ask, by: &By, stop: &Stop) -> Reply {
+        match &ask.what {
+            What::Told(Tell::Questions) => return Reply::done(json!({"items": self.waiting()})),
+            What::Told(Tell::Decline(plan)) => return self.decline(ask.package, plan),
+            _ => {}
+        }
         let at = (self.serving.surroundings.now)();
         let work = match self.begin(ask.package, by, stop, at) {
             Ok(Some(work)) => work,
@@ -63,7 +73,36 @@ impl<'s> Worker<'s> {
         done.unwrap_or_else(|failure| Reply::failed(failure.report()))
     }
 
-    fn begin(&self, package: usize, by: &By, stop: &Stop, at: Instant) -> Result<Option<Work<'_, 's>>, Failure> {
+    /// What waits for a person, the last first.
+    pub(crate) fn waiting(&self) -> Vec<Value> {
+        let slug = |question: &Question| self.serving.packages.get(question.package).map(Served::slug);
+        let told =
+            |(_, one): &(Arc<str>, Question)| json!({"package": slug(one), "plan": one.plan, "question": one.text});
+        self.questions().iter().rev().map(told).collect()
+    }
+
+    /// Asks nobody any more about the plan that is so named.
+    pub(crate) fn decline(&self, package: usize, plan: &str) -> Reply {
+        let mut questions = self.questions();
+        let before = questions.len();
+        questions.retain(|(_, one)| one.package != package || !one.plan.to_string().starts_with(plan));
+        match questions.len() < before {
+            true => Reply::done(json!({})),
+            false => Reply::failed(ErrorReport::new(ErrorCode::NotFound, format!("no plan {plan} waits for consent"))),
+        }
+    }
+
+    fn questions(&self) -> MutexGuard<'_, Questions> {
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin<'b>(
+        &'b self,
+        package: usize,
+        by: &'b By,
+        stop: &Stop,
+        at: Instant,
+    ) -> Result<Option<Work<'b, 's>>, Failure> {
         let (Some(served), Some(instance)) = (self.serving.packages.get(package), self.instances.get(package)) else {
             return Ok(None);
         };
@@ -75,7 +114,7 @@ impl<'s> Worker<'s> {
                 kept.insert(open).on_behalf(by.caller.clone(), stop.clone())
             }
         };
-        Ok(Some(Work { worker: self, served, instance: instance.requested(by.request), at }))
+        Ok(Some(Work { worker: self, served, instance: instance.requested(by.request), at, lane: &by.lane }))
     }
 }
 
@@ -85,6 +124,8 @@ pub(crate) struct Work<'w, 's> {
     pub(crate) served: &'s Served,
     pub(crate) instance: Instance<'s>,
     pub(crate) at: Instant,
+    /// Who asks.
+    pub(crate) lane: &'w Arc<str>,
 }
 
 impl Work<'_, '_> {
@@ -154,6 +195,9 @@ impl Work<'_, '_> {
 
     /// The line by which a person carries out a plan.
     fn line(&self, plan: &Digest) -> Option<String> {
+        if self.serving().host.previews() {
+            return None;
+        }
         let (instance, digits) = (self.serving().instance.as_str(), short(plan));
         let mut words = vec!["apply", "--yes"];
         if instance != "default" {
@@ -180,30 +224,51 @@ impl Work<'_, '_> {
         ))
     }
 
-    /// Keeps a question until its plan is carried out.
+    /// Keeps a question until its plan is carried out. A preview's plan is nowhere, and nobody can agree to it.
     pub(crate) fn ask_later(&self, question: Question) {
-        let mut questions = self.questions();
-        if questions.len() >= QUESTIONS_MAX {
-            questions.pop_front();
+        if self.serving().host.previews() {
+            return;
         }
-        questions.push_back(question);
+        let mut questions = self.questions();
+        // The same call once more is the same question, about its newer plan.
+        let is_like = |known: &Question| known.package == question.package && known.is_like(&question);
+        questions.retain(|(lane, known)| lane != self.lane || !is_like(known));
+        let own = questions.iter().filter(|(lane, _)| lane == self.lane).count();
+        let first = match own >= QUESTIONS_EACH_MAX {
+            true => questions.iter().position(|(lane, _)| lane == self.lane),
+            false => (questions.len() >= QUESTIONS_MAX).then_some(0),
+        };
+        if let Some(first) = first {
+            questions.remove(first);
+        }
+        questions.push_back((Arc::clone(self.lane), question));
     }
 
-    /// What waits for a person, the last first.
-    pub(crate) fn waiting(&self) -> Vec<Value> {
-        let slug = |question: &Question| self.serving().packages.get(question.package).map(|served| served.slug());
-        let told =
-            |question: &Question| json!({"package": slug(question), "plan": question.plan, "question": question.text});
-        self.questions().iter().rev().map(told).collect()
+    /// The question about a plan that is in the ledger, by what the ledger says of it.
+    pub(crate) fn question_of(&self, package: usize, planned: &Sealed, reason: String) -> Result<Question, Failure> {
+        let record = planned.open().map_err(Failure::Entry)?.record;
+        let words: Vec<String> =
+            record.invocation.iter().flat_map(|invocation| invocation.argv.iter().skip(1).cloned()).collect();
+        let mut changes = Vec::new();
+        for (name, volume) in &record.volumes {
+            for one in &volume.changes {
+                let what = serde_json::to_value(one.change).unwrap_or_default();
+                changes.push(format!("{} {name}/{}", what.as_str().unwrap_or_default(), one.path));
+            }
+            if volume.changes_omitted > 0 {
+                changes.push(format!("{} more in {name}", volume.changes_omitted));
+            }
+        }
+        Ok(self.question((package, Form::Told), &words, planned.hash, reason, &changes.join("\n")))
     }
 
-    /// The plan has been carried out, or declined: nobody need be asked.
+    /// The plan has been carried out: nobody need be asked.
     pub(crate) fn settle(&self, plan: &Digest) {
-        self.questions().retain(|question| question.plan != *plan);
+        self.questions().retain(|(_, question)| question.plan != *plan);
     }
 
-    fn questions(&self) -> MutexGuard<'_, VecDeque<Question>> {
-        self.worker.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    fn questions(&self) -> MutexGuard<'_, Questions> {
+        self.worker.questions()
     }
 
     fn apply(&self, package: usize, plan: &EntryName, confirmed: bool, form: Form) -> Result<Reply, Failure> {
@@ -214,7 +279,8 @@ impl Work<'_, '_> {
             plan => Some(session.entry(plan)?),
         };
         let planned = planned.ok_or(Failure::NoPlan)?.hash;
-        let known = self.questions().iter().find(|one| one.plan == planned && one.package == package).cloned();
+        let is_it = |(_, one): &&(Arc<str>, Question)| one.plan == planned && one.package == package;
+        let known = self.questions().iter().find(is_it).map(|(_, one)| one.clone());
         if let Some(question) = known.filter(|_| !confirmed) {
             return Ok(Reply::Ask(question));
         }

@@ -64,8 +64,11 @@ pub(crate) struct ServeArguments {
 fn parse_origin(text: &str) -> Result<String, String> {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
     let is_host = |one: char| one.is_ascii_alphanumeric() || "-.:[]".contains(one);
-    match !host.is_empty() && host.chars().all(is_host) {
-        true => Ok(text.to_owned()),
+    let begins = host.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '[');
+    // Browsers leave the usual port out.
+    let usual = if text.starts_with("https:") { ":443" } else { ":80" };
+    match begins && host.chars().all(is_host) {
+        true => Ok(text.strip_suffix(usual).unwrap_or(text).to_owned()),
         false => Err("expected http:// or https://, a host and perhaps a port, and nothing behind it".to_owned()),
     }
 }

@@ -58,10 +58,9 @@ pub(super) const fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::AuthenticationRequired => StatusCode::UNAUTHORIZED,
         ErrorCode::PermissionDenied => StatusCode::FORBIDDEN,
         ErrorCode::NotFound | ErrorCode::PackageNotFound => StatusCode::NOT_FOUND,
-        ErrorCode::RequestConflict
-        | ErrorCode::StdinLimit
-        | ErrorCode::ArgumentLimit
-        | ErrorCode::ContractViolation => StatusCode::UNPROCESSABLE_ENTITY,
+        ErrorCode::StdinLimit | ErrorCode::ArgumentLimit | ErrorCode::ContractViolation => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
         code => match code.exit_status() {
             2 => StatusCode::BAD_REQUEST,
             30 => StatusCode::CONFLICT,

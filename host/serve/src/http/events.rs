@@ -52,7 +52,8 @@ pub(super) fn answer(site: &Site, parts: &Parts, token: &Token) -> Result<Respon
     let told = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
     let places = slugs.iter().map(|slug| place(told, slug)).collect();
     let (sender, events) = mpsc::channel(WAITING);
-    let by = By { caller: None, request: None, ..site.by(token, None) };
+    // What watchers look at takes nothing from what the same caller has done.
+    let by = By { lane: format!("{} events", token.name()).into(), ..By::default() };
     let (door, ending) = (Arc::clone(&site.door), site.ending.clone());
     tokio::spawn(Watcher { door, by, slugs, places, sender, ending, _room: room }.tell());
     let mut response = Response::new(StreamBody::new(ReceiverStream::new(events)).boxed());
@@ -68,13 +69,21 @@ fn place(told: &str, slug: &str) -> Option<u64> {
 impl Watcher {
     /// Tells until nobody listens, or serving ends.
     async fn tell(mut self) {
-        let (mut done, mut silent) = (self.door.done(), 0);
+        let (mut done, mut silent, mut began) = (self.door.done(), 0, false);
         loop {
             let mut told = 0;
             for package in 0..self.slugs.len() {
                 match self.look(package).await {
                     Some(count) => told += count,
                     None => return,
+                }
+            }
+            // From now on nothing is missed by who goes and comes again.
+            if !began && told == 0 {
+                began = true;
+                let id = format!("id: {}\n\n", self.id());
+                if !self.send(id).await {
+                    return;
                 }
             }
             silent = if told > 0 { 0 } else { silent + 1 };
@@ -104,10 +113,12 @@ impl Watcher {
         let Ok(mut taken) = self.door.take(Ask { package, what }, self.by.clone()) else { return Some(0) };
         let Ok(Reply::Done { document, .. }) = (&mut taken.reply).await else { return Some(0) };
         let items = document["items"].as_array().cloned().unwrap_or_default();
-        if after.is_none()
+        // A place that the ledger does not have, as after a restore, is one that nobody was told of.
+        let last = document["last"].as_u64();
+        if after.is_none_or(|after| last.is_some_and(|last| after > last))
             && let Some(place) = self.places.get_mut(package)
         {
-            *place = document["last"].as_u64();
+            *place = last;
         }
         for item in &items {
             if let (Some(place), Some(sequence)) = (self.places.get_mut(package), item["sequence"].as_u64()) {
@@ -121,10 +132,14 @@ impl Watcher {
         Some(items.len())
     }
 
-    fn event(&self, package: usize, item: &Value) -> String {
+    fn id(&self) -> String {
         let places =
             self.slugs.iter().zip(&self.places).filter_map(|(slug, place)| Some(format!("{slug}:{}", (*place)?)));
-        let id = places.collect::<Vec<_>>().join(" ");
+        places.collect::<Vec<_>>().join(" ")
+    }
+
+    fn event(&self, package: usize, item: &Value) -> String {
+        let id = self.id();
         let slug = self.slugs.get(package).map(String::as_str).unwrap_or_default();
         let mut item = item.clone();
         item["package"] = slug.into();

@@ -88,6 +88,9 @@ impl Site {
                 self.guard.bearer(&parts.headers)?;
                 return match other {
                     Found::Methods(allowed) => Ok(answer::not_allowed(&allowed)),
+                    _ if !page::methods(parts.uri.path()).is_empty() => {
+                        Ok(answer::not_allowed(&page::methods(parts.uri.path())))
+                    }
                     _ => Err(request::missing(parts.uri.path()).into()),
                 };
             }

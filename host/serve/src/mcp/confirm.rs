@@ -6,6 +6,7 @@ use super::handler::Desk;
 use crate::ask::{Ask, Form, What};
 use crate::question::Question;
 use crate::reply::Reply;
+use crate::who::{Scope, Who};
 use hutch::EntryName;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -22,6 +23,8 @@ use std::time::Duration;
 
 /// How long a person may take.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(600);
+/// Why a caller is not asked.
+const MAY_NOT: &str = "its token may not confirm";
 /// The name of the one thing that is asked.
 const QUESTION: &str = "confirm";
 
@@ -57,14 +60,18 @@ pub(super) async fn ask(
     question: &Question,
     params: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
+    who: Option<&Who>,
 ) -> Asked {
+    if !may_agree(who) {
+        return refused(question, MAY_NOT);
+    }
     let asks = context.client_capabilities().and_then(|client| client.elicitation);
     // A client that says nothing about forms knows them; one that only opens pages does not.
     if !asks.is_some_and(|asks| asks.form.is_some() || asks.url.is_none()) {
         return refused(question, "this client can't ask the user");
     }
     if context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
-        return later(desk, question, params);
+        return later(desk, question, params, who);
     }
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form(question)));
     let options = PeerRequestOptions::with_timeout(ANSWERED_WITHIN);
@@ -86,7 +93,7 @@ pub(super) async fn ask(
     }
 }
 
-fn later(desk: &Desk, question: &Question, params: &CallToolRequestParams) -> Asked {
+fn later(desk: &Desk, question: &Question, params: &CallToolRequestParams, who: Option<&Who>) -> Asked {
     let sealed = Sealed {
         package: question.package,
         plan: question.plan.to_string(),
@@ -94,7 +101,7 @@ fn later(desk: &Desk, question: &Question, params: &CallToolRequestParams) -> As
         reason: question.reason.clone(),
         line: question.line.clone(),
     };
-    let about = about(params);
+    let about = about(params, who);
     let options = SealOptions::new().associated_data(about.as_bytes()).ttl(ANSWERED_WITHIN);
     let Ok(state) = desk.seal.seal_json_with(&sealed, &options) else {
         return refused(question, "the question could not be put down");
@@ -105,8 +112,8 @@ fn later(desk: &Desk, question: &Question, params: &CallToolRequestParams) -> As
 }
 
 /// What a call comes to that is made again with a person's answer.
-pub(super) fn answered(desk: &Desk, state: &str, params: &CallToolRequestParams) -> Asked {
-    let sealed: Result<Sealed, _> = desk.seal.open_json_with(state, about(params).as_bytes());
+pub(super) fn answered(desk: &Desk, state: &str, params: &CallToolRequestParams, who: Option<&Who>) -> Asked {
+    let sealed: Result<Sealed, _> = desk.seal.open_json_with(state, about(params, who).as_bytes());
     let Sealed { package, plan, answer, reason, line } = match sealed {
         Ok(sealed) => sealed,
         Err(error) => {
@@ -153,8 +160,13 @@ fn form(question: &Question) -> ElicitRequestParams {
     ElicitRequestParams::FormElicitationParams { meta: None, message: question.text.clone(), requested_schema }
 }
 
-/// The very call that is asked about.
-fn about(params: &CallToolRequestParams) -> String {
+/// The very call that is asked about, and who makes it.
+fn about(params: &CallToolRequestParams, who: Option<&Who>) -> String {
     let arguments = Value::Object(params.arguments.clone().unwrap_or_default());
-    format!("{}\n{arguments}", params.name)
+    format!("{}\n{}\n{arguments}", who.map_or("", |who| &who.name), params.name)
+}
+
+/// Whether what this caller's client says its user answered counts: whose token is known needs one that may confirm, as everywhere.
+fn may_agree(who: Option<&Who>) -> bool {
+    who.is_none_or(|who| who.scopes.contains(&Scope::Confirm))
 }

@@ -25,6 +25,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
+use serde_json::Map;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -145,7 +146,18 @@ impl Desk {
             meters.tool.record(work.seconds(), &attributes);
         }
         work.set(attributes);
-        work.close(failed);
+        let mut fields = Map::new();
+        if self.is_known(params) {
+            fields.insert("tool".to_owned(), params.name.as_ref().into());
+        }
+        let code = match response {
+            Some(CallToolResponse::Complete(result)) => {
+                result.meta.as_ref().and_then(|meta| meta.0.get("hutch/error")?.get("code").cloned())
+            }
+            _ => None,
+        };
+        fields.extend(code.map(|code| ("code".to_owned(), code)));
+        work.close(failed, "tool", fields);
     }
 
     /// Whether there is such a tool; of others, nothing is said but that there is none.
@@ -168,9 +180,9 @@ impl Desk {
             return Some(result(Reply::failed(refusal)).into());
         }
         let asked = match &params.request_state {
-            Some(state) => confirm::answered(self, state, params),
+            Some(state) => confirm::answered(self, state, params, who(context).as_ref()),
             None => match self.carry_out(ask, context).await {
-                Reply::Ask(question) => confirm::ask(self, &question, params, context).await,
+                Reply::Ask(question) => confirm::ask(self, &question, params, context, who(context).as_ref()).await,
                 reply => Asked::Refused(reply),
             },
         };

@@ -18,13 +18,15 @@ use http_body_util::Full;
 use http_body_util::combinators::BoxBody;
 use opentelemetry::Context;
 use rmcp::ServiceExt;
+use rmcp::model::ProtocolVersion;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use transport::Guarded;
 
@@ -32,6 +34,8 @@ use transport::Guarded;
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// The most sessions of clients that have them, at once.
 const SESSIONS_MAX: usize = 256;
+/// The most of those of one caller.
+const SESSIONS_EACH_MAX: usize = 64;
 
 /// Serves one client on standard input and output until it closes the one or the other. What is under way then may end within a
 /// second, and is stopped after it.
@@ -62,6 +66,8 @@ pub fn stdio(serving: &Serving) -> Result<(), ServeError> {
 pub(crate) struct Endpoint {
     service: StreamableHttpService<Handler, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
+    /// The sessions that each caller began.
+    begun: Mutex<BTreeMap<Arc<str>, BTreeSet<String>>>,
     desk: Arc<Desk>,
     end: CancellationToken,
 }
@@ -88,7 +94,7 @@ impl Endpoint {
         let shared = Arc::clone(&desk);
         let made = move || Ok(Handler(Arc::clone(&shared)));
         let service = StreamableHttpService::new(made, Arc::clone(&sessions), config);
-        Ok(Endpoint { service, sessions, desk, end })
+        Ok(Endpoint { service, sessions, begun: Mutex::default(), desk, end })
     }
 
     /// Answers a request on behalf of a caller.
@@ -98,13 +104,37 @@ impl Endpoint {
         who: Who,
     ) -> Option<Response<BoxBody<Bytes, Infallible>>> {
         // Each session keeps memory until it has been silent for minutes.
-        let begins = !request.headers().contains_key("mcp-session-id");
-        if begins && self.sessions.sessions.read().await.len() >= SESSIONS_MAX {
+        let headers = request.headers();
+        let version = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
+        let begins = !headers.contains_key("mcp-session-id") && version != Some(ProtocolVersion::V_2026_07_28.as_str());
+        if begins && !self.has_room(&who).await {
             return None;
         }
+        let name = Arc::clone(&who.name);
         request.extensions_mut().insert(who);
         request.extensions_mut().insert(Context::current());
-        Some(self.service.handle(request).await)
+        let response = self.service.handle(request).await;
+        let session = response.headers().get("mcp-session-id").and_then(|session| session.to_str().ok());
+        if let Some(session) = session.filter(|_| begins) {
+            self.begun().entry(name).or_default().insert(session.to_owned());
+        }
+        Some(response)
+    }
+
+    /// Whether a caller may begin a session.
+    async fn has_room(&self, who: &Who) -> bool {
+        let sessions = self.sessions.sessions.read().await;
+        let is_there = |session: &String| sessions.keys().any(|one| **one == **session);
+        let mut begun = self.begun();
+        begun.retain(|_, own| {
+            own.retain(is_there);
+            !own.is_empty()
+        });
+        sessions.len() < SESSIONS_MAX && begun.get(&who.name).map_or(0, BTreeSet::len) < SESSIONS_EACH_MAX
+    }
+
+    fn begun(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, BTreeSet<String>>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends all sessions.

@@ -139,22 +139,11 @@ impl Work<'_> {
         self.context.span().add_link(other.span().span_context().clone(), Vec::new());
     }
 
-    /// It has ended: the span closes, and no line tells of it.
-    pub(crate) fn close(self, failed: bool) {
+    /// It has ended, of which a line tells.
+    pub(crate) fn close(self, failed: bool, event: &str, mut fields: Map<String, Value>) {
         let span = self.context.span();
         if failed {
             span.set_status(Status::error(""));
-        }
-        span.end();
-    }
-
-    /// It has ended: the span closes, and a line says what came of it.
-    pub(crate) fn end(&self, event: &str, code: Option<ErrorCode>, mut fields: Map<String, Value>) {
-        let span = self.context.span();
-        if let Some(code) = code {
-            span.set_attribute(KeyValue::new("error.type", code.to_string()));
-            span.set_status(Status::error(""));
-            fields.insert("code".to_owned(), code.to_string().into());
         }
         let milliseconds = (self.seconds() * 1e6).round() / 1e3;
         fields.insert("duration_ms".to_owned(), milliseconds.into());
@@ -163,6 +152,15 @@ impl Work<'_> {
         }
         span.end();
         self.telemetry.line(event, fields);
+    }
+
+    /// It has ended: the span closes, and a line says what came of it.
+    pub(crate) fn end(self, event: &str, code: Option<ErrorCode>, mut fields: Map<String, Value>) {
+        if let Some(code) = code {
+            self.context.span().set_attribute(KeyValue::new("error.type", code.to_string()));
+            fields.insert("code".to_owned(), code.to_string().into());
+        }
+        self.close(code.is_some(), event, fields);
     }
 }
 

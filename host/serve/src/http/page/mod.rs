@@ -75,6 +75,19 @@ pub(super) fn form(path: &str) -> Option<&'static str> {
     PAGES.iter().map(|(_, form, ..)| *form).find(|form| super::routes::fits(form, path).is_some())
 }
 
+/// The methods that a page's path knows; none if it is no page's.
+pub(super) fn methods(path: &str) -> String {
+    let fit = |form: &str| super::routes::fits(form, path).is_some();
+    let mut known: Vec<&str> = Vec::new();
+    for (method, ..) in PAGES.iter().filter(|(_, form, ..)| fit(form)) {
+        known.push(method.as_str());
+        if *method == Method::GET {
+            known.push("HEAD");
+        }
+    }
+    known.join(", ")
+}
+
 /// What a page comes to.
 enum Shown {
     Page(Markup),

@@ -94,6 +94,7 @@ async fn approvals(site: &Site, token: &Token) -> Result<Shown, Refused> {
                 section aria-label={ "Plan " (short(plan)) } {
                     h2 { (slug) ": plan " code { (short(plan)) } }
                     pre tabindex="0" { (text(item["question"].as_str().unwrap_or_default())) }
+                    p { a href={ "/packages/" (slug) "/entries/" (plan) } { "All of the plan" } }
                     (answers(slug, plan, token, true))
                 }
             }
