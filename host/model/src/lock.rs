@@ -98,7 +98,7 @@ mod tests {
             (text.replace("\"version\": 1", "\"version\": 2"), "expected 1"),
             (text.replace("\"source\"", "\"origin\""), "origin"),
             (Lock::of(vec![locked("a"), locked("a")]).text(), "twice"),
-            (text.replace("\"slug\": \"a\"", "\"slug\": \"../a\""), "slug"),
+            (text.replace("\"slug\": \"a\"", "\"slug\": \"../a\""), "lower-case"),
             (String::new(), "EOF"),
         ] {
             let error = Lock::parse(&broken).unwrap_err();

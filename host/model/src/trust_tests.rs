@@ -109,3 +109,15 @@ fn what_asks_for_less_is_looser() {
     other.keys.insert("acme".to_owned(), "PEM C".to_owned());
     assert!(other.is_looser_than(&strict));
 }
+
+#[test]
+fn a_rule_about_an_image_layout_names_its_folder_from_the_root() {
+    for (pattern, is_right) in [
+        ("oci-layout:shop", false),
+        ("oci-layout:./shop/*", false),
+        ("oci-layout:/shop", true),
+        ("oci-layout:/shop/*", true),
+    ] {
+        assert_eq!(check_pattern(pattern).is_ok(), is_right, "{pattern}");
+    }
+}
