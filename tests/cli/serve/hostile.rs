@@ -61,6 +61,25 @@ fn bodies_are_bounded_however_they_are_sent() {
 }
 
 #[test]
+fn what_is_said_of_a_wrong_call_is_bounded() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let call = |count: usize| {
+        let fields: serde_json::Map<String, serde_json::Value> =
+            (0..count).map(|at| (format!("f{at}"), json!(1))).collect();
+        let bearer = format!("Bearer {}", server.agent);
+        let body = json!({"command": "add", "fields": fields}).to_string();
+        server.request("POST", RUN, &[("authorization", &bearer)], Some(&body))
+    };
+    for count in [30, 900, 200_000] {
+        let answer = call(count);
+        answer.fault(400, "ARGUMENT_INVALID");
+        assert!(answer.body.len() < 16 << 10, "{count}: {}", answer.body.len());
+    }
+    assert!(call(900).fault(400, "ARGUMENT_INVALID")["message"].as_str().unwrap().contains("more"));
+}
+
+#[test]
 fn who_sends_slowly_is_not_waited_for() {
     let machine = Machine::new();
     let server = strict(&machine);

@@ -130,3 +130,60 @@ fn a_session_that_nobody_ended_keeps_no_server_from_its_end() {
     let (status, said) = server.ended();
     assert_eq!((status, said.as_str()), (Some(0), ""));
 }
+
+/// A call of a client that can ask its user, with what it brings back.
+fn asking(server: &Server, token: &str, arguments: &Value, back: &Value) -> Value {
+    let mut params = json!({"name": "todo_remove", "arguments": arguments});
+    for (name, value) in back.as_object().unwrap() {
+        params[name] = value.clone();
+    }
+    let mut body = message("tools/call", params);
+    body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({"elicitation": {"form": {}}});
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "todo_remove")];
+    result(&post(server, token, &headers, &body))
+}
+
+#[test]
+fn what_a_client_says_its_user_answered_counts_for_a_token_that_may_confirm() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    call(&server, &server.agent, "todo_add", &json!({"title": "milk"}));
+    let before = server.get("/api/packages/todo/state");
+    let remove = json!({"id": "td_0001", "confirm": true});
+    let refused = asking(&server, &server.agent, &remove, &json!({}));
+    assert_eq!(refused["isError"], true, "{refused}");
+    let error = &refused["_meta"]["hutch/error"];
+    assert_eq!(error["code"], "CONFIRMATION_REQUIRED", "{refused}");
+    assert_eq!(error["details"]["approve_at"], format!("http://{}/approvals", server.address));
+    // Another's question can't be answered for it either.
+    let asked = asking(&server, &server.operator, &remove, &json!({}));
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let back = json!({
+        "requestState": asked["requestState"],
+        "inputResponses": {"confirm": {"action": "accept", "content": {}}},
+    });
+    assert_eq!(asking(&server, &server.agent, &remove, &back)["isError"], true);
+    assert_eq!(server.get("/api/packages/todo/state"), before);
+    let done = asking(&server, &server.operator, &remove, &back);
+    assert_eq!(done["_meta"]["hutch/kept"], true, "{done}");
+}
+
+#[test]
+fn one_token_does_not_take_all_sessions() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let begin = |token: &str| {
+        let client =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client});
+        post(&server, token, &[], &body)
+    };
+    for _ in 0..64 {
+        assert_eq!(begin(&server.agent).status, 200);
+    }
+    begin(&server.agent).fault(503, "SERVER_BUSY");
+    let session = begin(&server.operator);
+    assert_eq!(session.status, 200);
+    // Requests without a session are not counted.
+    modern(&server, &server.agent, "tools/list", None, json!({}));
+}

@@ -142,6 +142,44 @@ fn what_needs_consent_waits_for_a_person_who_may_give_it() {
 }
 
 #[test]
+fn what_waits_is_found_after_a_restart_and_declined_by_any_name_of_its_plan() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    server.post("/api/packages/todo/run", &serde_json::json!({"arguments": ["add", "milk"]}));
+    let remove = serde_json::json!({"arguments": ["remove", "td_0001", "--confirm"]});
+    let ask = |server: &Server| server.ask_as(&server.agent, "POST", "/api/packages/todo/run", Some(&remove));
+    let asked = ask(&server).fault(409, "CONFIRMATION_REQUIRED");
+    // The same once more is the same question.
+    ask(&server).fault(409, "CONFIRMATION_REQUIRED");
+    let ada = Person::of(&server, &server.operator);
+    assert_eq!(ada.get("/approvals").body.matches("/apply\"").count(), 1);
+    server.end();
+    server.ended();
+    let server = Server::start(&machine, &[&todo()]);
+    let ada = Person::of(&server, &server.operator);
+    assert!(ada.get("/approvals").body.contains("Nothing waits"));
+    let plan = asked["details"]["plan"].as_str().unwrap();
+    let path = format!("/api/packages/todo/apply/{plan}");
+    server.ask_as(&server.agent, "POST", &path, Some(&serde_json::json!({}))).fault(409, "CONFIRMATION_REQUIRED");
+    let waiting = ada.get("/approvals");
+    assert!(waiting.body.contains("td_0001") && waiting.body.contains("modified state/todos.json"), "{waiting:?}");
+    let decline = |plan: &str| ada.post(&format!("/packages/todo/plans/{plan}/decline"), "").status;
+    assert_eq!((decline("0123456789ab"), decline(&plan[..12])), (404, 303));
+    assert!(ada.get("/approvals").body.contains("Nothing waits"));
+}
+
+#[test]
+fn a_preview_asks_nobody_for_what_cannot_be_carried_out() {
+    let machine = Machine::new();
+    machine.todo(&["add", "milk"]).answer();
+    let server = Server::start(&machine, &["--dry-run", &todo()]);
+    let remove = serde_json::json!({"arguments": ["remove", "td_0001", "--confirm"]});
+    let refused = server.ask("POST", "/api/packages/todo/run", Some(&remove)).fault(409, "CONFIRMATION_REQUIRED");
+    assert!(refused["fixes"].as_array().is_none_or(Vec::is_empty), "{refused}");
+    assert!(Person::of(&server, &server.operator).get("/approvals").body.contains("Nothing waits"));
+}
+
+#[test]
 fn a_page_is_shown_to_whom_the_browser_knows_and_changed_from_itself_alone() {
     let machine = Machine::new();
     let server = Server::start(&machine, &[&todo()]);
@@ -159,6 +197,17 @@ fn a_page_is_shown_to_whom_the_browser_knows_and_changed_from_itself_alone() {
     for path in ["/api/packages", "/mcp", "/openapi.json", "/api/events"] {
         let refused = server.request("GET", path, &[("authorization", &ada.basic)], None);
         refused.fault(401, "AUTHENTICATION_REQUIRED");
+    }
+    for (method, path, allowed) in [
+        ("DELETE", "/packages/todo/history", "get, head"),
+        ("POST", "/", "get, head"),
+        ("GET", "/packages/todo/entries/1/undo", "post"),
+        ("PUT", "/packages/todo/commands/0", "get, head, post"),
+    ] {
+        let headers = [("authorization", format!("Bearer {}", server.operator))];
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let refused = server.request(method, path, &headers, None);
+        assert_eq!((refused.status, refused.header("allow")), (405, Some(allowed)), "{method} {path}");
     }
     let form = ada.form_of("add");
     let own = format!("http://{}", server.address);

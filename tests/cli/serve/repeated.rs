@@ -40,8 +40,8 @@ fn a_repeated_request_is_answered_and_not_repeated() {
     );
     assert_eq!((again.status, again.header("idempotency-replayed")), (200, Some("true")), "{again:?}");
     assert_eq!(lasting(&again), lasting(&first));
-    named(&server, &server.operator, "k1", RUN, &json!({"arguments": ["add", "bread"]})).fault(422, "REQUEST_CONFLICT");
-    named(&server, &server.operator, "k1", "/api/packages/todo/undo", &json!({})).fault(422, "REQUEST_CONFLICT");
+    named(&server, &server.operator, "k1", RUN, &json!({"arguments": ["add", "bread"]})).fault(409, "REQUEST_CONFLICT");
+    named(&server, &server.operator, "k1", "/api/packages/todo/undo", &json!({})).fault(409, "REQUEST_CONFLICT");
     // Somebody else's name of the same letters is another name.
     assert_eq!(lasting(&named(&server, &server.agent, "k1", RUN, &add))["kept"], true);
     let list = server.post(RUN, &json!({"arguments": ["list"]}));
@@ -53,7 +53,7 @@ fn a_repeated_request_is_answered_and_not_repeated() {
     let later = named(&server, &server.operator, "k1", RUN, &add);
     assert_eq!(later.header("idempotency-replayed"), Some("true"));
     assert_eq!(lasting(&later), lasting(&first));
-    named(&server, &server.operator, "k1", RUN, &json!({"arguments": ["add", "eggs"]})).fault(422, "REQUEST_CONFLICT");
+    named(&server, &server.operator, "k1", RUN, &json!({"arguments": ["add", "eggs"]})).fault(409, "REQUEST_CONFLICT");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn the_same_request_at_once_is_carried_out_once() {
     });
     for answer in &answers {
         if answer.status != 200 {
-            answer.fault(422, "REQUEST_CONFLICT");
+            answer.fault(409, "REQUEST_CONFLICT");
         }
     }
     let first = answers.iter().filter(|answer| answer.status == 200 && answer.header("idempotency-replayed").is_none());

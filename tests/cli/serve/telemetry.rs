@@ -298,6 +298,10 @@ fn a_tools_call_belongs_below_what_the_client_says_caused_it() {
     for tool in &tools {
         assert!(calls.iter().any(|call| call["parentSpanId"] == tool["spanId"]), "{calls:?}");
     }
+    // A line tells of each, and has no name that a client made up.
+    let told: Vec<Value> = lines(&said).into_iter().filter(|line| line["event"] == "tool").collect();
+    assert_eq!(told.iter().filter(|line| line["tool"] == "todo_list").count(), 2, "{said}");
+    assert!(told.len() == 3 && !said.contains("no_such_tool"), "{said}");
     // A name that a client made up is no name of a span.
     assert!(spans.iter().all(|span| !span.to_string().contains("no_such_tool")), "{spans:?}");
     assert_eq!(named("tools/call").len(), 1);
