@@ -50,10 +50,7 @@ impl Signed {
     pub(crate) fn by(&self, keys: &[PublicKey]) -> Result<Option<PublicKey>, Fault> {
         let verdicts = self.verdicts(keys);
         sound(&verdicts)?;
-        Ok(verdicts.iter().find_map(|verdict| match verdict {
-            Verdict::Good { key, .. } => Some(key.clone()),
-            _ => None,
-        }))
+        Ok(verdicts.iter().find_map(Verdict::signer).cloned())
     }
 
     /// The key, of these, that signed it; none if none is asked for.

@@ -66,7 +66,7 @@ pub(super) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Res
 }
 
 fn has_signed(verdicts: &[Verdict]) -> bool {
-    verdicts.iter().any(|verdict| matches!(verdict, Verdict::Good { .. }))
+    verdicts.iter().any(|verdict| verdict.signer().is_some())
 }
 
 /// The signature goes into the repository, as one about the package.

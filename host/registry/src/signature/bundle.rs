@@ -106,6 +106,17 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// Whose signature it is. A good statement that says something else about the package, such as what was found in it, is none: who makes
+    /// it need not stand for the package.
+    pub fn signer(&self) -> Option<&PublicKey> {
+        match self {
+            Verdict::Good { key, predicate_type } if predicate_type == SIGNED => Some(key),
+            _ => None,
+        }
+    }
+}
+
 /// Signs a package: its manifest in a registry, and its packed file.
 ///
 /// # Errors
@@ -202,4 +213,20 @@ fn judged(bundle: &[u8], about: &[Sha256], keys: &[PublicKey]) -> Result<Verdict
 fn encoded(kind: &str, payload: &[u8]) -> Vec<u8> {
     let head = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len());
     [head.as_bytes(), payload].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_that_says_something_else_is_no_signature() {
+        let key = PrivateKey::from_pem(&PrivateKey::generate().unwrap()).unwrap().public();
+        let says = |kind: &str| Verdict::Good { key: key.clone(), predicate_type: kind.to_owned() };
+        assert_eq!(says(SIGNED).signer(), Some(&key));
+        for kind in ["https://cosign.sigstore.dev/attestation/vuln/v1", "https://slsa.dev/provenance/v1", ""] {
+            assert_eq!(says(kind).signer(), None, "{kind}");
+        }
+        assert_eq!(Verdict::Certificate.signer(), None);
+    }
 }
