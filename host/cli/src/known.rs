@@ -139,7 +139,7 @@ mod tests {
         }
         assert_eq!(
             selected("gc", false, &[], Some("nosuch")).unwrap_err(),
-            "the answer of gc has no \"nosuch\"; there is bytes, objects, retained_from"
+            "the answer of gc has no \"nosuch\"; there is bytes, objects, retained_from, versions"
         );
         for (command, fields, query, admitted) in [
             ("list", &["slug", "version"][..], None, true),
