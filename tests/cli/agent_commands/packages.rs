@@ -149,18 +149,22 @@ fn an_update_to_the_same_package_takes_nothing_away_that_may_be_in_use() {
     assert_eq!(beside.len(), 2, "the pin, the package, and nothing else: {beside:?}");
 }
 
-/// A call that began before an update reads the version that it began with to its end.
+/// A call that began before an update reads the version that it began with to its end, and what an entry names can be run again.
 #[test]
-fn an_update_leaves_the_version_before_it_and_no_older_one() {
+fn an_update_leaves_the_versions_before_it_until_they_are_collected() {
     let hutch = Hutch::new();
     let mut folders = Vec::new();
+    let there = |folders: &[std::path::PathBuf]| -> Vec<bool> {
+        folders.iter().map(|folder| folder.join("app/app.wasm").is_file()).collect()
+    };
     for version in ["one", "two", "three"] {
         let package = changed(&hutch, version, "slug: todo\n", &format!("slug: todo # {version}\n"));
         let verb = if folders.is_empty() { "install" } else { "update" };
         let pin = hutch.call(&[verb, &word(&package)]).result();
         folders.push(hutch.home().join("packages/todo").join(pin["digest"].as_str().unwrap()));
-        let there: Vec<bool> = folders.iter().map(|folder| folder.join("app/app.wasm").is_file()).collect();
-        let kept = folders.len().saturating_sub(2);
-        assert_eq!(there, (0..folders.len()).map(|at| at >= kept).collect::<Vec<_>>(), "{version}");
+        assert_eq!(there(&folders), vec![true; folders.len()], "{version}");
     }
+    assert_eq!(hutch.line("run todo list").status, 0);
+    assert_eq!(hutch.line("gc --yes todo").result()["versions"], 2);
+    assert_eq!(there(&folders), [false, false, true]);
 }
