@@ -42,7 +42,6 @@ mod output_schema;
 pub mod package;
 mod plan;
 mod prepare;
-#[cfg(feature = "machine")]
 mod requests;
 mod risk;
 mod run;
@@ -67,7 +66,6 @@ pub use host::{Host, Stores};
 pub use instance::Instance;
 pub use mount::Mount;
 pub use prepare::Validated;
-#[cfg(feature = "machine")]
 pub use requests::Answered;
 pub use risk::{Risk, RiskLevel};
 pub use session::Session;
