@@ -201,3 +201,39 @@ fn nothing_in_the_place_of_the_rules_holds_a_call_up() {
     let checks = fault.details["checks"].as_array().unwrap();
     assert!(checks.iter().any(|check| check["name"] == "trust.json" && check["status"] == "bad"), "{checks:?}");
 }
+
+#[test]
+#[cfg(unix)]
+fn a_rule_about_a_folder_holds_whatever_leads_there() {
+    let machine = Machine::new();
+    let package = package::with_manifest(&machine, "here", "slug: probe", "slug: probe");
+    let path = package.to_str().unwrap();
+    std::os::unix::fs::symlink(&package, machine.path("link")).unwrap();
+    std::fs::create_dir(machine.path("sub")).unwrap();
+    // As the person says it, from where it is.
+    machine.run(["trust", "require", "trusted", "link"]).result("trust require");
+    for word in [path, "here", "here/", "link", "sub/../here"] {
+        machine.run(["run", word, "return-ok"]).fault("TRUST_REQUIRED", 30);
+        machine.run(["--yes", "install", word]).fault("TRUST_REQUIRED", 30);
+    }
+    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+    for pattern in ["OCI://GHCR.IO/acme/*", "oci://GHCR.io/acme/"] {
+        machine.run(["trust", "require", "trusted", pattern]).fault("USAGE", 2);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_link_that_leads_nowhere_is_not_taken_for_nothing() {
+    let machine = Machine::new();
+    machine.run(["list"]).result("list");
+    machine.write(POLICY, "");
+    std::fs::remove_file(machine.path(POLICY)).unwrap();
+    std::os::unix::fs::symlink("/nowhere/trust.json", machine.path(POLICY)).unwrap();
+    machine.run(["run", &todo(), "list"]).fault("STORE_DAMAGED", 50);
+    std::fs::remove_file(machine.path(POLICY)).unwrap();
+    // The same in the place of a signature.
+    machine.run(["pack", &todo(), "--output", "todo-0.2.0.tar"]).result("pack");
+    std::os::unix::fs::symlink("nowhere", machine.path("todo-0.2.0.tar.sigstore.json")).unwrap();
+    machine.run(["signatures", "todo-0.2.0.tar"]).fault("SIGNATURE_INVALID", 30);
+}

@@ -24,8 +24,15 @@ impl Signed {
     pub(crate) fn local(global: &Global, package: &Package, path: &Path) -> Result<Signed, Fault> {
         let beside = of_local(package, path);
         #[expect(clippy::disallowed_methods, reason = "the file stands beside the one that the caller named")]
-        if !beside.is_file() {
-            return Ok(Signed { about: Vec::new(), bundles: Vec::new() });
+        let (is_file, is_there) = (beside.is_file(), beside.symlink_metadata().is_ok());
+        match (is_file, is_there) {
+            (true, _) => {}
+            (false, false) => return Ok(Signed { about: Vec::new(), bundles: Vec::new() }),
+            // What stands in the place of a signature and is none is not taken for none.
+            (false, true) => {
+                let message = format!("{} is no file", beside.display());
+                return Err(ErrorReport::new(ErrorCode::SignatureInvalid, message).into());
+            }
         }
         let bundle = network::small_file(global, &beside)?.into_bytes();
         // A package that no registry can hold has its packed file alone to be signed.

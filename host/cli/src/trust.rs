@@ -39,7 +39,12 @@ fn read(path: &Path) -> Result<Policy, Fault> {
         false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file")),
     });
     match read {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Policy::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {
+            return Ok(Policy::default());
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(damaged(path, "it is a link that leads to nothing"));
+        }
         // No text, or no file.
         Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(damaged(path, &error.to_string())),
         Err(error) => return Err(Fault::file(path, &error)),
@@ -127,8 +132,18 @@ pub(crate) fn source(text: &str) -> String {
 
 /// What a rule is about, whatever folder it is written in.
 pub(crate) fn pattern(text: &str) -> String {
+    if !text.is_empty() && text != "*" && !Reference::is_meant(text) && !text.contains("://") {
+        let folder = text.strip_suffix('*');
+        let path = real(Path::new(folder.unwrap_or(text)));
+        return if folder.is_some() { format!("{}/*", path.trim_end_matches('/')) } else { path };
+    }
     match text.ends_with('*') {
-        true => network::settled_begin(text).unwrap_or_else(|| text.to_owned()),
+        true => network::settled_begin(text).unwrap_or_else(|| {
+            match text.strip_prefix("oci://").map(|rest| rest.split_once('/')) {
+                Some(Some((host, rest))) => format!("oci://{}/{rest}", host.to_ascii_lowercase()),
+                _ => text.to_owned(),
+            }
+        }),
         false => source(text),
     }
 }

@@ -126,6 +126,9 @@ impl Policy {
         let mut seen = BTreeSet::new();
         for rule in &policy.rules {
             check_pattern(&rule.pattern)?;
+            if !rule.signers.is_empty() && rule.require != Level::Trusted {
+                return Err(format!("the rule for {:?} names signers, and asks for none", rule.pattern));
+            }
             if !seen.insert(&rule.pattern) {
                 return Err(format!("two rules have the match {:?}", rule.pattern));
             }
@@ -145,7 +148,7 @@ impl Policy {
 
     /// The rule about a source.
     pub fn rule(&self, source: &str) -> Option<&Rule> {
-        self.rules.iter().filter(|rule| rule.covers(source)).max_by_key(|rule| rule.pattern.len())
+        self.rules.iter().filter(|rule| rule.covers(source)).max_by_key(|rule| rule.narrowness(source))
     }
 
     /// What it says about a package.
@@ -184,13 +187,20 @@ impl Policy {
         let covers = |rule: &&Rule| {
             rule.pattern == pattern || rule.pattern.strip_suffix('*').is_some_and(|outer| begin.starts_with(outer))
         };
-        let rule = self.rules.iter().filter(covers).max_by_key(|rule| rule.pattern.len());
+        let rule = self.rules.iter().filter(covers).max_by_key(|rule| rule.narrowness(pattern));
         let names = match rule {
             Some(rule) if !rule.signers.is_empty() => rule.signers.iter().collect::<Vec<_>>(),
             _ => self.keys.keys().collect(),
         };
         let keys = names.into_iter().filter_map(|name| self.keys.get(name)).map(String::as_str).collect();
         (rule.map_or(Level::Local, |rule| rule.require), keys)
+    }
+}
+
+impl Rule {
+    /// The narrowest of the rules that cover a source counts: the one that names it, then the one that names most of it.
+    fn narrowness(&self, source: &str) -> (bool, usize) {
+        (self.pattern == source, self.pattern.trim_end_matches('*').len())
     }
 }
 
@@ -204,6 +214,17 @@ pub fn check_pattern(pattern: &str) -> Result<(), String> {
     // Whoever reads the rule reads it somewhere else.
     if pattern.strip_prefix("oci-layout:").is_some_and(|folder| !std::path::Path::new(folder).has_root()) {
         return Err(format!("match: expected a folder from the root, found {pattern:?}"));
+    }
+    // What no source begins with would silently mean nothing.
+    let is_source = match begin.strip_prefix("oci://") {
+        Some(rest) => {
+            let host = rest.split('/').next().unwrap_or_default();
+            host == host.to_ascii_lowercase() && (!whole || !rest.ends_with('/'))
+        }
+        None => begin.is_empty() || begin.starts_with("oci-layout:") || std::path::Path::new(begin).has_root(),
+    };
+    if !is_source {
+        return Err(format!("match: expected oci://HOST/…, oci-layout:/… or a path from the root, found {pattern:?}"));
     }
     match begin.contains('*') || pattern.is_empty() || (!whole && !begin.is_empty() && !begin.ends_with('/')) {
         true => Err(format!("match: expected a source, or the begin of one up to a / and then *, found {pattern:?}")),

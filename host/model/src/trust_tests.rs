@@ -69,7 +69,7 @@ fn a_document_comes_back_and_a_wrong_one_is_refused() {
         (r#"{"version":1,"rule":[]}"#, "unknown field"),
         (r#"{"version":1,"rules":[{"match":"*","require":"sigend"}]}"#, "unknown variant"),
         (r#"{"version":1,"rules":[{"match":"*","require":"signed","signer":["a"]}]}"#, "unknown field"),
-        (r#"{"version":1,"rules":[{"match":"*","require":"signed","signers":["a"]}]}"#, "names the key \"a\""),
+        (r#"{"version":1,"rules":[{"match":"*","require":"trusted","signers":["a"]}]}"#, "names the key \"a\""),
         (r#"{"version":1,"rules":[{"match":"*","require":"local"},{"match":"*","require":"signed"}]}"#, "two rules"),
         (r#"{"version":1,"rules":[{"match":"oci://ghcr.io/acme*","require":"signed"}]}"#, "up to a /"),
         (r#"{"version":1,"rules":[{"match":"oci://*/acme","require":"signed"}]}"#, "up to a /"),
@@ -120,4 +120,28 @@ fn a_rule_about_an_image_layout_names_its_folder_from_the_root() {
     ] {
         assert_eq!(check_pattern(pattern).is_ok(), is_right, "{pattern}");
     }
+}
+
+#[test]
+fn the_rule_that_names_a_source_counts_before_one_about_its_folder() {
+    for rules in
+        [[("/d/t", Level::Trusted), ("/d/*", Level::Local)], [("/d/*", Level::Local), ("/d/t", Level::Trusted)]]
+    {
+        let policy = policy(&rules.map(|(pattern, require)| (pattern, require, &[][..])));
+        assert_eq!(policy.rule("/d/t").map(|rule| rule.require), Some(Level::Trusted));
+        assert_eq!(policy.rule("/d/u").map(|rule| rule.require), Some(Level::Local));
+    }
+}
+
+#[test]
+fn a_rule_that_can_mean_nothing_is_refused() {
+    for pattern in ["todo", "./todo", "ghcr.io/acme/*", "OCI://GHCR.IO/acme/*", "oci://GHCR.io/acme/*", "oci://h/acme/"]
+    {
+        assert!(check_pattern(pattern).is_err(), "{pattern}");
+    }
+    for pattern in ["*", "/srv/todo", "/srv/*", "oci://ghcr.io/*", "oci://ghcr.io/acme/todo"] {
+        assert!(check_pattern(pattern).is_ok(), "{pattern}");
+    }
+    let text = r#"{"version":1,"keys":{},"rules":[{"match":"*","require":"signed","signers":["acme"]}]}"#;
+    assert!(Policy::parse(text).is_err());
 }

@@ -132,7 +132,7 @@ impl FromStr for Reference {
             if !is_repository(&repository) || host.len() + repository.len() > NAME_BYTES_MAX {
                 return refused("names no repository: a-z, 0-9 and between them one of . _ or - are its letters");
             }
-            (Place::Registry { host: host.to_owned(), repository }, tag)
+            (Place::Registry { host: canonical(host), repository }, tag)
         } else if let Some(rest) = rest.strip_prefix(LAYOUT) {
             let (folder, tag) = tagged(rest);
             if folder.is_empty() || folder.chars().any(char::is_control) {
@@ -154,6 +154,25 @@ fn is_tag(text: &str) -> bool {
     text.len() <= TAG_BYTES_MAX
         && text.bytes().next().is_some_and(word)
         && text.bytes().all(|byte| word(byte) || matches!(byte, b'.' | b'-'))
+}
+
+/// The one spelling of a host: two spellings of one registry are one source, and rules about it hold for both.
+fn canonical(host: &str) -> String {
+    let host = host.to_ascii_lowercase();
+    let (name, port) = match host.rsplit_once(':') {
+        // What stands in brackets has colons of its own.
+        Some((name, port)) if !port.ends_with(']') => (name, port.parse::<u16>().ok()),
+        _ => (host.as_str(), None),
+    };
+    let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')?.parse::<std::net::Ipv6Addr>().ok());
+    let is_near = name == "localhost" || name.starts_with("127.") || name.starts_with('[');
+    let name = address.map_or_else(|| name.to_owned(), |address| format!("[{address}]"));
+    match port {
+        // TLS is spoken there where no port is named; to this machine it need not be.
+        Some(443) if !is_near => name,
+        Some(port) => format!("{name}:{port}"),
+        None => name,
+    }
 }
 
 /// A name or an address, with a port or without. Nothing that could stand for something else in an address of the web.
@@ -222,6 +241,21 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Reference>().unwrap().to_string(), text);
             assert!(Reference::is_meant(text));
+        }
+    }
+
+    #[test]
+    fn a_host_has_one_spelling() {
+        for (text, expect) in [
+            ("oci://GHCR.io/acme/todo:A", "oci://ghcr.io/acme/todo:A"),
+            ("oci://ghcr.io:443/acme/todo", "oci://ghcr.io/acme/todo"),
+            ("oci://ghcr.io:0443/acme/todo", "oci://ghcr.io/acme/todo"),
+            ("oci://LocalHost:05000/acme/todo", "oci://localhost:5000/acme/todo"),
+            ("oci://localhost:443/acme/todo", "oci://localhost:443/acme/todo"),
+            ("oci://[0:0:0:0:0:0:0:1]:5000/a", "oci://[::1]:5000/a"),
+            ("oci://[0::1]/a", "oci://[::1]/a"),
+        ] {
+            assert_eq!(text.parse::<Reference>().unwrap().to_string(), expect, "{text}");
         }
     }
 

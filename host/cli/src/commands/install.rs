@@ -175,8 +175,10 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     Ok(ExitCode::SUCCESS)
 }
 
+/// Where a package came from: what is there, whatever links lead to it, as rules about it mean it.
+#[expect(clippy::disallowed_methods, reason = "the operator names it")]
 fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 /// Refuses what an update should not do unsaid: go back, change what a version means, or come from elsewhere.
