@@ -166,7 +166,8 @@ pub(crate) fn judge_installed<'p>(policy: &'p Policy, pin: &Pin) -> Judged<'p> {
 
 #[expect(clippy::disallowed_methods, reason = "a rule about a path means what is there, whatever links lead to it")]
 fn real(path: &Path) -> String {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+    // What is not there yet may come.
+    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 /// How far a package is trusted, in a word.

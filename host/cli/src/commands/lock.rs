@@ -344,10 +344,11 @@ fn install(installed: &Installed, one: &Ready) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The folder that the paths in a lock begin at.
+/// The folder that the paths in a lock begin at, as it is whatever links lead to it: so are the sources that pins name.
+#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
 fn folder_of(file: &Path) -> PathBuf {
     let folder = new_file::folder_of(file);
-    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+    folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_owned())
 }
 
 /// A source as a lock in this folder says it.
