@@ -7,6 +7,7 @@
 //! seen, with a home of their own and the built program on PATH. `cargo run --release -- …` is the built program; other cargo
 //! commands would take minutes, so they are held to a list of those that `.ci/run` or this file vouches for.
 
+use crate::support::package::copy_folder;
 use crate::support::{HUTCH, Machine, repository};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::guard::forms;
@@ -122,7 +123,9 @@ fn run(document: &str) {
         .flat_map(|(language, line, text)| steps(&language, line, &text))
         .collect();
     let machine = Machine::new();
-    for folder in ["packages", "tests", "guest-todo", "wit", "host"] {
+    // A lock's paths begin at its folder, whatever links lead there.
+    copy_folder(&repository().join("packages"), &machine.path("packages"));
+    for folder in ["tests", "guest-todo", "wit", "host"] {
         #[cfg(unix)]
         std::os::unix::fs::symlink(repository().join(folder), machine.path(folder)).unwrap();
     }

@@ -237,3 +237,34 @@ fn a_link_that_leads_nowhere_is_not_taken_for_nothing() {
     std::os::unix::fs::symlink("nowhere", machine.path("todo-0.2.0.tar.sigstore.json")).unwrap();
     machine.run(["signatures", "todo-0.2.0.tar"]).fault("SIGNATURE_INVALID", 30);
 }
+
+#[test]
+fn a_component_that_may_not_be_run_is_not_asked_what_it_describes() {
+    let machine = stocked();
+    let folder = package::copy(&machine, "package");
+    let check = || machine.run(["check", "package"]).result("check")["component_asked"].clone();
+    assert_eq!(check(), true);
+    machine.run(["trust", "require", "unsigned", "*"]).result("trust require");
+    assert_eq!(check(), false);
+    // A component that can't even be loaded is not noticed, for nothing loads it.
+    std::fs::write(folder.join("app/app.wasm"), b"\0asm\x0d\0\x01\0no more").unwrap();
+    assert_eq!(check(), false);
+    for line in
+        [&["pack", "package"][..], &["push", "package", "oci-layout:shop"], &["sign", "package", "--key", "mine"]]
+    {
+        machine.run(line).fault("TRUST_REQUIRED", 30);
+    }
+    assert!(!machine.path("probe-0.1.0.tar").exists());
+    // What is signed, and by whom, is read from files alone.
+    machine.run(["signatures", "package"]).result("signatures");
+}
+
+#[test]
+fn a_rule_is_about_a_repository_and_says_so() {
+    let machine = Machine::new();
+    for source in ["oci://ghcr.io/acme/todo:1.0", "oci-layout:shop:1.0"] {
+        let fault = machine.run(["trust", "require", "signed", source]).fault("USAGE", 2);
+        assert!(fault.message.contains("one tag or digest"), "{}", fault.message);
+    }
+    assert_eq!(policy(&machine), None);
+}

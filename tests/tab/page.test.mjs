@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { extname, join, normalize } from "node:path";
@@ -36,6 +36,7 @@ let origin;
 
 before(async () => {
   folder = join(process.env.HUTCH_PLAYWRIGHT, "page");
+  rmSync(folder, { recursive: true, force: true });
   const { status, stderr } = spawnSync(join(ROOT, "host/tab/page.sh"), [folder], { env: process.env });
   assert.equal(status, 0, `${stderr}`);
   writeFileSync(join(folder, "blank.html"), "<!doctype html><title>blank</title>");

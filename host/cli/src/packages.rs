@@ -22,19 +22,36 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) enum Place {
     /// A folder or a packed file that the caller named.
-    Local(PathBuf),
+    Local {
+        /// As it was named.
+        named: PathBuf,
+        /// Where it is, without links. The rules are asked about this path, and this one is opened: what is named may lead elsewhere
+        /// in between.
+        path: PathBuf,
+    },
     /// Below the home, pinned.
     Installed(Box<Pin>),
 }
 
 impl Place {
+    /// What is at a path.
+    pub(crate) fn local(named: &Path) -> Place {
+        Place::Local { named: named.to_owned(), path: without_links(named) }
+    }
+
     /// What to write for PACKAGE to mean it.
     pub(crate) fn word(&self) -> String {
         match self {
-            Place::Local(path) => path.display().to_string(),
+            Place::Local { named, .. } => named.display().to_string(),
             Place::Installed(pin) => pin.slug.clone(),
         }
     }
+}
+
+/// A path as it is whatever links lead there; what is not there yet may come. Rules and pins mean this one.
+#[expect(clippy::disallowed_methods, reason = "nothing is opened")]
+pub(crate) fn without_links(path: &Path) -> PathBuf {
+    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 /// What stands before a slug that is no path.
@@ -72,7 +89,7 @@ pub(crate) fn packed_name(manifest: &Manifest) -> PathBuf {
 pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
     let slug = slug(path);
     if slug.is_none() && is_there(path) {
-        return Ok(Place::Local(path.to_owned()));
+        return Ok(Place::local(path));
     }
     if network::reference(path)?.is_some() {
         return Err(network::not_here(global, &path.display().to_string()));
@@ -109,33 +126,28 @@ pub(crate) fn installed(global: &Global) -> Result<Installed, Fault> {
 }
 
 /// Opens what a run needs.
-#[expect(clippy::disallowed_methods, reason = "where a package comes from is its path without links")]
 pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64>) -> Result<Package, Fault> {
     let bounds = component_bytes_max.map_or_else(PackageBounds::default, PackageBounds::with_component);
     let memory = surroundings::memory(global)?;
     let place = place(global, path)?;
     trust::admit(&trust::policy(global)?, &place)?;
     match place {
-        Place::Local(path) => {
-            let source = source(&path, bounds)?;
+        Place::Local { path, named } => {
+            let source = source(&path, &named, bounds)?;
             let package = match memory {
                 Some(memory) => Package::open_remembered(&source, bounds, &memory)?,
                 None => Package::open(&source, bounds)?,
             };
-            let real_path = path.canonicalize().map_err(|error| unopened(&path, &error))?;
-            Ok(package.from_origin(Origin::path(&real_path.to_string_lossy())))
+            Ok(package.from_origin(Origin::path(&path.to_string_lossy())))
         }
-        Place::Installed(pin) => {
-            let slug = Slug::parse(&pin.slug).map_err(|error| Fault::host(error.to_string()))?;
-            Ok(installed(global)?.open(&slug, bounds, memory.as_ref())?)
-        }
+        Place::Installed(pin) => Ok(installed(global)?.open(&pin, bounds, memory.as_ref())?),
     }
 }
 
 /// Reads the manifest, and where the package is.
 pub(crate) fn outline(global: &Global, path: &Path) -> Result<(Outline, Place), Fault> {
     let place = place(global, path)?;
-    let source = source(&path_of(global, &place)?, PackageBounds::default())?;
+    let source = source(&path_of(global, &place)?, path, PackageBounds::default())?;
     Ok((Outline::open(source)?, place))
 }
 
@@ -148,16 +160,29 @@ pub(crate) fn checked(path: &Path) -> Result<Checked, Fault> {
     }
 }
 
-/// A package that may leave this machine: it passes its check, and if it is installed, it is what was installed.
-pub(crate) fn sound(global: &Global, path: &Path) -> Result<Package, Fault> {
+/// A package that may leave this machine: it passes its check, and if it is installed, it is what was installed. Its component is
+/// asked what it describes, so it must be one that may be run.
+pub(crate) fn sound(global: &Global, path: &Path) -> Result<(Package, Place), Fault> {
     let place = place(global, path)?;
+    trust::admit(&trust::policy(global)?, &place)?;
     let mut checked = checked(&path_of(global, &place)?)?;
     check_described(&surroundings::host(global)?, &mut checked)?;
+    Ok((whole(global, path, &place, checked)?, place))
+}
+
+/// A package whose files pass their check, and if it is installed, are what was installed. Nothing of it is run.
+pub(crate) fn whole_files(global: &Global, path: &Path) -> Result<(Package, Place), Fault> {
+    let place = place(global, path)?;
+    let checked = checked(&path_of(global, &place)?)?;
+    Ok((whole(global, path, &place, checked)?, place))
+}
+
+fn whole(global: &Global, path: &Path, place: &Place, checked: Checked) -> Result<Package, Fault> {
     let sound = !checked.diagnostics.iter().any(Diagnostic::is_error);
     let Some(package) = checked.package.filter(|_| sound) else {
         return Err(refused(&global.line, path, &checked.diagnostics));
     };
-    if let Place::Installed(pin) = &place
+    if let Place::Installed(pin) = place
         && package.digest()? != pin.digest
     {
         let message = format!("the files of {:?} are not those that were installed", pin.slug);
@@ -169,9 +194,17 @@ pub(crate) fn sound(global: &Global, path: &Path) -> Result<Package, Fault> {
 /// Where the files of a package are.
 pub(crate) fn path_of(global: &Global, place: &Place) -> Result<PathBuf, Fault> {
     Ok(match place {
-        Place::Local(path) => path.clone(),
+        Place::Local { path, .. } => path.clone(),
         Place::Installed(pin) => installed(global)?.folder_of(pin),
     })
+}
+
+/// Where a caller named a package, or where the files of an installed one are.
+pub(crate) fn named_path(global: &Global, place: &Place) -> Result<PathBuf, Fault> {
+    match place {
+        Place::Local { named, .. } => Ok(named.clone()),
+        Place::Installed(_) => path_of(global, place),
+    }
 }
 
 /// A package whose check came to nothing.
@@ -200,10 +233,10 @@ pub(crate) fn contract(global: &Global, path: &Path, outline: &Outline) -> Resul
     })
 }
 
-/// The files of a package that a caller named by its path.
-pub(crate) fn source(path: &Path, bounds: PackageBounds) -> Result<Source, Fault> {
+/// The files of a package at a path, which a caller named so.
+pub(crate) fn source(path: &Path, named: &Path, bounds: PackageBounds) -> Result<Source, Fault> {
     Source::open(path, &bounds).map_err(|error| match error {
-        SourceError::Io(error) => unopened(path, &error),
+        SourceError::Io(error) => unopened(named, &error),
         SourceError::Package(error) => error.into(),
     })
 }
@@ -220,4 +253,28 @@ fn unopened(path: &Path, error: &io::Error) -> Fault {
         _ => ErrorCode::HostFault,
     };
     Fault::new(code, format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make the files that they find")]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn what_the_rules_are_asked_about_is_what_is_opened() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        for name in ["trusted", "evil"] {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        let lead = |to: &str| {
+            let _none_yet = std::fs::remove_file(at("link"));
+            std::os::unix::fs::symlink(at(to), at("link")).unwrap();
+        };
+        lead("trusted");
+        let Place::Local { path, .. } = Place::local(&at("link")) else { panic!() };
+        lead("evil");
+        assert_eq!(path, at("trusted").canonicalize().unwrap());
+    }
 }

@@ -3,7 +3,7 @@
 
 use crate::arguments::Global;
 use crate::fault::Fault;
-use crate::packages::Place;
+use crate::packages::{self, Place};
 use crate::{network, repair, surroundings};
 use hutch::installed::Pin;
 use hutch_model::error_code::ErrorCode;
@@ -134,7 +134,7 @@ pub(crate) fn source(text: &str) -> String {
 pub(crate) fn pattern(text: &str) -> String {
     if !text.is_empty() && text != "*" && !Reference::is_meant(text) && !text.contains("://") {
         let folder = text.strip_suffix('*');
-        let path = real(Path::new(folder.unwrap_or(text)));
+        let path = packages::without_links(Path::new(folder.unwrap_or(text))).display().to_string();
         return if folder.is_some() { format!("{}/*", path.trim_end_matches('/')) } else { path };
     }
     match text.ends_with('*') {
@@ -144,16 +144,19 @@ pub(crate) fn pattern(text: &str) -> String {
                 _ => text.to_owned(),
             }
         }),
-        false => source(text),
+        // With a tag or a digest it is refused: a rule is about a repository.
+        false => match text.parse::<Reference>() {
+            Ok(reference) => network::settled(&reference).to_string(),
+            Err(_) => text.to_owned(),
+        },
     }
 }
 
 /// What the policy says about a package that was found.
 pub(crate) fn judge<'p>(policy: &'p Policy, place: &Place) -> Judged<'p> {
     match place {
-        Place::Local(path) => {
-            let source = real(path);
-            policy.judge(Subject { source: &source, is_installed: false, signer: None })
+        Place::Local { path, .. } => {
+            policy.judge(Subject { source: &path.to_string_lossy(), is_installed: false, signer: None })
         }
         Place::Installed(pin) => judge_installed(policy, pin),
     }
@@ -162,12 +165,6 @@ pub(crate) fn judge<'p>(policy: &'p Policy, place: &Place) -> Judged<'p> {
 /// What it says about an installed package.
 pub(crate) fn judge_installed<'p>(policy: &'p Policy, pin: &Pin) -> Judged<'p> {
     policy.judge(Subject { source: &source(&pin.source), is_installed: true, signer: pin.signer.as_deref() })
-}
-
-#[expect(clippy::disallowed_methods, reason = "a rule about a path means what is there, whatever links lead to it")]
-fn real(path: &Path) -> String {
-    // What is not there yet may come.
-    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 /// How far a package is trusted, in a word.

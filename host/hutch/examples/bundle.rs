@@ -16,7 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("expected export or import, a home, a package's slug, an instance and a file".into());
     };
     let (home, slug, instance) = (PathBuf::from(home), Slug::parse(package)?, instance.parse()?);
-    let package = Installed::of(&home).open(&slug, PackageBounds::with_component(256 << 20), None)?;
+    let installed = Installed::of(&home);
+    let package = installed.open(&installed.pin(&slug)?, PackageBounds::with_component(256 << 20), None)?;
     let host = Host::new(home, Sandbox::default());
     let at: Instant = "2026-03-01T09:00:00Z".parse()?;
     if action == "export" {

@@ -179,14 +179,39 @@ impl Installed {
         self.folder.join(&pin.slug).join(pin.digest.to_string())
     }
 
-    /// Opens an installed package. Its files are held against their pin before any of them is understood.
+    /// Opens the version that a pin names. Its files are held against the pin before any of them is understood; what `memory` holds
+    /// of them is taken if it is of the pin.
     ///
     /// # Errors
-    /// It is not installed, or not what was installed.
-    /// What `memory` holds of them is taken if it is of the pin.
-    pub fn open(&self, slug: &Slug, bounds: PackageBounds, memory: Option<&Memory>) -> Result<Package, InstalledError> {
-        let pin = self.pin(slug)?;
-        self.open_files(slug, &pin, bounds, memory)
+    /// They are not there, or not what was installed.
+    pub fn open(&self, pin: &Pin, bounds: PackageBounds, memory: Option<&Memory>) -> Result<Package, InstalledError> {
+        let unfit = |reason: String| InstalledError::Unfit { slug: pin.slug.clone(), reason };
+        let folder = self.folder_of(pin);
+        let dir = open_folder(&folder).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => unfit("their folder is gone".to_owned()),
+            _ => self.io(&folder.display().to_string(), source),
+        })?;
+        let source = Source::folder(dir);
+        if let Some((package, digest)) = memory.and_then(|memory| memory.recall(&source, bounds, Scope::All))
+            && digest == Some(pin.digest)
+        {
+            return Ok(package.from_origin(Origin::installed()));
+        }
+        match source.digest(&bounds) {
+            Ok(found) if found == pin.digest => {
+                let package = Package::open(&source, bounds)?;
+                if let Some(memory) = memory {
+                    memory.keep(&package, Some(found));
+                }
+                Ok(package.from_origin(Origin::installed()))
+            }
+            Ok(found) => Err(InstalledError::Changed { slug: pin.slug.clone(), pinned: pin.digest, found }),
+            // The system's refusal says nothing about what is there; everything else was not there when it was installed.
+            Err(error) if error.diagnostics().iter().any(|problem| problem.code == Code::FileUnreadable) => {
+                Err(error.into())
+            }
+            Err(error) => Err(unfit(error.to_string())),
+        }
     }
 
     /// The versions of a package whose files are here: that of its pin, and earlier ones.
@@ -207,7 +232,7 @@ impl Installed {
     /// As for [`Installed::open`].
     pub fn open_kept(&self, slug: &Slug, version: Digest, bounds: PackageBounds) -> Result<Package, InstalledError> {
         let pin = Pin { digest: version, ..self.pin(slug)? };
-        self.open_files(slug, &pin, bounds, None)
+        self.open(&pin, bounds, None)
     }
 
     /// Takes the files of an earlier version away.
@@ -221,42 +246,6 @@ impl Installed {
         let path = format!("{slug}/{version}");
         let removed = self.dir()?.map_or(Ok(()), |dir| dir.remove_dir_all(&path));
         removed.map_err(|source| self.io(&path, source))
-    }
-
-    fn open_files(
-        &self,
-        slug: &Slug,
-        pin: &Pin,
-        bounds: PackageBounds,
-        memory: Option<&Memory>,
-    ) -> Result<Package, InstalledError> {
-        let unfit = |reason: String| InstalledError::Unfit { slug: slug.to_string(), reason };
-        let folder = self.folder_of(pin);
-        let dir = open_folder(&folder).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => unfit("their folder is gone".to_owned()),
-            _ => self.io(&folder.display().to_string(), source),
-        })?;
-        let source = Source::folder(dir);
-        if let Some((package, digest)) = memory.and_then(|memory| memory.recall(&source, bounds, Scope::All))
-            && digest == Some(pin.digest)
-        {
-            return Ok(package.from_origin(Origin::installed()));
-        }
-        match source.digest(&bounds) {
-            Ok(found) if found == pin.digest => {
-                let package = Package::open(&source, bounds)?;
-                if let Some(memory) = memory {
-                    memory.keep(&package, Some(found));
-                }
-                Ok(package.from_origin(Origin::installed()))
-            }
-            Ok(found) => Err(InstalledError::Changed { slug: slug.to_string(), pinned: pin.digest, found }),
-            // The system's refusal says nothing about what is there; everything else was not there when it was installed.
-            Err(error) if error.diagnostics().iter().any(|problem| problem.code == Code::FileUnreadable) => {
-                Err(error.into())
-            }
-            Err(error) => Err(unfit(error.to_string())),
-        }
     }
 
     /// Copies a package, and pins it. An earlier version is replaced if `replace`; its state is left as it is, and so are its files:

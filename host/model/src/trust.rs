@@ -1,8 +1,10 @@
 //! Whom to believe about packages: which sources need whose signature. One document, written by a person or by `hutch trust`. Knows
 //! neither files nor cryptography: a key is its text, and whether a signature is good was found out before.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// The version of the document.
 const VERSION: u32 = 1;
@@ -68,11 +70,35 @@ impl Rule {
 pub struct Policy {
     version: u32,
     /// Public keys (PEM), by the names that rules call them.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "each_once")]
     pub keys: BTreeMap<String, String>,
     /// The rules. Of those that mean a source the longest one counts.
     #[serde(default)]
     pub rules: Vec<Rule>,
+}
+
+/// A name that stands twice would mean one of two keys, and a reader may see the other one.
+fn each_once<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    struct Keys;
+    impl<'de> Visitor<'de> for Keys {
+        type Value = BTreeMap<String, String>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("keys by their names")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut keys = BTreeMap::new();
+            while let Some((name, key)) = map.next_entry::<String, String>()? {
+                if keys.contains_key(&name) {
+                    return Err(A::Error::custom(format!("two keys are called {name:?}")));
+                }
+                keys.insert(name, key);
+            }
+            Ok(keys)
+        }
+    }
+    deserializer.deserialize_map(Keys)
 }
 
 /// Nothing is needed, and nobody is known.
@@ -218,10 +244,19 @@ pub fn check_pattern(pattern: &str) -> Result<(), String> {
     // What no source begins with would silently mean nothing.
     let is_source = match begin.strip_prefix("oci://") {
         Some(rest) => {
-            let host = rest.split('/').next().unwrap_or_default();
+            let (host, repository) = rest.split_once('/').unwrap_or((rest, ""));
+            if repository.contains([':', '@']) {
+                return Err(about_one_of(pattern));
+            }
             host == host.to_ascii_lowercase() && (!whole || !rest.ends_with('/'))
         }
-        None => begin.is_empty() || begin.starts_with("oci-layout:") || std::path::Path::new(begin).has_root(),
+        None if begin.starts_with("oci-layout:") => {
+            if whole && begin.rsplit('/').next().is_some_and(|last| last.contains([':', '@'])) {
+                return Err(about_one_of(pattern));
+            }
+            true
+        }
+        None => begin.is_empty() || std::path::Path::new(begin).has_root(),
     };
     if !is_source {
         return Err(format!("match: expected oci://HOST/…, oci-layout:/… or a path from the root, found {pattern:?}"));
@@ -230,6 +265,10 @@ pub fn check_pattern(pattern: &str) -> Result<(), String> {
         true => Err(format!("match: expected a source, or the begin of one up to a / and then *, found {pattern:?}")),
         false => Ok(()),
     }
+}
+
+fn about_one_of(pattern: &str) -> String {
+    format!("match: a rule is about a repository, and not about one tag or digest of it, found {pattern:?}")
 }
 
 #[cfg(test)]

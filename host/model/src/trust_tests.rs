@@ -74,6 +74,10 @@ fn a_document_comes_back_and_a_wrong_one_is_refused() {
         (r#"{"version":1,"rules":[{"match":"oci://ghcr.io/acme*","require":"signed"}]}"#, "up to a /"),
         (r#"{"version":1,"rules":[{"match":"oci://*/acme","require":"signed"}]}"#, "up to a /"),
         (r#"{"version":1,"rules":[{"match":"","require":"signed"}]}"#, "up to a /"),
+        (r#"{"version":1,"rules":[{"match":"oci://ghcr.io/acme/todo:1.0","require":"signed"}]}"#, "one tag"),
+        (r#"{"version":1,"rules":[{"match":"oci://localhost:5000/todo@sha256:00","require":"signed"}]}"#, "one tag"),
+        (r#"{"version":1,"rules":[{"match":"oci-layout:/srv/todo:1.0","require":"signed"}]}"#, "one tag"),
+        (r#"{"version":1,"keys":{"acme":"A","acme":"B"}}"#, "two keys are called \"acme\""),
     ] {
         let error = Policy::parse(wrong).unwrap_err();
         assert!(error.contains(said), "{wrong}: {error}");

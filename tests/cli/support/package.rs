@@ -27,7 +27,7 @@ pub(crate) fn with_payload(machine: &Machine, name: &str, payload: &[u8]) -> Pat
     copy
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("a folder") {
         let entry = entry.expect("an entry");

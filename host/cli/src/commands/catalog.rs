@@ -42,12 +42,12 @@ pub(super) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) 
 )]
 pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) -> Result<Vec<(Outline, Place)>, Fault> {
     let mut found = Vec::new();
-    let mut take = |place: Place, path: &Path| match packages::source(path, PackageBounds::default()).map(Outline::open)
-    {
-        Ok(Ok(outline)) => found.push((outline, place)),
-        Ok(Err(error)) => output.remark(&format!("left out {}: {error}", place.word())),
-        Err(fault) => output.remark(&format!("left out {}: {}", place.word(), fault.report().message)),
-    };
+    let mut take =
+        |place: Place, path: &Path| match packages::source(path, path, PackageBounds::default()).map(Outline::open) {
+            Ok(Ok(outline)) => found.push((outline, place)),
+            Ok(Err(error)) => output.remark(&format!("left out {}: {error}", place.word())),
+            Err(fault) => output.remark(&format!("left out {}: {}", place.word(), fault.report().message)),
+        };
     let installed = packages::installed(global)?;
     for pin in installed.pins()? {
         match pin {
@@ -60,19 +60,19 @@ pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) ->
     }
     for folder in folders {
         if folder.is_file() {
-            take(Place::Local(folder.clone()), folder);
+            take(Place::local(folder), folder);
             continue;
         }
         let dir = packages::folder(folder)?;
         if dir.exists("APP.md") {
-            take(Place::Local(folder.clone()), folder);
+            take(Place::local(folder), folder);
             continue;
         }
         let names = dir.entries().map_err(|error| Fault::file(folder, &error))?;
         let mut names: Vec<PathBuf> = names.filter_map(|entry| Some(entry.ok()?.file_name().into())).collect();
         names.sort();
         for name in names.iter().filter(|name| dir.exists(name.join("APP.md"))) {
-            take(Place::Local(folder.join(name)), &folder.join(name));
+            take(Place::local(&folder.join(name)), &folder.join(name));
         }
     }
     Ok(found)
@@ -81,7 +81,7 @@ pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) ->
 /// What the catalog says of a package.
 pub(super) fn entry(policy: &Policy, manifest: &Manifest, place: &Place) -> Value {
     let (provenance, digest) = match place {
-        Place::Local(path) => (path.display().to_string(), None),
+        Place::Local { named, .. } => (named.display().to_string(), None),
         Place::Installed(pin) => (pin.source.clone(), Some(pin.digest)),
     };
     json!({

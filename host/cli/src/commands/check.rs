@@ -4,7 +4,7 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::fault::diagnostics_lines;
 use crate::output::Output;
-use crate::{packages, surroundings};
+use crate::{packages, surroundings, trust};
 use clap::Args;
 use hutch::check_described;
 use hutch_model::error_code::ErrorCode;
@@ -23,7 +23,12 @@ pub(crate) struct CheckArguments {
 pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> Result<ExitCode, Fault> {
     let place = packages::place(global, &own.package)?;
     let mut checked = packages::checked(&packages::path_of(global, &place)?)?;
-    check_described(&surroundings::host(global)?, &mut checked)?;
+    // To ask a component is to run it.
+    let policy = trust::policy(global)?;
+    let asked = trust::judge(&policy, &place).is_allowed();
+    if asked {
+        check_described(&surroundings::host(global)?, &mut checked)?;
+    }
     let diagnostics = &checked.diagnostics;
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
     let warnings = diagnostics.len() - errors;
@@ -41,13 +46,16 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
     let result = json!({
         "package": package.map(|manifest| manifest.slug().to_string()),
         "version": package.map(|manifest| manifest.version().to_string()),
+        "component_asked": asked,
         "skills": checked.skills.iter().map(|skill| skill.name().to_string()).collect::<Vec<_>>(),
         "errors": errors,
         "warnings": warnings,
         "diagnostics": diagnostics,
     });
     output.answer("check", result, |_| {
-        format!("{}\n{summary}", diagnostics_lines(diagnostics)).trim_start().to_owned()
+        let unasked =
+            if asked { "" } else { "; the component was not asked: the rules in trust.json don't let it run" };
+        format!("{}\n{summary}{unasked}", diagnostics_lines(diagnostics)).trim_start().to_owned()
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,6 @@ use crate::{human, issues::Issues, packages, surroundings, trust};
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::names::Slug;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -37,13 +36,11 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         checks.push(match pin {
             Ok(pin) => {
                 let name = format!("package {}", pin.slug);
-                let opened = Slug::parse(&pin.slug).map(|slug| installed.open(&slug, bounds, None));
-                match opened {
-                    Ok(Ok(_)) => check(&name, "ok", format!("version {}, as installed", pin.version), None),
-                    Ok(Err(error)) => {
+                match installed.open(&pin, bounds, None) {
+                    Ok(_) => check(&name, "ok", format!("version {}, as installed", pin.version), None),
+                    Err(error) => {
                         check(&name, "bad", error.to_string(), Some("install it again from a source that you trust"))
                     }
-                    Err(error) => check(&name, "bad", error.to_string(), Some("remove its folder")),
                 }
             }
             Err(error) => check("package", "bad", error.to_string(), Some("install it again")),

@@ -85,7 +85,8 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     let word = path.display().to_string();
     let fetched = network::reference(&path)?;
     let fetched = fetched.map(|reference| Fetched::get(global, &own.network, &reference)).transpose()?;
-    let checked = fetched.as_ref().map_or_else(|| packages::checked(&path), |fetched| Ok(fetched.checked()))?;
+    let found = packages::without_links(&path);
+    let checked = fetched.as_ref().map_or_else(|| packages::checked(&found), |fetched| Ok(fetched.checked()))?;
     let Some(package) = checked.package else {
         return Err(packages::refused(&global.line, &path, &checked.diagnostics));
     };
@@ -107,7 +108,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     };
     let source = match &fetched {
         Some(fetched) => network::settled(&fetched.reference).to_string(),
-        None => absolute(&path),
+        None => found.display().to_string(),
     };
     if let Some(before) = &before {
         check_update(own, &package, &source, before)?;
@@ -173,12 +174,6 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     );
     output.answer(name, result, human::fields)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Where a package came from: what is there, whatever links lead to it, as rules about it mean it.
-#[expect(clippy::disallowed_methods, reason = "the operator names it")]
-fn absolute(path: &Path) -> String {
-    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
 /// Refuses what an update should not do unsaid: go back, change what a version means, or come from elsewhere.

@@ -227,7 +227,7 @@ fn compare<'l>(installed: &Installed, lock: &'l Lock, folder: &Path) -> Result<V
 
 fn difference(installed: &Installed, pin: &Pin, locked: &Locked, folder: &Path) -> Option<&'static str> {
     let bounds = PackageBounds::default();
-    let found = || packages::source(&installed.folder_of(pin), bounds).ok()?.digest(&bounds).ok();
+    let found = || hutch::package::Source::open(&installed.folder_of(pin), &bounds).ok()?.digest(&bounds).ok();
     if pin.version != locked.version {
         Some("version")
     } else if pin.digest != locked.digest {
@@ -344,11 +344,9 @@ fn install(installed: &Installed, one: &Ready) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The folder that the paths in a lock begin at, as it is whatever links lead to it: so are the sources that pins name.
-#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
+/// The folder that the paths in a lock begin at, as the sources that pins name.
 fn folder_of(file: &Path) -> PathBuf {
-    let folder = new_file::folder_of(file);
-    folder.canonicalize().or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_owned())
+    packages::without_links(new_file::folder_of(file))
 }
 
 /// A source as a lock in this folder says it.
@@ -366,8 +364,7 @@ fn at(folder: &Path, source: &str) -> String {
     match source.strip_prefix(network::LAYOUT) {
         Some(path) => format!("{}{}", network::LAYOUT, folder.join(path).display()),
         None if hutch_registry::Reference::is_meant(source) => source.to_owned(),
-        None if source == "." => folder.display().to_string(),
-        None => folder.join(source).display().to_string(),
+        None => packages::without_links(&folder.join(source)).display().to_string(),
     }
 }
 

@@ -26,8 +26,8 @@ pub(crate) struct PackArguments {
 }
 
 pub(super) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let package = packages::sound(global, &own.package)?;
-    let from = packages::path_of(global, &packages::place(global, &own.package)?)?;
+    let (package, place) = packages::sound(global, &own.package)?;
+    let from = packages::path_of(global, &place)?;
     let manifest = package.manifest();
     let path = own.output.clone().unwrap_or_else(|| packages::packed_name(manifest));
     if is_inside(new_file::folder_of(&path), &from) {

@@ -32,7 +32,7 @@ pub(super) fn push(global: &Global, own: &PushArguments, output: &Output) -> Res
     if given.digest.is_some() {
         return Err(Fault::usage("REF: a digest follows from what is pushed; name a tag"));
     }
-    let package = packages::sound(global, &own.package)?;
+    let (package, _) = packages::sound(global, &own.package)?;
     let manifest = package.manifest();
     let to = match &given.tag {
         Some(_) => given,

@@ -98,16 +98,13 @@ fn telemetry(told: Option<&TelemetryArguments>) -> Result<Telemetry, Fault> {
 }
 
 /// A package and its contract. It is named as it can be from anywhere: a client starts a server where it likes.
-#[expect(clippy::disallowed_methods, reason = "where a package is, is its path without links")]
 fn open(global: &Global, path: &Path, limits: &[(Limit, u64)]) -> Result<Served, Fault> {
     let component_bytes_max =
         limits.iter().rev().find(|(limit, _)| *limit == Limit::Component).map(|(_, value)| *value);
     let (outline, place) = packages::outline(global, path)?;
     let contract = packages::contract(global, path, &outline)?.contract().clone();
     let word = match &place {
-        packages::Place::Local(path) => {
-            path.canonicalize().map_err(|error| Fault::file(path, &error))?.display().to_string()
-        }
+        packages::Place::Local { path, .. } => path.display().to_string(),
         packages::Place::Installed(_) => place.word(),
     };
     let policy = trust::policy(global)?;

@@ -96,9 +96,9 @@ fn sign_there(
 
 /// The signature goes into a file: beside a packed file, else where pack would write one.
 fn sign_here(global: &Global, own: &SignArguments, key: &PrivateKey) -> Result<(Package, String, bool), Fault> {
-    let package = packages::sound(global, &own.package)?;
+    let (package, place) = packages::sound(global, &own.package)?;
     let (artifact, packed) = signed::made(&package)?;
-    let found_at = packages::path_of(global, &packages::place(global, &own.package)?)?;
+    let found_at = packages::named_path(global, &place)?;
     let path = signed::of_local(&package, &found_at);
     if has_signed(&Signed::local(global, &package, &found_at)?.verdicts(&[key.public()])) {
         return Ok((package, path.display().to_string(), false));
@@ -133,9 +133,8 @@ pub(super) fn signatures(global: &Global, own: &SignaturesArguments, output: &Ou
             (fetched.package(global)?, Signed::fetched(&fetched))
         }
         None => {
-            let package = packages::sound(global, &own.package)?;
-            let place = packages::path_of(global, &packages::place(global, &own.package)?)?;
-            let signed = Signed::local(global, &package, &place)?;
+            let (package, place) = packages::whole_files(global, &own.package)?;
+            let signed = Signed::local(global, &package, &packages::named_path(global, &place)?)?;
             (package, signed)
         }
     };
