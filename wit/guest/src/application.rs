@@ -18,7 +18,7 @@ use crate::schema::Field;
 use crate::storage::Storage;
 use crate::value::invalid;
 
-/// Everything about an application. [`application!`](crate::application) makes one.
+/// Everything about an application. [`application!`](crate::application!) makes one.
 pub struct Application<S: 'static> {
     /// Its contract.
     pub description: Description,

@@ -129,6 +129,6 @@ macro_rules! id {
             }
         }
 
-        $crate::text_value!($name, pattern = concat!("^", $prefix, "[0-9]{4,}$"));
+        $crate::text_value!($name, pattern = concat!("^", $prefix, "([0-9]{4}|[1-9][0-9]{4,})$"));
     };
 }

@@ -6,6 +6,7 @@ use crate::diagnostic::{Code, Diagnostic, Position, shown};
 use crate::front_matter::is_hidden;
 use crate::names::Slug;
 use std::collections::BTreeSet;
+use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 /// One rule broken, and the part of the contract that breaks it.
@@ -239,12 +240,32 @@ pub(super) fn is_of_type(text: &str, value_type: ValueType) -> bool {
 
 /// A calendar day is the first part of an instant.
 fn is_date(text: &str) -> bool {
-    text.len() == "2026-04-05".len() && !text.starts_with("0000") && is_instant(&format!("{text}T00:00:00Z"))
+    text.len() == "2026-04-05".len() && moment(text).is_some()
 }
 
 fn is_instant(text: &str) -> bool {
-    time::OffsetDateTime::parse(text, &Rfc3339).is_ok()
+    text.len() > "2026-04-05".len() && moment(text).is_some()
 }
+
+/// When a date or an instant is; a day counts as its first moment in UTC. Of the spellings that RFC 3339 allows, the one that all
+/// readers know: `T` and `Z` in capitals, no leap second, at most nine digits behind the second, in the years 0001 to 9999 of UTC.
+pub(super) fn moment(text: &str) -> Option<OffsetDateTime> {
+    let (_, rest) = text.split_at_checked("2026-04-05".len())?;
+    let whole = if rest.is_empty() { format!("{text}T00:00:00Z") } else { text.to_owned() };
+    let (_, rest) = whole.split_once('T')?;
+    let (clock, zone) = rest.split_at_checked("09:30:00".len())?;
+    let digits = zone.trim_start_matches('.').bytes().take_while(u8::is_ascii_digit).count();
+    if clock.ends_with(":60") || digits > 9 || zone.ends_with('z') {
+        return None;
+    }
+    let moment = OffsetDateTime::parse(&whole, &Rfc3339).ok()?;
+    (FIRST_SECOND..=LAST_SECOND).contains(&moment.unix_timestamp()).then_some(moment)
+}
+
+/// 0001-01-01T00:00:00Z.
+const FIRST_SECOND: i64 = -62_135_596_800;
+/// 9999-12-31T23:59:59Z.
+const LAST_SECOND: i64 = 253_402_300_799;
 
 #[cfg(test)]
 mod tests {
@@ -260,8 +281,25 @@ mod tests {
             (Date, &["2026-04-05", "2024-02-29"], &["2023-02-29", "2026-4-5", "0000-01-01", "2026-04-05Z", "20260405"]),
             (
                 Instant,
-                &["2026-04-01T09:30:00Z", "2026-04-01T11:30:00.000+02:00"],
-                &["2026-04-01T09:30:00", "2026-04-01"],
+                &[
+                    "2026-04-01T09:30:00Z",
+                    "2026-04-01T11:30:00.000+02:00",
+                    "0001-01-01T00:00:00Z",
+                    "9999-12-31T23:59:59.999999999Z",
+                ],
+                &[
+                    "2026-04-01T09:30:00",
+                    "2026-04-01",
+                    "2026-04-01t09:30:00Z",
+                    "2026-04-01T09:30:00z",
+                    "2026-04-01 09:30:00Z",
+                    "2026-04-01T09:30:60Z",
+                    "2016-12-31T23:59:60Z",
+                    "2026-04-01T09:30:00.0123456789Z",
+                    "0001-01-01T00:00:00+00:01",
+                    "9999-12-31T23:59:59-00:01",
+                    "0000-12-31T23:59:59Z",
+                ],
             ),
             (DateOrInstant, &["2026-04-05", "2026-04-01T09:30:00Z"], &["tomorrow"]),
             (Path, &["a/b", "/"], &["", "a\0"]),

@@ -2,15 +2,13 @@
 //! call, and knows nothing of where it came from.
 
 use super::ValueType;
-use super::check::is_of_type;
+use super::check::{is_of_type, moment};
 use crate::diagnostic::shown;
 use regex::{Regex, RegexBuilder};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 /// The most bytes of a pattern.
 const PATTERN_LENGTH_MAX: usize = 1000;
@@ -125,7 +123,6 @@ impl Constraints {
             Some(pattern) => {
                 if let Err(error) = compile(pattern) {
                     // The library draws an arrow under the place, over several lines; the last of them says what is wrong.
-                    let error = error.to_string();
                     let said = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
                     flaws.push(("pattern", format!("{}: {said}", shown(pattern))));
                 }
@@ -170,20 +167,21 @@ impl Serialize for Constraints {
     }
 }
 
-fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX).build()
+/// A pattern means what it means in JSON Schema: it is of ECMA-262. What needs a search back and forth is not understood.
+fn compile(pattern: &str) -> Result<Regex, String> {
+    let known = jsonschema_regex::is_valid_ecma_regex(pattern).then(|| jsonschema_regex::to_rust_regex(pattern).ok());
+    let pattern =
+        known.flatten().ok_or("it is no regular expression of ECMA-262 without look-around and back-references")?;
+    let built = RegexBuilder::new(&pattern).size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX).build();
+    built.map_err(|error| error.to_string())
 }
 
 fn is_ordered(value_type: ValueType) -> bool {
     !matches!(value_type, ValueType::String | ValueType::Boolean | ValueType::Path)
 }
 
-/// How two values of a type stand to each other; a day counts as its first moment in UTC.
+/// How two values of a type stand to each other.
 fn order(a: &str, b: &str, value_type: ValueType) -> Option<Ordering> {
-    let moment = |text: &str| {
-        let whole = if text.contains(['T', 't']) { text.to_owned() } else { format!("{text}T00:00:00Z") };
-        OffsetDateTime::parse(&whole, &Rfc3339).ok()
-    };
     match value_type {
         ValueType::Integer => Some(a.parse::<i64>().ok()?.cmp(&b.parse().ok()?)),
         ValueType::Number => a.parse::<f64>().ok()?.partial_cmp(&b.parse().ok()?),

@@ -53,6 +53,8 @@ fn values_keep_their_constraints_or_break_one() {
         (lengths(Some(1), Some(3)), Text, &["a", "äöü", "💧💧💧"], &["", "abcd"], Broken::Length),
         (pattern("^td_[0-9]{4}$"), Text, &["td_0001"], &["td_1", "xtd_0001", "td_0001\n"], Broken::Pattern),
         (pattern("a"), Text, &["cat"], &["dog"], Broken::Pattern),
+        (pattern(r"^\d+$"), Text, &["12"], &["\u{664}\u{665}"], Broken::Pattern),
+        (pattern(r"^\u00e9\cA$"), Text, &["\u{e9}\u{1}"], &["e"], Broken::Pattern),
     ] {
         assert_eq!(constraints.flaws(value_type), [], "{constraints:?}");
         assert_eq!(kinds(&constraints, value_type, good), vec![None; good.len()], "{constraints:?}");
@@ -83,6 +85,9 @@ fn constraints_that_make_no_sense_are_flaws() {
         (lengths(Some(3), None), Integer, "minLength"),
         (pattern("a"), Integer, "pattern"),
         (pattern("("), Text, "pattern"),
+        // Known to Rust alone, and to ECMA-262 alone.
+        (pattern("(?x) a b"), Text, "pattern"),
+        (pattern("^(?=a)b$"), Text, "pattern"),
         // Small to write, large to hold.
         (pattern("((a{100}){100}){100}"), Text, "pattern"),
         (pattern(&"a".repeat(1001)), Text, "pattern"),
