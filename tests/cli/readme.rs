@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-const DOCUMENTS: [&str; 4] = ["README.md", "host/README.md", "AGENTS.md", "CHANGELOG.md"];
+const DOCUMENTS: [&str; 5] = ["README.md", "host/README.md", "AGENTS.md", "CHANGELOG.md", "SECURITY.md"];
 
 /// Fenced blocks: language, first line's number, text.
 fn blocks(document: &str) -> Vec<(String, usize, String)> {
@@ -257,6 +257,20 @@ fn links_lead_somewhere() {
             assert!(path.parent().unwrap().join(file).exists(), "{document} links to {file}");
         }
     }
+}
+
+#[test]
+fn what_is_said_to_hold_a_promise_is_there() {
+    let mut named = 0;
+    for document in ["SECURITY.md", "host/README.md"] {
+        let text = std::fs::read_to_string(repository().join(document)).unwrap();
+        let spans = text.split('`').skip(1).step_by(2).filter(|span| !span.contains([' ', '\n']));
+        for path in spans.filter(|span| span.starts_with("tests/") || span.starts_with("host/")) {
+            assert!(repository().join(path).exists(), "{document} names {path}");
+            named += 1;
+        }
+    }
+    assert!(named > 100, "{named}");
 }
 
 /// Holds a table of the README to one made from the code.

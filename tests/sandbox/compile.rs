@@ -23,11 +23,12 @@ fn main() {
     if let Some(role) = std::env::args().nth(1).filter(|argument| !argument.starts_with('-')) {
         return child(&role);
     }
-    let checks: [(&str, fn()); 8] = [
+    let checks: [(&str, fn()); 9] = [
         ("a child compiles as this process does", compiles),
         ("however many threads compile, they make the same", same_code),
         ("what is no component is refused with the same words", refuses),
         ("children that misbehave are ended", misbehaving_children),
+        ("a child that something broke out in reaches nothing", broken_out),
         ("compile bombs are refused in time", bombs),
         ("memory of a child is capped", memory),
         ("a child dies with its parent's interest", killed_children_leave_nothing),
@@ -115,8 +116,58 @@ fn child(role: &str) {
             hutch_sandbox::compile_as_child(&input).expect("pipes");
             std::process::abort();
         }
+        "free" => reach(&mut stdout),
+        // As if a component had made the compiler do what it wants.
+        "broken-out" => {
+            let error = hutch_sandbox::compile_as_child(&[]).expect_err("there is no component");
+            assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+            reach(&mut stdout);
+        }
         other => panic!("no child is called {other}"),
     }
+}
+
+/// Tries what native code could do to others, and writes what succeeded.
+fn reach(stdout: &mut impl Write) {
+    #[allow(unsafe_code, reason = "what is tried is what nothing safe does")]
+    // SAFETY: none of them touches this process's memory; a process that is made ends at once.
+    let (forked, signalled, traced) = unsafe {
+        let forked = libc::fork();
+        if forked == 0 {
+            libc::_exit(0);
+        }
+        (forked, libc::kill(libc::getppid(), 0), libc::ptrace(libc::PTRACE_SEIZE, forked, 0, 0))
+    };
+    let done = [
+        ("open", std::fs::File::open("/etc/passwd").is_ok()),
+        ("list", std::fs::read_dir("/").is_ok()),
+        ("make", std::fs::create_dir(std::env::temp_dir().join(format!("hutch-{}", std::process::id()))).is_ok()),
+        ("socket", std::net::UdpSocket::bind("127.0.0.1:0").is_ok()),
+        ("listen", std::net::TcpListener::bind("127.0.0.1:0").is_ok()),
+        ("unix", std::os::unix::net::UnixDatagram::unbound().is_ok()),
+        ("start", std::process::Command::new("/bin/true").status().is_ok()),
+        ("fork", forked > 0),
+        ("signal", signalled == 0),
+        ("trace", traced == 0),
+        // What a compiler does all the time.
+        ("thread", std::thread::Builder::new().spawn(|| ()).is_ok_and(|thread| thread.join().is_ok())),
+    ];
+    let _ = std::fs::remove_dir(std::env::temp_dir().join(format!("hutch-{}", std::process::id())));
+    let done: Vec<&str> = done.into_iter().filter_map(|(name, done)| done.then_some(name)).collect();
+    writeln!(stdout, "{}", done.join(" ")).expect("a pipe");
+}
+
+fn broken_out() {
+    let reached = |role: &str| {
+        let this = std::env::current_exe().expect("a path");
+        let output = std::process::Command::new(this).arg(role).output().expect("a child");
+        assert!(output.status.success(), "{role}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let everything = "open list make socket listen unix start fork signal trace thread\n";
+    assert_eq!(reached("free"), everything);
+    let expected = if hutch_sandbox::ring::is_there() { "thread\n" } else { everything };
+    assert_eq!(reached("broken-out"), expected);
 }
 
 fn sandbox(role: &str) -> Sandbox {

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
 use crate::load_error::LoadError;
+use crate::ring;
 use crate::shape::{self, ShapeError};
 use crate::verdict::{MachineCode, SealKey, Verdict};
 use hutch_engine::settings::{self, Target};
@@ -133,7 +134,6 @@ fn said_plainly(error: &str) -> String {
 /// # Errors
 /// Standard input or output fail, or the limits can't be set.
 pub fn compile_from_stdin() -> io::Result<()> {
-    take_on_limits()?;
     let mut input = Vec::new();
     io::stdin().lock().read_to_end(&mut input)?;
     compile_as_child(&input)
@@ -163,7 +163,7 @@ fn answer_name(component: &[u8]) -> Digest {
 }
 
 /// Limits this process: no more memory than [`MEMORY_BYTES`], no files of its own, no image of it left behind, no life after its
-/// parent's.
+/// parent's, and the system calls of a compiler alone.
 fn take_on_limits() -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -175,7 +175,7 @@ fn take_on_limits() -> io::Result<()> {
     }
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    Ok(())
+    ring::enter()
 }
 
 fn compile_in_child(

@@ -24,6 +24,8 @@ mod key;
 mod load_error;
 #[cfg_attr(not(feature = "machine"), path = "given.rs")]
 mod program;
+#[cfg(feature = "machine")]
+pub mod ring;
 mod run;
 #[cfg(feature = "machine")]
 mod shape;

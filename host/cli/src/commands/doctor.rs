@@ -59,6 +59,11 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
             check("HUTCH_FORMAT", "bad", format!("{other:?} is not understood"), Some("set it to human or json"))
         }
     });
+    let ring = match hutch_sandbox::ring::is_there() {
+        true => "around compilers: they have the system calls that they need, and no others",
+        false => "none: this system has no filter for system calls, or none that is known here",
+    };
+    checks.push(check("ring", "ok", ring.to_owned(), None));
     let instances = soundness::instances(global, &home);
     checks.extend(instances.checks);
     let left_out = instances.left_out;
