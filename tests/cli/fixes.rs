@@ -87,6 +87,8 @@ fn every_printed_fix_reaches_the_instance_that_was_named_or_nothing() {
     for (words, removes) in [
         (run(&[], &["remove", ITEM, "--confirm"]), Some(0)),
         (run(&["--no-yes"], &["remove", ITEM, "--confirm"]), Some(0)),
+        // The application asks for itself too: what is offered answers both.
+        (run(&["--no-yes"], &["remove", ITEM]), Some(0)),
         (run(&["--stdin-text", "$(x) 'y'"], &["remove", ITEM, "--confirm"]), Some(0)),
         (run(&["--envelope", "--retry", "2"], &["remove", ITEM, "--confirm"]), Some(0)),
         (run(&[], &["lst"]), None),

@@ -49,6 +49,10 @@ impl CallLine {
 
     /// The line with a flag of the host's, in place of its opposite.
     pub(crate) fn with_flag(&self, flag: &str) -> Option<String> {
+        self.written(&self.flagged(flag), &self.words.guest)
+    }
+
+    fn flagged(&self, flag: &str) -> Vec<String> {
         let opposite = flag.replacen("--", "--no-", 1);
         let (mut host, mut named) = (self.words.host.clone(), self.words.named);
         if let Some(at) = self.options().position(|word| *word == opposite) {
@@ -56,7 +60,7 @@ impl CallLine {
             named -= usize::from(at < named);
         }
         host.insert(named, flag.to_owned());
-        self.written(&host, &self.words.guest)
+        host
     }
 
     /// The line with an option of the host's, in place of the value that it has.
@@ -95,9 +99,17 @@ impl CallLine {
 
     /// The line with other arguments in place of those that it ends with; `None` if it does not end with them.
     pub(crate) fn with_arguments(&self, arguments: &[String], by: &[String]) -> Option<String> {
-        let all: Vec<String> = self.words.host.iter().chain(&self.words.guest).cloned().collect();
-        let kept = all.strip_suffix(arguments)?;
-        self.written(kept, by)
+        self.ending(self.words.host.clone(), arguments, by)
+    }
+
+    /// The same, with a flag of the host's besides.
+    pub(crate) fn with_arguments_and_flag(&self, arguments: &[String], by: &[String], flag: &str) -> Option<String> {
+        self.ending(self.flagged(flag), arguments, by)
+    }
+
+    fn ending(&self, mut line: Vec<String>, arguments: &[String], by: &[String]) -> Option<String> {
+        line.extend(self.words.guest.iter().cloned());
+        self.written(line.strip_suffix(arguments)?, by)
     }
 
     /// Another command, in the same home.

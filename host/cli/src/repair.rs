@@ -2,13 +2,14 @@
 
 use crate::fault::Fault;
 use crate::line::CallLine;
+use hutch::package::Package;
 use hutch::{Call, Failure};
-use hutch_model::contract::{ArgumentViolation, ViolationKind};
+use hutch_model::contract::{ArgumentViolation, ContractFile, Parameter, ValueType, ViolationKind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 
 /// A failure to invoke `package` as `call` says, with fixes that can be executed as they stand.
-pub(crate) fn explain(failure: &Failure, line: &CallLine, package: &str, call: &Call) -> Fault {
+pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&Package, &str), call: &Call) -> Fault {
     let (report, arguments) = (failure.report(), &call.arguments);
     let report = match failure {
         Failure::Arguments { violations } => {
@@ -26,9 +27,25 @@ pub(crate) fn explain(failure: &Failure, line: &CallLine, package: &str, call: &
             let words = ["meta", package].into_iter().chain(command.into_iter().filter(|_| known));
             fixed(report, line.elsewhere(words), "shows what the contract declares", "none")
         }
+        Failure::Confirmation { .. } if asks_itself(opened, arguments) => {
+            let confirmed: Vec<String> = arguments.iter().cloned().chain(["--confirm".to_owned()]).collect();
+            let again = line.with_arguments_and_flag(arguments, &confirmed, "--yes");
+            let effect =
+                "makes the call, confirmed to the host and to the application; only after the user agreed to it";
+            return fixed(report, again, effect, "high").into();
+        }
         _ => report,
     };
     again(report, line, call.retries).into()
+}
+
+/// Whether the application wants a confirmation of its own that the call does not give.
+fn asks_itself(package: &Package, arguments: &[String]) -> bool {
+    let contract = package.contract().ok().flatten().map(ContractFile::contract);
+    let command = contract.and_then(|contract| contract.read_arguments(arguments).command);
+    let takes = |parameter: &Parameter| parameter.name == "confirm" && parameter.value_type == ValueType::Boolean;
+    command.is_some_and(|command| command.parameters.iter().any(takes))
+        && !arguments.iter().any(|word| word == "--confirm" || word == "--no-confirm" || word == "--")
 }
 
 /// A report of a call that can be made again with one flag more: confirmed, or on the new state if `retries` were too few.

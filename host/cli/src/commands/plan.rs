@@ -52,7 +52,9 @@ pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: 
     let call = invocation.call(global, &host, &package, 0)?;
     // The guest of a plan starts without it; who applies the plan must know.
     let confirmation = host.validate(&package, &call).ok().and_then(|validated| validated.confirmation);
-    let answer = host.plan(&package, &call).map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
+    let answer = host
+        .plan(&package, &call)
+        .map_err(|failure| repair::explain(&failure, &global.line, (&package, &word), &call))?;
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
     let diffs = volume_diffs(&answer);
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());

@@ -62,7 +62,9 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     own.envelope |= output.shaping.selects();
     let word = own.invocation.package.display().to_string();
     let call = own.invocation.call(global, &host, &package, own.retry)?;
-    let answer = host.run(&package, &call).map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
+    let answer = host
+        .run(&package, &call)
+        .map_err(|failure| repair::explain(&failure, &global.line, (&package, &word), &call))?;
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
     finish(&answer, own.envelope, output)
 }
@@ -145,7 +147,7 @@ fn batch(
     let (now, seed) = (own.invocation.now, own.invocation.seed);
     let call = own.invocation.call(global, host, package, own.retry)?;
     let instance = host.instance(package, &call.instance, call.at);
-    let instance = instance.map_err(|failure| repair::explain(&failure, &global.line, &word, &call))?;
+    let instance = instance.map_err(|failure| repair::explain(&failure, &global.line, (package, &word), &call))?;
     let (mut done, mut failed, mut kept, mut room) = (Vec::new(), None, 0_usize, Room::default());
     let (person, mut seen) = (output.format == Format::Human, None);
     let _step = progress::during("run");
@@ -179,7 +181,7 @@ fn batch(
                 }
             }
             Err(failure) => {
-                let mut report = repair::explain(&failure, &global.line, &word, &call).report().clone();
+                let mut report = repair::explain(&failure, &global.line, (package, &word), &call).report().clone();
                 // A change of the line would make the invocations before this one again.
                 report.fixes.retain(|fix| fix.risk == "none");
                 (json!({"error": report}), report.code.exit_status(), Some(report))

@@ -25,7 +25,7 @@ pub(super) fn validate(global: &Global, own: ValidateArguments, output: &Output)
     let package = open_package(global, &invocation.package, component_bytes_max)?;
     let host = surroundings::host(global)?;
     let call = invocation.call(global, &host, &package, 0)?;
-    let explain = |failure: &Failure| repair::explain(failure, &global.line, &word, &call);
+    let explain = |failure: &Failure| repair::explain(failure, &global.line, (&package, &word), &call);
     let validated = host.validate(&package, &call).map_err(|failure| explain(&failure))?;
     if let Some(reason) = &validated.confirmation
         && !call.confirmed
