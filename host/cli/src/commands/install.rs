@@ -40,7 +40,7 @@ pub(crate) struct InstallArguments {
     /// A public key; one of those that are named must have signed the package, and must sign each update
     #[arg(long = "key", value_name = "KEYFILE")]
     keys: Vec<PathBuf>,
-    /// Update also to what the signer of the installed version has not signed, or has not said the build of
+    /// Update also to what the signer of the installed version has not signed, or its attester not attested
     #[arg(long)]
     allow_signer_change: bool,
     /// Update also to an older version

@@ -48,7 +48,7 @@ pub(crate) struct SyncArguments {
     /// Remove installed packages that the file does not name; their state stays
     #[arg(long)]
     prune: bool,
-    /// Install also what the signer of the installed version has not signed
+    /// Install also what the signer of the installed version has not signed, or its attester not attested
     #[arg(long)]
     allow_signer_change: bool,
     #[command(flatten)]
