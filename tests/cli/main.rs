@@ -11,6 +11,7 @@
 )]
 
 mod architecture;
+mod attest;
 mod cache;
 mod check;
 mod cleaning;

@@ -39,7 +39,10 @@ fn what_lacks_the_level_that_a_rule_asks_for_is_neither_run_nor_installed() {
     assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["trust"], "trusted");
     let checked = machine.run(["trust", "check", "installed:todo"]).result("trust check");
     let rule = format!("oci-layout:{}", machine.path("shop").canonicalize().unwrap().display());
-    assert_eq!(checked, json!({"level": "trusted", "required": "trusted", "rule": rule, "signer": "acme"}));
+    assert_eq!(
+        checked,
+        json!({"level": "trusted", "required": "trusted", "rule": rule, "signer": "acme", "attester": null})
+    );
     machine.guest(&["installed:todo", "add", "Buy milk"]).answer();
 
     // What was enough is not any more, at once and for everything that starts a guest.
@@ -249,9 +252,12 @@ fn a_component_that_may_not_be_run_is_not_asked_what_it_describes() {
     // A component that can't even be loaded is not noticed, for nothing loads it.
     std::fs::write(folder.join("app/app.wasm"), b"\0asm\x0d\0\x01\0no more").unwrap();
     assert_eq!(check(), false);
-    for line in
-        [&["pack", "package"][..], &["push", "package", "oci-layout:shop"], &["sign", "package", "--key", "mine"]]
-    {
+    for line in [
+        &["pack", "package"][..],
+        &["push", "package", "oci-layout:shop"],
+        &["sign", "package", "--key", "mine"],
+        &["attest", "package", "--key", "mine"],
+    ] {
         machine.run(line).fault("TRUST_REQUIRED", 30);
     }
     assert!(!machine.path("probe-0.1.0.tar").exists());

@@ -158,7 +158,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "pull" => PullArguments::augment_args(command),
         "trust" => TrustCommand::augment_subcommands(command).subcommand_required(true),
         "key" => KeyCommand::augment_subcommands(command).subcommand_required(true),
-        "sign" => SignArguments::augment_args(command),
+        "sign" | "attest" => SignArguments::augment_args(command),
         "signatures" => SignaturesArguments::augment_args(command),
         "pack" => PackArguments::augment_args(command),
         "compile" => CompileArguments::augment_args(command),
@@ -219,7 +219,7 @@ pub(crate) enum Command {
     Find(FindArguments),
     /// Show a package's APP.md, and its skills
     Show(ShowArguments),
-    /// Show the contract of a package's commands
+    /// Show a package's contract
     Meta(MetaArguments),
     /// Serve packages over MCP
     ///
@@ -285,11 +285,16 @@ pub(crate) enum Command {
     /// The signature (a Sigstore bundle) is about the package's manifest in any registry and about its packed file. It is kept in the
     /// registry, or in a file SLUG-VERSION.tar.sigstore.json.
     Sign(SignArguments),
-    /// Check the signatures of a package
+    /// Sign how a package was built
+    ///
+    /// What the record of its build says (app.wasm.provenance.json beside the component), as SLSA provenance. It is kept as a signature is,
+    /// in a file SLUG-VERSION.tar.provenance.sigstore.json, and is worth the word of the key's holder.
+    Attest(SignArguments),
+    /// Check a package's signatures
     ///
     /// By the keys that are named alone; nobody is asked whom to believe. A broken signature is an error, whatever else there is.
     Signatures(SignaturesArguments),
-    /// Compile packages before their first run
+    /// Compile packages ahead
     ///
     /// Or one for another machine, into a file. What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built
     /// with hutch's engine of the same build key: no hutch reads one, because nobody can tell what machine code does.
@@ -303,13 +308,13 @@ pub(crate) enum Command {
     /// Record and follow feedback, on this machine
     #[command(subcommand)]
     Issue(IssueCommand),
-    /// Print the completions for a shell
+    /// Print a shell's completions
     Completions(CompletionsArguments),
     /// Print a manual page: hutch man | man -l -
     Man(ManArguments),
     /// Check this machine and the home
     Doctor,
-    /// Test a command line against 98 rules for agents
+    /// Hold a command line to 98 rules
     ///
     /// A package is called in the sandbox on a throw-away state, destructive commands included; nothing is kept. A native
     /// program is not sandboxed: only calls that should change nothing are made.

@@ -99,6 +99,7 @@ table! {
     "trust remove" "trust-remove";
     "trust check" "trust-check";
     "sign" "sign";
+    "attest" "attest";
     "signatures" "signatures";
     "push" "push";
     "pull" "pull";

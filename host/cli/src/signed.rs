@@ -4,45 +4,83 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::network::{self, Fetched, SMALL_FILE_BYTES_MAX};
 use crate::packages;
+use hutch::installed::Pin;
 use hutch::package::{PackError, Package};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_registry::{Artifact, BUNDLE_BYTES_MAX, PublicKey, RegistryError, Sha256, Verdict};
+use hutch_registry::{
+    About, Artifact, BUNDLE_BYTES_MAX, PROVENANCE, PublicKey, RegistryError, SIGNED, Sha256, Verdict,
+};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+
+/// What is said of a package under a signature.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Says {
+    /// That somebody vouches for it.
+    Signed,
+    /// How it was built.
+    Built,
+}
+
+impl Says {
+    const ALL: [Says; 2] = [Says::Signed, Says::Built];
+
+    /// As statements say it.
+    pub(crate) const fn predicate_type(self) -> &'static str {
+        match self {
+            Says::Signed => SIGNED,
+            Says::Built => PROVENANCE,
+        }
+    }
+
+    /// Who says it.
+    pub(crate) fn who(self, verdict: &Verdict) -> Option<&PublicKey> {
+        match self {
+            Says::Signed => verdict.signer(),
+            Says::Built => verdict.attester(),
+        }
+    }
+}
 
 /// What is signed, and what signs it.
 #[derive(Debug)]
 pub(crate) struct Signed {
-    /// What names it: its manifest in a registry, and its packed file.
-    about: Vec<Sha256>,
+    about: About,
     bundles: Vec<Vec<u8>>,
 }
 
 impl Signed {
     /// A package on this machine, found at a path.
     pub(crate) fn local(global: &Global, package: &Package, path: &Path) -> Result<Signed, Fault> {
-        let beside = of_local(package, path);
-        #[expect(clippy::disallowed_methods, reason = "the file stands beside the one that the caller named")]
-        let (is_file, is_there) = (beside.is_file(), beside.symlink_metadata().is_ok());
-        match (is_file, is_there) {
-            (true, _) => {}
-            (false, false) => return Ok(Signed { about: Vec::new(), bundles: Vec::new() }),
-            // What stands in the place of a signature and is none is not taken for none.
-            (false, true) => {
-                let message = format!("{} is no file", beside.display());
-                return Err(ErrorReport::new(ErrorCode::SignatureInvalid, message).into());
+        let mut bundles = Vec::new();
+        for says in Says::ALL {
+            let beside = of_local(package, path, says);
+            #[expect(clippy::disallowed_methods, reason = "the file stands beside the one that the caller named")]
+            let (is_file, is_there) = (beside.is_file(), beside.symlink_metadata().is_ok());
+            match (is_file, is_there) {
+                (true, _) => bundles.push(network::small_file(global, &beside)?.into_bytes()),
+                (false, false) => {}
+                // What stands in the place of a signature and is none is not taken for none.
+                (false, true) => {
+                    let message = format!("{} is no file", beside.display());
+                    return Err(ErrorReport::new(ErrorCode::SignatureInvalid, message).into());
+                }
             }
         }
-        let bundle = network::small_file(global, &beside)?.into_bytes();
+        if bundles.is_empty() {
+            return Ok(Signed { about: About::default(), bundles });
+        }
         // A package that no registry can hold has its packed file alone to be signed.
-        let about = Artifact::of(package).ok().map(|artifact| artifact.digest());
-        Ok(Signed { about: about.into_iter().chain([Sha256::of(&packed(package)?)]).collect(), bundles: vec![bundle] })
+        let manifest = Artifact::of(package).ok().map(|artifact| artifact.digest());
+        let named = manifest.into_iter().chain([Sha256::of(&packed(package)?)]).collect();
+        Ok(Signed { about: about(named, package), bundles })
     }
 
     /// A package that was fetched, with what is kept of it there.
-    pub(crate) fn fetched(fetched: &Fetched) -> Signed {
-        Signed { about: vec![fetched.manifest, Sha256::of(&fetched.packed)], bundles: fetched.bundles.clone() }
+    pub(crate) fn fetched(fetched: &Fetched, package: &Package) -> Signed {
+        let named = vec![fetched.manifest, Sha256::of(&fetched.packed)];
+        Signed { about: about(named, package), bundles: fetched.bundles.clone() }
     }
 
     /// What each signature turns out to be.
@@ -58,6 +96,12 @@ impl Signed {
         let verdicts = self.verdicts(keys);
         sound(&verdicts)?;
         Ok(verdicts.iter().find_map(Verdict::signer).cloned())
+    }
+
+    /// The first of these keys that says how it was built, if one does. What is broken was refused before.
+    pub(crate) fn attested(&self, keys: &[PublicKey]) -> Option<PublicKey> {
+        let verdicts = self.verdicts(keys);
+        keys.iter().find(|key| verdicts.iter().any(|verdict| verdict.attester() == Some(*key))).cloned()
     }
 
     /// The key, of these, that signed it; none if none is asked for.
@@ -76,6 +120,46 @@ impl Signed {
         };
         Err(ErrorReport::new(ErrorCode::SignatureRequired, message).detail("signatures", told(&verdicts)).into())
     }
+}
+
+fn about(package_digests: Vec<Sha256>, package: &Package) -> About {
+    let path = package.manifest().entry().component().to_string();
+    let component = package.component().ok().map(|component| (path, Sha256::of(component)));
+    About { package: package_digests, component }
+}
+
+/// Who says how a package was built: who said it of the installed version, else one of those who are named, else one of those whom the
+/// policy knows.
+///
+/// # Errors
+/// It was said of the installed version, and of this one nobody says it who may.
+pub(crate) fn attester(
+    signed: &Signed,
+    before: Option<&Pin>,
+    (named, trusted): (&[PublicKey], &[PublicKey]),
+    may_change: bool,
+) -> Result<Option<PublicKey>, Fault> {
+    let known = before.and_then(|pin| pin.attester.as_deref()).map(PublicKey::from_pem).transpose();
+    let known =
+        known.map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the attester in the pin: {error}")))?;
+    let must = known.as_slice();
+    sound(&signed.verdicts(&[must, named, trusted].concat()))?;
+    if let Some(found) = signed.attested(&[must, named].concat()) {
+        return Ok(Some(found));
+    }
+    match known {
+        Some(known) if !may_change => {
+            let message =
+                format!("{} says how the installed version was built, and not how this one was", known.hint());
+            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("attester", known.hint()).into())
+        }
+        _ => Ok(signed.attested(trusted)),
+    }
+}
+
+/// A key in a pin or a lock, as it is told.
+pub(crate) fn hint(pem: Option<&str>) -> Option<String> {
+    pem.and_then(|pem| PublicKey::from_pem(pem).ok()).map(|key| key.hint())
 }
 
 /// Refuses what has a broken signature.
@@ -106,6 +190,24 @@ pub(crate) fn told(verdicts: &[Verdict]) -> Value {
     verdicts.iter().map(one).collect()
 }
 
+/// What was found good of an installed package when it was installed.
+pub(crate) fn pinned(pin: &Pin) -> Value {
+    let said = [(&pin.signer, Says::Signed), (&pin.attester, Says::Built)];
+    let one = |(pem, says): (&Option<String>, Says)| {
+        hint(pem.as_deref()).map(|key| json!({"verdict": "pinned", "key": key, "says": says.predicate_type()}))
+    };
+    said.into_iter().filter_map(one).collect()
+}
+
+/// The first bundle of each kind, of those that are kept with a package: there is room for one of each beside a file.
+pub(crate) fn firsts(bundles: &[Vec<u8>]) -> impl Iterator<Item = (&Vec<u8>, Says)> {
+    Says::ALL.into_iter().filter_map(|says| {
+        let said = says.predicate_type();
+        let bundle = bundles.iter().find(|bundle| hutch_registry::predicate_type(bundle).as_deref() == Some(said));
+        bundle.map(|bundle| (bundle, says))
+    })
+}
+
 /// The package as an artifact and as a packed file.
 pub(crate) fn made(package: &Package) -> Result<(Artifact, Vec<u8>), Fault> {
     let artifact = Artifact::of(package).map_err(|error| network::fault(RegistryError::from(error)))?;
@@ -122,17 +224,20 @@ fn packed(package: &Package) -> Result<Vec<u8>, Fault> {
 }
 
 /// Where the bundle of a packed file is.
-pub(crate) fn beside(path: &Path) -> PathBuf {
+pub(crate) fn beside(path: &Path, says: Says) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".sigstore.json");
+    name.push(match says {
+        Says::Signed => ".sigstore.json",
+        Says::Built => ".provenance.sigstore.json",
+    });
     name.into()
 }
 
 /// Where the bundle of a package on this machine is: beside the packed file; of a folder, beside the one that `pack` would write.
-pub(crate) fn of_local(package: &Package, path: &Path) -> PathBuf {
+pub(crate) fn of_local(package: &Package, path: &Path, says: Says) -> PathBuf {
     match packages::is_packed(path) {
-        true => beside(path),
-        false => beside(&packages::packed_name(package.manifest())),
+        true => beside(path, says),
+        false => beside(&packages::packed_name(package.manifest()), says),
     }
 }
 

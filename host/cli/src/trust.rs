@@ -156,7 +156,8 @@ pub(crate) fn pattern(text: &str) -> String {
 pub(crate) fn judge<'p>(policy: &'p Policy, place: &Place) -> Judged<'p> {
     match place {
         Place::Local { path, .. } => {
-            policy.judge(Subject { source: &path.to_string_lossy(), is_installed: false, signer: None })
+            let source = path.to_string_lossy();
+            policy.judge(Subject { source: &source, is_installed: false, signer: None, attester: None })
         }
         Place::Installed(pin) => judge_installed(policy, pin),
     }
@@ -164,7 +165,8 @@ pub(crate) fn judge<'p>(policy: &'p Policy, place: &Place) -> Judged<'p> {
 
 /// What it says about an installed package.
 pub(crate) fn judge_installed<'p>(policy: &'p Policy, pin: &Pin) -> Judged<'p> {
-    policy.judge(Subject { source: &source(&pin.source), is_installed: true, signer: pin.signer.as_deref() })
+    let (signer, attester) = (pin.signer.as_deref(), pin.attester.as_deref());
+    policy.judge(Subject { source: &source(&pin.source), is_installed: true, signer, attester })
 }
 
 /// How far a package is trusted, in a word.

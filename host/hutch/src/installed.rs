@@ -46,6 +46,20 @@ pub struct Pin {
     /// The public key (PEM) that signed it, if one was asked for. A later version must be signed by it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
+    /// The public key (PEM) that says how it was built, if one was known that does. One must say it of a later version too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attester: Option<String>,
+}
+
+/// What is kept of a package besides itself.
+#[derive(Clone, Debug, Default)]
+pub struct Remembered {
+    /// What starts it.
+    pub launcher: Option<Launcher>,
+    /// The public key (PEM) that signed it.
+    pub signer: Option<String>,
+    /// The public key (PEM) that says how it was built.
+    pub attester: Option<String>,
 }
 
 /// A file that starts an installed package under its slug. Whoever makes packages callable writes it; here it is only remembered,
@@ -258,7 +272,7 @@ impl Installed {
         package: &Package,
         source: &str,
         at: Instant,
-        (launcher, signer): (Option<Launcher>, Option<String>),
+        remembered: Remembered,
         replace: bool,
     ) -> Result<Pin, InstalledError> {
         let manifest = package.manifest();
@@ -275,8 +289,9 @@ impl Installed {
             source: source.to_owned(),
             installed_at: at,
             asks: Asks::of(manifest),
-            launcher,
-            signer,
+            launcher: remembered.launcher,
+            signer: remembered.signer,
+            attester: remembered.attester,
         };
         let dir = self.create(slug)?;
         self.copy(package, &dir, pin.digest)?;

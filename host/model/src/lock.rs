@@ -36,6 +36,9 @@ pub struct Locked {
     pub asks: Asks,
     /// The public key (PEM) that signed it, if one was asked for.
     pub signer: Option<String>,
+    /// The public key (PEM) that says how it was built, if one was known that does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attester: Option<String>,
 }
 
 impl Lock {
@@ -80,6 +83,7 @@ mod tests {
             digest: Digest::of(crate::digest::Kind::Package, slug.as_bytes()),
             asks: Asks::default(),
             signer: None,
+            attester: None,
         }
     }
 

@@ -23,11 +23,13 @@ pub enum Level {
     Signed,
     /// Installed, and signed by a key that the policy names.
     Trusted,
+    /// And a key that the policy names says how it was built.
+    Attested,
 }
 
 impl Level {
     /// All levels, the least first.
-    pub const ALL: [Level; 4] = [Level::Local, Level::Unsigned, Level::Signed, Level::Trusted];
+    pub const ALL: [Level; 5] = [Level::Local, Level::Unsigned, Level::Signed, Level::Trusted, Level::Attested];
 
     /// As printed.
     pub const fn text(self) -> &'static str {
@@ -36,6 +38,7 @@ impl Level {
             Level::Unsigned => "unsigned",
             Level::Signed => "signed",
             Level::Trusted => "trusted",
+            Level::Attested => "attested",
         }
     }
 }
@@ -119,6 +122,8 @@ pub struct Judged<'p> {
     pub rule: Option<&'p Rule>,
     /// What the policy calls its signer.
     pub signer: Option<&'p str>,
+    /// What it calls who says how it was built.
+    pub attester: Option<&'p str>,
 }
 
 impl Judged<'_> {
@@ -137,6 +142,8 @@ pub struct Subject<'s> {
     pub is_installed: bool,
     /// The key (PEM) whose signature was found good.
     pub signer: Option<&'s str>,
+    /// The key (PEM) that says how it was built.
+    pub attester: Option<&'s str>,
 }
 
 impl Policy {
@@ -152,7 +159,7 @@ impl Policy {
         let mut seen = BTreeSet::new();
         for rule in &policy.rules {
             check_pattern(&rule.pattern)?;
-            if !rule.signers.is_empty() && rule.require != Level::Trusted {
+            if !rule.signers.is_empty() && rule.require < Level::Trusted {
                 return Err(format!("the rule for {:?} names signers, and asks for none", rule.pattern));
             }
             if !seen.insert(&rule.pattern) {
@@ -183,13 +190,15 @@ impl Policy {
         let counts = |name: &str| rule.is_none_or(|rule| rule.signers.is_empty() || rule.signers.contains(name));
         let named = |pem: &str| self.keys.iter().find(|(name, key)| *key == pem && counts(name));
         let signer = subject.signer.and_then(named).map(|(name, _)| name.as_str());
+        let attester = subject.attester.and_then(named).map(|(name, _)| name.as_str());
         let level = match (subject.is_installed, subject.signer, signer) {
             (false, ..) => Level::Local,
             (true, None, _) => Level::Unsigned,
             (true, Some(_), None) => Level::Signed,
+            (true, Some(_), Some(_)) if attester.is_some() => Level::Attested,
             (true, Some(_), Some(_)) => Level::Trusted,
         };
-        Judged { level, required: rule.map_or(Level::Local, |rule| rule.require), rule, signer }
+        Judged { level, required: rule.map_or(Level::Local, |rule| rule.require), rule, signer, attester }
     }
 
     /// The keys that count for a source, by name.
@@ -204,7 +213,7 @@ impl Policy {
         // What is asked for changes only where a rule begins or ends, and there the rules of both say all.
         let patterns = self.rules.iter().chain(&before.rules).map(|rule| rule.pattern.as_str());
         let mut asked = patterns.chain(["*"]).map(|pattern| (before.asks(pattern), self.asks(pattern)));
-        asked.any(|((was, whose), (is, now))| is < was || (was == Level::Trusted && !now.is_subset(&whose)))
+        asked.any(|((was, whose), (is, now))| is < was || (was >= Level::Trusted && !now.is_subset(&whose)))
     }
 
     /// What is asked for where a rule with this pattern would stand, and whose keys count.

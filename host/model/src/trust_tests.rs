@@ -13,7 +13,7 @@ fn policy(rules: &[(&str, Level, &[&str])]) -> Policy {
 }
 
 fn subject<'s>(source: &'s str, signer: Option<&'s str>) -> Subject<'s> {
-    Subject { source, is_installed: true, signer }
+    Subject { source, is_installed: true, signer, attester: None }
 }
 
 #[test]
@@ -43,7 +43,8 @@ fn the_longest_rule_counts_and_names_whose_signature_does() {
             "{source} {signer:?}"
         );
     }
-    let here = policy.judge(Subject { source: "/tmp/todo", is_installed: false, signer: Some("PEM A") });
+    let whose = Some("PEM A");
+    let here = policy.judge(Subject { source: "/tmp/todo", is_installed: false, signer: whose, attester: whose });
     assert_eq!((here.level, here.is_allowed()), (Level::Local, false), "what lies about can be changed by anybody");
     assert_eq!(policy.keys_for("oci://ghcr.io/acme/todo").collect::<Vec<_>>(), [("acme", "PEM A")]);
     assert_eq!(policy.keys_for("oci://quay.io/x").count(), 2);
@@ -52,7 +53,7 @@ fn the_longest_rule_counts_and_names_whose_signature_does() {
 #[test]
 fn without_a_document_everything_may_run() {
     let judged = Policy::default();
-    let judged = judged.judge(Subject { source: "/tmp/todo", is_installed: false, signer: None });
+    let judged = judged.judge(Subject { source: "/tmp/todo", is_installed: false, signer: None, attester: None });
     assert!(judged.is_allowed() && judged.rule.is_none());
 }
 
@@ -148,4 +149,25 @@ fn a_rule_that_can_mean_nothing_is_refused() {
     }
     let text = r#"{"version":1,"keys":{},"rules":[{"match":"*","require":"signed","signers":["acme"]}]}"#;
     assert!(Policy::parse(text).is_err());
+}
+
+#[test]
+fn how_it_was_built_counts_if_a_key_that_counts_says_it_of_what_such_a_key_signed() {
+    let whole = policy(&[("*", Level::Attested, &["acme"])]);
+    for (signer, attester, level) in [
+        (Some("PEM A"), Some("PEM A"), Level::Attested),
+        (Some("PEM A"), Some("PEM B"), Level::Trusted),
+        (Some("PEM A"), None, Level::Trusted),
+        (Some("PEM B"), Some("PEM A"), Level::Signed),
+        (None, Some("PEM A"), Level::Unsigned),
+    ] {
+        let judged = whole.judge(Subject { source: "oci://a/b", is_installed: true, signer, attester });
+        assert_eq!((judged.level, judged.is_allowed()), (level, level == Level::Attested), "{signer:?} {attester:?}");
+    }
+    assert!(policy(&[("*", Level::Trusted, &["acme"])]).is_looser_than(&whole));
+    assert!(policy(&[("*", Level::Attested, &["acme", "bolt"])]).is_looser_than(&whole));
+    assert!(!whole.is_looser_than(&policy(&[("*", Level::Trusted, &["acme"])])));
+    assert_eq!(Policy::parse(&whole.text()).unwrap(), whole);
+    let names = Level::ALL.map(Level::text);
+    assert_eq!(names.map(|name| serde_json::from_str::<Level>(&format!("{name:?}")).unwrap()), Level::ALL);
 }

@@ -26,4 +26,7 @@ pub use reference::{NotAReference, Place, Reference};
 pub use remote::{Credential, CredentialFile, Helper, Remote, Surroundings};
 pub use repository::{Pushed, Repository};
 pub use sha256::{NotASha256, Sha256};
-pub use signature::{BUNDLE_BYTES_MAX, NotAKey, PrivateKey, PublicKey, Verdict, check, sign};
+pub use signature::{
+    About, BUNDLE_BYTES_MAX, NotAKey, NotAttested, PROVENANCE, PrivateKey, PublicKey, SIGNED, Verdict, attest, check,
+    predicate_type, sign,
+};

@@ -8,11 +8,13 @@ use data_encoding::BASE64;
 use double::{Double, surroundings};
 use hutch::package::{Package, PackageBounds, Source};
 use hutch_registry::{
-    Artifact, Layout, PrivateKey, PublicKey, Reference, Remote, Repository, Sha256, Verdict, check, sign,
+    About, Artifact, Layout, NotAttested, PROVENANCE, PrivateKey, PublicKey, Reference, Remote, Repository, SIGNED,
+    Sha256, Verdict, attest, check, sign,
 };
 use serde_json::{Value, json};
 use std::path::Path;
 
+const RECORD: &[u8] = include_bytes!("../../../packages/todo/app/app.wasm.provenance.json");
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// A change of a document.
@@ -31,7 +33,7 @@ impl Made {
     }
 
     fn check(&self, bundle: &[u8]) -> Verdict {
-        check(bundle, &self.about(), &[self.key.public()])
+        check(bundle, &about(&self.about()), &[self.key.public()])
     }
 
     /// The bundle, changed.
@@ -42,10 +44,18 @@ impl Made {
     }
 }
 
-fn made() -> Made {
+fn about(package: &[Sha256]) -> About {
+    About { package: package.to_vec(), component: None }
+}
+
+fn todo() -> Package {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/todo");
     let bounds = PackageBounds::default();
-    let package = Package::open(&Source::open(&folder, &bounds).unwrap(), bounds).unwrap();
+    Package::open(&Source::open(&folder, &bounds).unwrap(), bounds).unwrap()
+}
+
+fn made() -> Made {
+    let package = todo();
     let artifact = Artifact::of(&package).unwrap();
     let mut packed = Vec::new();
     package.pack(&mut packed).unwrap();
@@ -66,14 +76,68 @@ fn is_broken(verdict: &Verdict) -> bool {
 fn a_signature_is_good_by_its_key_for_the_manifest_and_for_the_file() {
     let made = made();
     let key = made.key.public();
-    for about in made.about() {
-        let verdict = check(&made.bundle, &[about], &[another(), key.clone()]);
+    for one in made.about() {
+        let verdict = check(&made.bundle, &about(&[one]), &[another(), key.clone()]);
         assert!(matches!(verdict, Verdict::Good { key: found, .. } if found == key));
     }
     let unknown = Verdict::UnknownKey { hint: key.hint() };
-    assert_eq!(check(&made.bundle, &made.about(), &[]), unknown);
-    assert_eq!(check(&made.bundle, &made.about(), &[another()]), unknown);
-    assert!(is_broken(&check(&made.bundle, &[Sha256::of(b"another")], &[key])), "it is about something else");
+    assert_eq!(check(&made.bundle, &about(&made.about()), &[]), unknown);
+    assert_eq!(check(&made.bundle, &about(&made.about()), &[another()]), unknown);
+    assert!(is_broken(&check(&made.bundle, &about(&[Sha256::of(b"another")]), &[key])), "it is about something else");
+}
+
+#[test]
+fn how_it_was_built_is_said_of_this_component_alone() {
+    let (made, package) = (made(), todo());
+    let record: Value = serde_json::from_slice(RECORD).unwrap();
+    let say = |record: &Value| {
+        let record = serde_json::to_vec(record).unwrap();
+        attest(&made.artifact, &made.packed, package.manifest(), &record, &made.key)
+    };
+    let bundle = say(&record).unwrap();
+    let component = ("app/app.wasm".to_owned(), Sha256::of(package.component().unwrap()));
+    let of = |component| About { package: made.about().to_vec(), component: Some(component) };
+    let judge = |component| check(&bundle, &of(component), &[made.key.public()]);
+    let good = judge(component.clone());
+    assert_eq!((good.attester(), good.signer()), (Some(&made.key.public()), None));
+    assert!(is_broken(&judge(("app/app.wasm".to_owned(), Sha256::of(b"another")))));
+    let payload: Value = serde_json::from_slice(&bundle).unwrap();
+    let payload = BASE64.decode(payload["dsseEnvelope"]["payload"].as_str().unwrap().as_bytes()).unwrap();
+    let statement: Value = serde_json::from_slice(&payload).unwrap();
+    assert_eq!(statement["predicateType"], PROVENANCE);
+    let predicate = &statement["predicate"];
+    assert_eq!(predicate["buildDefinition"]["externalParameters"], record["build"]);
+    let source = &predicate["buildDefinition"]["resolvedDependencies"][0]["digest"]["sha256"];
+    assert_eq!(*source, record["source"]["sha256"]);
+    assert!(predicate["runDetails"]["builder"]["id"].as_str().unwrap().ends_with(&made.key.public().hint()));
+
+    // Lists say what each is, for those who look for one kind alone.
+    let double = Double::new();
+    let (repository, reference) = remote(&double);
+    repository.push(&made.artifact, &reference, false).unwrap();
+    for bundle in [&made.bundle, &bundle] {
+        repository.attach(made.artifact.manifest(), bundle).unwrap();
+    }
+    let listed = double.manifest(&format!("sha256-{}", made.artifact.digest().hex())).unwrap();
+    let listed: Value = serde_json::from_slice(&listed).unwrap();
+    let said = [0, 1].map(|at| listed["manifests"][at]["annotations"]["dev.sigstore.bundle.predicateType"].clone());
+    assert_eq!(said, [json!(SIGNED), json!(PROVENANCE)]);
+
+    let edits: [(&str, Edit); 5] = [
+        ("schema", |record| record["schema"] = "hutch/provenance@9".into()),
+        ("no component", |record| drop(record.as_object_mut().unwrap().remove("component"))),
+        ("no source", |record| record["source"]["sha256"] = "../x".into()),
+        ("no build", |record| record["build"] = json!("make")),
+        ("too much", |record| record["build"]["options"] = "x".repeat(1 << 20).into()),
+    ];
+    for (what, edit) in edits {
+        let mut record = record.clone();
+        edit(&mut record);
+        assert!(matches!(say(&record), Err(NotAttested::Malformed(_))), "{what}");
+    }
+    let mut other = record;
+    other["component"]["sha256"] = "0".repeat(64).into();
+    assert!(matches!(say(&other), Err(NotAttested::AnotherComponent { .. })));
 }
 
 #[test]

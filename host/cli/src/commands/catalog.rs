@@ -4,7 +4,7 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
 use crate::packages::{self, Place};
-use crate::{human, selection::Page, trust};
+use crate::{human, selection::Page, signed, trust};
 use clap::Args;
 use hutch::package::{Outline, PackageBounds};
 use hutch_model::manifest::Manifest;
@@ -80,9 +80,9 @@ pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) ->
 
 /// What the catalog says of a package.
 pub(super) fn entry(policy: &Policy, manifest: &Manifest, place: &Place) -> Value {
-    let (provenance, digest) = match place {
-        Place::Local { named, .. } => (named.display().to_string(), None),
-        Place::Installed(pin) => (pin.source.clone(), Some(pin.digest)),
+    let (provenance, digest, attester) = match place {
+        Place::Local { named, .. } => (named.display().to_string(), None, None),
+        Place::Installed(pin) => (pin.source.clone(), Some(pin.digest), signed::hint(pin.attester.as_deref())),
     };
     json!({
         "slug": manifest.slug().as_str(),
@@ -98,5 +98,6 @@ pub(super) fn entry(policy: &Policy, manifest: &Manifest, place: &Place) -> Valu
         "trust": trust::level(policy, place),
         "provenance": provenance,
         "digest": digest,
+        "attester": attester,
     })
 }

@@ -4,7 +4,9 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::fault::diagnostics_lines;
 use crate::output::Output;
-use crate::{packages, surroundings, trust};
+use crate::packages::{self, Place};
+use crate::signed::{self, Signed};
+use crate::{surroundings, trust};
 use clap::Args;
 use hutch::check_described;
 use hutch_model::error_code::ErrorCode;
@@ -42,6 +44,14 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
             .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
         return Err(Fault::from(report).seen_as(diagnostics_lines(diagnostics)));
     }
+    let signatures = match (&place, &checked.package) {
+        (Place::Installed(pin), _) => signed::pinned(pin),
+        (Place::Local { named, path }, Some(package)) => {
+            let keys = trust::keys(&policy, &path.to_string_lossy());
+            signed::told(&Signed::local(global, package, named)?.verdicts(&keys))
+        }
+        (Place::Local { .. }, None) => json!([]),
+    };
     let package = checked.package.as_ref().map(|package| package.manifest());
     let result = json!({
         "package": package.map(|manifest| manifest.slug().to_string()),
@@ -51,6 +61,7 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
         "errors": errors,
         "warnings": warnings,
         "diagnostics": diagnostics,
+        "signatures": signatures,
     });
     output.answer("check", result, |_| {
         let unasked =

@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::signed::{self, Signed};
 use crate::{human, packages, repair, selection::Page, surroundings, trust};
 use clap::Args;
-use hutch::installed::Pin;
+use hutch::installed::{Pin, Remembered};
 use hutch::package::Package;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
@@ -40,7 +40,7 @@ pub(crate) struct InstallArguments {
     /// A public key; one of those that are named must have signed the package, and must sign each update
     #[arg(long = "key", value_name = "KEYFILE")]
     keys: Vec<PathBuf>,
-    /// Update also to what the signer of the installed version has not signed
+    /// Update also to what the signer of the installed version has not signed, or its attester not attested
     #[arg(long)]
     allow_signer_change: bool,
     /// Update also to an older version
@@ -103,7 +103,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         (Err(_), Kind::Install) => None,
     };
     let signed = match &fetched {
-        Some(fetched) => Signed::fetched(fetched),
+        Some(fetched) => Signed::fetched(fetched, &package),
         None => Signed::local(global, &package, &path)?,
     };
     let source = match &fetched {
@@ -114,10 +114,13 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         check_update(own, &package, &source, before)?;
     }
     let policy = trust::policy(global)?;
-    let signer = signer(global, own, &signed, before.as_ref(), &trust::keys(&policy, &trust::source(&source)))?;
-    let pem = signer.as_ref().map(PublicKey::to_pem);
     let from = trust::source(&source);
-    let judged = policy.judge(Subject { source: &from, is_installed: true, signer: pem.as_deref() });
+    let (named, trusted) = (signed::keys(global, &own.keys)?, trust::keys(&policy, &from));
+    let signer = signer(own, &signed, before.as_ref(), &named, &trusted)?;
+    let attester = signed::attester(&signed, before.as_ref(), (&named, &trusted), own.allow_signer_change)?;
+    let (pem, attester_pem) = (signer.as_ref().map(PublicKey::to_pem), attester.as_ref().map(PublicKey::to_pem));
+    let (by, built) = (pem.as_deref(), attester_pem.as_deref());
+    let judged = policy.judge(Subject { source: &from, is_installed: true, signer: by, attester: built });
     trust::enough(&judged, slug.as_str())?;
     let asks = Asks::of(package.manifest());
     let granted = before.as_ref().map(|pin| pin.asks.clone()).unwrap_or_default();
@@ -141,6 +144,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         "needs_grant": beyond,
         "source": word,
         "signer": signer.as_ref().map(PublicKey::hint),
+        "attester": attester.as_ref().map(PublicKey::hint),
         "trust": judged.level,
         "launcher": launcher.as_ref().map(Planned::value),
     });
@@ -163,7 +167,8 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     if let Some(launcher) = &launcher {
         launcher.write()?;
     }
-    let remembered = (launcher.as_ref().map(Planned::launcher), pem);
+    let launched = launcher.as_ref().map(Planned::launcher);
+    let remembered = Remembered { launcher: launched, signer: pem, attester: attester_pem };
     let done = installed.install(&package, &source, surroundings::now(), remembered, kind == Kind::Update);
     let pin = done.inspect_err(|_| launcher.iter().for_each(Planned::take_back))?;
     launcher.iter().for_each(Planned::finish);
@@ -206,16 +211,15 @@ fn check_update(own: &InstallArguments, package: &Package, source: &str, before:
 /// Who signed it, of those who must have: those who are named, else who signed the version before. Of who may have: those whom the
 /// policy knows.
 fn signer(
-    global: &Global,
     own: &InstallArguments,
     signed: &Signed,
     before: Option<&Pin>,
+    named: &[PublicKey],
     trusted: &[PublicKey],
 ) -> Result<Option<PublicKey>, Fault> {
-    let named = signed::keys(global, &own.keys)?;
     let known = before.and_then(|pin| pin.signer.as_deref()).filter(|_| named.is_empty());
     let Some(known) = known else {
-        return if named.is_empty() { signed.by(trusted) } else { signed.required(&named) };
+        return if named.is_empty() { signed.by(trusted) } else { signed.required(named) };
     };
     let key = PublicKey::from_pem(known)
         .map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the signer in the pin: {error}")))?;
@@ -285,9 +289,11 @@ pub(super) fn list(global: &Global, own: &ListArguments, output: &Output) -> Res
     let items = pins.into_iter().filter_map(|pin| match pin {
         Ok(pin) => {
             let launcher = pin.launcher.as_ref().map(|launcher| launcher.path.clone());
-            let signer = pin.signer.as_deref().and_then(|pem| PublicKey::from_pem(pem).ok()).map(|key| key.hint());
+            let (signer, attester) = (signed::hint(pin.signer.as_deref()), signed::hint(pin.attester.as_deref()));
             let level = trust::judge_installed(&policy, &pin).level.text();
-            let more = [("trust", level.into()), ("launcher", launcher.into()), ("signer", signer.into())];
+            let keys = [("signer", signer.into()), ("attester", attester.into())];
+            let [signer, attester] = keys;
+            let more = [("trust", level.into()), ("launcher", launcher.into()), signer, attester];
             Some(with(serde_json::to_value(pin).unwrap_or_default(), more))
         }
         Err(error) => {

@@ -8,10 +8,10 @@ use crate::launcher::{self, Planned};
 use crate::network::{self, Fetched, NetworkArguments};
 use crate::new_file;
 use crate::output::Output;
-use crate::signed::Signed;
+use crate::signed::{self, Signed};
 use crate::{human, packages, repair, surroundings, trust};
 use clap::Args;
-use hutch::installed::{Installed, InstalledError, Pin};
+use hutch::installed::{Installed, InstalledError, Pin, Remembered};
 use hutch::package::{Package, PackageBounds};
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
@@ -48,7 +48,7 @@ pub(crate) struct SyncArguments {
     /// Remove installed packages that the file does not name; their state stays
     #[arg(long)]
     prune: bool,
-    /// Install also what the signer of the installed version has not signed
+    /// Install also what the signer of the installed version has not signed, or its attester not attested
     #[arg(long)]
     allow_signer_change: bool,
     #[command(flatten)]
@@ -78,6 +78,7 @@ pub(super) fn lock(global: &Global, own: &LockArguments, output: &Output) -> Res
             digest: pin.digest,
             asks: pin.asks,
             signer: pin.signer,
+            attester: pin.attester,
         })
     });
     let lock = Lock::of(locked.collect::<Result<_, Fault>>()?);
@@ -103,14 +104,14 @@ pub(super) fn lock(global: &Global, own: &LockArguments, output: &Output) -> Res
 }
 
 fn told(locked: &Locked) -> Value {
-    let signer = locked.signer.as_deref().and_then(|pem| PublicKey::from_pem(pem).ok()).map(|key| key.hint());
     json!({
         "slug": locked.slug,
         "version": locked.version,
         "source": locked.source,
         "digest": locked.digest,
         "asks": locked.asks,
-        "signer": signer,
+        "signer": signed::hint(locked.signer.as_deref()),
+        "attester": signed::hint(locked.attester.as_deref()),
     })
 }
 
@@ -138,6 +139,7 @@ struct Ready {
     package: Package,
     source: String,
     signer: Option<String>,
+    attester: Option<String>,
     launcher: Option<Planned>,
     beyond: Vec<String>,
     is_update: bool,
@@ -237,6 +239,8 @@ fn difference(installed: &Installed, pin: &Pin, locked: &Locked, folder: &Path) 
     // A home that knows a signer where the lock knows none is the stricter one.
     } else if locked.signer.is_some() && pin.signer != locked.signer {
         Some("signer")
+    } else if locked.attester.is_some() && pin.attester != locked.attester {
+        Some("attester")
     } else if found() != Some(pin.digest) {
         Some("changed")
     } else {
@@ -275,19 +279,22 @@ fn fetch(
         return Err(report.into());
     }
     let signed = match &fetched {
-        Some(fetched) => Signed::fetched(fetched),
+        Some(fetched) => Signed::fetched(fetched, &package),
         None => Signed::local(global, &package, path)?,
     };
     let policy = trust::policy(global)?;
     let from = trust::source(&source);
-    let signer = signer(own, locked, &signed, before, &trust::keys(&policy, &from))?;
-    let judged = policy.judge(Subject { source: &from, is_installed: true, signer: signer.as_deref() });
+    let trusted = trust::keys(&policy, &from);
+    let signer = signer(own, locked, &signed, before, &trusted)?;
+    let attester = attester(own, locked, &signed, before, &trusted)?;
+    let (by, built) = (signer.as_deref(), attester.as_deref());
+    let judged = policy.judge(Subject { source: &from, is_installed: true, signer: by, attester: built });
     trust::enough(&judged, locked.slug.as_str())?;
     let granted = before.map(|pin| pin.asks.clone()).unwrap_or_default();
     let beyond = asks.beyond(&granted).into_iter().map(|ask| format!("{} {ask}", locked.slug)).collect();
     let known = before.and_then(|pin| pin.launcher.as_ref());
     let launcher = known.map(|known| launcher::kept(global, &locked.slug, known)).transpose()?;
-    Ok(Ready { package, source, signer, launcher, beyond, is_update: before.is_some() })
+    Ok(Ready { package, source, signer, attester, launcher, beyond, is_update: before.is_some() })
 }
 
 /// Who signed it: the one whom the lock names, else the one who signed the version before, else one whom the policy knows.
@@ -315,6 +322,27 @@ fn signer(
     }
 }
 
+/// Who says how it was built: the one whom the lock names, else as in an update.
+fn attester(
+    own: &SyncArguments,
+    locked: &Locked,
+    signed: &Signed,
+    before: Option<&Pin>,
+    trusted: &[PublicKey],
+) -> Result<Option<String>, Fault> {
+    let named = locked.attester.as_deref().map(PublicKey::from_pem).transpose();
+    let named = named.map_err(|error| Fault::usage(format!("{}: {error}", locked.slug)))?;
+    let may = [named.as_slice(), trusted].concat();
+    let found = signed::attester(signed, before, (&[], &may), own.allow_signer_change)?;
+    if let Some(named) = &named
+        && signed.attested(std::slice::from_ref(named)).is_none()
+    {
+        let message = format!("{} does not say how {} was built, and the lock says so", named.hint(), locked.slug);
+        return Err(ErrorReport::new(ErrorCode::SignatureRequired, message).into());
+    }
+    Ok(named.or(found).as_ref().map(PublicKey::to_pem))
+}
+
 /// A lock says what there is to be; it grants nothing, and takes nothing away unasked.
 fn agreed(global: &Global, ready: &[Ready], removed: &[&str]) -> Result<(), Fault> {
     let beyond: Vec<&String> = ready.iter().flat_map(|one| &one.beyond).collect();
@@ -336,7 +364,8 @@ fn install(installed: &Installed, one: &Ready) -> Result<(), Fault> {
     if let Some(launcher) = &one.launcher {
         launcher.write()?;
     }
-    let remembered = (one.launcher.as_ref().map(Planned::launcher), one.signer.clone());
+    let launcher = one.launcher.as_ref().map(Planned::launcher);
+    let remembered = Remembered { launcher, signer: one.signer.clone(), attester: one.attester.clone() };
     // A pin that nobody can read is replaced.
     let done = installed.install(&one.package, &one.source, surroundings::now(), remembered, one.is_update);
     done.inspect_err(|_| one.launcher.iter().for_each(Planned::take_back))?;

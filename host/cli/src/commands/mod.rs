@@ -45,6 +45,7 @@ use crate::input::{self, Source};
 use crate::output::Output;
 use crate::packages;
 use crate::progress;
+use crate::signed::Says;
 use hutch::package::Package;
 use hutch_model::limits::Limit;
 use install::Kind;
@@ -86,7 +87,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Pull(own) => pull::pull(global, &own, output),
         Command::Key(own) => key::key(global, own, output),
         Command::Trust(own) => trust::trust(global, own, output),
-        Command::Sign(own) => sign::sign(global, &own, output),
+        Command::Sign(own) => sign::sign(global, &own, output, Says::Signed),
+        Command::Attest(own) => sign::sign(global, &own, output, Says::Built),
         Command::Signatures(own) => sign::signatures(global, &own, output),
         Command::Pack(own) => pack::pack(global, &own, output),
         Command::Compile(own) => compile::compile(global, &own, output),
@@ -126,6 +128,7 @@ fn long(command: &Command) -> Option<&'static str> {
         Command::Pull(_) => "pull",
         Command::Show(_) => "show",
         Command::Sign(_) => "sign",
+        Command::Attest(_) => "attest",
         Command::Signatures(_) => "signatures",
         Command::Pack(_) => "pack",
         Command::Compile(_) => "compile",

@@ -30,12 +30,12 @@ pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Res
     let fetched = Fetched::get(global, &own.network, &from)?;
     let package = fetched.package(global)?;
     // Whom to believe is asked when it is installed; what is broken is not brought here.
-    signed::sound(&Signed::fetched(&fetched).verdicts(&[]))?;
+    signed::sound(&Signed::fetched(&fetched, &package).verdicts(&[]))?;
     let manifest = package.manifest();
     let path = own.output.clone().unwrap_or_else(|| packages::packed_name(manifest));
     // A signature of something else there is noticed before anything is written.
-    if let Some(bundle) = fetched.bundles.first() {
-        new_file::preview(&signed::beside(&path), bundle)?;
+    for (bundle, says) in signed::firsts(&fetched.bundles) {
+        new_file::preview(&signed::beside(&path, says), bundle)?;
     }
     match global.dry_run {
         true => new_file::preview(&path, &fetched.packed)?,
@@ -43,7 +43,7 @@ pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Res
             let mut file = NewFile::begin(&path)?;
             file.writer().write_all(&fetched.packed).map_err(|error| Fault::file(&path, &error))?;
             file.keep()?;
-            keep_signature(&path, &fetched)?;
+            keep_signatures(&path, &fetched)?;
         }
     }
     output.done(Done::changed(global.line.elsewhere(["check", &path.display().to_string()])));
@@ -61,11 +61,13 @@ pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// The first signature goes beside the file, where everybody looks for one; there is room for one alone.
-fn keep_signature(path: &Path, fetched: &Fetched) -> Result<(), Fault> {
-    let Some(bundle) = fetched.bundles.first() else { return Ok(()) };
-    let path = signed::beside(path);
-    let mut file = NewFile::begin(&path)?;
-    file.writer().write_all(bundle).map_err(|error| Fault::file(&path, &error))?;
-    file.keep().map(drop)
+/// The first signature goes beside the file, where everybody looks for one, and so does the first statement of how it was built.
+fn keep_signatures(path: &Path, fetched: &Fetched) -> Result<(), Fault> {
+    for (bundle, says) in signed::firsts(&fetched.bundles) {
+        let path = signed::beside(path, says);
+        let mut file = NewFile::begin(&path)?;
+        file.writer().write_all(bundle).map_err(|error| Fault::file(&path, &error))?;
+        file.keep()?;
+    }
+    Ok(())
 }

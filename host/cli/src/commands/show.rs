@@ -4,7 +4,8 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::network::{self, NetworkArguments};
 use crate::output::Output;
-use crate::{packages, trust};
+use crate::packages::{self, Place};
+use crate::{signed, trust};
 use clap::Args;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
@@ -27,16 +28,20 @@ pub(crate) struct ShowArguments {
 }
 
 pub(super) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let (outline, trust) = match network::reference(&own.package)? {
+    let (outline, trust, attester) = match network::reference(&own.package)? {
         // The component stays where it is.
         Some(reference) => {
             let repository = network::open(global, &own.network, &reference, false)?;
             let texts = network::texts(&repository, &reference)?;
-            (texts.outline().map_err(|error| network::fault(error.into()))?, "remote")
+            (texts.outline().map_err(|error| network::fault(error.into()))?, "remote", None)
         }
         None => {
             let (outline, place) = packages::outline(global, &own.package)?;
-            (outline, trust::level(&trust::policy(global)?, &place))
+            let attester = match &place {
+                Place::Installed(pin) => signed::hint(pin.attester.as_deref()),
+                Place::Local { .. } => None,
+            };
+            (outline, trust::level(&trust::policy(global)?, &place), attester)
         }
     };
     let manifest = outline.manifest();
@@ -58,6 +63,7 @@ pub(super) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Res
         "slug": manifest.slug().as_str(),
         "version": manifest.version().to_string(),
         "trust": trust,
+        "attester": attester,
         "manifest": manifest.document(),
         "body": manifest.body(),
         "asks": Asks::of(manifest),

@@ -1,4 +1,4 @@
-//! `hutch sign` and `hutch signatures`: who vouches for a package.
+//! `hutch sign`, `attest` and `signatures`: who vouches for a package, and who says how it was built.
 
 use crate::arguments::Global;
 use crate::done::Done;
@@ -6,11 +6,14 @@ use crate::fault::Fault;
 use crate::network::{self, Fetched, NetworkArguments};
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
-use crate::signed::{self, Signed};
+use crate::signed::{self, Says, Signed};
 use crate::{human, packages};
 use clap::Args;
-use hutch::package::Package;
-use hutch_registry::{PrivateKey, Reference, Verdict};
+use hutch::package::{Package, PackageError};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::names::PackagePath;
+use hutch_registry::{Artifact, NotAttested, PrivateKey, Reference, Verdict};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,14 +42,14 @@ pub(crate) struct SignaturesArguments {
     network: NetworkArguments,
 }
 
-/// Signs what is there, once for each key.
-pub(super) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Result<ExitCode, Fault> {
+/// Signs what is there, or how it was built, once for each key.
+pub(super) fn sign(global: &Global, own: &SignArguments, output: &Output, says: Says) -> Result<ExitCode, Fault> {
     let text = network::small_file(global, &own.key)?;
     let key = PrivateKey::from_pem(&text).map_err(|error| Fault::usage(format!("--key: {error}")))?;
     let reference = network::reference(&own.package)?;
     let (package, place, changed) = match &reference {
-        Some(reference) => sign_there(global, own, reference, &key)?,
-        None => sign_here(global, own, &key)?,
+        Some(reference) => sign_there(global, own, reference, &key, says)?,
+        None => sign_here(global, own, &key, says)?,
     };
     if changed && !global.dry_run {
         output.done(Done::changed(global.line.elsewhere(["signatures", &own.package.display().to_string()])));
@@ -61,12 +64,12 @@ pub(super) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Res
         "changed": changed,
         "dry_run": global.dry_run,
     });
-    output.answer("sign", result, human::fields)?;
+    output.answer(if says == Says::Signed { "sign" } else { "attest" }, result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn has_signed(verdicts: &[Verdict]) -> bool {
-    verdicts.iter().any(|verdict| verdict.signer().is_some())
+fn has_said(says: Says, verdicts: &[Verdict]) -> bool {
+    verdicts.iter().any(|verdict| says.who(verdict).is_some())
 }
 
 /// The signature goes into the repository, as one about the package.
@@ -75,18 +78,19 @@ fn sign_there(
     own: &SignArguments,
     reference: &Reference,
     key: &PrivateKey,
+    says: Says,
 ) -> Result<(Package, String, bool), Fault> {
     let fetched = Fetched::get(global, &own.network, reference)?;
     let package = fetched.package(global)?;
     let place = fetched.reference.to_string();
-    if has_signed(&Signed::fetched(&fetched).verdicts(&[key.public()])) {
+    if has_said(says, &Signed::fetched(&fetched, &package).verdicts(&[key.public()])) {
         return Ok((package, place, false));
     }
     let (artifact, packed) = signed::made(&package)?;
     if artifact.digest() != fetched.manifest {
         return Err(Fault::usage(format!("{place} was pushed by another version of hutch; push it again to sign it")));
     }
-    let bundle = bundle(&package, &artifact, &packed, key)?;
+    let bundle = bundle(&package, (&artifact, &packed), key, says)?;
     if !global.dry_run {
         let repository = network::open(global, &own.network, reference, true)?;
         repository.attach(artifact.manifest(), &bundle).map_err(network::fault)?;
@@ -95,15 +99,20 @@ fn sign_there(
 }
 
 /// The signature goes into a file: beside a packed file, else where pack would write one.
-fn sign_here(global: &Global, own: &SignArguments, key: &PrivateKey) -> Result<(Package, String, bool), Fault> {
+fn sign_here(
+    global: &Global,
+    own: &SignArguments,
+    key: &PrivateKey,
+    says: Says,
+) -> Result<(Package, String, bool), Fault> {
     let (package, place) = packages::sound(global, &own.package)?;
     let (artifact, packed) = signed::made(&package)?;
     let found_at = packages::named_path(global, &place)?;
-    let path = signed::of_local(&package, &found_at);
-    if has_signed(&Signed::local(global, &package, &found_at)?.verdicts(&[key.public()])) {
+    let path = signed::of_local(&package, &found_at, says);
+    if has_said(says, &Signed::local(global, &package, &found_at)?.verdicts(&[key.public()])) {
         return Ok((package, path.display().to_string(), false));
     }
-    let bundle = bundle(&package, &artifact, &packed, key)?;
+    let bundle = bundle(&package, (&artifact, &packed), key, says)?;
     match global.dry_run {
         true => new_file::preview(&path, &bundle)?,
         false => {
@@ -117,11 +126,28 @@ fn sign_here(global: &Global, own: &SignArguments, key: &PrivateKey) -> Result<(
 
 fn bundle(
     package: &Package,
-    artifact: &hutch_registry::Artifact,
-    packed: &[u8],
+    (artifact, packed): (&Artifact, &[u8]),
     key: &PrivateKey,
+    says: Says,
 ) -> Result<Vec<u8>, Fault> {
-    hutch_registry::sign(artifact, packed, package.manifest(), key).map_err(|error| Fault::host(error.to_string()))
+    let manifest = package.manifest();
+    if says == Says::Signed {
+        return hutch_registry::sign(artifact, packed, manifest, key).map_err(|error| Fault::host(error.to_string()));
+    }
+    let record = format!("{}.provenance.json", manifest.entry().component());
+    let is_there = package.files()?.iter().any(|entry| entry.path.as_str() == record && entry.file_bytes.is_some());
+    if !is_there {
+        let report = ErrorReport::new(ErrorCode::NotFound, format!("the package has no record of its build, {record}"));
+        return Err(report.suggest("let the build write one, as guest-todo/build.sh does").into());
+    }
+    let path = PackagePath::parse(&record).map_err(|error| Fault::host(error.to_string()))?;
+    let text = package.read(&path).map_err(PackageError::one)?;
+    hutch_registry::attest(artifact, packed, manifest, &text, key).map_err(|error| match error {
+        NotAttested::Key(error) => Fault::host(error.to_string()),
+        error => ErrorReport::new(ErrorCode::PackageInvalid, format!("the record {record}: {error}"))
+            .suggest("build it again; nothing is said of a build that made something else")
+            .into(),
+    })
 }
 
 /// Checks every signature. Nobody is asked whom to believe: the keys are named.
@@ -130,7 +156,9 @@ pub(super) fn signatures(global: &Global, own: &SignaturesArguments, output: &Ou
     let (package, signed) = match network::reference(&own.package)? {
         Some(reference) => {
             let fetched = Fetched::get(global, &own.network, &reference)?;
-            (fetched.package(global)?, Signed::fetched(&fetched))
+            let package = fetched.package(global)?;
+            let signed = Signed::fetched(&fetched, &package);
+            (package, signed)
         }
         None => {
             let (package, place) = packages::whole_files(global, &own.package)?;

@@ -41,7 +41,7 @@ enum StateCommand {
     Ls(LsArguments),
     /// Show a file of a volume
     Cat(CatArguments),
-    /// Compare the states of two entries
+    /// Compare two entries' states
     Diff(DiffArguments),
     /// Write a volume into an empty folder
     Export(FolderArguments),

@@ -27,6 +27,7 @@ pub(crate) enum TrustCommand {
     /// Ask for a level of trust of a source
     ///
     /// local: anything. unsigned: installed. signed: and signed by a key that was named then. trusted: and signed by a key that is trusted.
+    /// attested: and such a key says how it was built.
     /// Of several rules the longest counts. A package that lacks it is neither run nor installed.
     Require(TrustRequireArguments),
     /// Take a key or a rule away
@@ -78,6 +79,7 @@ enum Required {
     Unsigned,
     Signed,
     Trusted,
+    Attested,
 }
 
 impl From<Required> for Level {
@@ -87,6 +89,7 @@ impl From<Required> for Level {
             Required::Unsigned => Level::Unsigned,
             Required::Signed => Level::Signed,
             Required::Trusted => Level::Trusted,
+            Required::Attested => Level::Attested,
         }
     }
 }
@@ -153,9 +156,9 @@ fn require(global: &Global, own: TrustRequireArguments) -> Result<bool, Fault> {
     check_pattern(&pattern).map_err(|error| Fault::usage(format!("SOURCE: {error}")))?;
     let level = Level::from(own.level);
     let signers: BTreeSet<String> = own.signers.into_iter().collect();
-    if !signers.is_empty() && level != Level::Trusted {
+    if !signers.is_empty() && level < Level::Trusted {
         return Err(Fault::usage(
-            "--signer says whose signature makes a package trusted, so the level must be trusted",
+            "--signer says whose signature makes a package trusted, so the level must be trusted or attested",
         ));
     }
     let rule = Rule { pattern, require: level, signers };
@@ -204,6 +207,7 @@ fn check(global: &Global, own: &TrustCheckArguments, output: &Output) -> Result<
         "required": judged.required,
         "rule": judged.rule.map(|rule| &rule.pattern),
         "signer": judged.signer,
+        "attester": judged.attester,
     });
     output.answer("trust check", result, human::fields)?;
     Ok(ExitCode::SUCCESS)

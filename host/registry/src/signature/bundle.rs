@@ -17,7 +17,9 @@ const BUNDLES: &str = "application/vnd.dev.sigstore.bundle";
 const STATEMENT: &str = "application/vnd.in-toto+json";
 const STATEMENT_TYPES: [&str; 2] = ["https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1"];
 /// What cosign says of a thing that is signed and nothing more.
-pub(crate) const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
+pub const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
+/// What SLSA calls a statement about how a thing was built.
+pub const PROVENANCE: &str = "https://slsa.dev/provenance/v1";
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -74,12 +76,22 @@ struct Statement {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Subject {
+pub(super) struct Subject {
     #[serde(default)]
     name: String,
     digest: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     annotations: BTreeMap<String, serde_json::Value>,
+}
+
+impl Subject {
+    pub(super) fn of(name: String, digest: Sha256) -> Subject {
+        Subject { name, digest: BTreeMap::from([("sha256".to_owned(), digest.hex())]), annotations: BTreeMap::new() }
+    }
+
+    fn sha256(&self) -> Option<Sha256> {
+        format!("sha256:{}", self.digest.get("sha256")?).parse().ok()
+    }
 }
 
 /// What a signature turned out to be.
@@ -115,6 +127,14 @@ impl Verdict {
             _ => None,
         }
     }
+
+    /// Who says how it was built.
+    pub fn attester(&self) -> Option<&PublicKey> {
+        match self {
+            Verdict::Good { key, predicate_type } if predicate_type == PROVENANCE => Some(key),
+            _ => None,
+        }
+    }
 }
 
 /// Signs a package: its manifest in a registry, and its packed file.
@@ -122,22 +142,29 @@ impl Verdict {
 /// # Errors
 /// The system has no randomness.
 pub fn sign(artifact: &Artifact, packed: &[u8], manifest: &Manifest, key: &PrivateKey) -> Result<Vec<u8>, NotAKey> {
+    stated(subjects(artifact, packed, manifest), SIGNED, serde_json::json!({}), key)
+}
+
+/// What is said about a package: its manifest in a registry, and its packed file.
+pub(super) fn subjects(artifact: &Artifact, packed: &[u8], manifest: &Manifest) -> Vec<Subject> {
     let (slug, version) = (manifest.slug().as_str(), manifest.version().to_string());
     let said = [("slug", slug.to_owned()), ("version", version.clone()), ("package", artifact.package.to_string())];
     let subject = |name: String, digest: Sha256| Subject {
-        name,
-        digest: BTreeMap::from([("sha256".to_owned(), digest.hex())]),
         annotations: said.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect(),
+        ..Subject::of(name, digest)
     };
-    let statement = Statement {
-        kind: STATEMENT_TYPES[0].to_owned(),
-        subject: vec![
-            subject(slug.to_owned(), artifact.digest()),
-            subject(format!("{slug}-{version}.tar"), Sha256::of(packed)),
-        ],
-        predicate_type: SIGNED.to_owned(),
-        predicate: serde_json::json!({}),
-    };
+    vec![subject(slug.to_owned(), artifact.digest()), subject(format!("{slug}-{version}.tar"), Sha256::of(packed))]
+}
+
+/// A statement, signed.
+pub(super) fn stated(
+    subject: Vec<Subject>,
+    predicate_type: &str,
+    predicate: serde_json::Value,
+    key: &PrivateKey,
+) -> Result<Vec<u8>, NotAKey> {
+    let (kind, predicate_type) = (STATEMENT_TYPES[0].to_owned(), predicate_type.to_owned());
+    let statement = Statement { kind, subject, predicate_type, predicate };
     // Texts and maps of texts can always be written.
     let payload = serde_json::to_vec(&statement).unwrap_or_default();
     let signature = key.sign(&encoded(STATEMENT, &payload))?;
@@ -158,12 +185,29 @@ pub fn sign(artifact: &Artifact, packed: &[u8], manifest: &Manifest, key: &Priva
     Ok(serde_json::to_vec(&bundle).unwrap_or_default())
 }
 
-/// Checks a signature by these keys. It must be about one of these digests.
-pub fn check(bundle: &[u8], about: &[Sha256], keys: &[PublicKey]) -> Verdict {
+/// What the statement in a bundle says, whoever signed it; nothing if there is none. Good for where to keep it, and for nothing else.
+pub fn predicate_type(bundle: &[u8]) -> Option<String> {
+    let envelope = serde_json::from_slice::<Bundle>(bundle).ok()?.dsse_envelope?;
+    let payload = BASE64.decode(envelope.payload.as_bytes()).ok()?;
+    Some(serde_json::from_slice::<Statement>(&payload).ok()?.predicate_type)
+}
+
+/// What is at hand, which a statement must be about.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// What names the package: its manifest in a registry, and its packed file.
+    pub package: Vec<Sha256>,
+    /// Where its component is, and what names that.
+    pub component: Option<(String, Sha256)>,
+}
+
+/// Checks a signature by these keys. It must be about one of the digests that name the package, and if it says how the component was
+/// built, about no other component.
+pub fn check(bundle: &[u8], about: &About, keys: &[PublicKey]) -> Verdict {
     judged(bundle, about, keys).unwrap_or_else(|reason| Verdict::Broken { reason })
 }
 
-fn judged(bundle: &[u8], about: &[Sha256], keys: &[PublicKey]) -> Result<Verdict, String> {
+fn judged(bundle: &[u8], about: &About, keys: &[PublicKey]) -> Result<Verdict, String> {
     let malformed = |what: &str, error: serde_json::Error| format!("the {what} is malformed: {error}");
     if bundle.len() as u64 > BUNDLE_BYTES_MAX {
         return Err(format!("the bundle has {} bytes, {BUNDLE_BYTES_MAX} allowed", bundle.len()));
@@ -187,12 +231,14 @@ fn judged(bundle: &[u8], about: &[Sha256], keys: &[PublicKey]) -> Result<Verdict
     if !STATEMENT_TYPES.contains(&statement.kind.as_str()) {
         return Err(format!("the statement is of the type {:?}", statement.kind));
     }
-    let is_about = |subject: &Subject| {
-        let digest = subject.digest.get("sha256").and_then(|hex| format!("sha256:{hex}").parse::<Sha256>().ok());
-        digest.is_some_and(|digest| about.contains(&digest))
-    };
-    if !statement.subject.iter().any(is_about) {
+    if !statement.subject.iter().any(|subject| subject.sha256().is_some_and(|found| about.package.contains(&found))) {
         return Err("it is about something else".to_owned());
+    }
+    if let Some((path, component)) = about.component.as_ref().filter(|_| statement.predicate_type == PROVENANCE) {
+        let mut named = statement.subject.iter().filter(|subject| subject.name == *path);
+        if named.any(|subject| subject.sha256() != Some(*component)) {
+            return Err("it says how another component was built".to_owned());
+        }
     }
     let material = bundle.verification_material;
     let Some(Hint { hint }) = material.public_key else {
@@ -226,7 +272,9 @@ mod tests {
         assert_eq!(says(SIGNED).signer(), Some(&key));
         for kind in ["https://cosign.sigstore.dev/attestation/vuln/v1", "https://slsa.dev/provenance/v1", ""] {
             assert_eq!(says(kind).signer(), None, "{kind}");
+            assert_eq!(says(kind).attester(), (kind == PROVENANCE).then_some(&key), "{kind}");
         }
+        assert_eq!(says(SIGNED).attester(), None);
         assert_eq!(Verdict::Certificate.signer(), None);
     }
 }

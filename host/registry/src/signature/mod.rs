@@ -2,7 +2,9 @@
 
 mod bundle;
 mod key;
+mod provenance;
 mod referrers;
 
-pub use bundle::{BUNDLE_BYTES_MAX, Verdict, check, sign};
+pub use bundle::{About, BUNDLE_BYTES_MAX, PROVENANCE, SIGNED, Verdict, check, predicate_type, sign};
 pub use key::{NotAKey, PrivateKey, PublicKey};
+pub use provenance::{NotAttested, attest};

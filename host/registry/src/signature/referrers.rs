@@ -2,7 +2,7 @@
 //! in others the list is an index under the tag `sha256-…` of what it is about (OCI distribution specification 1.1, "referrers tag
 //! schema"), which is read always, because it is what copies carry.
 
-use super::bundle::{BUNDLE, BUNDLE_BYTES_MAX, SIGNED};
+use super::bundle::{BUNDLE, BUNDLE_BYTES_MAX, SIGNED, predicate_type};
 use crate::artifact::{ArtifactError, held, json};
 use crate::documents::{Descriptor, INDEX, Index, MANIFEST, Manifest};
 use crate::failure::RegistryError;
@@ -26,8 +26,9 @@ impl Repository {
     pub fn attach(&self, subject: &[u8], bundle: &[u8]) -> Result<bool, RegistryError> {
         let about = Descriptor::of(MANIFEST, subject);
         let (config, layer) = (Descriptor::of(EMPTY, EMPTY_TEXT), Descriptor::of(BUNDLE, bundle));
+        let says = predicate_type(bundle).unwrap_or_else(|| SIGNED.to_owned());
         let annotations =
-            [("dev.sigstore.bundle.content", "dsse-envelope"), ("dev.sigstore.bundle.predicateType", SIGNED)]
+            [("dev.sigstore.bundle.content", "dsse-envelope"), ("dev.sigstore.bundle.predicateType", says.as_str())]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let manifest = json(&Manifest {
             schema_version: 2,
