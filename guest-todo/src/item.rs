@@ -68,7 +68,7 @@ impl fmt::Display for Details {
     }
 }
 
-hutch_guest::text_value!(Title, min_length = 1, max_length = TITLE_CHARS_MAX, pattern = r"\S");
+hutch_guest::text_value!(Title, min_length = 1, max_length = TITLE_CHARS_MAX);
 hutch_guest::text_value!(Details, max_length = DETAILS_CHARS_MAX);
 
 /// Whether an item is still to be done.
