@@ -116,30 +116,44 @@ fn child(role: &str) {
             hutch_sandbox::compile_as_child(&input).expect("pipes");
             std::process::abort();
         }
-        "free" => reach(&mut stdout),
+        "free" => reach(&mut stdout, inherited()),
         // As if a component had made the compiler do what it wants.
         "broken-out" => {
+            let file = inherited();
             let error = hutch_sandbox::compile_as_child(&[]).expect_err("there is no component");
             assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
-            reach(&mut stdout);
+            reach(&mut stdout, file);
         }
         other => panic!("no child is called {other}"),
     }
 }
 
+/// A file that is open as one is that whoever started the program left open.
+fn inherited() -> std::fs::File {
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    file.write_all(b"theirs").expect("a temporary file");
+    std::io::Seek::rewind(&mut file).expect("a temporary file");
+    file
+}
+
 /// Tries what native code could do to others, and writes what succeeded.
-fn reach(stdout: &mut impl Write) {
+fn reach(stdout: &mut impl Write, mut inherited: std::fs::File) {
     #[allow(unsafe_code, reason = "what is tried is what nothing safe does")]
     // SAFETY: none of them touches this process's memory; a process that is made ends at once.
-    let (forked, signalled, traced) = unsafe {
+    let (mapped, forked, signalled, traced) = unsafe {
+        let descriptor = std::os::fd::AsRawFd::as_raw_fd(&inherited);
+        let mapped = libc::mmap(std::ptr::null_mut(), 6, libc::PROT_READ, libc::MAP_PRIVATE, descriptor, 0);
         let forked = libc::fork();
         if forked == 0 {
             libc::_exit(0);
         }
-        (forked, libc::kill(libc::getppid(), 0), libc::ptrace(libc::PTRACE_SEIZE, forked, 0, 0))
+        (mapped, forked, libc::kill(libc::getppid(), 0), libc::ptrace(libc::PTRACE_SEIZE, forked, 0, 0))
     };
     let done = [
         ("open", std::fs::File::open("/etc/passwd").is_ok()),
+        ("read", inherited.read_exact(&mut [0]).is_ok()),
+        ("write", inherited.write_all(b"mine").is_ok()),
+        ("map", mapped != libc::MAP_FAILED),
         ("list", std::fs::read_dir("/").is_ok()),
         ("make", std::fs::create_dir(std::env::temp_dir().join(format!("hutch-{}", std::process::id()))).is_ok()),
         ("socket", std::net::UdpSocket::bind("127.0.0.1:0").is_ok()),
@@ -164,7 +178,7 @@ fn broken_out() {
         assert!(output.status.success(), "{role}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
     };
-    let everything = "open list make socket listen unix start fork signal trace thread\n";
+    let everything = "open read write map list make socket listen unix start fork signal trace thread\n";
     assert_eq!(reached("free"), everything);
     let expected = if hutch_sandbox::ring::is_there() { "thread\n" } else { everything };
     assert_eq!(reached("broken-out"), expected);
