@@ -7,7 +7,7 @@ use crate::line::CallLine;
 use crate::{network, repair, surroundings, trust};
 use hutch::check_described;
 use hutch::installed::{Installed, InstalledError, Pin};
-use hutch::package::{Checked, Outline, Package, PackageBounds, Source, SourceError, open_folder};
+use hutch::package::{Checked, Memory, Outline, Package, PackageBounds, Source, SourceError, open_folder};
 use hutch_model::contract::ContractFile;
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
@@ -132,16 +132,18 @@ pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64
     let place = place(global, path)?;
     trust::admit(&trust::policy(global)?, &place)?;
     match place {
-        Place::Local { path, named } => {
-            let source = source(&path, &named, bounds)?;
-            let package = match memory {
-                Some(memory) => Package::open_remembered(&source, bounds, &memory)?,
-                None => Package::open(&source, bounds)?,
-            };
-            Ok(package.from_origin(Origin::path(&path.to_string_lossy())))
-        }
+        Place::Local { path, named } => open_local(&path, &named, bounds, memory.as_ref()),
         Place::Installed(pin) => Ok(installed(global)?.open(&pin, bounds, memory.as_ref())?),
     }
+}
+
+fn open_local(path: &Path, named: &Path, bounds: PackageBounds, memory: Option<&Memory>) -> Result<Package, Fault> {
+    let source = source(path, named, bounds)?;
+    let package = match memory {
+        Some(memory) => Package::open_remembered(&source, bounds, memory)?,
+        None => Package::open(&source, bounds)?,
+    };
+    Ok(package.from_origin(Origin::path(&path.to_string_lossy())))
 }
 
 /// Reads the manifest, and where the package is.
@@ -265,16 +267,21 @@ mod tests {
     fn what_the_rules_are_asked_about_is_what_is_opened() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
+        let front =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packages/todo/APP.md")).unwrap();
         for name in ["trusted", "evil"] {
-            std::fs::create_dir(at(name)).unwrap();
+            std::fs::create_dir_all(at(name).join("app")).unwrap();
+            std::fs::write(at(name).join("APP.md"), front.replace("slug: todo", &format!("slug: {name}"))).unwrap();
+            std::fs::write(at(name).join("app/app.wasm"), b"\0asm\r\0\x01\0").unwrap();
         }
         let lead = |to: &str| {
             let _none_yet = std::fs::remove_file(at("link"));
             std::os::unix::fs::symlink(at(to), at("link")).unwrap();
         };
         lead("trusted");
-        let Place::Local { path, .. } = Place::local(&at("link")) else { panic!() };
+        let Place::Local { path, named } = Place::local(&at("link")) else { panic!() };
         lead("evil");
-        assert_eq!(path, at("trusted").canonicalize().unwrap());
+        let opened = open_local(&path, &named, PackageBounds::default(), None).unwrap();
+        assert_eq!(opened.manifest().slug().to_string(), "trusted");
     }
 }

@@ -55,7 +55,7 @@ codes! {
     Conflict "CONFLICT" 30 "the state has changed since this command read it" "read the state again and repeat, or use --retry";
     SignatureInvalid "SIGNATURE_INVALID" 30 "a signature of the package is malformed, about something else, or not what its key signed" "do not use the package; ask who signed it";
     SignatureRequired "SIGNATURE_REQUIRED" 30 "a key was named that must have signed the package, and it has not" "name the key of who signs it, or take a package that is signed";
-    SignerChanged "SIGNER_CHANGED" 30 "the installed package is by a signer who has not signed this version" "ask who signs it; name the new key with --key, or drop the signer with --allow-signer-change";
+    SignerChanged "SIGNER_CHANGED" 30 "the installed package is by a signer or attester whose statement this version has not" "ask who signs it; name the new key with --key, or drop the signer with --allow-signer-change";
     VersionOlder "VERSION_OLDER" 30 "the update is older than the installed version" "take a newer one; --allow-downgrade takes this one all the same";
     VersionReplaced "VERSION_REPLACED" 30 "the update has the installed version's number and other files" "ask who publishes it; --allow-replaced-version takes it all the same";
     SourceChanged "SOURCE_CHANGED" 30 "the update comes from another repository than the installed version" "update from that one; --allow-source-change takes this one all the same";

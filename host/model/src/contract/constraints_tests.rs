@@ -2,6 +2,7 @@
 
 use super::*;
 use ValueType::{Date, DateOrInstant, Instant, Integer, Number, String as Text};
+use proptest::prelude::*;
 
 fn range(least: &str, most: &str) -> Constraints {
     let bound = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -131,4 +132,44 @@ fn the_patterns_of_a_description_are_bounded_and_compiled_once() {
     assert!(one.broken("b", Text, &mut compiled).is_none() && one.broken("a", Text, &mut compiled).is_some());
     // What is compiled is what the next value is held to, and not the pattern once more.
     assert!(pattern("^a+$").broken("b", Text, &mut compiled).is_none());
+}
+
+/// Holds a pattern to its promise: whatever text it is, it is judged.
+fn judged(text: &str) {
+    let constraints = pattern(text);
+    if constraints.flaws(Text).is_empty() {
+        let mut compiled = Compiled::default();
+        for value in ["", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "\u{10ffff}\n\r\u{2028}"] {
+            let _either = constraints.broken(value, Text, &mut compiled);
+        }
+    }
+}
+
+#[test]
+fn patterns_that_are_made_to_take_long_are_judged() {
+    for (begin, end) in
+        [("(", ")"), ("(?:", ")"), ("[", "]"), ("(a|", ")*"), ("(", "){9}"), ("(?=", ")"), ("[^\\d-", "]")]
+    {
+        for depth in [1, 30, 120, 1000 / (begin.len() + end.len())] {
+            judged(&(begin.repeat(depth) + "a" + &end.repeat(depth)));
+        }
+    }
+    for part in ["\\p{L}", "[\\w-z]", "(a*)*", "a{1000}", "\\u{1F600}", "\\1", "(?<n>a)", "[\\s\\S]*?", "\\cA", "a??"] {
+        judged(&part.repeat(1000 / part.len()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn any_pattern_is_judged(
+        text in "[\\[\\](){}?*+|^$.,:=!<>\\-\\\\&~#/a-dpuxkswb0-9LNé\u{1F600} ]{0,60}",
+        parts in prop::collection::vec(
+            prop::sample::select(vec!["(?:", "(?<a>", "(?i:", "(?<=", ")", "[^", "[", "]", "{2,", "}", "\\p{", "\\u{", "\\", "a-", "|", "*", "+?", "\\B", "&&", "--"]),
+            0..40,
+        ),
+    ) {
+        judged(&text);
+        judged(&(text + &parts.concat()));
+    }
 }
