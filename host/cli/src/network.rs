@@ -24,6 +24,11 @@ pub(crate) const SMALL_FILE_BYTES_MAX: u64 = 1 << 20;
 /// The most that a credential helper answers.
 const HELPED_BYTES_MAX: u64 = 64 << 10;
 
+/// How much of a component is sent at once: what a broken connection costs.
+const PART_BYTES: usize = 8 << 20;
+/// Before a part is sent again the first time.
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// How a registry is reached.
 #[derive(Debug, Args)]
 pub(crate) struct NetworkArguments {
@@ -188,6 +193,8 @@ fn surroundings(global: &Global, own: &NetworkArguments) -> Result<Surroundings,
         token_host: own.token_host.clone(),
         proxy: proxy(own.plain_http),
         wait,
+        part_bytes: PART_BYTES,
+        pause: PAUSE,
     })
 }
 

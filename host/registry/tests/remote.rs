@@ -256,6 +256,131 @@ fn what_is_pushed_goes_to_no_other_host() {
     assert_eq!(double.manifest("1"), None, "a tag names what is not there");
 }
 
+/// Of somebody who sends in parts of so many bytes.
+fn in_parts(part_bytes: usize) -> Surroundings {
+    Surroundings { part_bytes, ..surroundings() }
+}
+
+/// How many bytes of uploads were sent, and by which methods.
+fn uploaded(double: &Double) -> (usize, Vec<String>) {
+    let asked: Vec<Asked> =
+        double.asked().into_iter().filter(|asked| asked.target.contains("/blobs/uploads/")).collect();
+    (asked.iter().map(|asked| asked.body.len()).sum(), asked.into_iter().map(|asked| asked.method).collect())
+}
+
+#[test]
+fn what_is_long_is_sent_in_parts_and_a_broken_connection_costs_one() {
+    let length = artifact().layer().len();
+    let whole = length + artifact().config().len();
+    let part = length / 4 + 1;
+    for (breaks, more) in [
+        (&[][..], 0),
+        // Nothing of the part is there: it is sent again.
+        (&[(part + 9, false)], part),
+        // As far as it came it is not sent again.
+        (&[(part + 9, true)], part - 9),
+        (&[(1, true), (part, false), (2 * part, true), (length - 1, false), (length - 1, true)], 4 * part),
+    ] {
+        let double = Double::new();
+        breaks.iter().for_each(|(bytes, is_kept)| double.break_at(*bytes, *is_kept));
+        let (repository, reference) = at(&double, in_parts(part));
+        let pushed = repository.push(&artifact(), &reference, false).unwrap();
+        assert_eq!(pushed.bytes as usize, whole + artifact().manifest().len());
+        pull(&repository, &reference).unwrap();
+        let (sent, methods) = uploaded(&double);
+        assert!(sent <= whole + more, "{breaks:?}: {sent} bytes for {whole}");
+        assert_eq!(methods.iter().filter(|method| *method == "GET").count(), breaks.len(), "{methods:?}");
+        assert!(methods.iter().filter(|method| *method == "PATCH").count() >= 3, "{methods:?}");
+    }
+}
+
+#[test]
+fn an_upload_that_a_registry_does_not_know_any_more_is_begun_anew() {
+    let double = Double::new();
+    let (is_lost, posts) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    // It forgets the upload when two parts were sent, as one does that is started again.
+    double.instead(move |asked| match asked.method.as_str() {
+        "POST" => {
+            posts.fetch_add(1, Ordering::SeqCst);
+            None
+        }
+        "PATCH" if posts.load(Ordering::SeqCst) == 1 => {
+            (is_lost.fetch_add(1, Ordering::SeqCst) >= 2).then(|| Answered::new(404, ""))
+        }
+        "GET" if asked.target.contains("/uploads/") => Some(Answered::new(404, "")),
+        _ => None,
+    });
+    let (repository, reference) = at(&double, in_parts(artifact().layer().len() / 4 + 1));
+    repository.push(&artifact(), &reference, false).unwrap();
+    pull(&repository, &reference).unwrap();
+    assert_eq!(uploaded(&double).1.iter().filter(|method| *method == "POST").count(), 3);
+}
+
+#[test]
+fn a_registry_that_takes_no_parts_is_sent_the_whole() {
+    for status in [404, 405, 501] {
+        let double = Double::new();
+        double.instead(move |asked| (asked.method == "PATCH").then(|| Answered::new(status, "")));
+        let (repository, reference) = at(&double, in_parts(1000));
+        repository.push(&artifact(), &reference, false).unwrap();
+        pull(&repository, &reference).unwrap();
+    }
+    // One that wants larger parts is sent those.
+    let double = Double::new();
+    double.instead(|asked| {
+        let begun = Answered::new(202, "").header("location", "/v2/acme/todo/blobs/uploads/session?state=0");
+        (asked.method == "POST").then(|| begun.header("oci-chunk-min-length", "1000000000"))
+    });
+    let (repository, reference) = at(&double, in_parts(1000));
+    repository.push(&artifact(), &reference, false).unwrap();
+    assert!(!uploaded(&double).1.contains(&"PATCH".to_owned()));
+}
+
+#[test]
+fn what_will_not_go_well_is_not_tried_again_and_what_never_does_is_given_up() {
+    let pushed = |part: usize, answer: fn(&Asked) -> Option<Answered>| {
+        let double = Double::new();
+        double.instead(answer);
+        let (repository, reference) = at(&double, in_parts(part));
+        let error = repository.push(&artifact(), &reference, false).unwrap_err();
+        assert_eq!(double.manifest("1"), None, "a tag names what is not there");
+        (error, uploaded(&double).1.len())
+    };
+    let (error, calls) = pushed(1000, |asked| (asked.method == "PATCH").then(|| Answered::new(413, "")));
+    assert!(matches!(error, RegistryError::Answer { .. }), "{error}");
+    assert_eq!(calls, 2, "tried again");
+    let (error, _) = pushed(1000, |asked| (asked.method == "PATCH").then(|| Answered::new(403, "")));
+    assert!(matches!(error, RegistryError::Denied { .. }), "{error}");
+    // A connection that always breaks, a registry that is always busy, and one that forgets a bit of each part.
+    let (error, calls) = pushed(1000, |asked| (asked.method == "PATCH").then(Answered::default));
+    assert!(matches!(error, RegistryError::Unreachable { .. }) && calls < 20, "{error} after {calls}");
+    let (error, calls) = pushed(usize::MAX, |asked| (asked.method == "PUT").then(|| Answered::new(503, "")));
+    assert!(matches!(error, RegistryError::Answer { .. }) && calls < 20, "{error} after {calls}");
+    let (error, calls) = pushed(100_000, |asked| {
+        let location = || "/v2/acme/todo/blobs/uploads/session?state=0";
+        let short = || Answered::new(202, "").header("location", location()).header("range", "0-5");
+        (asked.method == "PATCH").then(short)
+    });
+    assert!(matches!(error, RegistryError::Answer { .. }) && calls < 60, "{error} after {calls}");
+}
+
+#[test]
+fn an_answer_that_was_lost_is_looked_for() {
+    let double = Double::new();
+    let kept = double.clone();
+    let puts = AtomicUsize::new(0);
+    let layer = hutch_registry::Sha256::of(artifact().layer()).to_string();
+    double.instead(move |asked| {
+        let is_layer = asked.method == "PUT" && asked.target.ends_with(&layer);
+        (is_layer && puts.fetch_add(1, Ordering::SeqCst) == 0)
+            .then(|| Answered { is_lost: true, ..Answered::default() })
+    });
+    let (repository, reference) = at(&kept, surroundings());
+    repository.push(&artifact(), &reference, false).unwrap();
+    let (sent, _) = uploaded(&kept);
+    assert_eq!(sent, artifact().layer().len() + artifact().config().len(), "sent again what was there");
+}
+
 #[test]
 fn refusals_are_told_apart_and_hold_nothing_that_acts_on_a_terminal() {
     let double = Double::new();

@@ -79,6 +79,9 @@ pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) kind: Option<String>,
     pub(super) location: Option<String>,
+    pub(super) range: Option<String>,
+    /// The least that a part of an upload must have.
+    pub(super) part_bytes_min: Option<usize>,
     pub(super) challenges: Vec<String>,
     pub(super) body: Vec<u8>,
 }
@@ -157,7 +160,11 @@ impl Connection {
         let host = Origin::of(target).map(|origin| origin.host).unwrap_or_default();
         let failed = |reason: String| RegistryError::Unreachable { host: host.clone(), reason };
         let mut request = Request::builder().method(call.method).uri(target);
-        for (name, value) in [("accept", call.accept.as_deref()), ("authorization", authorization)] {
+        for (name, value) in [
+            ("accept", call.accept.as_deref()),
+            ("authorization", authorization),
+            ("content-range", call.range.as_deref()),
+        ] {
             if let Some(value) = value {
                 request = request.header(name, value);
             }
@@ -197,6 +204,8 @@ impl Connection {
             status: parts.status.as_u16(),
             kind: text("content-type"),
             location: text("location"),
+            range: text("range"),
+            part_bytes_min: text("oci-chunk-min-length").and_then(|bytes| bytes.parse().ok()),
             challenges: header(&parts.headers, "www-authenticate").collect(),
             body,
         })

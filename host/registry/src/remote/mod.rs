@@ -5,6 +5,7 @@
 mod authorization;
 mod connection;
 mod credentials;
+mod upload;
 
 pub use credentials::{Credential, CredentialFile, Helper};
 
@@ -34,6 +35,10 @@ pub struct Surroundings {
     pub proxy: Option<(String, String)>,
     /// The longest wait for a connection or a byte.
     pub wait: Duration,
+    /// What is longer than this is sent in parts.
+    pub part_bytes: usize,
+    /// How long to wait before a part that was lost is sent again; each time twice as long.
+    pub pause: Duration,
 }
 
 /// A repository of a registry.
@@ -42,6 +47,8 @@ pub struct Remote {
     authorization: Box<Authorization>,
     origin: Origin,
     repository: String,
+    part_bytes: usize,
+    pause: Duration,
 }
 
 impl fmt::Debug for Remote {
@@ -60,12 +67,14 @@ struct Call<'c> {
     method: &'static str,
     accept: Option<String>,
     body: Option<(&'c str, &'c [u8])>,
+    /// Which bytes of a whole the body is.
+    range: Option<String>,
     bytes_max: u64,
 }
 
 impl<'c> Call<'c> {
     fn read(method: &'static str, bytes_max: u64) -> Call<'c> {
-        Call { method, accept: None, body: None, bytes_max }
+        Call { method, accept: None, body: None, range: None, bytes_max }
     }
 }
 
@@ -81,8 +90,9 @@ impl Remote {
         let real_host = if host == "docker.io" { "registry-1.docker.io" } else { host };
         let origin = Origin::new(is_plain, real_host);
         let connection = Connection::new(&origin, &surroundings)?;
+        let (part_bytes, pause) = (surroundings.part_bytes, surroundings.pause);
         let authorization = Box::new(Authorization::new(&origin, host, repository, surroundings));
-        Ok(Remote { connection, authorization, origin, repository: repository.to_owned() })
+        Ok(Remote { connection, authorization, origin, repository: repository.to_owned(), part_bytes, pause })
     }
 
     pub(crate) fn manifest(&self, name: &str) -> Result<Option<Vec<u8>>, RegistryError> {
@@ -108,28 +118,6 @@ impl Remote {
             200 => Ok(answer.body),
             404 => Err(RegistryError::Missing(format!("{what} {} in {}", named.digest, self.origin))),
             _ => Err(self.refused(&format!("for the {what}"), &answer)),
-        }
-    }
-
-    pub(crate) fn put_blob(&self, named: &Descriptor, bytes: &[u8]) -> Result<bool, RegistryError> {
-        if self.call(&format!("blobs/{}", named.digest), &Call::read("HEAD", 0))?.status == 200 {
-            return Ok(false);
-        }
-        let empty = Call { body: Some(("application/octet-stream", b"")), ..Call::read("POST", REASON_BYTES_MAX) };
-        let begun = self.call("blobs/uploads/", &empty)?;
-        let Some(location) = begun.location.as_deref().filter(|_| begun.status == 202) else {
-            return Err(self.refused("for an upload", &begun));
-        };
-        let target = self.origin.resolve(location).filter(|target| self.origin.holds(target)).ok_or_else(|| {
-            self.answer("for an upload", "what is pushed would go to another host, or nowhere".to_owned())
-        })?;
-        let joint = if target.contains('?') { '&' } else { '?' };
-        let target = format!("{target}{joint}digest={}", named.digest);
-        let put = Call { body: Some(("application/octet-stream", bytes)), ..Call::read("PUT", REASON_BYTES_MAX) };
-        let answer = self.call_at(&target, &put)?;
-        match answer.status {
-            201 | 204 => Ok(true),
-            _ => Err(self.refused("for a part that was sent", &answer)),
         }
     }
 

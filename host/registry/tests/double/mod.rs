@@ -20,6 +20,8 @@ pub(crate) fn surroundings() -> Surroundings {
         token_host: None,
         proxy: None,
         wait: Duration::from_secs(10),
+        part_bytes: usize::MAX,
+        pause: Duration::ZERO,
     }
 }
 
@@ -40,6 +42,8 @@ pub(crate) struct Answered {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
     pub(crate) length: Option<usize>,
+    /// What was asked is done, and the connection ends before the answer.
+    pub(crate) is_lost: bool,
 }
 
 impl Answered {
@@ -61,6 +65,10 @@ struct Kept {
     manifests: BTreeMap<String, (String, Vec<u8>)>,
     asked: Vec<Asked>,
     instead: Option<Instead>,
+    /// What came of the upload that is under way.
+    upload: Vec<u8>,
+    /// After how many of its bytes the connection breaks, each once, and whether they are there all the same.
+    breaks: Vec<(usize, bool)>,
     lists_referrers: bool,
 }
 
@@ -96,6 +104,11 @@ impl Double {
         self.kept.lock().unwrap().lists_referrers = true;
     }
 
+    /// Has the connection break when so many bytes of an upload came, once. What came with them is kept or not.
+    pub(crate) fn break_at(&self, bytes: usize, is_kept: bool) {
+        self.kept.lock().unwrap().breaks.push((bytes, is_kept));
+    }
+
     /// What it was asked so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.kept.lock().unwrap().asked.clone()
@@ -115,6 +128,10 @@ impl Double {
         let mut reader = BufReader::new(stream);
         while let Some(asked) = read(&mut reader) {
             let answer = self.answer(&asked);
+            // No HTTP at all: the connection ends.
+            if answer.status == 0 {
+                return;
+            }
             let is_head = asked.method == "HEAD";
             if write(reader.get_mut(), &answer, is_head).is_err() || answer.length.is_some() {
                 return;
@@ -125,25 +142,61 @@ impl Double {
     fn answer(&self, asked: &Asked) -> Answered {
         let mut kept = self.kept.lock().unwrap();
         kept.asked.push(asked.clone());
-        if let Some(answer) = kept.instead.as_ref().and_then(|instead| instead(asked)) {
+        let instead = kept.instead.as_ref().and_then(|instead| instead(asked));
+        let is_lost = instead.as_ref().is_some_and(|answer| answer.is_lost);
+        if let Some(answer) = instead.filter(|_| !is_lost) {
             return answer;
         }
+        let answer = self.usual(&mut kept, asked);
+        if is_lost { Answered::default() } else { answer }
+    }
+
+    fn usual(&self, kept: &mut Kept, asked: &Asked) -> Answered {
         let path = asked.target.split('?').next().unwrap();
         let name = path.rsplit('/').next().unwrap().to_owned();
         let missing = || Answered::new(404, r#"{"errors":[{"code":"NAME_UNKNOWN","message":"not here"}]}"#);
         let digest = || Sha256::of(&asked.body).to_string();
         if path.ends_with("/blobs/uploads/") {
-            return Answered::new(202, "").header("location", format!("{path}session?state=x"));
+            kept.upload.clear();
+            return Answered::new(202, "").header("location", format!("{path}session?state=0")).header("range", "0-0");
+        }
+        if path.contains("/blobs/uploads/") {
+            // As those do that keep what they know in the address.
+            let location = |bytes: usize| format!("{path}?state={bytes}");
+            let (there, whole) = (kept.upload.len(), [kept.upload.as_slice(), &asked.body].concat());
+            let place = |bytes: usize| format!("0-{}", bytes.saturating_sub(1));
+            if asked.method == "GET" {
+                return Answered::new(204, "").header("location", location(there)).header("range", place(there));
+            }
+            if !asked.target.contains(&format!("?state={there}")) {
+                return Answered::new(416, "");
+            }
+            let range = format!("{there}-{}", whole.len().saturating_sub(1));
+            if asked.headers.get("content-range").is_some_and(|said| *said != range) {
+                return Answered::new(416, "");
+            }
+            if let Some(at) = kept.breaks.iter().position(|(bytes, _)| (there..whole.len()).contains(bytes)) {
+                let (bytes, is_kept) = kept.breaks.remove(at);
+                if is_kept {
+                    kept.upload = whole[..bytes].to_vec();
+                }
+                return Answered::default();
+            }
+            let named = asked.target.rsplit_once("digest=").map(|(_, named)| named.to_owned());
+            kept.upload = whole;
+            return match named {
+                None => Answered::new(202, "")
+                    .header("location", location(kept.upload.len()))
+                    .header("range", place(kept.upload.len())),
+                Some(named) if named != Sha256::of(&kept.upload).to_string() => Answered::new(400, ""),
+                Some(named) => {
+                    let whole = std::mem::take(&mut kept.upload);
+                    kept.blobs.insert(named, whole);
+                    Answered::new(201, "")
+                }
+            };
         }
         match (asked.method.as_str(), path) {
-            ("PUT", path) if path.contains("/blobs/uploads/") => {
-                let named = asked.target.rsplit("digest=").next().unwrap();
-                if named != digest() {
-                    return Answered::new(400, "");
-                }
-                kept.blobs.insert(digest(), asked.body.clone());
-                Answered::new(201, "")
-            }
             ("PUT", path) if path.contains("/manifests/") => {
                 let kind = asked.headers.get("content-type").cloned().unwrap_or_default();
                 for name in [name, digest()] {
