@@ -54,7 +54,7 @@ impl Remote {
                 Sent::Refused => upload = self.begin(bytes.len())?,
                 Sent::Lost(error) if tries == TRIES_MAX || tries_left == 0 => return Err(error),
                 Sent::Lost(_) => {
-                    std::thread::sleep(self.pause * 2_u32.saturating_pow(tries));
+                    self.wait(tries);
                     (tries, tries_left) = (tries + 1, tries_left - 1);
                     match self.again(&upload, named, bytes.len()) {
                         Ok(None) => return Ok(true),
@@ -66,6 +66,14 @@ impl Remote {
                 }
             }
         }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what broke on the way may need a moment, and nobody says when it is back"
+    )]
+    fn wait(&self, tries: u32) {
+        std::thread::sleep(self.pause.saturating_mul(2_u32.saturating_pow(tries)));
     }
 
     fn holds(&self, named: &Descriptor) -> Result<bool, RegistryError> {
