@@ -10,6 +10,7 @@ use crate::commands::examples::ExamplesArguments;
 use crate::commands::explain_error::ExplainErrorArguments;
 use crate::commands::find::FindArguments;
 use crate::commands::gc::GcArguments;
+use crate::commands::index::IndexCommand;
 use crate::commands::init::InitArguments;
 use crate::commands::install::{InstallArguments, ListArguments, RemoveArguments};
 use crate::commands::instances::InstanceCommand;
@@ -139,6 +140,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "check" => CheckArguments::augment_args(command),
         "catalog" => CatalogArguments::augment_args(command),
         "find" => FindArguments::augment_args(command),
+        "index" => IndexCommand::augment_subcommands(command).subcommand_required(true),
         "show" => ShowArguments::augment_args(command),
         "meta" => MetaArguments::augment_args(command),
         "examples" => ExamplesArguments::augment_args(command),
@@ -217,6 +219,9 @@ pub(crate) enum Command {
     ///
     /// Other forms of a word, common synonyms and misspellings are found too; each result says why it was found.
     Find(FindArguments),
+    /// Make a catalogue of packages
+    #[command(subcommand)]
+    Index(IndexCommand),
     /// Show a package's APP.md, and its skills
     Show(ShowArguments),
     /// Show a package's contract

@@ -79,6 +79,8 @@ pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) kind: Option<String>,
     pub(super) location: Option<String>,
+    /// Where the list goes on.
+    pub(super) next: Option<String>,
     pub(super) challenges: Vec<String>,
     pub(super) body: Vec<u8>,
 }
@@ -197,6 +199,7 @@ impl Connection {
             status: parts.status.as_u16(),
             kind: text("content-type"),
             location: text("location"),
+            next: text("link").as_deref().and_then(next),
             challenges: header(&parts.headers, "www-authenticate").collect(),
             body,
         })
@@ -205,6 +208,13 @@ impl Connection {
 
 fn header(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
     headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok().map(str::to_owned))
+}
+
+/// The address of the next page, as a `Link` says it: `<ADDRESS>; rel="next"`.
+fn next(link: &str) -> Option<String> {
+    let (address, about) = link.strip_prefix('<')?.split_once('>')?;
+    let is_next = about.split(';').any(|one| matches!(one.trim(), r#"rel="next""# | "rel=next"));
+    is_next.then(|| address.to_owned())
 }
 
 /// A proxy, spared for some hosts.
