@@ -103,7 +103,7 @@ pub(crate) struct Global {
     /// The longest wait for standard input, and for a lock
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub(crate) wait: Duration,
-    /// Folder of all instances; else HUTCH_HOME, else in the platform's data folder
+    /// Folder of all instances; else HUTCH_HOME, else the platform's
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
     /// The line itself, for calls that mend it.
@@ -188,7 +188,7 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// Check a call, and run nothing
     Validate(Box<ValidateArguments>),
-    /// Show what a run would do, without doing it
+    /// Show what a run would do
     ///
     /// The guest runs on the current state; only the record is kept. Takes what run takes.
     Plan(Box<PlanArguments>),
@@ -308,14 +308,16 @@ pub(crate) enum Command {
     ///
     /// It runs, and passes its check.
     Init(InitArguments),
-    /// Show what hutch teaches about itself
+    /// Show what hutch teaches
     Skills(SkillsArguments),
     /// Record and follow feedback, on this machine
     #[command(subcommand)]
     Issue(IssueCommand),
     /// Print a shell's completions
     Completions(CompletionsArguments),
-    /// Print a manual page: hutch man | man -l -
+    /// Print a manual page
+    ///
+    /// To read it: hutch man | man -l -
     Man(ManArguments),
     /// Check this machine and the home
     Doctor,

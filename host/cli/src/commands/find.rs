@@ -5,14 +5,14 @@ use super::index;
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::{human, selection::Page, trust};
+use crate::{human, packages, selection::Page, trust};
 use clap::Args;
 use hutch::find::{self, Found};
 use hutch::index::{Index, Package};
 use hutch_model::trust::{Level, Policy};
 use hutch_registry::Reference;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -70,11 +70,11 @@ fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) 
 fn indexed(global: &Global, policy: &Policy, index: &Index, question: &str) -> Vec<Value> {
     let trust = |package: &Package| if Reference::is_meant(&package.source) { "remote" } else { "local" };
     let found = find::find(&index.commands(trust), question);
-    let item = |found: &Found| {
+    let told = |found: &Found| {
         let call = found.command.call.as_str();
-        let mut releases = index.packages.iter().filter_map(|package| Some((package, package.newest()?)));
-        let (package, release) = releases.find(|(_, release)| release.reference == call)?;
-        let required = policy.rule(&trust::pattern(&package.source)).map_or(Level::Local, |rule| rule.require);
+        let mut releases = index.packages.iter().filter_map(Package::newest);
+        let release = releases.find(|release| release.reference == call)?;
+        let required = policy.rule(&place(call)).map_or(Level::Local, |rule| rule.require);
         Some(item(
             found,
             [
@@ -87,7 +87,15 @@ fn indexed(global: &Global, policy: &Policy, index: &Index, question: &str) -> V
             ],
         ))
     };
-    found.iter().filter_map(item).collect()
+    found.iter().filter_map(told).collect()
+}
+
+/// Where a package is, as rules write it.
+fn place(call: &str) -> String {
+    match Reference::is_meant(call) {
+        true => trust::source(call),
+        false => packages::without_links(Path::new(call)).display().to_string(),
+    }
 }
 
 fn item<const N: usize>(found: &Found, more: [(&str, Value); N]) -> Value {

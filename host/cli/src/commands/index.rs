@@ -29,9 +29,9 @@ const RELEASES_MAX: usize = 100;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum IndexCommand {
-    /// Make a catalogue to put on a web server
+    /// Make a catalogue of packages
     ///
-    /// Its index.json is for programs, hutch find --index among them; its pages are for people and need no script. No component is fetched
+    /// A folder to put on a web server. Its index.json is for programs, hutch find --index among them; its pages are for people and need no script. No component is fetched
     /// from a repository, and none is run. An index that is there is replaced at once; anything else that is there is left alone.
     Build(IndexBuildArguments),
 }

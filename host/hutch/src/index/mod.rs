@@ -259,9 +259,11 @@ impl Index {
                 if Version::parse(&release.version).is_err() {
                     return refused(package, &format!("{:?} is no version", release.version));
                 }
-                // It becomes a word of a command line, where this would be an option.
-                if release.reference.starts_with('-') || release.reference.is_empty() {
-                    return refused(package, &format!("{:?} is no place", release.reference));
+                // It becomes a word of a command line, where a dash would make it an option.
+                let rest = release.reference.strip_prefix(&package.source);
+                let is_there = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '@']));
+                if !is_there || package.source.is_empty() || package.source.starts_with('-') {
+                    return refused(package, &format!("{:?} is no place in {:?}", release.reference, package.source));
                 }
             }
         }
@@ -298,3 +300,6 @@ impl Index {
         self.packages.iter().flat_map(known).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

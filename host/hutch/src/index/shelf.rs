@@ -179,7 +179,7 @@ impl<'p> Shelf<'p> {
             let Listing { names, not_text } = list_at_most(folder, known.len() + 1 + NAMES_MAX).map_err(failed)?;
             for name in names {
                 let path = format!("{under}{name}");
-                if path == PAGES {
+                if path == PAGES && pages.is_some() {
                     continue;
                 }
                 if !known.contains_key(&path) {
@@ -231,3 +231,7 @@ fn read(folder: &Dir, name: &str) -> io::Result<Vec<u8>> {
     open_file(folder, name)?.take(INDEX_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+#[path = "shelf_tests.rs"]
+mod tests;
