@@ -10,6 +10,7 @@ use crate::commands::examples::ExamplesArguments;
 use crate::commands::explain_error::ExplainErrorArguments;
 use crate::commands::find::FindArguments;
 use crate::commands::gc::GcArguments;
+use crate::commands::index::IndexCommand;
 use crate::commands::init::InitArguments;
 use crate::commands::install::{InstallArguments, ListArguments, RemoveArguments};
 use crate::commands::instances::InstanceCommand;
@@ -102,7 +103,7 @@ pub(crate) struct Global {
     /// The longest wait for standard input, and for a lock
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub(crate) wait: Duration,
-    /// Folder of all instances; else HUTCH_HOME, else in the platform's data folder
+    /// Folder of all instances; else HUTCH_HOME, else the platform's
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
     /// The line itself, for calls that mend it.
@@ -139,6 +140,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "check" => CheckArguments::augment_args(command),
         "catalog" => CatalogArguments::augment_args(command),
         "find" => FindArguments::augment_args(command),
+        "index" => IndexCommand::augment_subcommands(command).subcommand_required(true),
         "show" => ShowArguments::augment_args(command),
         "meta" => MetaArguments::augment_args(command),
         "examples" => ExamplesArguments::augment_args(command),
@@ -186,7 +188,7 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// Check a call, and run nothing
     Validate(Box<ValidateArguments>),
-    /// Show what a run would do, without doing it
+    /// Show what a run would do
     ///
     /// The guest runs on the current state; only the record is kept. Takes what run takes.
     Plan(Box<PlanArguments>),
@@ -217,6 +219,9 @@ pub(crate) enum Command {
     ///
     /// Other forms of a word, common synonyms and misspellings are found too; each result says why it was found.
     Find(FindArguments),
+    /// Make a catalogue of packages
+    #[command(subcommand)]
+    Index(IndexCommand),
     /// Show a package's APP.md, and its skills
     Show(ShowArguments),
     /// Show a package's contract
@@ -303,14 +308,16 @@ pub(crate) enum Command {
     ///
     /// It runs, and passes its check.
     Init(InitArguments),
-    /// Show what hutch teaches about itself
+    /// Show what hutch teaches
     Skills(SkillsArguments),
     /// Record and follow feedback, on this machine
     #[command(subcommand)]
     Issue(IssueCommand),
     /// Print a shell's completions
     Completions(CompletionsArguments),
-    /// Print a manual page: hutch man | man -l -
+    /// Print a manual page
+    ///
+    /// To read it: hutch man | man -l -
     Man(ManArguments),
     /// Check this machine and the home
     Doctor,

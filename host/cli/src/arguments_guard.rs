@@ -64,7 +64,7 @@ pub(crate) fn is_prose(argument: &Arg) -> bool {
 
 /// Whether a value is a path of the caller's own: its name on the line says so, as `DIR`, `PACKAGE` or `DIR:NAME`.
 pub(crate) fn is_path(argument: &Arg) -> bool {
-    const PATHS: [&str; 5] = ["DIR", "FILE", "KEYFILE", "PACKAGE", "REF"];
+    const PATHS: [&str; 6] = ["DIR", "FILE", "KEYFILE", "PACKAGE", "REF", "SOURCE"];
     let named = |name: &str| PATHS.contains(&name.split(':').next().unwrap_or(name));
     argument.get_value_names().is_some_and(|names| names.iter().any(|name| named(name)))
 }

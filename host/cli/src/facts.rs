@@ -78,6 +78,7 @@ table! {
     "check" "check";
     "catalog" "catalog";
     "find" "find";
+    "index build" "index-build";
     "show" "show";
     "meta" "meta";
     "mcp" "mcp";

@@ -81,6 +81,14 @@ impl Fault {
         Fault { seen: Some(seen.into()), ..self }
     }
 
+    /// The same, and which of several things it is about.
+    pub(crate) fn of(mut self, what: &str) -> Fault {
+        if !self.report.message.contains(what) {
+            self.report.message = format!("{what}: {}", self.report.message);
+        }
+        self
+    }
+
     /// What people are shown of its details.
     pub(crate) fn seen(&self) -> Option<&Told> {
         self.seen.as_ref()

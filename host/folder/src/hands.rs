@@ -265,6 +265,16 @@ impl Hands {
         swap(new, old)?;
         Ok(Gone::Changed)
     }
+
+    /// Lets two things change places, whatever they are: at each place there is always one of them, but for a moment where the system
+    /// has no exchange.
+    ///
+    /// # Errors
+    /// The system's refusal, and both are where they were.
+    pub fn swap(&self, one: (&Dir, &str), other: (&Dir, &str)) -> io::Result<()> {
+        self.step(Step::Move)?;
+        swap(one, other)
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@
 //! for comes before one that is named with other words besides.
 
 use hutch_model::asks::Asks;
-use hutch_model::contract::{Command, Contract};
+use hutch_model::contract::{Command, Contract, Effect, Parameter};
 use hutch_model::manifest::Manifest;
 use rust_stemmers::{Algorithm, Stemmer};
 use serde::Serialize;
@@ -30,14 +30,14 @@ pub struct KnownCommand {
     pub package: String,
     /// What to write for PACKAGE to call it.
     pub call: String,
-    /// `local` or `installed`.
+    /// How far the package is trusted, in a word.
     pub trust: &'static str,
     /// The command's name.
     pub command: String,
     /// What it does.
     pub description: String,
     /// The most that it does to the state; `None` if the package does not say.
-    pub effect: Option<hutch_model::contract::Effect>,
+    pub effect: Option<Effect>,
     /// Whether a person must have agreed.
     pub confirmation_required: bool,
     /// What its package asks of the operator.
@@ -123,6 +123,58 @@ pub struct Found {
     pub reasons: Vec<Match>,
 }
 
+/// What a package says of one command, as far as it is found by it.
+pub(crate) struct Told<'t> {
+    pub(crate) name: &'t str,
+    pub(crate) description: &'t str,
+    /// `None` if the package does not say.
+    pub(crate) effect: Option<Effect>,
+    pub(crate) confirmation_required: bool,
+    pub(crate) parameters: &'t [Parameter],
+    /// Words and meaning of each call that succeeds.
+    pub(crate) examples: Vec<(&'t [String], &'t str)>,
+}
+
+/// The package of a command, as far as it is found by it.
+pub(crate) struct About<'a> {
+    pub(crate) slug: &'a str,
+    /// Its name, description and tags.
+    pub(crate) texts: Vec<&'a str>,
+    pub(crate) grants: Asks,
+    pub(crate) call: &'a str,
+    pub(crate) trust: &'static str,
+}
+
+impl About<'_> {
+    /// A command of it.
+    pub(crate) fn command(&self, told: &Told<'_>) -> KnownCommand {
+        let parameters = told.parameters.iter().flat_map(|one| {
+            [one.name.as_str(), &one.description].into_iter().chain(one.choices.iter().map(String::as_str))
+        });
+        let examples = told.examples.iter().flat_map(|(words, description)| {
+            let values = words.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+            values.chain([*description])
+        });
+        KnownCommand {
+            package: self.slug.to_owned(),
+            call: self.call.to_owned(),
+            trust: self.trust,
+            command: told.name.to_owned(),
+            description: told.description.to_owned(),
+            effect: told.effect,
+            confirmation_required: told.confirmation_required,
+            grants: self.grants.clone(),
+            words: BTreeMap::from([
+                (Field::Name, split(told.name)),
+                (Field::Package, [self.slug].iter().chain(&self.texts).flat_map(|text| split(text)).collect()),
+                (Field::Description, split(told.description)),
+                (Field::Parameter, parameters.flat_map(split).collect()),
+                (Field::Example, examples.flat_map(split).collect()),
+            ]),
+        }
+    }
+}
+
 /// The commands of one package.
 pub fn commands(
     manifest: &Manifest,
@@ -130,40 +182,37 @@ pub fn commands(
     call: &str,
     trust: &'static str,
 ) -> Vec<KnownCommand> {
-    let package =
-        format!("{} {} {} {}", manifest.slug(), manifest.name(), manifest.description(), manifest.tags().join(" "));
+    let texts = [manifest.name(), manifest.description()].into_iter().chain(manifest.tags().iter().map(String::as_str));
+    let about =
+        About { slug: manifest.slug().as_str(), texts: texts.collect(), grants: Asks::of(manifest), call, trust };
+    told(manifest, contract).iter().map(|told| about.command(told)).collect()
+}
+
+/// What a package says of its commands: by their description, else by the manifest alone.
+pub(crate) fn told<'t>(manifest: &'t Manifest, contract: Option<&'t Contract>) -> Vec<Told<'t>> {
     let confirmed: BTreeSet<&str> = manifest.confirmation_required().iter().map(|path| path.as_str()).collect();
-    let known = |name: &str, described: Option<&Command>| {
-        let mut words = BTreeMap::from([(Field::Name, split(name)), (Field::Package, split(&package))]);
-        if let Some(command) = described {
-            words.insert(Field::Description, split(&command.description));
-            let parameters = command.parameters.iter();
-            let texts = parameters.flat_map(|one| {
-                [one.name.as_str(), &one.description].into_iter().chain(one.choices.iter().map(String::as_str))
-            });
-            words.insert(Field::Parameter, texts.flat_map(split).collect());
-            let examples = command.examples.iter().filter(|example| example.exit_status == 0);
-            let told = examples.flat_map(|example| {
-                let values = example.args.iter().filter(|word| !word.starts_with('-'));
-                values.chain([&example.description]).flat_map(|text| split(text)).collect::<Vec<_>>()
-            });
-            words.insert(Field::Example, told.collect());
-        }
-        KnownCommand {
-            package: manifest.slug().to_string(),
-            call: call.to_owned(),
-            trust,
-            command: name.to_owned(),
-            description: described.map(|command| command.description.clone()).unwrap_or_default(),
-            effect: described.map(|command| command.effect),
-            confirmation_required: confirmed.contains(name) || described.is_some_and(|one| one.confirmation_required),
-            grants: Asks::of(manifest),
-            words,
+    let by_name = |name: &'t str| Told {
+        name,
+        description: "",
+        effect: None,
+        confirmation_required: confirmed.contains(name),
+        parameters: &[],
+        examples: Vec::new(),
+    };
+    let described = |command: &'t Command| {
+        let examples = command.examples.iter().filter(|example| example.exit_status == 0);
+        Told {
+            description: &command.description,
+            effect: Some(command.effect),
+            confirmation_required: command.confirmation_required || confirmed.contains(command.name.as_str()),
+            parameters: &command.parameters,
+            examples: examples.map(|one| (one.args.as_slice(), one.description.as_str())).collect(),
+            ..by_name(&command.name)
         }
     };
     match contract {
-        Some(contract) => contract.commands.iter().map(|command| known(&command.name, Some(command))).collect(),
-        None => manifest.commands().iter().map(|name| known(name.as_str(), None)).collect(),
+        Some(contract) => contract.commands.iter().map(described).collect(),
+        None => manifest.commands().iter().map(|name| by_name(name.as_str())).collect(),
     }
 }
 

@@ -32,6 +32,8 @@ mod grants;
 mod history;
 mod host;
 #[cfg(feature = "machine")]
+pub mod index;
+#[cfg(feature = "machine")]
 pub mod installed;
 mod instance;
 #[cfg(feature = "machine")]

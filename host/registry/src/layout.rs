@@ -93,6 +93,12 @@ impl Layout {
         Ok(found)
     }
 
+    /// The names that things have here.
+    pub(crate) fn tags(&self) -> Result<Vec<String>, RegistryError> {
+        let entries = self.entries()?.into_iter();
+        Ok(entries.filter_map(|mut entry| entry.annotations.remove(TAG)).collect())
+    }
+
     /// What the index lists.
     fn entries(&self) -> Result<Vec<Descriptor>, RegistryError> {
         match self.read(INDEX, "index", MANIFEST_BYTES_MAX)? {

@@ -79,6 +79,11 @@ impl Head {
         self.package
     }
 
+    /// What names the component.
+    pub fn component(&self) -> Sha256 {
+        self.layer.digest
+    }
+
     /// What the manifest says of itself under a name.
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.get(name).map(String::as_str)
@@ -130,6 +135,11 @@ impl Texts {
     /// The manifest that names it.
     pub fn head(&self) -> &Head {
         &self.head
+    }
+
+    /// Where its component is.
+    pub fn component(&self) -> &PackagePath {
+        &self.component
     }
 
     /// The package as it describes itself.

@@ -9,6 +9,7 @@ use crate::pulled::{Head, Texts, whole};
 use crate::reference::Reference;
 use crate::remote::Remote;
 use crate::sha256::Sha256;
+use std::collections::BTreeSet;
 
 /// Where artifacts are.
 #[derive(Debug)]
@@ -59,6 +60,20 @@ impl Repository {
             }
         }
         Ok(Pushed { bytes, is_new: before != Some(digest) })
+    }
+
+    /// The tags that there are, each once, sorted. Those that other programs make of digests are left out.
+    ///
+    /// # Errors
+    /// There is no such repository, or it has more tags than are read.
+    pub fn tags(&self) -> Result<Vec<String>, RegistryError> {
+        let tags = match self {
+            Repository::Remote(remote) => remote.tags()?,
+            Repository::Layout(layout) => layout.tags()?,
+        };
+        // Lists of signatures, and cosign's signatures.
+        let tags: BTreeSet<String> = tags.into_iter().filter(|tag| !tag.starts_with("sha256-")).collect();
+        Ok(tags.into_iter().collect())
     }
 
     /// What a reference names.

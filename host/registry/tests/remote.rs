@@ -402,3 +402,34 @@ fn refusals_are_told_apart_and_hold_nothing_that_acts_on_a_terminal() {
     };
     assert_eq!(repository.head(&reference).unwrap_err().code(), ErrorCode::RegistryFailed);
 }
+
+#[test]
+fn tags_come_page_by_page_from_this_host_and_not_without_end() {
+    let (double, repository, _) = stocked();
+    let asked = |answer: fn(&Asked, &str) -> Answered| {
+        let host = double.host.clone();
+        says(&double, "/tags/list", move |asked| answer(asked, &host));
+        repository.tags()
+    };
+    let found = asked(|asked, host| match asked.target.contains("last=b") {
+        false => next_page(&format!("http://{host}/v2/acme/todo/tags/list?last=b")),
+        true => Answered::new(200, r#"{"tags":["1.0.0","b","sha256-00","sha256-00.sig"]}"#),
+    });
+    assert_eq!(found.unwrap(), ["1.0.0", "a", "b"]);
+    assert!(asked(|_, _| Answered::new(200, r#"{"name":"acme/todo","tags":null}"#)).unwrap().is_empty());
+    let hostile: [(fn(&Asked, &str) -> Answered, ErrorCode); 5] = [
+        (|_, _| next_page("/v2/acme/todo/tags/list?again"), ErrorCode::RegistryFailed),
+        (|_, _| next_page("http://elsewhere.example/tags"), ErrorCode::RegistryFailed),
+        (|_, _| next_page("tags"), ErrorCode::RegistryFailed),
+        (|_, _| Answered::new(200, "[]"), ErrorCode::ArtifactInvalid),
+        (|_, _| Answered::new(404, ""), ErrorCode::PackageNotFound),
+    ];
+    for (answer, code) in hostile {
+        assert_eq!(asked(answer).unwrap_err().code(), code);
+    }
+    assert!(double.asked().len() < 60, "it is followed without end");
+}
+
+fn next_page(to: &str) -> Answered {
+    Answered::new(200, r#"{"tags":["a"]}"#).header("link", format!(r#"<{to}>; rel="next""#))
+}

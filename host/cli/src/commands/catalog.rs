@@ -36,10 +36,6 @@ pub(super) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) 
 }
 
 /// The installed packages and those in the given folders, each by its front matter. One that can't be read is remarked upon.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the caller named the path; a packed file and a folder are listed differently"
-)]
 pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) -> Result<Vec<(Outline, Place)>, Fault> {
     let mut found = Vec::new();
     let mut take =
@@ -59,23 +55,30 @@ pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) ->
         }
     }
     for folder in folders {
-        if folder.is_file() {
-            take(Place::local(folder), folder);
-            continue;
-        }
-        let dir = packages::folder(folder)?;
-        if dir.exists("APP.md") {
-            take(Place::local(folder), folder);
-            continue;
-        }
-        let names = dir.entries().map_err(|error| Fault::file(folder, &error))?;
-        let mut names: Vec<PathBuf> = names.filter_map(|entry| Some(entry.ok()?.file_name().into())).collect();
-        names.sort();
-        for name in names.iter().filter(|name| dir.exists(name.join("APP.md"))) {
-            take(Place::local(&folder.join(name)), &folder.join(name));
+        for path in within(folder)? {
+            take(Place::local(&path), &path);
         }
     }
     Ok(found)
+}
+
+/// The packages that a path means: the one there, packed or not, or those in the folder there.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the caller named the path; a packed file and a folder are listed differently"
+)]
+pub(super) fn within(path: &Path) -> Result<Vec<PathBuf>, Fault> {
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let dir = packages::folder(path)?;
+    if dir.exists("APP.md") {
+        return Ok(vec![path.to_owned()]);
+    }
+    let names = dir.entries().map_err(|error| Fault::file(path, &error))?;
+    let mut names: Vec<PathBuf> = names.filter_map(|entry| Some(entry.ok()?.file_name().into())).collect();
+    names.sort();
+    Ok(names.iter().filter(|name| dir.exists(name.join("APP.md"))).map(|name| path.join(name)).collect())
 }
 
 /// What the catalog says of a package.

@@ -1,14 +1,19 @@
-//! `hutch find`: commands by what they do, the best first, each with the reason why.
+//! `hutch find`: commands by what they do, the best first, each with the reason why. An index is searched without its packages.
 
 use super::catalog::outlines;
+use super::index;
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::{human, selection::Page, trust};
+use crate::{human, packages, selection::Page, trust};
 use clap::Args;
-use hutch::find;
-use serde_json::Value;
-use std::path::PathBuf;
+use hutch::find::{self, Found};
+use hutch::index::{Index, Package, Release};
+use hutch_model::trust::{Level, Policy};
+use hutch_registry::Reference;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -19,12 +24,30 @@ pub(crate) struct FindArguments {
     /// Search here besides the installed packages: a package, packed or not, or a folder of packages; may be repeated
     #[arg(long = "in", value_name = "DIR")]
     folders: Vec<PathBuf>,
+    /// Search the index in this folder, which hutch index build made, and nothing else
+    #[arg(long, value_name = "DIR", conflicts_with = "folders")]
+    index: Option<PathBuf>,
     #[command(flatten)]
     page: Page,
 }
 
 pub(super) fn find(global: &Global, own: &FindArguments, output: &Output) -> Result<ExitCode, Fault> {
     let policy = trust::policy(global)?;
+    let items = match &own.index {
+        Some(folder) => indexed(global, &policy, &index::read(global, folder)?, &own.text.join(" ")),
+        None => here(global, own, &policy, output)?,
+    };
+    output.list("find", own.page.of(items), &own.page, |items| {
+        human::table(
+            items,
+            &[("call", "PACKAGE"), ("command", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")],
+        )
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Those of packages on this machine.
+fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) -> Result<Vec<Value>, Fault> {
     let mut known = Vec::new();
     for (outline, place) in outlines(global, &own.folders, output)? {
         let contract = outline.contract().unwrap_or_else(|error| {
@@ -32,22 +55,55 @@ pub(super) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
             None
         });
         let contract = contract.as_ref().map(|file| file.contract());
-        known.extend(find::commands(outline.manifest(), contract, &place.word(), trust::level(&policy, &place)));
+        known.extend(find::commands(outline.manifest(), contract, &place.word(), trust::level(policy, &place)));
     }
     let found = find::find(&known, &own.text.join(" "));
-    let items = found.iter().map(|found| {
-        let mut item = serde_json::to_value(found).unwrap_or_default();
-        if let Value::Object(fields) = &mut item {
+    Ok(found
+        .iter()
+        .map(|found| {
             let words = ["meta", found.command.call.as_str()].into_iter().chain(found.command.command.split(' '));
-            fields.insert("meta".to_owned(), global.line.elsewhere(words).into());
-        }
-        item
-    });
-    output.list("find", own.page.of(items.collect()), &own.page, |items| {
-        human::table(
-            items,
-            &[("call", "PACKAGE"), ("command", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")],
-        )
-    })?;
-    Ok(ExitCode::SUCCESS)
+            item(found, [("meta", json!(global.line.elsewhere(words)))])
+        })
+        .collect())
+}
+
+/// Those of an index. What it says of trust is the word of whoever made it; what a package needs here, the rules here say.
+fn indexed(global: &Global, policy: &Policy, index: &Index, question: &str) -> Vec<Value> {
+    let trust = |package: &Package| if Reference::is_meant(&package.source) { "remote" } else { "local" };
+    let found = find::find(&index.commands(trust), question);
+    let releases = index.packages.iter().filter_map(Package::newest);
+    let releases: BTreeMap<&str, &Release> = releases.map(|one| (one.reference.as_str(), one)).collect();
+    let told = |found: &Found| {
+        let call = found.command.call.as_str();
+        let release = releases.get(call)?;
+        let required = policy.rule(&place(call)).map_or(Level::Local, |rule| rule.require);
+        Some(item(
+            found,
+            [
+                // Nothing describes a package that is not here.
+                ("meta", Value::Null),
+                ("version", json!(release.version)),
+                ("install", json!(global.line.elsewhere(["install", call]))),
+                ("trust_required", json!(required)),
+                ("trust_in_index", json!(release.trust)),
+            ],
+        ))
+    };
+    found.iter().filter_map(told).collect()
+}
+
+/// Where a package is, as rules write it.
+fn place(call: &str) -> String {
+    match Reference::is_meant(call) {
+        true => trust::source(call),
+        false => packages::without_links(Path::new(call)).display().to_string(),
+    }
+}
+
+fn item<const N: usize>(found: &Found, more: [(&str, Value); N]) -> Value {
+    let mut item = serde_json::to_value(found).unwrap_or_default();
+    if let Value::Object(fields) = &mut item {
+        fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    }
+    item
 }

@@ -10,6 +10,7 @@ pub(crate) mod examples;
 pub(crate) mod explain_error;
 pub(crate) mod find;
 pub(crate) mod gc;
+pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod install;
 pub(crate) mod instance;
@@ -71,6 +72,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Check(own) => check::check(global, &own, output),
         Command::Catalog(own) => catalog::catalog(global, &own, output),
         Command::Find(own) => find::find(global, &own, output),
+        Command::Index(own) => index::index(global, own, output),
         Command::Show(own) => show::show(global, &own, output),
         Command::Meta(own) => meta::meta(global, &own, output),
         Command::Mcp(own) => mcp::mcp(global, &own, output),
@@ -121,6 +123,7 @@ fn long(command: &Command) -> Option<&'static str> {
         Command::Check(_) => "check",
         Command::Catalog(_) => "catalog",
         Command::Find(_) => "find",
+        Command::Index(_) => "index",
         Command::Install(_) => "install",
         Command::Update(_) => "update",
         Command::Sync(_) => "sync",

@@ -53,7 +53,7 @@ enum StateCommand {
     Status(InstanceArguments),
     /// Check all that is kept of an instance
     Check(InstanceArguments),
-    /// Record what was changed outside as an entry
+    /// Record outside changes as an entry
     Absorb(InstanceArguments),
 }
 

@@ -82,6 +82,8 @@ pub(super) struct Answer {
     pub(super) range: Option<String>,
     /// The least that a part of an upload must have.
     pub(super) part_bytes_min: Option<usize>,
+    /// Where the list goes on.
+    pub(super) next: Option<String>,
     pub(super) challenges: Vec<String>,
     pub(super) body: Vec<u8>,
 }
@@ -206,6 +208,7 @@ impl Connection {
             location: text("location"),
             range: text("range"),
             part_bytes_min: text("oci-chunk-min-length").and_then(|bytes| bytes.parse().ok()),
+            next: text("link").as_deref().and_then(next),
             challenges: header(&parts.headers, "www-authenticate").collect(),
             body,
         })
@@ -214,6 +217,13 @@ impl Connection {
 
 fn header(headers: &HeaderMap, name: &str) -> impl Iterator<Item = String> {
     headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok().map(str::to_owned))
+}
+
+/// The address of the next page, as a `Link` says it: `<ADDRESS>; rel="next"`.
+fn next(link: &str) -> Option<String> {
+    let (address, about) = link.strip_prefix('<')?.split_once('>')?;
+    let is_next = about.split(';').any(|one| matches!(one.trim(), r#"rel="next""# | "rel=next"));
+    is_next.then(|| address.to_owned())
 }
 
 /// A proxy, spared for some hosts.

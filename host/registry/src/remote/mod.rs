@@ -16,6 +16,7 @@ use crate::pulled::parsed;
 use crate::sha256::Sha256;
 use authorization::Authorization;
 use connection::{Answer, Connection, Origin};
+use serde::Deserialize;
 use std::fmt;
 use std::time::Duration;
 
@@ -61,6 +62,16 @@ impl fmt::Debug for Remote {
 const REDIRECTS_MAX: usize = 5;
 /// The most of an answer that says why something failed.
 const REASON_BYTES_MAX: u64 = 64 << 10;
+
+/// How many tags are asked for at once, and how often; a registry may give fewer.
+const TAGS_OF_PAGE: u32 = 1000;
+const TAG_PAGES_MAX: u32 = 20;
+
+/// One page of tags.
+#[derive(Deserialize)]
+struct Tags {
+    tags: Option<Vec<String>>,
+}
 
 /// What a call is about.
 struct Call<'c> {
@@ -142,6 +153,25 @@ impl Remote {
             200 | 400 | 404 | 405 => Ok(None),
             _ => Err(self.refused("for the list of referrers", &answer)),
         }
+    }
+
+    /// The names that things have there, page by page.
+    pub(crate) fn tags(&self) -> Result<Vec<String>, RegistryError> {
+        let call = Call::read("GET", MANIFEST_BYTES_MAX);
+        let mut target = format!("{}/v2/{}/tags/list?n={TAGS_OF_PAGE}", self.origin, self.repository);
+        let mut tags = Vec::new();
+        for _ in 0..TAG_PAGES_MAX {
+            let answer = self.call_at(&target, &call)?;
+            if answer.status != 200 {
+                return Err(self.refused("for its tags", &answer));
+            }
+            // A repository without any says null.
+            tags.extend(parsed::<Tags>("list of tags", &answer.body)?.tags.unwrap_or_default());
+            let Some(next) = answer.next else { return Ok(tags) };
+            let next = self.origin.resolve(&next).filter(|next| self.origin.holds(next));
+            target = next.ok_or_else(|| self.answer("for its tags", "the next page is on another host".to_owned()))?;
+        }
+        Err(self.answer("for its tags", format!("it has more than {TAG_PAGES_MAX} pages of them")))
     }
 
     fn call(&self, path: &str, call: &Call<'_>) -> Result<Answer, RegistryError> {
