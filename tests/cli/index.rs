@@ -1,7 +1,7 @@
 //! Catalogues as folders: what is read to make one, what is written, and what is found in one without its packages.
 
-use crate::support::package::{copy_folder, with_manifest};
-use crate::support::{Machine, todo};
+use crate::support::package::copy_folder;
+use crate::support::{Machine, package, todo};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +10,17 @@ use std::path::Path;
 fn stocked() -> Machine {
     let machine = Machine::new();
     machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
-    for version in ["0.1.0", "0.10.0"] {
-        let name = format!("probe-{version}");
-        let probe = with_manifest(&machine, &name, "version: 0.1.0", &format!("version: {version}"));
-        // Its contract says the version too.
-        let contract = probe.join("schemas/commands.json");
-        if let Ok(text) = std::fs::read_to_string(&contract) {
-            std::fs::write(&contract, text.replacen("\"0.1.0\"", &format!("\"{version}\""), 1)).unwrap();
+    for version in ["0.1.0", "0.9.0"] {
+        let probe = package::copy(&machine, version);
+        // All that says the version; in the component too, where behind an @ the interface's stands.
+        for file in ["APP.md", "schemas/commands.json", "app/app.wasm"].map(|name| probe.join(name)) {
+            let mut bytes = std::fs::read(&file).unwrap();
+            for at in 1..bytes.len() - 5 {
+                if bytes[at..].starts_with(b"0.1.0") && bytes[at - 1] != b'@' {
+                    bytes[at..at + 5].copy_from_slice(version.as_bytes());
+                }
+            }
+            std::fs::write(&file, bytes).unwrap();
         }
         machine.run(["push", probe.to_str().unwrap(), "oci-layout:shop"]).result("push");
     }
@@ -76,7 +80,7 @@ fn a_repository_is_catalogued_by_its_texts_alone() {
             (&package["slug"], releases.iter().map(|release| &release["version"]).collect())
         })
         .collect();
-    assert_eq!(json!(told), json!([["probe", ["0.10.0", "0.1.0"]], ["todo", ["0.2.0"]]]));
+    assert_eq!(json!(told), json!([["probe", ["0.9.0", "0.1.0"]], ["todo", ["0.2.0"]]]));
     let document = document(&machine);
     assert_eq!(document["schema"], "hutch/index@0.1");
     let package = &document["packages"][1];
