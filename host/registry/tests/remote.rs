@@ -417,7 +417,8 @@ fn tags_come_page_by_page_from_this_host_and_not_without_end() {
     });
     assert_eq!(found.unwrap(), ["1.0.0", "a", "b"]);
     assert!(asked(|_, _| Answered::new(200, r#"{"name":"acme/todo","tags":null}"#)).unwrap().is_empty());
-    let hostile: [(fn(&Asked, &str) -> Answered, ErrorCode); 5] = [
+    type Answers = fn(&Asked, &str) -> Answered;
+    let hostile: [(Answers, ErrorCode); 5] = [
         (|_, _| next_page("/v2/acme/todo/tags/list?again"), ErrorCode::RegistryFailed),
         (|_, _| next_page("http://elsewhere.example/tags"), ErrorCode::RegistryFailed),
         (|_, _| next_page("tags"), ErrorCode::RegistryFailed),
