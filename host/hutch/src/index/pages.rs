@@ -71,7 +71,7 @@ fn list(index: &Index) -> Markup {
 fn page_of(package: &Package) -> Markup {
     let content = html! {
         p { (shown(&package.description)) }
-        @if let Some(newest) = package.newest() { pre { "hutch install " (shown(&newest.reference)) } }
+        @if let Some(newest) = package.newest() { pre { (install(newest)) } }
         (facts(package))
         h2 { "Asks for" }
         @if package.grants.iter().next().is_none() { p { "Nothing." } }
@@ -161,6 +161,11 @@ fn release(release: &Release) -> Markup {
             td { code { (shown(&release.reference)) } br; span.faint { "manifest " (shown(&release.manifest)) } }
         }
     }
+}
+
+/// How to have a release, as it is typed at a shell: nothing that a folder is called means anything there.
+fn install(release: &Release) -> String {
+    format!("hutch install '{}'", shown(&release.reference).replace('\'', r"'\''"))
 }
 
 /// A text of others, without characters that are not seen.

@@ -101,6 +101,14 @@ fn nothing_that_a_package_says_is_markup_or_leads_anywhere() {
 }
 
 #[test]
+fn what_a_page_says_to_type_is_three_words_to_a_shell() {
+    let index = Index::of(parts(&[("oci-layout:a b/it's $(x)", "1.0.0")]));
+    let files = index.files();
+    let page = std::str::from_utf8(&files[&index.packages[0].page]).unwrap();
+    assert!(page.contains(r"<pre>hutch install 'oci-layout:a b/it'\''s $(x):1.0.0'</pre>"), "{page}");
+}
+
+#[test]
 fn the_same_packages_are_the_same_bytes_and_read_again_the_same_index() {
     let places =
         [("oci://b.example/todo", "1.0.0"), ("oci://a.example/todo", "0.9.0"), ("oci://b.example/todo", "1.1.0")];
