@@ -12,6 +12,7 @@ use hutch_model::limits::Limit;
 use hutch_store::InstanceName;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// The most commands that are tools of their own, unless the operator says otherwise: what a client shows its model for each of them
@@ -143,6 +144,14 @@ pub enum ServeError {
     /// The system gives no runtime, no randomness, or ends a thread.
     #[error("{0}")]
     System(String),
+    /// Nobody can be listened to at the address.
+    #[error("{address} can't be listened at: {source}")]
+    Address {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The environment says something that can't be followed.
     #[error("{0}")]
     Setting(String),

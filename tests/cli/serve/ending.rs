@@ -52,6 +52,21 @@ fn entries(machine: &Machine) -> Vec<Value> {
 }
 
 #[test]
+fn a_server_that_can_not_listen_says_where_and_what_else_to_do() {
+    let machine = Machine::new();
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    // The second address is of a block that is kept for documents: no machine has it.
+    for (address, status, code) in [(taken.as_str(), 30, "ALREADY_EXISTS"), ("192.0.2.1:0", 2, "USAGE")] {
+        let ran = machine.run(["serve", "--listen", address, "--origin", "http://here.example", &probe()]);
+        let fault: Value = serde_json::from_str(&ran.stderr).unwrap();
+        assert_eq!((ran.status, &fault["code"]), (status, &json!(code)), "{ran:?}");
+        assert!(fault["message"].as_str().unwrap().contains(address), "{fault}");
+        assert!(fault["suggestion"].as_str().unwrap().contains("--listen"), "{fault}");
+    }
+}
+
+#[test]
 fn a_caller_that_goes_away_has_its_call_stopped() {
     let machine = Machine::new();
     let server = long(&machine);

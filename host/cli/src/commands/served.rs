@@ -8,10 +8,13 @@ use crate::fault::Fault;
 use crate::selection::Page;
 use crate::{ended, packages, surroundings, trust};
 use clap::{Args, ValueEnum};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
 use hutch_serve::{About, Documents, ServeError, Served, Serving, Shown, Surroundings, Telemetry, Wanted};
 use hutch_store::InstanceName;
 use serde_json::json;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -124,5 +127,15 @@ pub(super) fn served_fault(error: ServeError) -> Fault {
         ServeError::Host(failure) => Fault::from(failure),
         ServeError::Protocol(message) | ServeError::Setting(message) => Fault::usage(message),
         ServeError::System(message) => Fault::host(message),
+        ServeError::Address { ref source, .. } => {
+            let code = match source.kind() {
+                ErrorKind::AddrInUse => ErrorCode::AlreadyExists,
+                ErrorKind::PermissionDenied => ErrorCode::PermissionDenied,
+                ErrorKind::AddrNotAvailable => ErrorCode::Usage,
+                _ => ErrorCode::HostFault,
+            };
+            let report = ErrorReport::new(code, error.to_string());
+            report.suggest("name another address with --listen; port 0 takes one that is free").into()
+        }
     }
 }

@@ -34,7 +34,7 @@ const REFUSED_FOR: Duration = Duration::from_millis(50);
 
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     let listener = TcpListener::bind(address).await;
-    listener.map_err(|error| ServeError::System(format!("{address} can't be listened at: {error}")))
+    listener.map_err(|source| ServeError::Address { address, source })
 }
 
 /// Ends when the process is told to end.
