@@ -215,6 +215,28 @@ fn a_source_that_is_broken_leaves_what_was_there() {
 }
 
 #[test]
+fn a_broken_signature_is_not_taken_for_none() {
+    let machine = stocked();
+    build(&machine, "oci-layout:shop");
+    let held = files(&machine.path("catalogue"));
+    // What somebody signed of another package, kept as one about this.
+    let probe = package::copy(&machine, "probe");
+    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", probe.to_str().unwrap(), "--key", "mine"]).result("sign");
+    let bundle = std::fs::read(machine.path("probe-0.1.0.tar.sigstore.json")).unwrap();
+    let document = document(&machine);
+    let manifest = document["packages"][1]["releases"][0]["manifest"].as_str().unwrap();
+    let manifest = machine.path("shop/blobs").join(manifest.replace(':', "/"));
+    let shop = hutch::package::open_folder(&machine.path("shop")).unwrap();
+    let shop = hutch_registry::Repository::Layout(hutch_registry::Layout::new(shop, "shop"));
+    assert!(shop.attach(&std::fs::read(manifest).unwrap(), &bundle).unwrap());
+    let fault = machine.run(["index", "build", "oci-layout:shop", "--output", "catalogue"]);
+    let fault = format!("{:?}", fault.fault("SIGNATURE_INVALID", 30));
+    assert!(fault.contains("oci-layout:shop:0.2.0") && fault.contains("about something else"), "{fault}");
+    assert_eq!(files(&machine.path("catalogue")), held);
+}
+
+#[test]
 fn what_hutch_did_not_write_is_left_alone_and_a_preview_writes_nothing() {
     let machine = Machine::new();
     machine.run(["index", "build", &todo(), "--output", "catalogue", "--dry-run"]).document();
