@@ -40,6 +40,9 @@ fn what_is_said_of_the_build_is_no_signature() {
     assert_eq!(machine.run(["list"]).result("list")["total"], 0);
     machine.run(["sign", SHOP, "--key", "mine"]).result("sign");
     let found = machine.run(["signatures", SHOP, "--key", "mine.pub"]).result("signatures");
+    // A name in an answer is no file's, though it ends like one with a key.
+    let call = ["--query", "signatures[0].key", "signatures", SHOP, "--key", "mine.pub"];
+    assert_eq!(machine.run(call).answer(), found["signatures"][0]["key"]);
     let said: Vec<&Value> = found["signatures"].as_array().unwrap().iter().map(|one| &one["says"]).collect();
     assert_eq!(said, [&json!(PROVENANCE), &json!(SIGNED)]);
 }

@@ -33,8 +33,11 @@ struct Profile {
     debug_assertions: bool,
 }
 
+/// For each crate from elsewhere its sets of features.
+type Plan = BTreeMap<String, BTreeSet<BTreeSet<String>>>;
+
 /// What cargo would compile for a command: for each crate from elsewhere its sets of features.
-fn planned(command: &[&str]) -> BTreeMap<String, BTreeSet<BTreeSet<String>>> {
+fn planned(command: &[&str]) -> Plan {
     // The plan is not a stable output of cargo; the version that builds this repository gives it.
     let output = Command::new(env!("CARGO"))
         .args(command)
@@ -45,7 +48,7 @@ fn planned(command: &[&str]) -> BTreeMap<String, BTreeSet<BTreeSet<String>>> {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let graph: Graph = serde_json::from_slice(&output.stdout).unwrap();
-    let mut planned: BTreeMap<String, BTreeSet<BTreeSet<String>>> = BTreeMap::new();
+    let mut planned = Plan::new();
     for unit in graph.units.into_iter().filter(|unit| unit.pkg_id.starts_with("registry+")) {
         let id = unit.pkg_id.rsplit(['#', '/']).next().unwrap_or_default().to_owned();
         let how = format!("{} {} {}", unit.mode, unit.profile.opt_level, unit.profile.debug_assertions);
@@ -56,16 +59,21 @@ fn planned(command: &[&str]) -> BTreeMap<String, BTreeSet<BTreeSet<String>>> {
 }
 
 #[test]
-fn the_tests_share_every_dependency_with_the_main_job() {
-    let (main, tests) = (planned(&["build"]), planned(&["test", "--workspace"]));
+fn the_tests_and_the_features_share_every_dependency_with_the_main_job() {
+    let main = planned(&["build"]);
+    shared(&main, "the tests", &planned(&["test", "--workspace"]));
+    shared(&main, "keyless", &planned(&["build", "--features", "hutch-cli/keyless"]));
+}
+
+fn shared(main: &Plan, what: &str, other: &Plan) {
     assert!(main.keys().any(|key| key.starts_with("wasmtime@")), "the plan names no wasmtime");
     let mut missing = String::new();
-    for (unit, features) in &main {
-        let wanted = tests.get(unit).unwrap_or_else(|| panic!("{unit} is not in the tests' build"));
+    for (unit, features) in main {
+        let wanted = other.get(unit).unwrap_or_else(|| panic!("{unit} is not in the build of {what}"));
         if !features.is_subset(wanted) {
             let known: BTreeSet<_> = features.iter().flatten().collect();
             let more: BTreeSet<_> = wanted.iter().flatten().filter(|feature| !known.contains(feature)).collect();
-            missing.push_str(&format!("{unit}: the tests have {more:?} besides\n"));
+            missing.push_str(&format!("{unit}: {what} have {more:?} besides\n"));
         }
     }
     assert!(

@@ -274,3 +274,46 @@ fn a_rule_is_about_a_repository_and_says_so() {
     }
     assert_eq!(policy(&machine), None);
 }
+
+#[test]
+fn an_identity_stands_where_a_key_does_if_certificates_are_judged() {
+    let machine = stocked();
+    let line = "identity https://issuer.example ada@example.com";
+    std::fs::write(machine.path("acme.identity"), format!("{line}\n")).unwrap();
+    let judges = cfg!(feature = "keyless");
+    let checks = machine.run(["doctor"]).result("doctor")["items"].clone();
+    let found = checks.as_array().unwrap().iter().find(|check| check["name"] == "certificates").unwrap();
+    assert_eq!(found["found"].as_str().unwrap().starts_with("judged"), judges, "{found}");
+    for call in
+        [["trust", "add", "acme", "acme.identity"], ["signatures", "oci-layout:shop:0.2.0", "--key", "acme.identity"]]
+    {
+        let ran = machine.run(call);
+        match (judges, call[0]) {
+            (true, "trust") => assert_eq!(ran.result("trust add")["keys"]["acme"], line),
+            (true, _) => {
+                assert_eq!(ran.fault("SIGNATURE_REQUIRED", 30).details["signatures"][0]["verdict"], "unknown_key")
+            }
+            (false, _) => {
+                let fault = ran.fault("USAGE", 2);
+                assert!(fault.message.contains("checks no certificates"), "{}", fault.message);
+            }
+        }
+    }
+    // A policy may come from a machine that does.
+    let policy = |identity: &str| {
+        let keys = json!({"acme": identity});
+        let rules = json!([{"match": "*", "require": "trusted", "signers": ["acme"]}]);
+        std::fs::create_dir_all(machine.path(POLICY).parent().unwrap()).unwrap();
+        std::fs::write(machine.path(POLICY), json!({"version": 1, "keys": keys, "rules": rules}).to_string()).unwrap();
+    };
+    policy(line);
+    assert_eq!(machine.run(["trust", "show"]).result("trust show")["keys"]["acme"], line);
+    let fault = machine.run(["install", "oci-layout:shop:0.2.0"]).fault("TRUST_REQUIRED", 30);
+    assert_eq!(fault.details["level"], "unsigned");
+    // What a person would read otherwise than it is meant.
+    for wrong in ["identity https://issuer.example *", "identity https://issuer.example https://github.com/acme*"] {
+        policy(wrong);
+        let fault = machine.run(["install", "oci-layout:shop:0.2.0"]).fault("STORE_DAMAGED", 50);
+        assert!(fault.message.contains("behind a host and a /"), "{}", fault.message);
+    }
+}

@@ -74,8 +74,11 @@ pub(crate) fn is_key_file(argument: &Arg) -> bool {
     argument.get_value_names().is_some_and(|names| names.iter().any(|name| name == "KEYFILE"))
 }
 
-/// What of a value is judged: in a path not the steps upwards.
+/// What of a value is judged: in a path not the steps upwards, and in what leads through an answer each name, which is no file's.
 fn judged(argument: &Arg, text: &str) -> String {
+    if argument.get_id() == "query" {
+        return text.replace('.', " ");
+    }
     // A key or a certificate, which the host itself reads: what else is sensitive, its name says that it is this.
     let text = match is_key_file(argument) {
         true => KEY_ENDINGS.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text),

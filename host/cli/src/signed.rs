@@ -3,13 +3,13 @@
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::network::{self, Fetched, SMALL_FILE_BYTES_MAX};
-use crate::packages;
+use crate::{packages, trust};
 use hutch::installed::Pin;
 use hutch::package::{PackError, Package};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_registry::{
-    About, Artifact, BUNDLE_BYTES_MAX, PROVENANCE, PublicKey, RegistryError, SIGNED, Sha256, Verdict,
+    About, Artifact, BUNDLE_BYTES_MAX, PROVENANCE, RegistryError, Root, SIGNED, Sha256, Signer, Verdict,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl Says {
     }
 
     /// Who says it.
-    pub(crate) fn who(self, verdict: &Verdict) -> Option<&PublicKey> {
+    pub(crate) fn who(self, verdict: &Verdict) -> Option<&Signer> {
         match self {
             Says::Signed => verdict.signer(),
             Says::Built => verdict.attester(),
@@ -48,6 +48,7 @@ impl Says {
 pub(crate) struct Signed {
     about: About,
     bundles: Vec<Vec<u8>>,
+    root: Root,
 }
 
 impl Signed {
@@ -68,38 +69,39 @@ impl Signed {
                 }
             }
         }
+        let root = trust::root(global)?;
         if bundles.is_empty() {
-            return Ok(Signed { about: About::default(), bundles });
+            return Ok(Signed { about: About::default(), bundles, root });
         }
         // A package that no registry can hold has its packed file alone to be signed.
         let manifest = Artifact::of(package).ok().map(|artifact| artifact.digest());
         let named = manifest.into_iter().chain([Sha256::of(&packed(package)?)]).collect();
-        Ok(Signed { about: about(named, package), bundles })
+        Ok(Signed { about: about(named, package), bundles, root })
     }
 
     /// A package that was fetched, with what is kept of it there.
-    pub(crate) fn fetched(fetched: &Fetched, package: &Package) -> Signed {
+    pub(crate) fn fetched(global: &Global, fetched: &Fetched, package: &Package) -> Result<Signed, Fault> {
         let named = vec![fetched.manifest, Sha256::of(&fetched.packed)];
-        Signed { about: about(named, package), bundles: fetched.bundles.clone() }
+        Ok(Signed { about: about(named, package), bundles: fetched.bundles.clone(), root: trust::root(global)? })
     }
 
     /// What each signature turns out to be.
-    pub(crate) fn verdicts(&self, keys: &[PublicKey]) -> Vec<Verdict> {
-        self.bundles.iter().map(|bundle| hutch_registry::check(bundle, &self.about, keys)).collect()
+    pub(crate) fn verdicts(&self, keys: &[Signer]) -> Vec<Verdict> {
+        self.bundles.iter().map(|bundle| hutch_registry::check(bundle, &self.about, keys, &self.root)).collect()
     }
 
     /// The key, of these, that signed it, if one did.
     ///
     /// # Errors
     /// A signature is broken.
-    pub(crate) fn by(&self, keys: &[PublicKey]) -> Result<Option<PublicKey>, Fault> {
+    pub(crate) fn by(&self, keys: &[Signer]) -> Result<Option<Signer>, Fault> {
         let verdicts = self.verdicts(keys);
         sound(&verdicts)?;
         Ok(verdicts.iter().find_map(Verdict::signer).cloned())
     }
 
     /// The first of these keys that says how it was built, if one does. What is broken was refused before.
-    pub(crate) fn attested(&self, keys: &[PublicKey]) -> Option<PublicKey> {
+    pub(crate) fn attested(&self, keys: &[Signer]) -> Option<Signer> {
         let verdicts = self.verdicts(keys);
         keys.iter().find(|key| verdicts.iter().any(|verdict| verdict.attester() == Some(*key))).cloned()
     }
@@ -108,7 +110,7 @@ impl Signed {
     ///
     /// # Errors
     /// A signature is broken, or none is by one of the keys.
-    pub(crate) fn required(&self, keys: &[PublicKey]) -> Result<Option<PublicKey>, Fault> {
+    pub(crate) fn required(&self, keys: &[Signer]) -> Result<Option<Signer>, Fault> {
         let good = self.by(keys)?;
         if good.is_some() || keys.is_empty() {
             return Ok(good);
@@ -136,10 +138,10 @@ fn about(package_digests: Vec<Sha256>, package: &Package) -> About {
 pub(crate) fn attester(
     signed: &Signed,
     before: Option<&Pin>,
-    (named, trusted): (&[PublicKey], &[PublicKey]),
+    (named, trusted): (&[Signer], &[Signer]),
     may_change: bool,
-) -> Result<Option<PublicKey>, Fault> {
-    let known = before.and_then(|pin| pin.attester.as_deref()).map(PublicKey::from_pem).transpose();
+) -> Result<Option<Signer>, Fault> {
+    let known = before.and_then(|pin| pin.attester.as_deref()).map(Signer::parse).transpose();
     let known =
         known.map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the attester in the pin: {error}")))?;
     let must = known.as_slice();
@@ -150,8 +152,8 @@ pub(crate) fn attester(
     match known {
         Some(known) if !may_change => {
             let message =
-                format!("{} says how the installed version was built, and not how this one was", known.hint());
-            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("attester", known.hint()).into())
+                format!("{} says how the installed version was built, and not how this one was", known.name());
+            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("attester", known.name()).into())
         }
         _ => Ok(signed.attested(trusted)),
     }
@@ -159,7 +161,7 @@ pub(crate) fn attester(
 
 /// A key in a pin or a lock, as it is told.
 pub(crate) fn hint(pem: Option<&str>) -> Option<String> {
-    pem.and_then(|pem| PublicKey::from_pem(pem).ok()).map(|key| key.hint())
+    pem.and_then(|pem| Signer::parse(pem).ok()).map(|key| key.name())
 }
 
 /// Refuses what has a broken signature.
@@ -180,10 +182,11 @@ pub(crate) fn sound(verdicts: &[Verdict]) -> Result<(), Fault> {
 /// Verdicts as data.
 pub(crate) fn told(verdicts: &[Verdict]) -> Value {
     let one = |verdict: &Verdict| match verdict {
-        Verdict::Good { key, predicate_type } => {
-            json!({"verdict": "good", "key": key.hint(), "says": predicate_type})
+        Verdict::Good { by, predicate_type } => {
+            json!({"verdict": "good", "key": by.name(), "says": predicate_type})
         }
         Verdict::UnknownKey { hint } => json!({"verdict": "unknown_key", "key": hint}),
+        Verdict::UnknownIdentity(identity) => json!({"verdict": "unknown_identity", "key": identity.to_string()}),
         Verdict::Certificate => json!({"verdict": "certificate", "key": null}),
         Verdict::Broken { reason } => json!({"verdict": "broken", "key": null, "reason": reason}),
     };
@@ -241,15 +244,23 @@ pub(crate) fn of_local(package: &Package, path: &Path, says: Says) -> PathBuf {
     }
 }
 
-/// Public keys in files that the operator named.
-pub(crate) fn keys(global: &Global, paths: &[PathBuf]) -> Result<Vec<PublicKey>, Fault> {
+/// Whose signatures count, by the files that the operator named.
+pub(crate) fn keys(global: &Global, paths: &[PathBuf]) -> Result<Vec<Signer>, Fault> {
     paths.iter().map(|path| key(global, path)).collect()
 }
 
 /// One of them.
-pub(crate) fn key(global: &Global, path: &Path) -> Result<PublicKey, Fault> {
+pub(crate) fn key(global: &Global, path: &Path) -> Result<Signer, Fault> {
     let text = network::small_file(global, path)?;
-    PublicKey::from_pem(&text).map_err(|error| Fault::usage(format!("{}: {error}", path.display())))
+    let signer = Signer::parse(&text).map_err(|error| Fault::usage(format!("{}: {error}", path.display())))?;
+    match signer {
+        Signer::Identity(_) if !Root::CHECKS_CERTIFICATES => {
+            let message = format!("{} names an identity, and this hutch checks no certificates", path.display());
+            let report = ErrorReport::new(ErrorCode::Usage, message);
+            Err(report.suggest("use a hutch that is built with the feature keyless, or name a public key").into())
+        }
+        signer => Ok(signer),
+    }
 }
 
 // A bundle that was read whole is held to its own bound when it is checked.

@@ -1,5 +1,5 @@
 //! `<home>/trust.json`: read where a package is opened, replaced as a whole by `hutch trust`. What it says is `hutch_model::trust`'s
-//! matter.
+//! matter. `<home>/trusted_root.json`, if it is there, says whose certificates count.
 
 use crate::arguments::Global;
 use crate::fault::Fault;
@@ -9,7 +9,7 @@ use hutch::installed::Pin;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::trust::{Judged, POLICY_BYTES_MAX, Policy, Subject};
-use hutch_registry::{PublicKey, Reference};
+use hutch_registry::{Reference, Root, Signer};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 
 const POLICY_FILE: &str = "trust.json";
+const ROOT_FILE: &str = "trusted_root.json";
 const LOCK_FILE: &str = "trust.lock";
 
 /// Where the policy of a home is.
@@ -30,8 +31,25 @@ pub(crate) fn policy(global: &Global) -> Result<Policy, Fault> {
     read(&path(global)?)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place where the path of the policy becomes authority")]
 fn read(path: &Path) -> Result<Policy, Fault> {
+    let Some(text) = document(path)? else { return Ok(Policy::default()) };
+    let mut policy = Policy::parse(&text).map_err(|reason| damaged(path, &reason))?;
+    for (name, text) in &mut policy.keys {
+        let signer = Signer::parse(text).map_err(|error| damaged(path, &format!("the key {name:?}: {error}")))?;
+        *text = signer.text();
+    }
+    Ok(policy)
+}
+
+/// The authorities whose certificates count: those that the home names, else those that this program knows.
+pub(crate) fn root(global: &Global) -> Result<Root, Fault> {
+    let path = surroundings::home(global)?.join(ROOT_FILE);
+    Root::of(document(&path)?.as_deref()).map_err(|reason| damaged(&path, &reason))
+}
+
+/// The text of a document about trust, if there is one.
+#[expect(clippy::disallowed_methods, reason = "the one place where the path of the policy becomes authority")]
+fn document(path: &Path) -> Result<Option<String>, Fault> {
     let mut text = String::new();
     // Looked at before it is opened: a pipe in its place would be waited for.
     let read = path.metadata().and_then(|metadata| match metadata.is_file() {
@@ -39,26 +57,18 @@ fn read(path: &Path) -> Result<Policy, Fault> {
         false => Err(io::Error::new(io::ErrorKind::InvalidData, "it is no regular file")),
     });
     match read {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {
-            return Ok(Policy::default());
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(damaged(path, "it is a link that leads to nothing"));
+            Err(damaged(path, "it is a link that leads to nothing"))
         }
         // No text, or no file.
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(damaged(path, &error.to_string())),
-        Err(error) => return Err(Fault::file(path, &error)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(damaged(path, &error.to_string())),
+        Err(error) => Err(Fault::file(path, &error)),
         Ok(bytes) if bytes as u64 > POLICY_BYTES_MAX => {
-            return Err(damaged(path, &format!("longer than {POLICY_BYTES_MAX} bytes")));
+            Err(damaged(path, &format!("longer than {POLICY_BYTES_MAX} bytes")))
         }
-        Ok(_) => {}
+        Ok(_) => Ok(Some(text)),
     }
-    let mut policy = Policy::parse(&text).map_err(|reason| damaged(path, &reason))?;
-    for (name, pem) in &mut policy.keys {
-        let key = PublicKey::from_pem(pem).map_err(|error| damaged(path, &format!("the key {name:?}: {error}")))?;
-        *pem = key.to_pem();
-    }
-    Ok(policy)
 }
 
 /// A policy that is not understood stops everything: it may say no.
@@ -200,7 +210,7 @@ pub(crate) fn enough(judged: &Judged<'_>, word: &str) -> Result<(), Fault> {
     Err(report.into())
 }
 
-/// The keys that count for a source.
-pub(crate) fn keys(policy: &Policy, source: &str) -> Vec<PublicKey> {
-    policy.keys_for(source).filter_map(|(_, pem)| PublicKey::from_pem(pem).ok()).collect()
+/// Whose signatures count for a source.
+pub(crate) fn keys(policy: &Policy, source: &str) -> Vec<Signer> {
+    policy.keys_for(source).filter_map(|(_, text)| Signer::parse(text).ok()).collect()
 }

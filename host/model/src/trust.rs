@@ -72,7 +72,7 @@ impl Rule {
 #[serde(deny_unknown_fields)]
 pub struct Policy {
     version: u32,
-    /// Public keys (PEM), by the names that rules call them.
+    /// Public keys (PEM) and identities (`identity ISSUER SUBJECT`), by the names that rules call them.
     #[serde(default, deserialize_with = "each_once")]
     pub keys: BTreeMap<String, String>,
     /// The rules. Of those that mean a source the longest one counts.
@@ -140,9 +140,9 @@ pub struct Subject<'s> {
     pub source: &'s str,
     /// Whether it is pinned to what was shown.
     pub is_installed: bool,
-    /// The key (PEM) whose signature was found good.
+    /// The key or identity whose signature was found good, as its text.
     pub signer: Option<&'s str>,
-    /// The key (PEM) that says how it was built.
+    /// The one that says how it was built.
     pub attester: Option<&'s str>,
 }
 
@@ -188,7 +188,7 @@ impl Policy {
     pub fn judge(&self, subject: Subject<'_>) -> Judged<'_> {
         let rule = self.rule(subject.source);
         let counts = |name: &str| rule.is_none_or(|rule| rule.signers.is_empty() || rule.signers.contains(name));
-        let named = |pem: &str| self.keys.iter().find(|(name, key)| *key == pem && counts(name));
+        let named = |signer: &str| self.keys.iter().find(|(name, key)| covers(key, signer) && counts(name));
         let signer = subject.signer.and_then(named).map(|(name, _)| name.as_str());
         let attester = subject.attester.and_then(named).map(|(name, _)| name.as_str());
         let level = match (subject.is_installed, subject.signer, signer) {
@@ -237,6 +237,16 @@ impl Rule {
     fn narrowness(&self, source: &str) -> (bool, usize) {
         (self.pattern == source, self.pattern.trim_end_matches('*').len())
     }
+}
+
+/// What the text of an identity begins with. The issuer follows, a space, and the subject.
+pub const IDENTITY: &str = "identity ";
+
+/// Whether who is named by a text is, or is among, those whom a text in a policy names: an identity whose subject ends in `*` names all
+/// that begin so.
+pub fn covers(named: &str, signer: &str) -> bool {
+    let begin = named.strip_suffix('*').filter(|begin| begin.starts_with(IDENTITY));
+    named == signer || begin.is_some_and(|begin| signer.starts_with(begin))
 }
 
 /// A pattern means what a person sees in it: a `*` stands at the end, behind a `/` or alone.

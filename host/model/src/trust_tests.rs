@@ -86,6 +86,30 @@ fn a_document_comes_back_and_a_wrong_one_is_refused() {
 }
 
 #[test]
+fn an_identity_is_named_by_itself_and_by_a_pattern() {
+    let tag = "identity https://i https://h/acme/todo/release.yml@refs/tags/v1";
+    let tags = "identity https://i https://h/acme/todo/release.yml@refs/tags/*";
+    for (named, signer, is_meant) in [
+        (tag, tag, true),
+        (tags, tag, true),
+        (tags, tags, true),
+        ("identity https://i https://h/acme/*", tags, true),
+        (tag, tags, false),
+        ("identity https://i https://h/acme/to/*", tag, false),
+        ("identity https://other https://h/acme/*", tag, false),
+        // What is no identity is no pattern.
+        ("PEM*", "PEM A", false),
+        ("*", tag, false),
+    ] {
+        assert_eq!(covers(named, signer), is_meant, "{named} {signer}");
+    }
+    let mut policy = policy(&[("*", Level::Trusted, &["release"])]);
+    policy.keys.insert("release".to_owned(), tags.to_owned());
+    assert_eq!(policy.judge(subject("oci://h/t", Some(tag))).signer, Some("release"));
+    assert!(!policy.judge(subject("oci://h/t", Some("identity https://i https://h/bolt/x"))).is_allowed());
+}
+
+#[test]
 fn what_asks_for_less_is_looser() {
     let strict = policy(&[("*", Level::Signed, &[]), ("oci://a/*", Level::Trusted, &["acme"])]);
     assert!(!strict.is_looser_than(&strict) && !strict.is_looser_than(&policy(&[])));

@@ -27,6 +27,6 @@ pub use remote::{Credential, CredentialFile, Helper, Remote, Surroundings};
 pub use repository::{Pushed, Repository};
 pub use sha256::{NotASha256, Sha256};
 pub use signature::{
-    About, BUNDLE_BYTES_MAX, NotAKey, NotAttested, PROVENANCE, PrivateKey, PublicKey, SIGNED, Verdict, attest, check,
-    predicate_type, sign,
+    About, BUNDLE_BYTES_MAX, Identity, NotAKey, NotASigner, NotAttested, PROVENANCE, PrivateKey, PublicKey, Root,
+    SIGNED, Signer, Verdict, attest, check, predicate_type, sign,
 };

@@ -8,8 +8,8 @@ use data_encoding::BASE64;
 use double::{Double, surroundings};
 use hutch::package::{Package, PackageBounds, Source};
 use hutch_registry::{
-    About, Artifact, Layout, NotAttested, PROVENANCE, PrivateKey, PublicKey, Reference, Remote, Repository, SIGNED,
-    Sha256, Verdict, attest, check, sign,
+    About, Artifact, Layout, NotAttested, PROVENANCE, PrivateKey, Reference, Remote, Repository, Root, SIGNED, Sha256,
+    Signer, Verdict, attest, check, sign,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -33,7 +33,7 @@ impl Made {
     }
 
     fn check(&self, bundle: &[u8]) -> Verdict {
-        check(bundle, &about(&self.about()), &[self.key.public()])
+        judged(bundle, &self.about(), &[self.key.public().into()])
     }
 
     /// The bundle, changed.
@@ -42,6 +42,10 @@ impl Made {
         edit(&mut bundle);
         self.check(&serde_json::to_vec(&bundle).unwrap())
     }
+}
+
+fn judged(bundle: &[u8], package: &[Sha256], signers: &[Signer]) -> Verdict {
+    check(bundle, &about(package), signers, &Root::of(None).unwrap())
 }
 
 fn about(package: &[Sha256]) -> About {
@@ -64,8 +68,8 @@ fn made() -> Made {
     Made { artifact, packed, bundle, key }
 }
 
-fn another() -> PublicKey {
-    PrivateKey::from_pem(&PrivateKey::generate().unwrap()).unwrap().public()
+fn another() -> Signer {
+    PrivateKey::from_pem(&PrivateKey::generate().unwrap()).unwrap().public().into()
 }
 
 fn is_broken(verdict: &Verdict) -> bool {
@@ -75,15 +79,15 @@ fn is_broken(verdict: &Verdict) -> bool {
 #[test]
 fn a_signature_is_good_by_its_key_for_the_manifest_and_for_the_file() {
     let made = made();
-    let key = made.key.public();
+    let key = Signer::from(made.key.public());
     for one in made.about() {
-        let verdict = check(&made.bundle, &about(&[one]), &[another(), key.clone()]);
-        assert!(matches!(verdict, Verdict::Good { key: found, .. } if found == key));
+        let verdict = judged(&made.bundle, &[one], &[another(), key.clone()]);
+        assert!(matches!(verdict, Verdict::Good { by, .. } if by == key));
     }
-    let unknown = Verdict::UnknownKey { hint: key.hint() };
-    assert_eq!(check(&made.bundle, &about(&made.about()), &[]), unknown);
-    assert_eq!(check(&made.bundle, &about(&made.about()), &[another()]), unknown);
-    assert!(is_broken(&check(&made.bundle, &about(&[Sha256::of(b"another")]), &[key])), "it is about something else");
+    let unknown = Verdict::UnknownKey { hint: key.name() };
+    assert_eq!(judged(&made.bundle, &made.about(), &[]), unknown);
+    assert_eq!(judged(&made.bundle, &made.about(), &[another()]), unknown);
+    assert!(is_broken(&judged(&made.bundle, &[Sha256::of(b"another")], &[key])), "it is about something else");
 }
 
 #[test]
@@ -97,9 +101,10 @@ fn how_it_was_built_is_said_of_this_component_alone() {
     let bundle = say(&record).unwrap();
     let component = ("app/app.wasm".to_owned(), Sha256::of(package.component().unwrap()));
     let of = |component| About { package: made.about().to_vec(), component: Some(component) };
-    let judge = |component| check(&bundle, &of(component), &[made.key.public()]);
+    let key = Signer::from(made.key.public());
+    let judge = |component| check(&bundle, &of(component), &[key.clone()], &Root::of(None).unwrap());
     let good = judge(component.clone());
-    assert_eq!((good.attester(), good.signer()), (Some(&made.key.public()), None));
+    assert_eq!((good.attester(), good.signer()), (Some(&key), None));
     assert!(is_broken(&judge(("app/app.wasm".to_owned(), Sha256::of(b"another")))));
     let payload: Value = serde_json::from_slice(&bundle).unwrap();
     let payload = BASE64.decode(payload["dsseEnvelope"]["payload"].as_str().unwrap().as_bytes()).unwrap();
@@ -185,7 +190,10 @@ fn what_is_malformed_or_of_another_kind_is_broken() {
     let hint = |bundle: &mut Value| bundle["verificationMaterial"]["publicKey"]["hint"] = "x".into();
     assert!(matches!(made.with(hint), Verdict::Good { .. }), "the key decides, and not its name");
     let certificate = |bundle: &mut Value| bundle["verificationMaterial"] = json!({"certificate": {"rawBytes": ""}});
-    assert_eq!(made.with(certificate), Verdict::Certificate);
+    match Root::CHECKS_CERTIFICATES {
+        true => assert!(is_broken(&made.with(certificate))),
+        false => assert_eq!(made.with(certificate), Verdict::Certificate),
+    }
 }
 
 fn remote(double: &Double) -> (Repository, Reference) {

@@ -9,6 +9,7 @@ use crate::{human, issues::Issues, packages, surroundings, trust};
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_registry::Root;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -28,6 +29,16 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         Err(fault) => {
             let mend = "mend it by hand; until then no package is run";
             check("trust.json", "bad", fault.report().message.clone(), Some(mend))
+        }
+    });
+    checks.push(match trust::root(global) {
+        Ok(_) if !Root::CHECKS_CERTIFICATES => {
+            check("certificates", "ok", "not judged: this program has no feature keyless".to_owned(), None)
+        }
+        Ok(root) => check("certificates", "ok", format!("judged by {} authorities", root.authorities()), None),
+        Err(fault) => {
+            let mend = "mend it by hand; until then no signature is judged";
+            check("certificates", "bad", fault.report().message.clone(), Some(mend))
         }
     });
     let installed = packages::installed(global)?;

@@ -16,7 +16,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::trust::{Level, Policy, Subject};
 use hutch_registry::{
-    About, Artifact, ArtifactError, Head, PublicKey, Reference, RegistryError, Repository, Texts, Verdict,
+    About, Artifact, ArtifactError, Head, Reference, RegistryError, Repository, Root, Signer, Texts, Verdict,
 };
 use semver::Version;
 use serde_json::json;
@@ -50,12 +50,12 @@ pub(crate) struct IndexBuildArguments {
 
 pub(super) fn index(global: &Global, own: IndexCommand, output: &Output) -> Result<ExitCode, Fault> {
     let IndexCommand::Build(own) = own;
-    let policy = trust::policy(global)?;
+    let (policy, root) = (trust::policy(global)?, trust::root(global)?);
     let mut found = Vec::new();
     for source in &own.sources {
         let before = found.len();
         match network::reference(source)? {
-            Some(reference) => found.extend(listed(global, &own, &policy, &reference, output)?),
+            Some(reference) => found.extend(listed(global, &own, (&policy, &root), &reference, output)?),
             None => {
                 for path in within(source)? {
                     found.push(local(global, &path)?);
@@ -129,7 +129,7 @@ fn local(global: &Global, path: &Path) -> Result<(Package, Release), Fault> {
 fn listed(
     global: &Global,
     own: &IndexBuildArguments,
-    policy: &Policy,
+    trusted: (&Policy, &Root),
     from: &Reference,
     output: &Output,
 ) -> Result<Vec<(Package, Release)>, Fault> {
@@ -137,7 +137,7 @@ fn listed(
     let failed = |reference: &Reference, error| network::fault(error).of(&reference.to_string());
     if from.name().is_some() {
         let head = repository.head(from).map_err(|error| failed(from, error))?;
-        return Ok(vec![remote(policy, &repository, from, head)?]);
+        return Ok(vec![remote(trusted, &repository, from, head)?]);
     }
     let tags = repository.tags().map_err(|error| failed(from, error))?;
     let mut references: Vec<Reference> = tags.iter().filter_map(|tag| from.with_tag(tag)).collect();
@@ -154,7 +154,7 @@ fn listed(
             }
             // Another tag of the same.
             Ok(head) if found.iter().any(|(_, one)| one.manifest == head.digest().to_string()) => {}
-            Ok(head) => found.push(remote(policy, &repository, reference, head)?),
+            Ok(head) => found.push(remote(trusted, &repository, reference, head)?),
             Err(error) => return Err(failed(reference, error)),
         }
     }
@@ -169,14 +169,14 @@ fn version(reference: &Reference) -> Option<(bool, Version)> {
 
 /// A package in a repository.
 fn remote(
-    policy: &Policy,
+    trusted: (&Policy, &Root),
     repository: &Repository,
     reference: &Reference,
     head: Head,
 ) -> Result<(Package, Release), Fault> {
     let failed = |error| network::fault(error).of(&reference.to_string());
     let texts = repository.texts(head).map_err(failed)?;
-    let trust = seen(policy, repository, reference, &texts).map_err(|fault| fault.of(&reference.to_string()))?;
+    let trust = seen(trusted, repository, reference, &texts).map_err(|fault| fault.of(&reference.to_string()))?;
     let named = reference.with_digest(texts.head().digest()).to_string();
     entry(&texts, &reference.place.to_string(), named, trust).map_err(failed)
 }
@@ -198,17 +198,23 @@ fn entry(texts: &Texts, source: &str, reference: String, trust: Level) -> Result
 }
 
 /// How far a package would be trusted here, once it is installed.
-fn seen(policy: &Policy, repository: &Repository, reference: &Reference, texts: &Texts) -> Result<Level, Fault> {
+fn seen(
+    (policy, root): (&Policy, &Root),
+    repository: &Repository,
+    reference: &Reference,
+    texts: &Texts,
+) -> Result<Level, Fault> {
     let head = texts.head();
     let source = trust::source(&reference.to_string());
     let keys = trust::keys(policy, &source);
     let about =
         About { package: vec![head.digest()], component: Some((texts.component().to_string(), head.component())) };
     let bundles = repository.bundles(head.digest()).map_err(network::fault)?;
-    let verdicts: Vec<Verdict> = bundles.iter().map(|bundle| hutch_registry::check(bundle, &about, &keys)).collect();
+    let check = |bundle: &Vec<u8>| hutch_registry::check(bundle, &about, &keys, root);
+    let verdicts: Vec<Verdict> = bundles.iter().map(check).collect();
     signed::sound(&verdicts)?;
-    let signer = verdicts.iter().find_map(Verdict::signer).map(PublicKey::to_pem);
-    let attester = verdicts.iter().find_map(Verdict::attester).map(PublicKey::to_pem);
+    let signer = verdicts.iter().find_map(Verdict::signer).map(Signer::text);
+    let attester = verdicts.iter().find_map(Verdict::attester).map(Signer::text);
     let (signer, attester) = (signer.as_deref(), attester.as_deref());
     Ok(policy.judge(Subject { source: &source, is_installed: true, signer, attester }).level)
 }

@@ -16,7 +16,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
 use hutch_model::trust::Subject;
-use hutch_registry::PublicKey;
+use hutch_registry::Signer;
 use semver::Version;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         (Err(_), Kind::Install) => None,
     };
     let signed = match &fetched {
-        Some(fetched) => Signed::fetched(fetched, &package),
+        Some(fetched) => Signed::fetched(global, fetched, &package)?,
         None => Signed::local(global, &package, &path)?,
     };
     let source = match &fetched {
@@ -118,7 +118,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     let (named, trusted) = (signed::keys(global, &own.keys)?, trust::keys(&policy, &from));
     let signer = signer(own, &signed, before.as_ref(), &named, &trusted)?;
     let attester = signed::attester(&signed, before.as_ref(), (&named, &trusted), own.allow_signer_change)?;
-    let (pem, attester_pem) = (signer.as_ref().map(PublicKey::to_pem), attester.as_ref().map(PublicKey::to_pem));
+    let (pem, attester_pem) = (signer.as_ref().map(Signer::text), attester.as_ref().map(Signer::text));
     let (by, built) = (pem.as_deref(), attester_pem.as_deref());
     let judged = policy.judge(Subject { source: &from, is_installed: true, signer: by, attester: built });
     trust::enough(&judged, slug.as_str())?;
@@ -143,8 +143,8 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         "asks": asks,
         "needs_grant": beyond,
         "source": word,
-        "signer": signer.as_ref().map(PublicKey::hint),
-        "attester": attester.as_ref().map(PublicKey::hint),
+        "signer": signer.as_ref().map(Signer::name),
+        "attester": attester.as_ref().map(Signer::name),
         "trust": judged.level,
         "launcher": launcher.as_ref().map(Planned::value),
     });
@@ -214,22 +214,22 @@ fn signer(
     own: &InstallArguments,
     signed: &Signed,
     before: Option<&Pin>,
-    named: &[PublicKey],
-    trusted: &[PublicKey],
-) -> Result<Option<PublicKey>, Fault> {
+    named: &[Signer],
+    trusted: &[Signer],
+) -> Result<Option<Signer>, Fault> {
     let known = before.and_then(|pin| pin.signer.as_deref()).filter(|_| named.is_empty());
     let Some(known) = known else {
         return if named.is_empty() { signed.by(trusted) } else { signed.required(named) };
     };
-    let key = PublicKey::from_pem(known)
+    let key = Signer::parse(known)
         .map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the signer in the pin: {error}")))?;
     match signed.required(std::slice::from_ref(&key)) {
         Err(fault) if fault.report().code == ErrorCode::SignatureRequired => match own.allow_signer_change {
             true => signed.by(trusted),
             false => {
                 let message =
-                    format!("the version that is installed was signed by {}, and this one was not", key.hint());
-                Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("signer", key.hint()).into())
+                    format!("the version that is installed was signed by {}, and this one was not", key.name());
+                Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("signer", key.name()).into())
             }
         },
         judged => judged,

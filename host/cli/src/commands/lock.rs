@@ -19,7 +19,7 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::lock::{LOCK_BYTES_MAX, Lock, Locked};
 use hutch_model::names::Slug;
 use hutch_model::trust::Subject;
-use hutch_registry::PublicKey;
+use hutch_registry::Signer;
 use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -279,7 +279,7 @@ fn fetch(
         return Err(report.into());
     }
     let signed = match &fetched {
-        Some(fetched) => Signed::fetched(fetched, &package),
+        Some(fetched) => Signed::fetched(global, fetched, &package)?,
         None => Signed::local(global, &package, path)?,
     };
     let policy = trust::policy(global)?;
@@ -303,9 +303,9 @@ fn signer(
     locked: &Locked,
     signed: &Signed,
     before: Option<&Pin>,
-    trusted: &[PublicKey],
+    trusted: &[Signer],
 ) -> Result<Option<String>, Fault> {
-    let key = |pem: &str| PublicKey::from_pem(pem).map_err(|error| Fault::usage(format!("{}: {error}", locked.slug)));
+    let key = |pem: &str| Signer::parse(pem).map_err(|error| Fault::usage(format!("{}: {error}", locked.slug)));
     let named = locked.signer.as_deref().map(key).transpose()?;
     let known = before.and_then(|pin| pin.signer.as_deref()).map(key).transpose()?;
     let found = match (&named, &known) {
@@ -315,10 +315,10 @@ fn signer(
     };
     match known {
         Some(known) if found.as_ref() != Some(&known) && !own.allow_signer_change => {
-            let message = format!("{} is installed as signed by {}, and this one is not", locked.slug, known.hint());
-            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("signer", known.hint()).into())
+            let message = format!("{} is installed as signed by {}, and this one is not", locked.slug, known.name());
+            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("signer", known.name()).into())
         }
-        _ => Ok(found.as_ref().map(PublicKey::to_pem)),
+        _ => Ok(found.as_ref().map(Signer::text)),
     }
 }
 
@@ -328,19 +328,19 @@ fn attester(
     locked: &Locked,
     signed: &Signed,
     before: Option<&Pin>,
-    trusted: &[PublicKey],
+    trusted: &[Signer],
 ) -> Result<Option<String>, Fault> {
-    let named = locked.attester.as_deref().map(PublicKey::from_pem).transpose();
+    let named = locked.attester.as_deref().map(Signer::parse).transpose();
     let named = named.map_err(|error| Fault::usage(format!("{}: {error}", locked.slug)))?;
     let may = [named.as_slice(), trusted].concat();
     let found = signed::attester(signed, before, (&[], &may), own.allow_signer_change)?;
     if let Some(named) = &named
         && signed.attested(std::slice::from_ref(named)).is_none()
     {
-        let message = format!("{} does not say how {} was built, and the lock says so", named.hint(), locked.slug);
+        let message = format!("{} does not say how {} was built, and the lock says so", named.name(), locked.slug);
         return Err(ErrorReport::new(ErrorCode::SignatureRequired, message).into());
     }
-    Ok(named.or(found).as_ref().map(PublicKey::to_pem))
+    Ok(named.or(found).as_ref().map(Signer::text))
 }
 
 /// A lock says what there is to be; it grants nothing, and takes nothing away unasked.

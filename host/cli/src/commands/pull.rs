@@ -30,7 +30,7 @@ pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Res
     let fetched = Fetched::get(global, &own.network, &from)?;
     let package = fetched.package(global)?;
     // Whom to believe is asked when it is installed; what is broken is not brought here.
-    signed::sound(&Signed::fetched(&fetched, &package).verdicts(&[]))?;
+    signed::sound(&Signed::fetched(global, &fetched, &package)?.verdicts(&[]))?;
     let manifest = package.manifest();
     let path = own.output.clone().unwrap_or_else(|| packages::packed_name(manifest));
     // A signature of something else there is noticed before anything is written.

@@ -35,7 +35,7 @@ pub(crate) struct SignaturesArguments {
     /// A packed file, a folder, an installed package, or oci://HOST/REPOSITORY:TAG
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
-    /// A public key; one of those that are named must have signed
+    /// A public key or an identity; one of those that are named must have signed
     #[arg(long = "key", value_name = "KEYFILE")]
     keys: Vec<PathBuf>,
     #[command(flatten)]
@@ -83,7 +83,7 @@ fn sign_there(
     let fetched = Fetched::get(global, &own.network, reference)?;
     let package = fetched.package(global)?;
     let place = fetched.reference.to_string();
-    if has_said(says, &Signed::fetched(&fetched, &package).verdicts(&[key.public()])) {
+    if has_said(says, &Signed::fetched(global, &fetched, &package)?.verdicts(&[key.public().into()])) {
         return Ok((package, place, false));
     }
     let (artifact, packed) = signed::made(&package)?;
@@ -109,7 +109,7 @@ fn sign_here(
     let (artifact, packed) = signed::made(&package)?;
     let found_at = packages::named_path(global, &place)?;
     let path = signed::of_local(&package, &found_at, says);
-    if has_said(says, &Signed::local(global, &package, &found_at)?.verdicts(&[key.public()])) {
+    if has_said(says, &Signed::local(global, &package, &found_at)?.verdicts(&[key.public().into()])) {
         return Ok((package, path.display().to_string(), false));
     }
     let bundle = bundle(&package, (&artifact, &packed), key, says)?;
@@ -157,7 +157,7 @@ pub(super) fn signatures(global: &Global, own: &SignaturesArguments, output: &Ou
         Some(reference) => {
             let fetched = Fetched::get(global, &own.network, &reference)?;
             let package = fetched.package(global)?;
-            let signed = Signed::fetched(&fetched, &package);
+            let signed = Signed::fetched(global, &fetched, &package)?;
             (package, signed)
         }
         None => {

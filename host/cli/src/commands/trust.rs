@@ -10,7 +10,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
 use hutch_model::trust::{Level, Policy, Rule, check_pattern};
-use hutch_registry::PublicKey;
+use hutch_registry::Signer;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,9 +20,11 @@ use std::process::ExitCode;
 pub(crate) enum TrustCommand {
     /// Show trusted keys and rules
     Show,
-    /// Trust a public key
+    /// Trust a public key or an identity
     ///
     /// What it signed is trusted wherever a rule does not name others. Nothing is needed of any package until a rule asks for it.
+    /// An identity is a file with the line `identity ISSUER SUBJECT`, as a certificate of Sigstore names it; a SUBJECT that ends in /*
+    /// means all that begin so.
     Add(TrustAddArguments),
     /// Ask for a level of trust of a source
     ///
@@ -41,7 +43,7 @@ pub(crate) struct TrustAddArguments {
     /// What to call it
     #[arg(value_name = "NAME")]
     name: String,
-    /// The public key
+    /// The public key, or the identity
     #[arg(value_name = "KEYFILE")]
     key: PathBuf,
 }
@@ -128,7 +130,7 @@ pub(super) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Resu
 
 /// A policy by its names: keys without their text, and rules by their sources.
 fn shown(policy: &Policy) -> Value {
-    let hint = |pem: &String| PublicKey::from_pem(pem).map(|key| key.hint()).unwrap_or_default();
+    let hint = |pem: &String| Signer::parse(pem).map(|key| key.name()).unwrap_or_default();
     let keys: Map<String, Value> = policy.keys.iter().map(|(name, pem)| (name.clone(), hint(pem).into())).collect();
     let rule = |rule: &Rule| json!({"require": rule.require, "signers": rule.signers});
     let rules: Map<String, Value> = policy.rules.iter().map(|one| (one.pattern.clone(), rule(one))).collect();
@@ -137,7 +139,7 @@ fn shown(policy: &Policy) -> Value {
 
 fn add(global: &Global, own: &TrustAddArguments) -> Result<bool, Fault> {
     let name = Slug::parse(&own.name).map_err(|error| Fault::usage(format!("NAME: {error}")))?.to_string();
-    let pem = signed::key(global, &own.key)?.to_pem();
+    let pem = signed::key(global, &own.key)?.text();
     trust::change(global, |policy| match policy.keys.get(&name) {
         Some(known) if *known == pem => Ok(false),
         Some(_) => {

@@ -1,7 +1,9 @@
 //! A signature as a Sigstore bundle 0.3: a DSSE envelope around an in-toto statement, and by what it can be checked. Checking opens no
-//! socket and reads no clock: all that it needs is the bundle, the keys and what was signed.
+//! socket: all that it needs is the bundle, whose signatures count, and what was signed.
 
-use super::key::{NotAKey, PrivateKey, PublicKey};
+use super::certificates::{Holder, Root};
+use super::key::{NotAKey, PrivateKey};
+use super::signer::{Identity, Signer};
 use crate::artifact::Artifact;
 use crate::sha256::Sha256;
 use data_encoding::BASE64;
@@ -97,10 +99,10 @@ impl Subject {
 /// What a signature turned out to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// This key signed it, and it is about what is at hand.
+    /// This signer signed it, and it is about what is at hand.
     Good {
-        /// Which of the keys that it was checked by.
-        key: PublicKey,
+        /// Which of those that it was checked by.
+        by: Signer,
         /// What the statement says.
         predicate_type: String,
     },
@@ -109,7 +111,9 @@ pub enum Verdict {
         /// Its name.
         hint: String,
     },
-    /// A certificate signed it, which is not checked here.
+    /// The holder of this identity signed it, about what is at hand, and is none of those that it was checked by.
+    UnknownIdentity(Identity),
+    /// It is signed under a certificate of an authority that is not known here.
     Certificate,
     /// It is malformed, about something else, or not what its key signed.
     Broken {
@@ -121,17 +125,17 @@ pub enum Verdict {
 impl Verdict {
     /// Whose signature it is. A good statement that says something else about the package, such as what was found in it, is none: who makes
     /// it need not stand for the package.
-    pub fn signer(&self) -> Option<&PublicKey> {
+    pub fn signer(&self) -> Option<&Signer> {
         match self {
-            Verdict::Good { key, predicate_type } if predicate_type == SIGNED => Some(key),
+            Verdict::Good { by, predicate_type } if predicate_type == SIGNED => Some(by),
             _ => None,
         }
     }
 
     /// Who says how it was built.
-    pub fn attester(&self) -> Option<&PublicKey> {
+    pub fn attester(&self) -> Option<&Signer> {
         match self {
-            Verdict::Good { key, predicate_type } if predicate_type == PROVENANCE => Some(key),
+            Verdict::Good { by, predicate_type } if predicate_type == PROVENANCE => Some(by),
             _ => None,
         }
     }
@@ -201,18 +205,18 @@ pub struct About {
     pub component: Option<(String, Sha256)>,
 }
 
-/// Checks a signature by these keys. It must be about one of the digests that name the package, and if it says how the component was
+/// Checks a signature by these signers. It must be about one of the digests that name the package, and if it says how the component was
 /// built, about no other component.
-pub fn check(bundle: &[u8], about: &About, keys: &[PublicKey]) -> Verdict {
-    judged(bundle, about, keys).unwrap_or_else(|reason| Verdict::Broken { reason })
+pub fn check(bundle: &[u8], about: &About, signers: &[Signer], root: &Root) -> Verdict {
+    judged(bundle, about, signers, root).unwrap_or_else(|reason| Verdict::Broken { reason })
 }
 
-fn judged(bundle: &[u8], about: &About, keys: &[PublicKey]) -> Result<Verdict, String> {
+fn judged(text: &[u8], about: &About, signers: &[Signer], root: &Root) -> Result<Verdict, String> {
     let malformed = |what: &str, error: serde_json::Error| format!("the {what} is malformed: {error}");
-    if bundle.len() as u64 > BUNDLE_BYTES_MAX {
-        return Err(format!("the bundle has {} bytes, {BUNDLE_BYTES_MAX} allowed", bundle.len()));
+    if text.len() as u64 > BUNDLE_BYTES_MAX {
+        return Err(format!("the bundle has {} bytes, {BUNDLE_BYTES_MAX} allowed", text.len()));
     }
-    let bundle: Bundle = serde_json::from_slice(bundle).map_err(|error| malformed("bundle", error))?;
+    let bundle: Bundle = serde_json::from_slice(text).map_err(|error| malformed("bundle", error))?;
     if !bundle.media_type.starts_with(BUNDLES) {
         return Err(format!("the bundle is of the type {:?}", bundle.media_type));
     }
@@ -231,26 +235,34 @@ fn judged(bundle: &[u8], about: &About, keys: &[PublicKey]) -> Result<Verdict, S
     if !STATEMENT_TYPES.contains(&statement.kind.as_str()) {
         return Err(format!("the statement is of the type {:?}", statement.kind));
     }
-    if !statement.subject.iter().any(|subject| subject.sha256().is_some_and(|found| about.package.contains(&found))) {
-        return Err("it is about something else".to_owned());
-    }
+    let mut subjects = statement.subject.iter().filter_map(Subject::sha256);
+    let subject = subjects.find(|found| about.package.contains(found)).ok_or("it is about something else")?;
     if let Some((path, component)) = about.component.as_ref().filter(|_| statement.predicate_type == PROVENANCE) {
         let mut named = statement.subject.iter().filter(|subject| subject.name == *path);
         if named.any(|subject| subject.sha256() != Some(*component)) {
             return Err("it says how another component was built".to_owned());
         }
     }
+    let good = |by: &Signer| Verdict::Good { by: by.clone(), predicate_type: statement.predicate_type.clone() };
     let material = bundle.verification_material;
     let Some(Hint { hint }) = material.public_key else {
-        return match material.certificate.or(material.x509_certificate_chain) {
-            Some(_) => Ok(Verdict::Certificate),
-            None => Err("the bundle does not say by what it can be checked".to_owned()),
-        };
+        if material.certificate.or(material.x509_certificate_chain).is_none() {
+            return Err("the bundle does not say by what it can be checked".to_owned());
+        }
+        return root.holder(text, &payload, subject).map(|holder| match holder {
+            Holder::Unknown => Verdict::Certificate,
+            Holder::Identity(found) => {
+                let meant = |signer: &&Signer| matches!(signer, Signer::Identity(named) if named.covers(&found));
+                signers.iter().find(meant).map_or_else(|| Verdict::UnknownIdentity(found.clone()), good)
+            }
+        });
     };
     let bytes = encoded(STATEMENT, &payload);
-    match keys.iter().find(|key| key.has_signed(&bytes, &signature)) {
-        Some(key) => Ok(Verdict::Good { key: key.clone(), predicate_type: statement.predicate_type }),
-        None if keys.iter().any(|key| key.hint() == hint) => Err("the key that it names did not sign this".to_owned()),
+    let has_signed = |signer: &&Signer| matches!(signer, Signer::Key(key) if key.has_signed(&bytes, &signature));
+    let is_named = |signer: &Signer| matches!(signer, Signer::Key(key) if key.hint() == hint);
+    match signers.iter().find(has_signed) {
+        Some(signer) => Ok(good(signer)),
+        None if signers.iter().any(is_named) => Err("the key that it names did not sign this".to_owned()),
         None => Ok(Verdict::UnknownKey { hint }),
     }
 }
@@ -267,8 +279,8 @@ mod tests {
 
     #[test]
     fn a_statement_that_says_something_else_is_no_signature() {
-        let key = PrivateKey::from_pem(&PrivateKey::generate().unwrap()).unwrap().public();
-        let says = |kind: &str| Verdict::Good { key: key.clone(), predicate_type: kind.to_owned() };
+        let key = Signer::from(PrivateKey::from_pem(&PrivateKey::generate().unwrap()).unwrap().public());
+        let says = |kind: &str| Verdict::Good { by: key.clone(), predicate_type: kind.to_owned() };
         assert_eq!(says(SIGNED).signer(), Some(&key));
         for kind in ["https://cosign.sigstore.dev/attestation/vuln/v1", "https://slsa.dev/provenance/v1", ""] {
             assert_eq!(says(kind).signer(), None, "{kind}");
