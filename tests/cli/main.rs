@@ -33,6 +33,7 @@ mod index;
 mod input;
 mod instances;
 mod job;
+mod key;
 mod large_answers;
 mod limits;
 mod lock;

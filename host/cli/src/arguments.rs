@@ -192,15 +192,15 @@ pub(crate) enum Command {
     ///
     /// The guest runs on the current state; only the record is kept. Takes what run takes.
     Plan(Box<PlanArguments>),
-    /// Commit what a plan said, if nothing changed since
+    /// Commit a plan, if nothing changed since
     ///
     /// The guest runs again and must come to the same. A command that asks for a confirmation needs --yes here as in a run.
     Apply(ApplyArguments),
     /// Take back changes, as a new entry
     Undo(UndoArguments),
-    /// Make a recorded call again, for real
+    /// Make a recorded call again
     Replay(ReplayArguments),
-    /// Re-execute recorded calls, and compare
+    /// Re-execute calls, and compare
     Verify(VerifyArguments),
     /// Look up what was asked for and what came of it
     Ledger(LedgerArguments),
@@ -222,7 +222,7 @@ pub(crate) enum Command {
     /// Make a catalogue of packages
     #[command(subcommand)]
     Index(IndexCommand),
-    /// Show a package's APP.md, and its skills
+    /// Show a package's APP.md and skills
     Show(ShowArguments),
     /// Show a package's contract
     Meta(MetaArguments),

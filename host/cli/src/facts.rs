@@ -94,6 +94,8 @@ table! {
     "sync" "sync";
     "pack" "pack";
     "key generate" "key-generate";
+    "key sign" "key-sign";
+    "key verify" "key-verify";
     "trust show" "trust-show";
     "trust add" "trust-add";
     "trust require" "trust-require";

@@ -28,5 +28,5 @@ pub use repository::{Pushed, Repository};
 pub use sha256::{NotASha256, Sha256};
 pub use signature::{
     About, BUNDLE_BYTES_MAX, Identity, NotAKey, NotASigner, NotAttested, PROVENANCE, PrivateKey, PublicKey, Root,
-    SIGNED, Signer, Verdict, attest, check, predicate_type, sign,
+    SIGNED, Signer, Verdict, attest, check, predicate_type, sign, sign_files,
 };

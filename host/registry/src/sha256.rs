@@ -3,6 +3,7 @@
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::io::{self, Read};
 use std::str::FromStr;
 
 const PREFIX: &str = "sha256:";
@@ -24,6 +25,26 @@ impl Sha256 {
         let mut digest = [0; 32];
         digest.copy_from_slice(found.as_ref());
         Sha256(digest)
+    }
+
+    /// The name of what is read to its end.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn of_all(mut from: impl Read) -> io::Result<Sha256> {
+        let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+        let mut part = vec![0; 1 << 16];
+        loop {
+            match from.read(&mut part) {
+                Ok(0) => break,
+                Ok(count) => context.update(part.get(..count).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut digest = [0; 32];
+        digest.copy_from_slice(context.finish().as_ref());
+        Ok(Sha256(digest))
     }
 
     /// The 32 bytes.

@@ -23,7 +23,7 @@ pub(crate) enum InstanceCommand {
     Copy(InstanceTargetArguments),
     /// Give an instance another name
     Rename(InstanceTargetArguments),
-    /// Take an instance away, with its ledger
+    /// Delete an instance and its ledger
     Purge(InstanceArguments),
 }
 

@@ -22,13 +22,13 @@ const TEXT_CHARACTERS_MAX: usize = 10_000;
 pub(crate) enum IssueCommand {
     /// Record an issue
     Create(CreateArguments),
-    /// List issues, the oldest first
+    /// List issues
     List(ListArguments),
     /// Show one issue
     Show(OneArguments),
     /// Close an issue
     Close(OneArguments),
-    /// Give an issue another status
+    /// Change an issue's status
     Transition(TransitionArguments),
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct LedgerArguments {
 
 #[derive(Debug, Subcommand)]
 enum LedgerCommand {
-    /// List entries, the last ones first
+    /// List entries, the last first
     List(ListArguments),
     /// Show an entry
     Show(ShowArguments),

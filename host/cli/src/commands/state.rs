@@ -35,7 +35,7 @@ pub(crate) struct StateArguments {
 
 #[derive(Debug, Subcommand)]
 enum StateCommand {
-    /// List entries that changed the state
+    /// List entries that changed state
     Log(LogArguments),
     /// List a folder of a volume
     Ls(LsArguments),
@@ -43,15 +43,15 @@ enum StateCommand {
     Cat(CatArguments),
     /// Compare two entries' states
     Diff(DiffArguments),
-    /// Write a volume into an empty folder
+    /// Write a volume into a folder
     Export(FolderArguments),
     /// Make a folder the state of a volume
     Import(FolderArguments),
-    /// Go to the state that an entry left
+    /// Go back to an entry's state
     Restore(RestoreArguments),
-    /// Say what was changed outside runs
+    /// Say what changed outside runs
     Status(InstanceArguments),
-    /// Check all that is kept of an instance
+    /// Check all of an instance
     Check(InstanceArguments),
     /// Record outside changes as an entry
     Absorb(InstanceArguments),

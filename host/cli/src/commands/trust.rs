@@ -20,13 +20,13 @@ use std::process::ExitCode;
 pub(crate) enum TrustCommand {
     /// Show trusted keys and rules
     Show,
-    /// Trust a public key or an identity
+    /// Trust a signer
     ///
-    /// What it signed is trusted wherever a rule does not name others. Nothing is needed of any package until a rule asks for it.
+    /// A public key or an identity. What it signed is trusted wherever a rule does not name others. Nothing is needed of any package until a rule asks for it.
     /// An identity is a file with the line `identity ISSUER SUBJECT`, as a certificate of Sigstore names it; a SUBJECT that ends in /*
     /// means all that begin so.
     Add(TrustAddArguments),
-    /// Ask for a level of trust of a source
+    /// Ask for a level of trust
     ///
     /// local: anything. unsigned: installed. signed: and signed by a key that was named then. trusted: and signed by a key that is trusted.
     /// attested: and such a key says how it was built.

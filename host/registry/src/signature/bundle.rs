@@ -149,6 +149,15 @@ pub fn sign(artifact: &Artifact, packed: &[u8], manifest: &Manifest, key: &Priva
     stated(subjects(artifact, packed, manifest), SIGNED, serde_json::json!({}), key)
 }
 
+/// Signs files that are no packages, each by its name and digest.
+///
+/// # Errors
+/// The system has no randomness.
+pub fn sign_files(files: &[(String, Sha256)], key: &PrivateKey) -> Result<Vec<u8>, NotAKey> {
+    let subjects = files.iter().map(|(name, digest)| Subject::of(name.clone(), *digest)).collect();
+    stated(subjects, SIGNED, serde_json::json!({}), key)
+}
+
 /// What is said about a package: its manifest in a registry, and its packed file.
 pub(super) fn subjects(artifact: &Artifact, packed: &[u8], manifest: &Manifest) -> Vec<Subject> {
     let (slug, version) = (manifest.slug().as_str(), manifest.version().to_string());
