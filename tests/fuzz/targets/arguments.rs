@@ -81,7 +81,10 @@ fn judge(described: &Described, manifest: Option<&Manifest>, words: &[String]) {
     for violation in [guarded(Guard::Strict).err(), guarded(Guard::Text).err()].into_iter().flatten() {
         assert!(violation.index < words.len());
     }
-    assert!(guarded(Guard::Strict).is_err() || guarded(Guard::Text).is_ok(), "text is refused what is strictly allowed");
+    assert!(
+        guarded(Guard::Strict).is_err() || guarded(Guard::Text).is_ok(),
+        "text is refused what is strictly allowed"
+    );
 
     if let (Some(manifest), Some(command)) = (manifest, read.command)
         && read.violations.is_empty()

@@ -108,7 +108,9 @@ fn check_path(path: &PackagePath, text: &str) {
     assert_eq!(path.as_str(), text);
     let parts: Vec<&str> = path.components().collect();
     assert_eq!(parts.join("/"), text);
-    assert!(!parts.iter().any(|part| matches!(*part, "" | "." | "..") || part.len() > PackagePath::COMPONENT_BYTES_MAX));
+    assert!(
+        !parts.iter().any(|part| matches!(*part, "" | "." | "..") || part.len() > PackagePath::COMPONENT_BYTES_MAX)
+    );
     assert!(parts.len() <= PackagePath::COMPONENTS_MAX && text.len() <= PackagePath::BYTES_MAX);
     assert!(path.overlaps(path));
     // Nothing in it means something else to a system.

@@ -143,7 +143,10 @@ fn tree(guest: &mut Guest, limits: &Limits) -> Option<Tree> {
     let tree = guest.tree().ok()?;
     for (path, node) in &tree {
         let parts: Vec<&str> = path.split('/').collect();
-        assert!(!parts.iter().any(|part| matches!(*part, "" | "." | "..") || part.contains('\0')), "{path:?} is no path");
+        assert!(
+            !parts.iter().any(|part| matches!(*part, "" | "." | "..") || part.contains('\0')),
+            "{path:?} is no path"
+        );
         let is_folder = matches!(node, TreeNode::Folder { .. });
         let depth = parts.len() as u64;
         assert!(!is_folder || depth <= limits.get(Limit::FolderDepth), "{path:?} is deeper than folders may be");
