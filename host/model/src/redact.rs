@@ -265,8 +265,10 @@ pub fn without_personal_data(text: &str) -> Cow<'_, str> {
             let core = word.trim_start_matches(around);
             let (before, core) =
                 (word.len() - core.len(), core.trim_end_matches(|c| around(c) || c == '.' || c == ':'));
+            // What nobody sees may stand in it, or keep it apart from what is before and behind it.
             let seen: String = core.chars().filter(|c| !is_unseen(*c)).collect();
-            if is_mail(&seen) || is_secret(&seen) {
+            if std::iter::once(seen.as_str()).chain(core.split(is_unseen)).any(|text| is_mail(text) || is_secret(text))
+            {
                 out.push_str(word.get(..before).unwrap_or_default());
                 out.push_str(REDACTED);
                 out.push_str(word.get(before + core.len()..).unwrap_or_default());
@@ -291,8 +293,16 @@ fn is_mail(word: &str) -> bool {
     !name.is_empty() && host.contains('.') && host.split('.').all(part)
 }
 
-/// The bytes of a telephone or card number that the text begins with, or 0.
+/// The bytes of a telephone or card number that the text begins with, or 0. What nobody sees may stand in it, or be where it ends.
 fn number(text: &str) -> usize {
+    match number_through(text, is_unseen) {
+        0 => number_through(text, |_| false),
+        bytes => bytes,
+    }
+}
+
+/// The same, of a number that goes on behind characters which are `passed`.
+fn number_through(text: &str, passed: fn(char) -> bool) -> usize {
     let mut digits = Vec::new();
     let mut end = 0;
     let mut separators = 0;
@@ -305,7 +315,7 @@ fn number(text: &str) -> usize {
             }
             '+' if at == 0 => {}
             ' ' | '-' | '.' | '(' | ')' if separators < 2 && at > 0 => separators += 1,
-            c if at > 0 && is_unseen(c) => {}
+            c if at > 0 && passed(c) => {}
             _ => break,
         }
         if digits.len() > 19 {
@@ -348,6 +358,11 @@ mod tests {
             ("ünïcode bleibt", "ünïcode bleibt"),
             ("\u{9b}ada@exa\u{200b}mple.org\u{fffd}.", "\u{9b}[redacted]\u{fffd}."),
             ("4111\u{200b}1111\u{200b}11111111", "[redacted]"),
+            // What nobody sees may also stand between a number and digits that are none of it.
+            ("+48 12615 456\u{0}7831 4590", "[redacted]\u{0}7831 4590"),
+            ("4111 1111 1111 1111\u{200b}12345", "[redacted]\u{200b}12345"),
+            ("key\u{0}sk-abcdefghij0123456789x", "[redacted]"),
+            ("ada@example.org\u{200b}b@c", "[redacted]"),
         ] {
             assert_eq!(without_personal_data(text), expect);
         }
