@@ -220,13 +220,13 @@ fn unit(text: &str) -> Option<(u32, &str)> {
     Some((unit, after))
 }
 
-/// Without control characters (but line ends and tabs), zero-width and bidirectional characters: each is replaced by U+FFFD. Such
-/// characters can rewrite a terminal, or hide instructions from a person that a program reads.
+/// Without control characters (but line ends and tabs), zero-width and bidirectional characters: each is replaced by U+FFFD, and a
+/// carriage return with the line's end behind it by that end. Such characters can rewrite a terminal, or hide instructions from a person that a program reads.
 pub fn without_hidden(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unseen) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.chars().map(|c| if is_unseen(c) { '\u{fffd}' } else { c }).collect())
+    Cow::Owned(text.replace("\r\n", "\n").chars().map(|c| if is_unseen(c) { '\u{fffd}' } else { c }).collect())
 }
 
 /// What nobody sees where it stands.
@@ -469,6 +469,8 @@ mod tests {
     fn hidden_characters_become_visible() {
         assert_eq!(without_hidden("a\u{1b}[2Jb\n\tc"), "a\u{fffd}[2Jb\n\tc");
         assert_eq!(without_hidden("a\u{200b}b\u{202e}c\u{e0041}"), "a\u{fffd}b\u{fffd}c\u{fffd}");
+        // One alone begins a line again, over what was there.
+        assert_eq!(without_hidden("{\"a\":1,\r\n\"b\":2}\r\r\n"), "{\"a\":1,\n\"b\":2}\u{fffd}\n");
         assert!(matches!(without_hidden("plain ünïcode\n"), Cow::Borrowed(_)));
     }
 }

@@ -36,8 +36,8 @@ fn check_cleaning(cleaning: Cleaning, bytes: &[u8]) {
         assert_eq!(without_personal_data(&clean), clean, "something personal is left");
     }
     assert_eq!(cleaning.text(&clean), clean, "cleaning twice takes out more");
-    // A carriage return between the values of JSON is still taken for a hidden character: README.md says so.
-    if text.contains('\r') {
+    // One that ends no line begins the line again, in JSON too: it is a hidden character.
+    if text.replace("\r\n", "").contains('\r') {
         return;
     }
     if let Ok(mut value) = serde_json::from_str::<Value>(&text) {
