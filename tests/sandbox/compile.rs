@@ -19,16 +19,21 @@ use support::case::exited;
 use support::wat_guest::{WatGuest, wat};
 use support::{KEY, limits, parts, probe_bytes, run_parts};
 
+#[cfg(target_os = "linux")]
+#[path = "run_ring.rs"]
+mod run_ring;
+
 fn main() {
     if let Some(role) = std::env::args().nth(1).filter(|argument| !argument.starts_with('-')) {
         return child(&role);
     }
-    let checks: [(&str, fn()); 9] = [
+    let checks: [(&str, fn()); 10] = [
         ("a child compiles as this process does", compiles),
         ("however many threads compile, they make the same", same_code),
         ("what is no component is refused with the same words", refuses),
         ("children that misbehave are ended", misbehaving_children),
         ("a child that something broke out in reaches nothing", broken_out),
+        ("a run that something broke out in reaches no network, no process and no more rights", run_ring::broken_out),
         ("compile bombs are refused in time", bombs),
         ("memory of a child is capped", memory),
         ("a child dies with its parent's interest", killed_children_leave_nothing),
@@ -115,6 +120,12 @@ fn child(role: &str) {
             drop(stdout);
             hutch_sandbox::compile_as_child(&input).expect("pipes");
             std::process::abort();
+        }
+        "free-run" => run_ring::reach(&mut stdout),
+        // As if a guest had made the process that runs it do what it wants.
+        "broken-out-run" => {
+            hutch_sandbox::ring::around_guests().expect("a ring");
+            run_ring::reach(&mut stdout);
         }
         "free" => reach(&mut stdout, inherited()),
         // As if a component had made the compiler do what it wants.

@@ -56,6 +56,9 @@ use std::process::ExitCode;
 /// Carries out a command and gives the exit status.
 pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
     let global = &arguments.global;
+    if let Err(fault) = ring(&arguments.command) {
+        return output.fail(&fault);
+    }
     let _step = long(&arguments.command).map(progress::during);
     let done = match arguments.command {
         Command::Run(own) => run::run(global, *own, output),
@@ -110,6 +113,25 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         }
     };
     done.unwrap_or_else(|fault| output.fail(&fault))
+}
+
+/// Puts the ring around a process that runs one call after the other and ends: before it has other threads. Servers need sockets, and
+/// commands that ask a registry do.
+fn ring(command: &Command) -> Result<(), Fault> {
+    let runs = matches!(
+        command,
+        Command::Run(_)
+            | Command::Validate(_)
+            | Command::Plan(_)
+            | Command::Apply(_)
+            | Command::Replay(_)
+            | Command::Verify(_)
+    );
+    match runs {
+        true => hutch_sandbox::ring::around_guests()
+            .map_err(|error| Fault::host(format!("the ring around the run could not be put up: {error}"))),
+        false => Ok(()),
+    }
 }
 
 /// What to say of a command that may take long by itself. What a guest takes is noticed where it runs.
