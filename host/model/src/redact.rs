@@ -283,7 +283,8 @@ pub fn without_personal_data(text: &str) -> Cow<'_, str> {
 }
 
 fn is_boundary(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '=')
+    (c.is_whitespace() && !is_unseen(c))
+        || matches!(c, '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '=')
 }
 
 fn is_mail(word: &str) -> bool {
@@ -363,6 +364,8 @@ mod tests {
             ("4111 1111 1111 1111\u{200b}12345", "[redacted]\u{200b}12345"),
             ("key\u{0}sk-abcdefghij0123456789x", "[redacted]"),
             ("ada@example.org\u{200b}b@c", "[redacted]"),
+            // Space that is taken for hidden parts no words.
+            ("ghp_abcdefghijk:yz\u{b}@example.org", "[redacted]"),
         ] {
             assert_eq!(without_personal_data(text), expect);
         }

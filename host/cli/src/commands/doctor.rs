@@ -71,8 +71,10 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         }
     });
     let ring = match hutch_sandbox::ring::is_there() {
-        true => "around compilers: they have the system calls that they need, and no others; around run, validate, plan, apply, replay \
-                 and verify: no sockets, no other process's memory, no changes to the machine",
+        true => {
+            "around compilers: they have the system calls that they need, and no others; around run, validate, plan, apply, replay \
+                 and verify: no sockets, no other process's memory, no changes to the machine"
+        }
         false => "none: this system has no filter for system calls, or none that is known here",
     };
     checks.push(check("ring", "ok", ring.to_owned(), None));
