@@ -70,7 +70,9 @@ fn limits(input: &mut Unstructured<'_>) -> Result<Limits> {
     limits.set(Limit::StateFiles, *input.choose(&[1000, 3, 8])?);
     limits.set(Limit::FileBytes, *input.choose(&[1 << 20, 50, 70_000])?);
     limits.set(Limit::FolderDepth, *input.choose(&[100, 1, 3])?);
-    limits.set(Limit::Memory, *input.choose(&[1 << 30, 4000, 100_000])?);
+    // Little of it ends between any two things that one operation takes.
+    let memory = if input.ratio(1, 2)? { 1 << 30 } else { 500 + u64::from(u16::arbitrary(input)? % 8192) };
+    limits.set(Limit::Memory, memory);
     Ok(limits)
 }
 
