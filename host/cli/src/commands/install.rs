@@ -37,7 +37,7 @@ pub(crate) struct InstallArguments {
     /// Write it to this folder instead
     #[arg(long, value_name = "DIR")]
     launcher_dir: Option<PathBuf>,
-    /// A public key; one of those that are named must have signed the package, and must sign each update
+    /// A public key or an identity; one of those that are named must have signed the package, and must sign each update
     #[arg(long = "key", value_name = "KEYFILE")]
     keys: Vec<PathBuf>,
     /// Update also to what the signer of the installed version has not signed, or its attester not attested
