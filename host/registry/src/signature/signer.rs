@@ -45,7 +45,7 @@ impl Identity {
         if !text.chars().all(|character| character == ' ' || character.is_ascii_graphic()) || subject.contains(' ') {
             return Err(expected);
         }
-        if !issuer.strip_prefix("https://").is_some_and(|host| !host.is_empty()) {
+        if issuer.strip_prefix("https://").is_none_or(str::is_empty) {
             return Err(NotASigner("the issuer of an identity begins with https://"));
         }
         if subject.is_empty() {
