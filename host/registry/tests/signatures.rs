@@ -102,7 +102,7 @@ fn how_it_was_built_is_said_of_this_component_alone() {
     let component = ("app/app.wasm".to_owned(), Sha256::of(package.component().unwrap()));
     let of = |component| About { package: made.about().to_vec(), component: Some(component) };
     let key = Signer::from(made.key.public());
-    let judge = |component| check(&bundle, &of(component), &[key.clone()], &Root::of(None).unwrap());
+    let judge = |component| check(&bundle, &of(component), std::slice::from_ref(&key), &Root::of(None).unwrap());
     let good = judge(component.clone());
     assert_eq!((good.attester(), good.signer()), (Some(&key), None));
     assert!(is_broken(&judge(("app/app.wasm".to_owned(), Sha256::of(b"another")))));
