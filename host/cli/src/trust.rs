@@ -74,7 +74,7 @@ fn document(path: &Path) -> Result<Option<String>, Fault> {
 /// A policy that is not understood stops everything: it may say no.
 fn damaged(path: &Path, reason: &str) -> Fault {
     let report = ErrorReport::new(ErrorCode::StoreDamaged, format!("{} can't be read: {reason}", path.display()));
-    report.suggest("mend the file; while nobody knows what it says, no package is run").into()
+    report.suggest("mend the file: while nobody knows what it says, nothing that it decides about is done").into()
 }
 
 /// Changes the policy, one caller after the other. `change` says whether it changed anything; nothing is written otherwise.
