@@ -47,11 +47,11 @@ impl Output {
         if let Some(path) = &self.shaping.query {
             return self.part(&result, path);
         }
-        match self.format {
+        match self.format.get() {
             Format::Human => self.told(human(&result)),
             Format::Json => {
                 let mut answer = envelope(ok, command, result);
-                if self.preview {
+                if self.preview.get() {
                     answer["dry_run"] = true.into();
                 }
                 self.json(&answer)
@@ -104,7 +104,7 @@ impl Output {
             let report = ErrorReport::new(ErrorCode::NotFound, "the answer has nothing at that path");
             self.unanswered(report.suggest(suggestion))
         })?;
-        match self.format {
+        match self.format.get() {
             Format::Human => self.told(human::text_or_json(&found)),
             Format::Json => self.json(&*found),
         }

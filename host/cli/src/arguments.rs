@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
 }
 
 /// What every command takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Answer with JSON, the default
     #[arg(long, global = true, conflicts_with = "human")]

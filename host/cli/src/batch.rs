@@ -3,6 +3,7 @@
 
 use crate::fault::Fault;
 use crate::input::{self, Source};
+use hutch_model::contract::Command;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -11,11 +12,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
 
+/// The most calls of a batch, if the caller says nothing.
+pub(crate) const CALLS_MAX: u32 = 1000;
 /// The most bytes of a whole batch.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// What differs between the invocations of a batch; everything else is as on the command line.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Item {
     /// The guest's arguments.
@@ -42,6 +45,36 @@ pub(crate) struct Item {
 
 /// Reads a batch of at most `max` invocations from standard input, which must not be a terminal.
 pub(crate) fn read(max: u32, wait: Duration) -> Result<Vec<Item>, Fault> {
+    parse(&text(wait)?, max)
+}
+
+/// The same of one command, whose parameters are the fields of each object, in one array or one after the other.
+pub(crate) fn read_parameters(command: &Command, max: u32, wait: Duration) -> Result<Vec<Item>, Fault> {
+    parse_parameters(command, &text(wait)?, max)
+}
+
+pub(crate) fn parse_parameters(command: &Command, text: &str, max: u32) -> Result<Vec<Item>, Fault> {
+    let mut values = Vec::new();
+    documents(text, max, &mut values, |document| match document {
+        Value::Array(items) => Ok(items),
+        one => Ok(vec![one]),
+    })?;
+    let item = |(at, value): (usize, Value)| match value {
+        Value::Object(fields) => {
+            let arguments = command.words(&fields).map_err(|violations| {
+                let message = violations.first().map(|first| first.message.clone()).unwrap_or_default();
+                let report =
+                    ErrorReport::new(ErrorCode::ArgumentInvalid, format!("entry {at} of the batch: {message}"));
+                Fault::from(report.detail("index", at).detail("violations", serde_json::json!(violations)))
+            })?;
+            Ok(Item { arguments, ..Item::default() })
+        }
+        _ => Err(Fault::usage(format!("entry {at} of the batch is no object of parameters"))),
+    };
+    values.into_iter().enumerate().map(item).collect()
+}
+
+fn text(wait: Duration) -> Result<String, Fault> {
     let bytes = input::read(Source::Stdin, BYTES_MAX, wait).map_err(|fault| match fault.report().code {
         ErrorCode::StdinTerminal => fault.report().clone().suggest("pipe the batch").into(),
         _ => fault,
@@ -50,8 +83,7 @@ pub(crate) fn read(max: u32, wait: Duration) -> Result<Vec<Item>, Fault> {
         let message = format!("the batch is longer than {BYTES_MAX} bytes");
         return Err(ErrorReport::new(ErrorCode::StdinLimit, message).suggest("send several smaller batches").into());
     }
-    let text = String::from_utf8(bytes).map_err(|error| Fault::usage(format!("the batch is no UTF-8: {error}")))?;
-    parse(&text, max)
+    String::from_utf8(bytes).map_err(|error| Fault::usage(format!("the batch is no UTF-8: {error}")))
 }
 
 fn too_many(message: String) -> Fault {
@@ -60,25 +92,19 @@ fn too_many(message: String) -> Fault {
         .into()
 }
 
-fn parse(text: &str, max: u32) -> Result<Vec<Item>, Fault> {
-    let mut values = Vec::new();
+/// The entries of all documents of a text, each taken apart by `entries`.
+fn documents(
+    text: &str,
+    max: u32,
+    values: &mut Vec<Value>,
+    entries: impl Fn(Value) -> Result<Vec<Value>, Fault>,
+) -> Result<(), Fault> {
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     while let Some(document) = documents.next() {
         let at = documents.byte_offset();
         let document =
             document.map_err(|error| Fault::usage(format!("the batch is no JSON near byte {at}: {error}")))?;
-        match document {
-            // One array of everything; an array of texts alone is one invocation.
-            Value::Array(items) if !items.iter().all(Value::is_string) || items.is_empty() => values.extend(items),
-            Value::Object(mut fields) if fields.contains_key("result") || fields.contains_key("items") => {
-                let mut result = fields.remove("result").unwrap_or(Value::Object(fields));
-                match result.get_mut("items").map(Value::take) {
-                    Some(Value::Array(items)) => values.extend(items),
-                    _ => return Err(Fault::usage("the answer given as a batch has no items")),
-                }
-            }
-            one => values.push(one),
-        }
+        values.extend(entries(document)?);
         if values.len() > max as usize {
             return Err(too_many(format!("the batch has more than {max} invocations")));
         }
@@ -86,6 +112,23 @@ fn parse(text: &str, max: u32) -> Result<Vec<Item>, Fault> {
     if values.is_empty() {
         return Err(Fault::usage("the batch is empty"));
     }
+    Ok(())
+}
+
+fn parse(text: &str, max: u32) -> Result<Vec<Item>, Fault> {
+    let mut values = Vec::new();
+    documents(text, max, &mut values, |document| match document {
+        // One array of everything; an array of texts alone is one invocation.
+        Value::Array(items) if !items.iter().all(Value::is_string) || items.is_empty() => Ok(items),
+        Value::Object(mut fields) if fields.contains_key("result") || fields.contains_key("items") => {
+            let mut result = fields.remove("result").unwrap_or(Value::Object(fields));
+            match result.get_mut("items").map(Value::take) {
+                Some(Value::Array(items)) => Ok(items),
+                _ => Err(Fault::usage("the answer given as a batch has no items")),
+            }
+        }
+        one => Ok(vec![one]),
+    })?;
     values.into_iter().enumerate().map(|(at, value)| item(at, value)).collect()
 }
 

@@ -56,15 +56,15 @@ pub(crate) fn answer(line: &CallLine, error: &clap::Error, output: &Output) -> E
     }
     let answered = match error.kind() {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-            if words.named == 1 && (output.format == Format::Human || is_seen()) =>
+            if words.named == 1 && (output.format.get() == Format::Human || is_seen()) =>
         {
             output.told(GREETING)
         }
-        ErrorKind::DisplayHelp => match output.format {
+        ErrorKind::DisplayHelp => match output.format.get() {
             Format::Human if !output.shaping.selects() => output.told(error.render().to_string()),
             _ => describe(&words.host, output),
         },
-        ErrorKind::DisplayVersion => match output.format {
+        ErrorKind::DisplayVersion => match output.format.get() {
             Format::Human => output.told(env!("CARGO_PKG_VERSION")),
             Format::Json => output.json(&json!({"name": "hutch", "version": env!("CARGO_PKG_VERSION")})),
         },

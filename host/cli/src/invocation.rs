@@ -168,6 +168,11 @@ impl InvocationArguments {
         self.limits.iter().copied().collect()
     }
 
+    /// The largest component that the operator wants to open.
+    pub(crate) fn component_bytes_max(&self) -> Option<u64> {
+        self.operator_limits().get(&Limit::Component).copied()
+    }
+
     /// The host to make the call with.
     pub(crate) fn host(&self, global: &Global) -> Result<Host, Fault> {
         let host = surroundings::host(global)?;

@@ -6,6 +6,7 @@ mod agent;
 mod answer;
 mod arguments;
 mod arguments_guard;
+mod asked;
 mod batch;
 mod bounds;
 mod commands;

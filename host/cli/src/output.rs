@@ -15,7 +15,7 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::redact::Cleaning;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -44,10 +44,11 @@ impl Format {
 
 /// Where answers go.
 pub(crate) struct Output {
-    pub(crate) format: Format,
+    /// Whom answers are for: what a guest's arguments ask of the host can change it.
+    pub(crate) format: Cell<Format>,
     pub(crate) shaping: Shaping,
     /// Whether answers are about what would be done.
-    pub(crate) preview: bool,
+    pub(crate) preview: Cell<bool>,
     quiet: bool,
     /// What the call has done by now.
     done: RefCell<Option<Done>>,
@@ -55,7 +56,13 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new(format: Format, quiet: bool) -> Output {
-        Output { format, shaping: Shaping::default(), preview: false, quiet, done: RefCell::new(None) }
+        Output {
+            format: Cell::new(format),
+            shaping: Shaping::default(),
+            preview: Cell::new(false),
+            quiet,
+            done: RefCell::new(None),
+        }
     }
 
     /// For whom, and how loud, now that the line is parsed: a guest's own words no longer count.
@@ -63,9 +70,9 @@ impl Output {
         let words = [("--human", global.human), ("--agent", global.agent)];
         let words: Vec<String> =
             words.into_iter().filter(|(_, given)| *given).map(|(word, _)| word.to_owned()).collect();
-        self.format = Format::asked_for(&words);
+        self.format.set(Format::asked_for(&words));
         self.quiet = global.quiet;
-        self.preview = global.dry_run;
+        self.preview.set(global.dry_run);
     }
 
     /// Prints one JSON document: compact in a pipe, indented on a terminal.
@@ -102,7 +109,7 @@ impl Output {
 
     /// Remembers what the call has done, for an answer that gets lost from here on. A preview does nothing.
     pub(crate) fn done(&self, done: Done) {
-        if !self.preview {
+        if !self.preview.get() {
             self.done.replace(Some(done));
         }
     }
@@ -156,7 +163,7 @@ impl Output {
     pub(crate) fn fail(&self, fault: &Fault) -> ExitCode {
         let report = cleaned(fault.report().clone(), self.shaping.cleaning);
         // With standard error closed there is nobody to tell; the status still says it.
-        match self.format {
+        match self.format.get() {
             Format::Human => {
                 let screen = Screen::of(&Term::stderr());
                 let seen = fault.seen().map(|seen| seen.clone().cleaned(self.shaping.cleaning).shown(screen));

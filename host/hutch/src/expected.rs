@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::failure::Failure;
 use crate::output_schema;
 use crate::package::{Package, PackageError};
-use hutch_model::contract::{self as model, ArgumentViolation, ReadArguments};
+use hutch_model::contract::{self as model, ArgumentViolation, Asked, ReadArguments, ViolationKind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::outcome::{Contract, Outcome, Verdict};
 use serde_json::Value;
@@ -15,7 +15,29 @@ use std::borrow::Cow;
 /// # Errors
 /// The package was changed since it was opened.
 pub fn argument_violations(package: &Package, arguments: &[String]) -> Result<Vec<ArgumentViolation>, PackageError> {
-    Ok(read(package, arguments, |read| read.violations)?.unwrap_or_default())
+    let read = read(package, arguments, |read| (read.violations, read.asked))?;
+    let (mut violations, asked) = read.unwrap_or_default();
+    // Whoever asks the host has taken these words out before: here they would reach a guest that does not know them.
+    violations.extend(asked.words(arguments).map(|(at, word)| ArgumentViolation {
+        kind: ViolationKind::UnknownFlag,
+        parameter: None,
+        index: Some(at),
+        message: format!("{word} is answered by hutch run, not by the application"),
+        instead: None,
+    }));
+    Ok(violations)
+}
+
+/// What a call asks of the host in the application's place: the flags that every command line has by custom, where the package's contract
+/// does not declare them. An application without a contract answers everything itself.
+///
+/// # Errors
+/// The package was changed since it was opened.
+pub fn asked(package: &Package, arguments: &[String]) -> Result<Asked, PackageError> {
+    if !model::may_be_asked(arguments) {
+        return Ok(Asked::default());
+    }
+    Ok(read(package, arguments, |read| read.asked)?.unwrap_or_default())
 }
 
 /// As much of a package's description as these arguments are judged by.
@@ -60,6 +82,7 @@ fn read_by<T>(
     if whole.command.is_none() {
         return take(plain);
     }
+    whole.asked = whole.asked.counted_from(leading.len());
     for violation in &mut whole.violations {
         violation.index = violation.index.and_then(|index| index.checked_sub(leading.len()));
     }

@@ -84,9 +84,9 @@ fn each<'s>(
             (0, 0) => Finding::pass(seen),
             (0, _) if by_host == count => Finding {
                 evidence: seen,
-                ..Finding::by_host("the host refused every one of these calls, before the application")
+                ..Finding::by_host("the host answered every one of these calls in the application's place")
             },
-            (0, _) => Finding::pass(format!("{seen}; the host refused {by_host} of them")),
+            (0, _) => Finding::pass(format!("{seen}; the host answered {by_host} of them")),
             _ => Finding { evidence: seen, ..Finding::unknown(format!("{left_out} more calls were not made")) },
         };
     }

@@ -5,7 +5,7 @@ mod package;
 mod process;
 
 #[cfg(feature = "package")]
-pub use package::PackageTarget;
+pub use package::{Hosting, PackageTarget};
 pub use process::{ProcessTarget, Tested};
 
 use hutch_model::digest::Digest;

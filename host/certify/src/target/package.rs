@@ -5,6 +5,7 @@ use super::{Contract, Facts, Files, Moment, Observation, Options, Start, Stdin, 
 use hutch::package::Package;
 use hutch::package::folder_snapshot;
 use hutch::{Failure, Host};
+use hutch_model::contract::{About, Asked};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -35,9 +36,37 @@ struct State {
     objects: MemoryObjects,
 }
 
+/// What a host does in an application's place, besides refusing calls: as whoever calls the application through it sees it.
+pub trait Hosting {
+    /// The answer about the application: status 0, on standard output.
+    ///
+    /// # Errors
+    /// There is none.
+    fn about(&self, package: &Package, about: About, asked: &Asked, words: &[String]) -> Result<Vec<u8>, ErrorReport>;
+
+    /// An application's good answer, as a call asks for it.
+    ///
+    /// # Errors
+    /// What is chosen is not there.
+    fn shaped(&self, asked: &Asked, stdout: &[u8]) -> Result<Vec<u8>, ErrorReport>;
+
+    /// The arguments of each call that a batch on standard input makes of these words.
+    ///
+    /// # Errors
+    /// It is no batch.
+    fn batch(&self, package: &Package, words: &[String], stdin: &[u8]) -> Result<Vec<Vec<String>>, ErrorReport>;
+
+    /// The answer to calls that were made one after the other; each with its arguments, and what it printed.
+    fn made(&self, calls: &[(Vec<String>, Vec<u8>)]) -> Vec<u8>;
+
+    /// The answer about what would be done, of what the application printed.
+    fn previewed(&self, stdout: &[u8]) -> Vec<u8>;
+}
+
 /// A package as a target.
 pub struct PackageTarget<'p> {
     package: &'p Package,
+    hosting: &'p dyn Hosting,
     program: Program,
     limits: hutch_model::limits::Limits,
     facts: Facts,
@@ -58,6 +87,7 @@ impl<'p> PackageTarget<'p> {
     pub fn new(
         host: &Host,
         package: &'p Package,
+        hosting: &'p dyn Hosting,
         name: impl Into<String>,
         contract: Contract,
     ) -> Result<PackageTarget<'p>, Failure> {
@@ -93,7 +123,7 @@ impl<'p> PackageTarget<'p> {
         };
         let current = initial.volumes.clone();
         let (layers, started) = (Vec::new(), std::time::Instant::now());
-        Ok(PackageTarget { package, program, limits, facts, resources, initial, layers, current, started })
+        Ok(PackageTarget { package, hosting, program, limits, facts, resources, initial, layers, current, started })
     }
 
     /// What the host says before the guest starts, if it says no.
@@ -161,6 +191,102 @@ impl<'p> PackageTarget<'p> {
     }
 }
 
+impl PackageTarget<'_> {
+    /// What the host answers in the application's place, if the call asks it for anything.
+    fn hosted(&mut self, args: &[String], options: &Options) -> Result<Option<Observation>, TargetError> {
+        if self.facts.contract == Contract::CommandLine {
+            return Ok(None);
+        }
+        let asked = hutch::asked(self.package, args).map_err(|error| TargetError::Host(error.to_string()))?;
+        if !asked.is_anything() {
+            return Ok(None);
+        }
+        let left = asked.left(args);
+        let at = match options.start {
+            Start::Initial => named(&self.initial.volumes),
+            Start::Current => named(&self.current),
+        };
+        if let Some(about) = asked.about {
+            return Ok(Some(match self.hosting.about(self.package, about, &asked, &left) {
+                Ok(stdout) => {
+                    let (status, state) = (Some(0), Some((at, at)));
+                    Observation { stdout, status, state, by_host: true, ..Observation::default() }
+                }
+                Err(report) => refused(&report, at),
+            }));
+        }
+        let confirmed = options.confirmed || asked.confirmed;
+        if asked.batch {
+            return self.hosted_batch(&left, &Options { confirmed, ..options.clone() }, at).map(Some);
+        }
+        // A preview asks for no confirmation.
+        let (confirmed, keep) = (confirmed || asked.dry_run, options.keep && !asked.dry_run);
+        let mut seen = self.invoke(&left, &Options { confirmed, keep, ..options.clone() })?;
+        if seen.status != Some(0) || seen.by_host {
+            return Ok(Some(seen));
+        }
+        if asked.dry_run {
+            seen.stdout = self.hosting.previewed(&seen.stdout);
+            seen.state = Some((at, at));
+            seen.by_host = true;
+        }
+        if asked.quiet {
+            seen.stderr.clear();
+        }
+        Ok(Some(match self.hosting.shaped(&asked, &seen.stdout) {
+            Ok(stdout) => Observation { by_host: seen.by_host || stdout != seen.stdout, stdout, ..seen },
+            Err(report) => Observation { state: seen.state, ..refused(&report, at) },
+        }))
+    }
+
+    /// One call for each entry of a batch, as long as they end well.
+    fn hosted_batch(&mut self, words: &[String], options: &Options, at: Digest) -> Result<Observation, TargetError> {
+        let stdin = match &options.stdin {
+            Stdin::Bytes(stdin) => stdin.as_slice(),
+            Stdin::Empty | Stdin::HeldOpen => &[],
+        };
+        let calls = match self.hosting.batch(self.package, words, stdin) {
+            Ok(calls) => calls,
+            Err(report) => return Ok(refused(&report, at)),
+        };
+        let (layers, current) = (self.layers.len(), self.current.clone());
+        let (mut made, mut end) = (Vec::new(), None);
+        for (nth, call) in calls.into_iter().enumerate() {
+            let start = if nth == 0 { options.start } else { Start::Current };
+            let seen = self.invoke(&call, &Options { stdin: Stdin::Empty, start, keep: true, ..options.clone() })?;
+            if seen.status != Some(0) {
+                end = Some(seen);
+                break;
+            }
+            made.push((call, seen.stdout));
+        }
+        let after = if made.is_empty() { at } else { named(&self.current) };
+        if !options.keep {
+            self.layers.truncate(layers);
+            self.current = current;
+        }
+        let state = Some((at, after));
+        Ok(match end {
+            Some(end) => Observation { state, ..end },
+            None => {
+                let (stdout, status) = (self.hosting.made(&made), Some(0));
+                Observation { stdout, status, state, by_host: true, ..Observation::default() }
+            }
+        })
+    }
+}
+
+/// A call that the host refused.
+fn refused(report: &ErrorReport, at: Digest) -> Observation {
+    Observation {
+        stderr: serde_json::to_vec(report).unwrap_or_default(),
+        status: Some(report.code.exit_status()),
+        state: Some((at, at)),
+        by_host: true,
+        ..Observation::default()
+    }
+}
+
 impl Target for PackageTarget<'_> {
     fn facts(&self) -> &Facts {
         &self.facts
@@ -172,19 +298,15 @@ impl Target for PackageTarget<'_> {
             Start::Current => self.current.clone(),
         };
         let before = named(&volumes);
-        let refused = |report: &ErrorReport| Observation {
-            stderr: serde_json::to_vec(report).unwrap_or_default(),
-            status: Some(report.code.exit_status()),
-            state: Some((before, before)),
-            by_host: true,
-            ..Observation::default()
-        };
+        if let Some(seen) = self.hosted(args, options)? {
+            return Ok(seen);
+        }
         if let Some(report) = self.refusal(args, options.confirmed) {
-            return Ok(refused(&report));
+            return Ok(refused(&report, before));
         }
         let invocation = match self.invocation(args, options) {
             Ok(invocation) => invocation,
-            Err(failure) => return Ok(refused(&failure.report())),
+            Err(failure) => return Ok(refused(&failure.report(), before)),
         };
         let ran = self.run(&invocation, &volumes)?;
         let mut would_wait = false;

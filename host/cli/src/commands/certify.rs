@@ -4,7 +4,7 @@ use super::open_package;
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::{arguments_guard, description, surroundings};
+use crate::{arguments_guard, asked, description, surroundings};
 use clap::{Args, ValueEnum};
 use hutch_certify::report::Report;
 use hutch_certify::rule::Level;
@@ -111,7 +111,7 @@ fn of_package(global: &Global, path: &Path) -> Result<Report, Fault> {
     let host = surroundings::host(global)?;
     let name = package.manifest().slug().to_string();
     let judge = |contract| {
-        let mut target = PackageTarget::new(&host, &package, name.clone(), contract)?;
+        let mut target = PackageTarget::new(&host, &package, &asked::Here, name.clone(), contract)?;
         report(&mut target)
     };
     Ok(judge(Contract::Application)?.beside(&judge(Contract::CommandLine)?))

@@ -10,11 +10,11 @@ use crate::fault::Fault;
 use crate::guest;
 use crate::invocation::InvocationArguments;
 use crate::output::Output;
-use crate::repair;
+use crate::{asked, repair};
 use clap::Args;
+use hutch::package::Package;
 use hutch::{Answer, Host, Risk};
 use hutch_model::error_report::ErrorReport;
-use hutch_model::limits::Limit;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -25,7 +25,10 @@ pub(crate) struct PlanArguments {
 }
 
 pub(super) fn plan(global: &Global, own: PlanArguments, output: &Output) -> Result<ExitCode, Fault> {
-    preview(global, own.invocation, output)
+    let mut invocation = own.invocation;
+    let package = open_package(global, &invocation.package, invocation.component_bytes_max())?;
+    asked::take_silently(&package, &mut invocation)?;
+    preview(global, &package, invocation, output)
 }
 
 /// The document about a plan.
@@ -44,17 +47,20 @@ pub(super) fn plan_value(
 }
 
 /// Runs on the current state and keeps only the record; with --dry-run not even that.
-pub(super) fn preview(global: &Global, invocation: InvocationArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(super) fn preview(
+    global: &Global,
+    package: &Package,
+    invocation: InvocationArguments,
+    output: &Output,
+) -> Result<ExitCode, Fault> {
     let word = invocation.package.display().to_string();
-    let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
-    let package = open_package(global, &invocation.package, component_bytes_max)?;
     let host = invocation.host(global)?;
-    let call = invocation.call(global, &host, &package, 0)?;
+    let call = invocation.call(global, &host, package, 0)?;
     // The guest of a plan starts without it; who applies the plan must know.
-    let confirmation = host.validate(&package, &call).ok().and_then(|validated| validated.confirmation);
+    let confirmation = host.validate(package, &call).ok().and_then(|validated| validated.confirmation);
     let answer = host
-        .plan(&package, &call)
-        .map_err(|failure| repair::explain(&failure, &global.line, (&package, &word), &call))?;
+        .plan(package, &call)
+        .map_err(|failure| repair::explain(&failure, &global.line, (package, &word), &call))?;
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
     let diffs = volume_diffs(&answer);
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());

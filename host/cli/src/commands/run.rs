@@ -10,13 +10,13 @@ use crate::guest;
 use crate::invocation::InvocationArguments;
 use crate::output::{Format, Output};
 use crate::told::Told;
-use crate::{batch, human, progress, repair, surroundings};
+use crate::{asked, batch, human, progress, repair, surroundings};
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Answer, Host};
+use hutch_model::contract::{About, Asked};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::limits::Limit;
 use hutch_model::outcome::Verdict;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ pub(crate) struct RunArguments {
     #[arg(long, conflicts_with_all = ["stdin", "stdin_file", "stdin_text"])]
     json_input: bool,
     /// Most calls in such a list
-    #[arg(long, value_name = "N", default_value_t = 1000, requires = "json_input", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = batch::CALLS_MAX, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batch_max: u32,
     /// Go on after a call that failed
     #[arg(long, requires = "json_input")]
@@ -46,33 +46,61 @@ pub(crate) struct RunArguments {
 }
 
 pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
-    if global.dry_run {
-        if own.json_input {
+    let package = open_package(global, &own.invocation.package, own.invocation.component_bytes_max())?;
+    let asked = asked::take(&package, &mut own.invocation)?;
+    asked::settle(&asked, output);
+    if let Some(about) = asked.about {
+        return tell_about(&package, about, &asked, &own.invocation.arguments, output);
+    }
+    if global.dry_run || asked.dry_run {
+        if own.json_input || asked.batch {
             let message = "each invocation of a list begins where the one before ended, so a list can't be previewed";
             return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("preview each with hutch plan").into());
         }
-        return preview(global, own.invocation, output);
-    }
-    let component_bytes_max = own.invocation.operator_limits().get(&Limit::Component).copied();
-    let package = open_package(global, &own.invocation.package, component_bytes_max)?;
-    let host = own.invocation.host(global)?;
-    if own.json_input {
-        return batch(global, &host, &package, own, output);
+        output.preview.set(true);
+        return preview(&Global { dry_run: true, ..global.clone() }, &package, own.invocation, output);
     }
     own.envelope |= output.shaping.selects();
+    if asked::chooses(&asked) && (own.envelope || own.json_input || asked.batch) {
+        let message =
+            "behind PACKAGE, --fields and --query choose from the application's answer, which this call does not print";
+        return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("write them before PACKAGE").into());
+    }
+    let host = own.invocation.host(global)?;
+    if own.json_input || asked.batch {
+        return batch(global, &host, &package, own, asked.batch, output);
+    }
     let word = own.invocation.package.display().to_string();
     let call = own.invocation.call(global, &host, &package, own.retry)?;
     let answer = host
         .run(&package, &call)
         .map_err(|failure| repair::explain(&failure, &global.line, (&package, &word), &call))?;
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
-    finish(&answer, own.envelope, output)
+    finish(&answer, own.envelope, &asked, output)
+}
+
+/// Answers in the application's place, as the application would.
+fn tell_about(
+    package: &Package,
+    about: About,
+    asked: &Asked,
+    words: &[String],
+    output: &Output,
+) -> Result<ExitCode, Fault> {
+    let (value, text) = asked::about(package, about, words)?;
+    let shaped = asked::shaped(asked, value.to_string().as_bytes()).map_err(|report| output.unanswered(report))?;
+    match (shaped, output.format.get()) {
+        (Some(shaped), _) => shaped.print(output)?,
+        (None, Format::Human) => output.told(text)?,
+        (None, Format::Json) => output.bare(value)?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Answers as the guest did, or with one document about the run.
-fn finish(answer: &Answer, envelope: bool, output: &Output) -> Result<ExitCode, Fault> {
+fn finish(answer: &Answer, envelope: bool, asked: &Asked, output: &Output) -> Result<ExitCode, Fault> {
     output.behind(answer.behind.as_deref());
-    let person = output.format == Format::Human;
+    let person = output.format.get() == Format::Human;
     if envelope {
         let value = match run_value(answer, &mut Room::default()) {
             Ok(value) => value,
@@ -98,7 +126,16 @@ fn finish(answer: &Answer, envelope: bool, output: &Output) -> Result<ExitCode, 
     if let Some(report) = unsaid(answer, person) {
         return Err(Fault::from(report).ending_with(status(answer)).seen_as(said(answer)));
     }
-    let (stdout, stderr) = (&answer.outcome.stdout, &answer.outcome.stderr);
+    let (stdout, mut stderr) = (&answer.outcome.stdout, answer.outcome.stderr.as_slice());
+    if answer.verdict == Verdict::Good {
+        if asked.quiet {
+            stderr = &[];
+        }
+        if let Some(shaped) = asked::shaped(asked, stdout).map_err(|report| output.unanswered(report))? {
+            output.guest(&[], stderr).and_then(|()| shaped.print(output))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
     match person.then(|| guest::drawn(stdout)).flatten() {
         Some(drawn) => output.guest(&[], stderr).and_then(|()| output.told(drawn))?,
         None => output.guest(stdout, stderr)?,
@@ -115,7 +152,7 @@ pub(super) fn tell<T: Into<Told>>(
     human: impl FnOnce(&Value) -> T,
 ) -> Result<ExitCode, Fault> {
     output.behind(answer.behind.as_deref());
-    let person = output.format == Format::Human;
+    let person = output.format.get() == Format::Human;
     if let Some(report) = failure_of(answer, person) {
         let report = match value {
             Ok(value) => report.detail("run", value),
@@ -133,15 +170,27 @@ fn batch(
     global: &Global,
     host: &Host,
     package: &Package,
-    own: RunArguments,
+    mut own: RunArguments,
+    of_parameters: bool,
     output: &Output,
 ) -> Result<ExitCode, Fault> {
+    if own.json_input && of_parameters {
+        return Err(Fault::usage(
+            "--json-input before PACKAGE reads calls, and behind it parameters: give one of them",
+        ));
+    }
     if own.ndjson && output.shaping.selects() {
         return Err(Fault::usage(
             "--ndjson prints each invocation whole, so --query and --fields have nothing to choose from",
         ));
     }
-    let items = batch::read(own.batch_max, global.wait)?;
+    let items = match of_parameters {
+        true => {
+            let words = std::mem::take(&mut own.invocation.arguments);
+            batch::read_parameters(&asked::command(package, &words)?, own.batch_max, global.wait)?
+        }
+        false => batch::read(own.batch_max, global.wait)?,
+    };
     let total = items.len();
     let word = own.invocation.package.display().to_string();
     let (now, seed) = (own.invocation.now, own.invocation.seed);
@@ -149,7 +198,7 @@ fn batch(
     let instance = host.instance(package, &call.instance, call.at);
     let instance = instance.map_err(|failure| repair::explain(&failure, &global.line, (package, &word), &call))?;
     let (mut done, mut failed, mut kept, mut room) = (Vec::new(), None, 0_usize, Room::default());
-    let (person, mut seen) = (output.format == Format::Human, None);
+    let (person, mut seen) = (output.format.get() == Format::Human, None);
     let _step = progress::during("run");
     for (at, item) in items.into_iter().enumerate() {
         progress::at(at, total);

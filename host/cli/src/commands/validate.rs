@@ -5,10 +5,9 @@ use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::invocation::InvocationArguments;
 use crate::output::Output;
-use crate::{repair, surroundings};
+use crate::{asked, repair, surroundings};
 use clap::Args;
 use hutch::Failure;
-use hutch_model::limits::Limit;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -19,10 +18,10 @@ pub(crate) struct ValidateArguments {
 }
 
 pub(super) fn validate(global: &Global, own: ValidateArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let invocation = own.invocation;
+    let mut invocation = own.invocation;
     let word = invocation.package.display().to_string();
-    let component_bytes_max = invocation.operator_limits().get(&Limit::Component).copied();
-    let package = open_package(global, &invocation.package, component_bytes_max)?;
+    let package = open_package(global, &invocation.package, invocation.component_bytes_max())?;
+    asked::take_silently(&package, &mut invocation)?;
     let host = surroundings::host(global)?;
     let call = invocation.call(global, &host, &package, 0)?;
     let explain = |failure: &Failure| repair::explain(failure, &global.line, (&package, &word), &call);

@@ -3,18 +3,17 @@
 
 use super::check::is_of_type;
 use super::constraints::{Broken, Compiled};
+use super::hosted::{self, Asked};
 use super::{Command, Contract, Parameter, ValueType};
 use crate::diagnostic::shown;
 use crate::fields::nearest;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Flags that every command line has by custom (rule N4). A guest may take them without declaring them; what a call with one of
-/// the first three asks for is not a command's answer, and the guest judges the rest of such a call.
+/// What a call with one of these flags asks for is not a command's answer: whoever answers it judges the rest of such a call.
 const ASKS_ABOUT: [&str; 3] = ["help", "version", "brief"];
-/// The flag of a command that takes its parameters from standard input instead, if it declares it (rule I3).
+/// The flag of a call that takes its parameters from standard input instead (rule I3).
 pub(super) const BATCH: &str = "json-input";
-const RESERVED: [&str; 5] = ["human", "agent", "quiet", "yes", "dry-run"];
 
 /// What kind of rule an argument breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -73,6 +72,8 @@ pub struct ReadArguments<'c> {
     pub shaped: bool,
     /// Whether the answer is for people, and so no JSON: `--human`, where the contract has it and no later `--no-human` takes it back.
     pub for_people: bool,
+    /// What is asked of the host, by flags that the contract does not declare.
+    pub asked: Asked,
     /// The rules that are broken, in the order of the arguments; reading ends with the hundredth.
     pub violations: Vec<ArgumentViolation>,
 }
@@ -85,6 +86,7 @@ impl Contract {
             command: None,
             given: BTreeMap::new(),
             compiled: BTreeMap::new(),
+            asked: Asked::default(),
             violations: Vec::new(),
         };
         let flags = arguments.iter().take_while(|word| *word != "--").filter_map(|word| word.strip_prefix("--"));
@@ -103,6 +105,7 @@ impl Contract {
             asks_about,
             shaped: flags.iter().any(|flag| ["human", "fields", "query"].contains(flag)),
             for_people,
+            asked: reader.asked,
             violations: reader.violations,
         }
     }
@@ -121,6 +124,7 @@ struct Reader<'c> {
     given: BTreeMap<&'c str, usize>,
     /// The patterns of parameters that have a value, by name.
     compiled: BTreeMap<&'c str, Compiled>,
+    asked: Asked,
     violations: Vec<ArgumentViolation>,
 }
 
@@ -172,8 +176,8 @@ impl<'c> Reader<'c> {
                 at += 1;
             }
         }
-        // A batch on standard input holds the parameters of each of its calls (rule I3); the guest judges them.
-        if self.given.contains_key(BATCH) {
+        // A batch on standard input holds the parameters of each of its calls (rule I3), and is judged where it is read.
+        if self.given.contains_key(BATCH) || self.asked.batch {
             return;
         }
         for parameter in command.parameters.iter().chain(&self.contract.parameters) {
@@ -204,8 +208,8 @@ impl<'c> Reader<'c> {
         let own = self.command.map(|command| command.parameters.as_slice()).unwrap_or_default();
         let mut flags = own.iter().chain(&self.contract.parameters).filter(|parameter| parameter.position.is_none());
         let Some(parameter) = flags.clone().find(|parameter| word.starts_with("--") && parameter.name == name) else {
-            if word.starts_with("--") && (RESERVED.contains(&name) || ASKS_ABOUT.contains(&name)) {
-                return at + 1;
+            if let Some(next) = self.hosted(word, at, arguments) {
+                return next;
             }
             let known: Vec<&str> = flags.clone().map(|parameter| parameter.name.as_str()).collect();
             let near = nearest(name, known.iter().copied());
@@ -217,6 +221,34 @@ impl<'c> Reader<'c> {
             };
         };
         self.flag_value(parameter, value, at, arguments)
+    }
+
+    /// Reads a flag that the host answers, and gives the place of what follows; nothing if it is none.
+    fn hosted(&mut self, word: &str, at: usize, arguments: &[String]) -> Option<usize> {
+        let flag = word.strip_prefix("--")?;
+        let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
+        if value.is_none() && self.asked.switch(name) {
+            self.asked.places.push(at);
+            return Some(at + 1);
+        }
+        if !hosted::is_valued(name) {
+            return None;
+        }
+        self.asked.places.push(at);
+        let next = arguments.get(at + 1).filter(|next| !is_flag(next));
+        match (value, next) {
+            (Some(value), _) => self.asked.value(name, value),
+            (None, Some(next)) => {
+                self.asked.value(name, next);
+                self.asked.places.push(at + 1);
+                return Some(at + 2);
+            }
+            (None, None) => {
+                let message = format!("--{name} needs a value");
+                self.violation(ViolationKind::MissingValue, None, Some(at), message, None);
+            }
+        }
+        Some(at + 1)
     }
 
     /// Reads the value of a flag, or that it has none, and gives the place of what follows.

@@ -3,7 +3,7 @@
 use super::ViolationKind::{self, *};
 #[allow(unused_imports, reason = "what the parent has changes more often than this list")]
 use super::*;
-use crate::contract::{CONTRACT_FILE, ContractFile, parse};
+use crate::contract::{About, CONTRACT_FILE, ContractFile, parse};
 
 fn todo() -> ContractFile {
     let text = std::fs::read_to_string("../../packages/todo/schemas/commands.json");
@@ -38,6 +38,11 @@ fn what_the_contract_allows_passes() {
         "add|--json-input",
         "remove|--confirm|--json-input",
         "reminder|set|--json-input|--dry-run",
+        // What no parameter declares and every command line has.
+        "get|--json-input",
+        "list|--dry-run|--yes",
+        "list|--query|items[0]",
+        "--query=items|list",
         "nosuch|--help",
         "--help|anything|--at|all",
         "--version",
@@ -53,7 +58,8 @@ fn each_violation_says_where_and_what_instead() {
     check("zzzzzz", &[(UnknownCommand, Some(0), None)]);
     check("add", &[(Missing, None, None)]);
     check("add|--no-json-input", &[(Missing, None, None)]);
-    check("get|--json-input", &[(UnknownFlag, Some(1), None), (Missing, None, None)]);
+    check("get|--json-inputs", &[(UnknownFlag, Some(1), None), (Missing, None, None)]);
+    check("list|--query", &[(MissingValue, Some(1), None)]);
     check("add|x|y", &[(UnexpectedArgument, Some(2), None)]);
     check("add|x|--due|2026-04-05", &[(UnknownFlag, Some(2), Some("--due-at"))]);
     check("add|x|--due|tomorrow", &[(UnknownFlag, Some(2), Some("--due-at")), (WrongType, Some(3), None)]);
@@ -112,4 +118,85 @@ fn the_answer_to_a_shaped_call_is_known_to_be_another() {
     assert_eq!(read("list --help"), (Some("list".to_owned()), true, false));
     assert_eq!(read("--version"), (None, true, false));
     assert!(!read("add -- --help").1);
+}
+
+#[test]
+fn what_is_not_declared_is_asked_of_the_host() {
+    let file = todo();
+    let bare = file.contract();
+    // As a contract that declares nothing but what its commands do.
+    let mut bare = Contract { parameters: Vec::new(), ..bare.clone() };
+    for command in &mut bare.commands {
+        command.parameters.retain(|own| !["json-input", "dry-run"].contains(&own.name.as_str()));
+    }
+    let read = |contract: &Contract, line: &str| {
+        let arguments: Vec<String> = line.split('|').map(str::to_owned).collect();
+        let asked = contract.read_arguments(&arguments).asked;
+        (asked.left(&arguments).join("|"), asked)
+    };
+    let asked = |line: &str| read(&bare, line);
+    assert_eq!(asked("add|x|--due-at|2026-04-05"), ("add|x|--due-at|2026-04-05".to_owned(), Asked::default()));
+    let (left, found) = asked("--human|add|--fields|id,title|x|--quiet|--query=items[0]|--dry-run|--yes");
+    assert_eq!(left, "add|x");
+    assert_eq!((found.human, found.quiet, found.dry_run, found.confirmed), (Some(true), true, true, true));
+    assert_eq!(
+        (found.fields.as_slice(), found.query.as_deref()),
+        (["id", "title"].map(str::to_owned).as_slice(), Some("items[0]"))
+    );
+    assert_eq!((found.about, found.batch), (None, false));
+    assert_eq!(asked("list|--human|--agent").1.human, Some(false));
+    assert!(asked("add|--json-input").1.batch);
+    for (line, about) in [("--version", About::Version), ("add|--help", About::Help), ("--brief", About::Brief)] {
+        assert_eq!(asked(line).1.about, Some(about), "{line}");
+    }
+    // Data, values of the application's own flags, and flags with a value that they don't take, are not the host's.
+    for line in ["add|--|--help", "add|human", "add|x|--help=yes", "add|x|--description=--help"] {
+        assert_eq!(asked(line), (line.to_owned(), Asked::default()), "{line}");
+    }
+    // What the contract declares is the application's.
+    assert_eq!(read(file.contract(), "add|--json-input|--human|--dry-run|--help").1, Asked::default());
+    assert_eq!(read(file.contract(), "list|--dry-run|--query|items").0, "list");
+    assert_eq!(asked("list|--query").0, "list", "and is refused for the value that is missing");
+}
+
+#[test]
+fn the_host_describes_what_it_answers() {
+    let file = todo();
+    let bare = Contract { parameters: Vec::new(), ..file.contract().clone() };
+    let names = |contract: &Contract| {
+        contract.hosted_parameters().into_iter().map(|own| own.name).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        names(&bare),
+        "help version brief human agent quiet yes fields query",
+        "a command declares the other two"
+    );
+    assert_eq!(names(file.contract()), "yes query");
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let help = bare.help(&words("reminder set"));
+    assert_eq!(help["commands"].as_array().map(Vec::len), Some(1));
+    assert_eq!(help["commands"][0]["name"], "reminder set");
+    assert_eq!(
+        help["help"],
+        "usage: todo reminder set ID --at INSTANT... [--json-input] [--no-json-input] [--dry-run] [--no-dry-run]"
+    );
+    assert_eq!(bare.help(&words("reminder"))["commands"].as_array().map(Vec::len), Some(3));
+    for line in ["", "remind", "zzz --x"] {
+        assert_eq!(bare.help(&words(line))["commands"].as_array().map(Vec::len), Some(11), "{line}: all of them");
+    }
+    for line in ["list", "list x --y", "reminder list all"] {
+        assert_eq!(bare.help(&words(line))["commands"].as_array().map(Vec::len), Some(1), "{line}");
+    }
+    let text = bare.help_text(&words("list"));
+    for part in
+        ["\nlist [--status open|completed|all]", "      --limit INTEGER: ", "      --query STRING: ", "STATE_CORRUPT: "]
+    {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!text.contains("LIMIT_REACHED"), "no failure of list");
+    // What nobody declares stands in no list twice.
+    for flag in ["help", "human"] {
+        let line = format!("--{flag}: ");
+        assert_eq!(file.contract().help_text(&[]).matches(&line).count(), 1, "{flag}");
+    }
 }

@@ -5,12 +5,14 @@ mod arguments;
 mod check;
 mod compare;
 mod constraints;
+mod hosted;
 mod kept;
 mod read;
 mod tool;
 
 pub use arguments::{ArgumentViolation, ReadArguments, ViolationKind};
 pub use constraints::Constraints;
+pub use hosted::{About, Asked, may_be_asked};
 pub use kept::KeptContract;
 
 use crate::diagnostic::{Diagnostic, Position};

@@ -1,0 +1,236 @@
+//! What the host answers in an application's place: the flags that every command line has by custom, where the package's contract does
+//! not declare them. Whatever language an application is written in, and however little it does, `--help`, `--human` or `--fields`
+//! mean the same behind it.
+
+use crate::answer::envelope;
+use crate::batch;
+use crate::fault::Fault;
+use crate::guest;
+use crate::human;
+use crate::invocation::InvocationArguments;
+use crate::output::{Format, Output};
+use crate::selection::{self, Path};
+use crate::told::{Screen, Told};
+use hutch::package::Package;
+use hutch_certify::target::Hosting;
+use hutch_model::contract::{About, Asked, Command, Contract};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::names::PackagePath;
+use serde_json::{Value, json};
+
+/// Takes what is asked of the host out of a call's arguments. With `--unchecked` the contract has no say, and all of it is the guest's.
+///
+/// # Errors
+/// The package was changed since it was opened, or a path is none.
+pub(crate) fn take(package: &Package, own: &mut InvocationArguments) -> Result<Asked, Fault> {
+    if own.unchecked {
+        return Ok(Asked::default());
+    }
+    let asked =
+        hutch::asked(package, &own.arguments).map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
+    if asked.is_anything() {
+        own.arguments = asked.left(&own.arguments);
+        own.yes |= asked.confirmed;
+        path(&asked)?;
+    }
+    Ok(asked)
+}
+
+/// The same, for a command that is about a call and makes no answer of the application's: what would shape one has no meaning there.
+///
+/// # Errors
+/// As those of [`take`], and what no call of a command answers.
+pub(crate) fn take_silently(package: &Package, own: &mut InvocationArguments) -> Result<(), Fault> {
+    let asked = take(package, own)?;
+    if asked.about.is_some() || asked.batch {
+        let message = "--help, --version, --brief and --json-input behind PACKAGE ask for no call of a command";
+        return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("hutch run answers them").into());
+    }
+    Ok(())
+}
+
+fn path(asked: &Asked) -> Result<Option<Path>, Fault> {
+    let parsed = asked.query.as_deref().map(str::parse).transpose();
+    parsed.map_err(|error| Fault::usage(format!("--query: {error}")))
+}
+
+/// What an application says about itself, by its contract: for programs, and for people.
+///
+/// # Errors
+/// The package was changed since it was opened, or has no contract.
+pub(crate) fn about(package: &Package, about: About, words: &[String]) -> Result<(Value, String), Fault> {
+    let changed = |error| Fault::from(hutch::Failure::from(error).report());
+    let file = package.contract().map_err(changed)?;
+    let contract: &Contract =
+        file.map(|file| file.contract()).ok_or_else(|| Fault::host("what the contract says is not there"))?;
+    let (name, version) = (&contract.name, &contract.version);
+    Ok(match about {
+        About::Help => (contract.help(words), contract.help_text(words)),
+        About::Version => (json!({"ok": true, "name": name, "version": version}), format!("{name} {version}")),
+        About::Brief => {
+            let text = brief(package).unwrap_or_else(|| contract.summary.clone());
+            (json!({"ok": true, "brief": text}), text)
+        }
+    })
+}
+
+/// The command that these words are, and nothing else.
+///
+/// # Errors
+/// They are none, or more.
+pub(crate) fn command(package: &Package, words: &[String]) -> Result<Command, Fault> {
+    let file = package.contract().map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
+    let commands = file.map(|file| file.contract().commands.as_slice()).unwrap_or_default();
+    let line = words.join(" ");
+    commands.iter().find(|command| command.name == line).cloned().ok_or_else(|| {
+        let message = "with --json-input a call is the words of one command: its parameters stand on standard input";
+        ErrorReport::new(ErrorCode::Usage, message).detail("words", words).into()
+    })
+}
+
+/// What the package tells agents about itself.
+fn brief(package: &Package) -> Option<String> {
+    let path = PackagePath::parse("agent/brief.md").ok()?;
+    let text = String::from_utf8(package.read(&path).ok()?).ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+/// What a call chooses of an application's answer, as JSON or for people. Nothing if all of it is wanted.
+///
+/// # Errors
+/// There is no such part: with the code, and what there is instead.
+pub(crate) fn shaped(asked: &Asked, stdout: &[u8]) -> Result<Option<Shaped>, ErrorReport> {
+    let person = asked.human == Some(true);
+    if !chooses(asked) {
+        return Ok(None);
+    }
+    let no_document = || ErrorReport::new(ErrorCode::Usage, "the answer is no JSON, so no part of it can be chosen");
+    let mut document: Value = serde_json::from_slice(stdout).map_err(|_| no_document())?;
+    let kept = keep(&mut document, &asked.fields);
+    kept.map_err(|message| ErrorReport::new(ErrorCode::Usage, message))?;
+    if let Ok(Some(path)) = path(asked) {
+        let part = path.find(&document).ok_or_else(|| {
+            let keys = document.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>().join(", "));
+            let report = ErrorReport::new(ErrorCode::NotFound, "the answer has nothing at that path");
+            report.suggest(format!("paths begin in the application's answer, which has: {}", keys.unwrap_or_default()))
+        })?;
+        let part = part.into_owned();
+        return Ok(Some(match person {
+            true => Shaped::People(human::text_or_json(&part).into()),
+            false => Shaped::Json(part),
+        }));
+    }
+    Ok(Some(match person {
+        true => Shaped::People(guest::told(document.to_string().as_bytes())),
+        false => Shaped::Json(document),
+    }))
+}
+
+/// Keeps these fields of an answer: of its items, of its result, or of what it says besides that it is well.
+fn keep(document: &mut Value, fields: &[String]) -> Result<(), String> {
+    const OF_EVERY_ANSWER: [&str; 2] = ["ok", "command"];
+    match document.get("result").is_some_and(Value::is_object) {
+        true => document.get_mut("result").map_or(Ok(()), |result| selection::keep(result, fields)),
+        false if document.get("items").is_some_and(Value::is_array) || fields.is_empty() => {
+            selection::keep(document, fields)
+        }
+        false => {
+            let always = OF_EVERY_ANSWER.into_iter().filter(|name| document.get(name).is_some()).map(str::to_owned);
+            let fields: Vec<String> = always.chain(fields.iter().cloned()).collect();
+            selection::keep(document, &fields)
+        }
+    }
+}
+
+/// An answer that was shaped.
+pub(crate) enum Shaped {
+    /// For programs.
+    Json(Value),
+    /// For people.
+    People(Told),
+}
+
+impl Shaped {
+    /// Prints it.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub(crate) fn print(self, output: &Output) -> Result<(), Fault> {
+        match self {
+            Shaped::Json(mut value) => {
+                output.shaping.cleaning.value(&mut value);
+                output.json(&value)
+            }
+            Shaped::People(told) => output.told(told),
+        }
+    }
+
+    /// As bytes, whoever reads them.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Shaped::Json(value) => value.to_string().into_bytes(),
+            Shaped::People(told) => told.shown(Screen::default()).into_bytes(),
+        }
+    }
+}
+
+/// An answer is for whom the call asks, from here on.
+pub(crate) fn settle(asked: &Asked, output: &Output) {
+    if let Some(human) = asked.human {
+        output.format.set(if human { Format::Human } else { Format::Json });
+    }
+}
+
+/// Whether a part of the answer is chosen.
+pub(crate) fn chooses(asked: &Asked) -> bool {
+    !asked.fields.is_empty() || asked.query.is_some()
+}
+
+/// This program, where `certify` calls an application through it.
+pub(crate) struct Here;
+
+impl Hosting for Here {
+    fn about(&self, package: &Package, about: About, asked: &Asked, words: &[String]) -> Result<Vec<u8>, ErrorReport> {
+        let (value, text) = self::about(package, about, words).map_err(|fault| fault.report().clone())?;
+        Ok(match shaped(asked, value.to_string().as_bytes())? {
+            Some(shaped) => shaped.into_bytes(),
+            None if asked.human == Some(true) => text.into_bytes(),
+            None => value.to_string().into_bytes(),
+        })
+    }
+
+    fn shaped(&self, asked: &Asked, stdout: &[u8]) -> Result<Vec<u8>, ErrorReport> {
+        Ok(match shaped(asked, stdout)? {
+            Some(shaped) => shaped.into_bytes(),
+            None if asked.human == Some(true) => Shaped::People(guest::told(stdout)).into_bytes(),
+            None => stdout.to_vec(),
+        })
+    }
+
+    fn batch(&self, package: &Package, words: &[String], stdin: &[u8]) -> Result<Vec<Vec<String>>, ErrorReport> {
+        let calls = command(package, words).and_then(|command| {
+            let text = String::from_utf8_lossy(stdin);
+            batch::parse_parameters(&command, &text, batch::CALLS_MAX)
+        });
+        let calls = calls.map_err(|fault| fault.report().clone())?;
+        Ok(calls.into_iter().map(|call| call.arguments).collect())
+    }
+
+    fn made(&self, calls: &[(Vec<String>, Vec<u8>)]) -> Vec<u8> {
+        let output = |stdout: &[u8]| serde_json::from_slice(stdout).unwrap_or(Value::Null);
+        let items = calls.iter().enumerate().map(|(at, (arguments, stdout))| {
+            json!({"index": at, "arguments": arguments, "status": 0, "run": {"output": output(stdout)}})
+        });
+        let items: Vec<Value> = items.collect();
+        let result = json!({"items": items, "total": calls.len(), "done": calls.len()});
+        envelope(true, "run", result).to_string().into_bytes()
+    }
+
+    fn previewed(&self, stdout: &[u8]) -> Vec<u8> {
+        let output: Value = serde_json::from_slice(stdout).unwrap_or(Value::Null);
+        let mut answer = envelope(true, "plan", json!({"output": output, "kept": false}));
+        answer["dry_run"] = true.into();
+        answer.to_string().into_bytes()
+    }
+}

@@ -1,0 +1,245 @@
+//! What a call asks of the host in the application's place: the flags that every command line has by custom (rule N4), where the
+//! contract does not declare them. An application whose contract declares one answers it itself.
+
+use super::{Command, Contract, Parameter, ValueType};
+use serde_json::{Map, Value};
+
+/// What a call asks about, in place of a command's answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum About {
+    /// Its commands and parameters: `--help`.
+    Help,
+    /// Its name and version: `--version`.
+    Version,
+    /// What it is for: `--brief`.
+    Brief,
+}
+
+/// What a call asks of the host.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Asked {
+    /// An answer about the application; the last word counts.
+    pub about: Option<About>,
+    /// The answer as text for people, or as it is; the last word counts.
+    pub human: Option<bool>,
+    /// Nothing of what the application says beside its answer.
+    pub quiet: bool,
+    /// What would be done, and nothing kept.
+    pub dry_run: bool,
+    /// A confirmation.
+    pub confirmed: bool,
+    /// One call for each object of parameters on standard input.
+    pub batch: bool,
+    /// The only fields of the answer, or of its items.
+    pub fields: Vec<String>,
+    /// The path of the only part of the answer.
+    pub query: Option<String>,
+    /// Which arguments these are.
+    pub(super) places: Vec<usize>,
+}
+
+/// The name of a flag, and what it does.
+type Flag = (&'static str, &'static str);
+/// Those without a value.
+const SWITCHES: [Flag; 9] = [
+    ("help", "describe the application, or the command it is given with, and do nothing else"),
+    ("version", "print the version and do nothing else"),
+    ("brief", "say what the application is for and do nothing else"),
+    ("human", "print text for people"),
+    ("agent", "print JSON, which is the default"),
+    ("quiet", "print nothing beside the answer"),
+    ("yes", "confirm a command that asks for it"),
+    ("dry-run", "say what would be done, and keep nothing of it"),
+    (super::arguments::BATCH, "take parameters from standard input: [{\"PARAMETER\":VALUE}, …], one call for each"),
+];
+/// Those with one.
+const VALUED: [Flag; 2] = [
+    ("fields", "keep these fields of the answer or of its items, separated by commas"),
+    ("query", "print the value at this path of the answer, as items[0].id"),
+];
+
+impl Asked {
+    /// Whether anything is asked of the host.
+    pub fn is_anything(&self) -> bool {
+        !self.places.is_empty()
+    }
+
+    /// The arguments that are left for the application.
+    pub fn left(&self, arguments: &[String]) -> Vec<String> {
+        let left = arguments.iter().enumerate().filter(|(at, _)| !self.places.contains(at));
+        left.map(|(_, word)| word.clone()).collect()
+    }
+
+    /// The words that are the host's, as they stand.
+    pub fn words<'a>(&'a self, arguments: &'a [String]) -> impl Iterator<Item = (usize, &'a String)> {
+        self.places.iter().filter_map(|at| Some((*at, arguments.get(*at)?)))
+    }
+
+    /// Takes a switch, if the host has it.
+    pub(super) fn switch(&mut self, name: &str) -> bool {
+        match name {
+            "help" => self.about = Some(About::Help),
+            "version" => self.about = Some(About::Version),
+            "brief" => self.about = Some(About::Brief),
+            "human" => self.human = Some(true),
+            "agent" => self.human = Some(false),
+            "quiet" => self.quiet = true,
+            "yes" => self.confirmed = true,
+            "dry-run" => self.dry_run = true,
+            super::arguments::BATCH => self.batch = true,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes a flag with a value, which must be one that [`is_valued`] knows.
+    pub(super) fn value(&mut self, name: &str, value: &str) {
+        match name {
+            "fields" => self.fields.extend(value.split(',').map(|field| field.trim().to_owned())),
+            _ => self.query = Some(value.to_owned()),
+        }
+    }
+
+    /// The same, counted from a later argument: those before it are not among these.
+    pub fn counted_from(mut self, first: usize) -> Asked {
+        self.places = self.places.into_iter().filter_map(|at| at.checked_sub(first)).collect();
+        self
+    }
+}
+
+/// Whether the host has a flag of this name that takes a value.
+pub(super) fn is_valued(name: &str) -> bool {
+    VALUED.iter().any(|(flag, _)| *flag == name)
+}
+
+/// Whether a word may be one that the host answers. Only the contract knows; without such a word there is nothing to ask it.
+pub fn may_be_asked(arguments: &[String]) -> bool {
+    let words = arguments.iter().take_while(|word| *word != "--").filter_map(|word| word.strip_prefix("--"));
+    let mut names = words.map(|word| word.split_once('=').map_or(word, |(name, _)| name));
+    names.any(|name| SWITCHES.iter().chain(&VALUED).any(|(flag, _)| *flag == name))
+}
+
+impl Contract {
+    /// The flags that the host answers for this application, as parameters of every command.
+    pub fn hosted_parameters(&self) -> Vec<Parameter> {
+        let one = |(name, description): &Flag, value_type| Parameter {
+            name: (*name).to_owned(),
+            position: None,
+            value_type,
+            required: false,
+            repeated: false,
+            default: None,
+            choices: Vec::new(),
+            free_text: false,
+            constraints: None,
+            description: (*description).to_owned(),
+        };
+        let switches = SWITCHES.iter().map(|flag| one(flag, ValueType::Boolean));
+        let all = switches.chain(VALUED.iter().map(|flag| one(flag, ValueType::String)));
+        let own = self.commands.iter().flat_map(|command| &command.parameters).chain(&self.parameters);
+        let own: Vec<&str> = own.filter(|own| own.position.is_none()).map(|own| own.name.as_str()).collect();
+        all.filter(|flag| !own.contains(&flag.name.as_str())).collect()
+    }
+
+    /// The commands that a call's words begin, as far as they do: all of them where the first word begins none.
+    fn begun(&self, words: &[String]) -> Vec<&Command> {
+        let mut begun: Vec<&Command> = self.commands.iter().collect();
+        for (at, word) in words.iter().enumerate() {
+            let on: Vec<&Command> =
+                begun.iter().copied().filter(|command| command.name.split(' ').nth(at) == Some(word)).collect();
+            if on.is_empty() {
+                break;
+            }
+            begun = on;
+        }
+        begun
+    }
+
+    /// The answer to `--help` that the host gives: what the contract says, in the keys of its file, of all commands, or of those that
+    /// these words begin; the host's own flags among the parameters.
+    pub fn help(&self, words: &[String]) -> Value {
+        let mut shown = Contract { commands: self.begun(words).into_iter().cloned().collect(), ..self.clone() };
+        shown.parameters.extend(self.hosted_parameters());
+        let mut help = Map::from_iter([("ok".to_owned(), true.into()), ("help".to_owned(), shown.synopsis().into())]);
+        help.extend(match shown.to_document() {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        });
+        Value::Object(help)
+    }
+
+    /// One line on how to call what is described.
+    fn synopsis(&self) -> String {
+        match self.commands.as_slice() {
+            [command] => format!("usage: {} {}", self.name, command.usage()),
+            commands => {
+                let names: Vec<&str> = commands.iter().map(|command| command.name.as_str()).collect();
+                format!("usage: {} COMMAND [ARGUMENT]... [--FLAG]...; commands: {}", self.name, names.join(", "))
+            }
+        }
+    }
+
+    /// The same answer for people.
+    pub fn help_text(&self, words: &[String]) -> String {
+        let commands = self.begun(words);
+        let mut lines = vec![format!("{} {}: {}", self.name, self.version, self.summary)];
+        for command in &commands {
+            lines.push(format!("\n{}\n    {}", command.usage(), command.description));
+            lines.extend(command.parameters.iter().map(|parameter| format!("      {}", parameter.line())));
+        }
+        lines.push("\nwith every command".to_owned());
+        let hosted = self.hosted_parameters();
+        lines.extend(self.parameters.iter().chain(&hosted).map(|parameter| format!("      {}", parameter.line())));
+        let can_end = |code: &String| commands.iter().any(|command| command.errors.contains(code));
+        let failures: Vec<String> = self
+            .errors
+            .iter()
+            .filter(|failure| can_end(&failure.code))
+            .map(|failure| format!("      {:>3}  {}: {}", failure.exit_status, failure.code, failure.description))
+            .collect();
+        if !failures.is_empty() {
+            lines.push("\nfailures, by exit status".to_owned());
+            lines.extend(failures);
+        }
+        lines.join("\n")
+    }
+}
+
+impl Command {
+    /// `remove ID [--confirm]`
+    fn usage(&self) -> String {
+        self.parameters.iter().fold(self.name.clone(), |usage, parameter| {
+            let dots = if parameter.repeated { "..." } else { "" };
+            match parameter.required {
+                true => format!("{usage} {}{dots}", parameter.form()),
+                false => format!("{usage} [{}]{dots}", parameter.form()),
+            }
+        })
+    }
+}
+
+impl Parameter {
+    /// `ID`, `--confirm`, `--status open|completed|all`, `--limit INTEGER`
+    fn form(&self) -> String {
+        let written = self.written();
+        match (self.takes_value() && self.position.is_none(), self.choices.is_empty()) {
+            (false, _) => written,
+            (true, true) => format!("{written} {}", self.value_type.written()),
+            (true, false) => format!("{written} {}", self.choices.join("|")),
+        }
+    }
+
+    /// `--limit INTEGER: how many to show at most (default: 100)`
+    fn line(&self) -> String {
+        let default = self.default.as_ref().map(|default| format!(" (default: {default})")).unwrap_or_default();
+        format!("{}: {}{default}", self.form(), self.description)
+    }
+}
+
+impl ValueType {
+    /// `DATE-OR-INSTANT`
+    fn written(self) -> String {
+        let name = serde_json::to_value(self).unwrap_or_default();
+        name.as_str().unwrap_or_default().to_uppercase()
+    }
+}
