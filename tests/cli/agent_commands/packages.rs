@@ -217,7 +217,7 @@ fn the_guest_library_comes_with_a_new_package_file_by_file() {
         let own = format!("all-{lang}");
         hutch.call(&["init", "--lang", lang, &own, "--in", &word(&scratch)]).result();
         let made = files(&scratch.join(&own));
-        for path in files(&templates.join(lang)).into_keys().chain(files(&templates.join("shared")).into_keys()) {
+        for path in [lang, "shared", "large"].iter().flat_map(|folder| files(&templates.join(folder)).into_keys()) {
             let is_record = path.ends_with("app.wasm.provenance.json");
             assert!(is_record || made.contains_key(&path), "{lang}: {} is not made", path.display());
         }

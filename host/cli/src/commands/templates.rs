@@ -29,7 +29,12 @@ macro_rules! wit {
     };
 }
 
-const PACKAGE: &[File] = template!["shared": "package/APP.md", "package/skills/usage/SKILL.md"];
+const MANIFEST: &[File] = template!["shared": "package/APP.md"];
+
+/// With time to compile a component of many megabytes.
+const LARGE_MANIFEST: &[File] = template!["large": "package/APP.md"];
+
+const SKILL: &[File] = template!["shared": "package/skills/usage/SKILL.md"];
 
 /// Of the languages whose components do not describe themselves.
 const CONTRACT: &[File] = template!["shared": "package/schemas/commands.json"];
@@ -130,11 +135,11 @@ impl Language {
     /// Every file that is made.
     pub(super) fn files(self) -> impl Iterator<Item = &'static File> {
         let parts: &[&[File]] = match self {
-            Language::Rust => &[PACKAGE, RUST, WASI, LIBRARY],
-            Language::Python => &[PACKAGE, CONTRACT, PYTHON, WASI],
-            Language::Javascript => &[PACKAGE, CONTRACT, JAVASCRIPT, WASI],
-            Language::C => &[PACKAGE, CONTRACT, C],
-            Language::Go => &[PACKAGE, CONTRACT, GO],
+            Language::Rust => &[MANIFEST, SKILL, RUST, WASI, LIBRARY],
+            Language::Python => &[LARGE_MANIFEST, SKILL, CONTRACT, PYTHON, WASI],
+            Language::Javascript => &[LARGE_MANIFEST, SKILL, CONTRACT, JAVASCRIPT, WASI],
+            Language::C => &[MANIFEST, SKILL, CONTRACT, C],
+            Language::Go => &[LARGE_MANIFEST, SKILL, CONTRACT, GO],
         };
         parts.iter().copied().flatten()
     }
