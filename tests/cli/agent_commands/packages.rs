@@ -126,7 +126,10 @@ fn a_new_package_runs_and_passes_its_check() {
     assert_eq!((&checked["errors"], &checked["warnings"]), (&json!(0), &json!(0)), "{checked}");
     let added = hutch.call(&["run", "--contract", "schema", package, "add", "Buy milk"]);
     assert_eq!(added.json()["items"], json!([{"id": "note_0001", "text": "Buy milk"}]));
-    assert_eq!(hutch.call(&["run", package, "list", "--fields", "text"]).json()["items"], json!([{"text": "Buy milk"}]));
+    assert_eq!(
+        hutch.call(&["run", package, "list", "--fields", "text"]).json()["items"],
+        json!([{"text": "Buy milk"}])
+    );
     assert_eq!(hutch.call(&["run", "--unchecked", package, "nosuch"]).status, 2);
     assert_eq!(hutch.call(&["init", "notes", "--in", &scratch]).code(), "ALREADY_EXISTS");
     let near = hutch.call(&["init", "My Notes", "--in", &scratch]).error();
@@ -188,7 +191,9 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => folders.push(path),
-                false => drop(found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(path).unwrap())),
+                false => {
+                    drop(found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(path).unwrap()))
+                }
             }
         }
     }

@@ -80,8 +80,14 @@ const C: &[File] = template!["c":
 
 const GO: &[File] = template!["go": "guest/README.md", "guest/go.mod", "guest/main.go", "guest/main_test.go"];
 
-const WASI: &[File] =
-    wit!["deps/cli.wit", "deps/clocks.wit", "deps/filesystem.wit", "deps/io.wit", "deps/random.wit", "deps/sockets.wit"];
+const WASI: &[File] = wit![
+    "deps/cli.wit",
+    "deps/clocks.wit",
+    "deps/filesystem.wit",
+    "deps/io.wit",
+    "deps/random.wit",
+    "deps/sockets.wit"
+];
 
 /// The guest library, whole, as its README says.
 const LIBRARY: &[File] = wit![
