@@ -4,6 +4,8 @@
 #   guest-todo/build.sh           writes app.wasm and app.wasm.provenance.json of the to-do package, of the probe and of the
 #                                 template that `hutch init` copies
 #   guest-todo/build.sh --check   rebuilds into a temporary folder and changes nothing in the repository
+#   guest-todo/build.sh --made FOLDER
+#                                 builds the component of what `hutch init` made in FOLDER, where it belongs; nothing else
 #
 # --check exits 1 when a committed component is not the one its record names, or was built from other sources, or, with
 # the recorded toolchain, comes out different by one byte. With another toolchain the bytes may differ: it says so and
@@ -21,17 +23,19 @@ set -euo pipefail
 export LC_ALL=C
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-cd "$root"
 target=wasm32-wasip2
 
+check=false made=""
 case "$#,${1-}" in
-0,) check=false ;;
+0,) ;;
 1,--check) check=true ;;
+2,--made) made=$(cd "$2" && pwd -P) ;;
 *)
-    echo "usage: guest-todo/build.sh [--check]" >&2
+    echo "usage: guest-todo/build.sh [--check | --made FOLDER]" >&2
     exit 2
     ;;
 esac
+cd "$root"
 
 say() { echo "$*" >&2; }
 
@@ -144,11 +148,13 @@ fi
 chmod +x "$scratch/rustc"
 cmp -s "$scratch/rustc" "$work/rustc" || mv "$scratch/rustc" "$work/rustc"
 
-# The template is a workspace of its own, as it will be where it is copied to.
-manifest() { if [ "$1" = hutch-template ]; then echo host/cli/template/guest/Cargo.toml; else echo Cargo.toml; fi; }
+# What `hutch init` made is a workspace of its own, with a copy of the library. The template becomes that in a folder that stays where it is,
+# as what has been compiled does.
+template=${made:-$work/template}
+manifest() { case "$1" in app-*) echo "$template/guest/Cargo.toml" ;; *) echo Cargo.toml ;; esac; }
 profile_name() {
     case "$1" in
-    hutch-template) echo release ;;
+    app-*) echo release ;;
     guest-todo) echo application ;;
     *) echo guest ;;
     esac
@@ -168,13 +174,11 @@ build() {
 
 # `sources PACKAGE`: everything of this repository that the component is made of, one file a line, in byte order.
 sources() {
-    if [ "$1" = hutch-template ]; then
-        find guest-todo/build.sh guest-todo/crt1-command.rs host/cli/template/guest -type f ! -path '*/target/*' | sort
-        return
-    fi
     {
         find guest-todo/build.sh guest-todo/crt1-command.rs wit/*.wit wit/deps wit/guest*/Cargo.toml wit/guest*/src -type f
-        if [ "$1" = guest-probe ]; then
+        if [ "$1" = app-notes ]; then
+            find host/cli/template/rust/guest/Cargo.{toml,lock} host/cli/template/rust/guest/src -type f
+        elif [ "$1" = guest-probe ]; then
             find tests/guest-probe/Cargo.toml tests/guest-probe/src -type f
         else
             # What the package tells agents is built into the component that ships with it.
@@ -286,10 +290,23 @@ guest() {
     fi
 }
 
+if [ -n "$made" ]; then
+    name=$(sed -n '/^\[package\]/,$s/^name = "\(.*\)"$/\1/p' "$made/guest/Cargo.toml")
+    build "$name" "$name" "$made/package/app/app.wasm"
+    rm -rf "$scratch"
+    exit
+fi
+
 guest guest-todo todo packages/todo/app
 guest guest-probe probe tests/packages/probe/app
-# The record stays here: who copies the template builds another component.
-guest hutch-template hutch-template host/cli/template/package/app host/cli/template
+# As `hutch init notes` makes it. The record stays here: who changes the source builds another component.
+rm -rf "$template"
+mkdir "$template"
+cp -R host/cli/template/rust/guest "$template"
+mkdir "$template/guest/wit"
+cp -R wit/guest wit/guest-derive wit/hutch.wit wit/deps "$template/guest/wit"
+sed -i.template s/SLUG/notes/g "$template"/guest/Cargo.{toml,lock} "$template/guest/src/main.rs"
+guest app-notes app-notes host/cli/template/rust/package/app host/cli/template/rust
 
 $check || rm -rf "$scratch"
 if $failed; then

@@ -40,6 +40,11 @@ fn equal_descriptions_do_not_differ() {
 }
 
 #[test]
+fn a_program_may_have_another_name_than_the_package_that_holds_it() {
+    assert_eq!(differences(|component| component.name = "another".to_owned()), [] as [&str; 0]);
+}
+
+#[test]
 fn each_difference_is_named_at_its_place_in_the_file() {
     let found = differences(|component| {
         component.version = "0.2.0".to_owned();

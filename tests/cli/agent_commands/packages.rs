@@ -5,6 +5,7 @@
 use crate::contracts::copy;
 use crate::program::Hutch;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A copy of the to-do package with other front matter.
@@ -123,12 +124,109 @@ fn a_new_package_runs_and_passes_its_check() {
     let package = made["package"].as_str().unwrap();
     let checked = hutch.call(&["check", package]).result();
     assert_eq!((&checked["errors"], &checked["warnings"]), (&json!(0), &json!(0)), "{checked}");
-    let greeted = hutch.call(&["run", "--contract", "schema", package, "greet", "Ada", "--shout"]);
-    assert_eq!(greeted.json()["greeting"], "HELLO, ADA!");
-    assert_eq!(hutch.call(&["run", "--unchecked", package, "nosuch"]).status, 1);
+    let added = hutch.call(&["run", "--contract", "schema", package, "add", "Buy milk"]);
+    assert_eq!(added.json()["items"], json!([{"id": "note_0001", "text": "Buy milk"}]));
+    assert_eq!(
+        hutch.call(&["run", package, "list", "--fields", "text"]).json()["items"],
+        json!([{"text": "Buy milk"}])
+    );
+    assert_eq!(hutch.call(&["run", "--unchecked", package, "nosuch"]).status, 2);
     assert_eq!(hutch.call(&["init", "notes", "--in", &scratch]).code(), "ALREADY_EXISTS");
     let near = hutch.call(&["init", "My Notes", "--in", &scratch]).error();
     assert_eq!(near["fixes"][0]["cmd"], format!("hutch init my-notes --in {scratch}"));
+}
+
+/// Names that cargo, Go and npm would not have for a package of theirs, and one that the component was not built under.
+#[test]
+fn a_new_package_may_have_any_name() {
+    let hutch = Hutch::new();
+    let scratch = word(&hutch.scratch());
+    for name in ["3d", "build", "serde", "hutch-guest", "std", "shop"] {
+        let made = hutch.call(&["init", name, "--in", &scratch]).result();
+        let checked = hutch.call(&["check", made["package"].as_str().unwrap()]).result();
+        assert_eq!((&checked["errors"], &checked["warnings"]), (&json!(0), &json!(0)), "{checked}");
+        for file in ["guest/Cargo.toml", "guest/Cargo.lock", "guest/README.md"] {
+            let text = std::fs::read_to_string(hutch.scratch().join(name).join(file)).unwrap();
+            assert!(text.contains(&format!("app-{name}")) && !text.contains("SLUG"), "{name}/{file}");
+        }
+    }
+}
+
+#[test]
+fn a_package_in_another_language_says_how_it_is_built() {
+    let hutch = Hutch::new();
+    let scratch = word(&hutch.scratch());
+    for (lang, first, source) in [
+        ("python", "python3 -m venv .venv && ", "notes.py"),
+        ("javascript", "npm install ", "notes.js"),
+        ("c", "make)", "notes.c"),
+        ("go", "GOOS=wasip1 GOARCH=wasm go build ", "main.go"),
+    ] {
+        let made = hutch.call(&["init", "--lang", lang, lang, "--in", &scratch]).result();
+        let next = made["next"][0].as_str().unwrap();
+        assert!(next.starts_with(&format!("(cd {scratch}/{lang}/guest && {first}")), "{next}");
+        let files: Vec<&str> = made["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
+        assert!(files.contains(&format!("{lang}/guest/{source}").as_str()), "{files:?}");
+        for file in &files {
+            let text = std::fs::read_to_string(hutch.scratch().join(file)).unwrap();
+            assert!(!text.contains("SLUG"), "{file}");
+        }
+        // Nothing but the component is missing.
+        let fault = hutch.call(&["check", made["package"].as_str().unwrap()]).error();
+        let problems = fault["details"]["diagnostics"].as_array().unwrap().clone();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0]["message"].as_str().unwrap().contains("app/app.wasm, which is not there"), "{problems:?}");
+    }
+    let near = hutch.call(&["init", "--lang", "pyton", "x", "--in", &scratch]);
+    assert_eq!((near.status, near.code().as_str()), (2, "USAGE"));
+    assert!(near.error()["suggestion"].as_str().unwrap().contains("python"), "{near:?}");
+}
+
+/// The files below a folder, by path.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    drop(found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(path).unwrap()))
+                }
+            }
+        }
+    }
+    found
+}
+
+/// What no registry has comes along, whole: a file that is new in `wit/` must be among those that `init` makes.
+#[test]
+fn the_guest_library_comes_with_a_new_package_file_by_file() {
+    let hutch = Hutch::new();
+    let scratch = hutch.scratch();
+    let wit = hutch.root().join("wit");
+    for (lang, holds_library) in [("rust", true), ("python", false), ("javascript", false)] {
+        hutch.call(&["init", "--lang", lang, lang, "--in", &word(&scratch)]).result();
+        let made = files(&scratch.join(lang).join("guest/wit"));
+        let expected = files(&wit).into_iter().filter(|(path, _)| holds_library || path.starts_with("deps"));
+        for (path, content) in expected {
+            assert!(made.get(&path) == Some(&content), "{lang}: {} is missing or different", path.display());
+        }
+        let own = made.keys().filter(|path| !wit.join(path).is_file()).map(|path| word(path)).collect::<Vec<_>>();
+        assert_eq!(own, if holds_library { vec![] } else { vec!["world.wit"] }, "{lang}");
+    }
+    // Every file of the templates is made, too.
+    let templates = hutch.root().join("host/cli/template");
+    for lang in ["rust", "python", "javascript", "c", "go"] {
+        let own = format!("all-{lang}");
+        hutch.call(&["init", "--lang", lang, &own, "--in", &word(&scratch)]).result();
+        let made = files(&scratch.join(&own));
+        for path in [lang, "shared", "large"].iter().flat_map(|folder| files(&templates.join(folder)).into_keys()) {
+            let is_record = path.ends_with("app.wasm.provenance.json");
+            assert!(is_record || made.contains_key(&path), "{lang}: {} is not made", path.display());
+        }
+    }
 }
 
 #[test]
@@ -154,7 +252,7 @@ fn an_update_to_the_same_package_takes_nothing_away_that_may_be_in_use() {
 fn an_update_leaves_the_versions_before_it_until_they_are_collected() {
     let hutch = Hutch::new();
     let mut folders = Vec::new();
-    let there = |folders: &[std::path::PathBuf]| -> Vec<bool> {
+    let there = |folders: &[PathBuf]| -> Vec<bool> {
         folders.iter().map(|folder| folder.join("app/app.wasm").is_file()).collect()
     };
     for version in ["one", "two", "three"] {

@@ -1,5 +1,6 @@
-//! `hutch init`: a new package from a template: `NAME/package` runs and passes its check as it is, `NAME/guest` is the source that
-//! its component was built from.
+//! `hutch init`: a new package from a template: `NAME/package` is what runs, `NAME/guest` the source that its component is built from.
+
+use super::templates::Language;
 
 use crate::arguments::Global;
 use crate::done::Done;
@@ -22,24 +23,10 @@ pub(crate) struct InitArguments {
     /// The folder to make NAME in
     #[arg(long = "in", value_name = "DIR", default_value = ".")]
     folder: PathBuf,
+    /// What the component is written in; rust comes with one that is built
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = Language::Rust)]
+    lang: Language,
 }
-
-macro_rules! template {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_bytes!(concat!("../../template/", $path)) as &[u8])),*]
-    };
-}
-
-const TEMPLATE: &[(&str, &[u8])] = template![
-    "package/APP.md",
-    "package/app/app.wasm",
-    "package/schemas/commands.json",
-    "package/skills/usage/SKILL.md",
-    "guest/Cargo.toml",
-    "guest/Cargo.lock",
-    "guest/README.md",
-    "guest/src/main.rs",
-];
 
 #[expect(clippy::disallowed_methods, reason = "the caller named the path; nothing that is there is overwritten")]
 pub(super) fn init(global: &Global, own: &InitArguments, output: &Output) -> Result<ExitCode, Fault> {
@@ -61,28 +48,35 @@ pub(super) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
     }
     let parent = hutch::package::open_folder(&own.folder).map_err(|error| Fault::file(&own.folder, &error))?;
     if !global.dry_run {
-        write(&parent, &own.folder, &slug)?;
+        write(&parent, &own.folder, &slug, own.lang)?;
     }
     let package = folder.join("package").display().to_string();
+    let guest = folder.join("guest").display().to_string();
+    // In a shell of their own: what comes next is relative to where the caller is.
+    let build = own.lang.build().map(|lines| format!("({} && {})", quote::line(["cd", &guest]), lines.join(" && ")));
+    let after = [quote::line(["hutch", "check", &package]), quote::line(["hutch", "run", &package, "add", "Buy milk"])];
     output.done(Done::changed(global.line.elsewhere(["check", &package])));
     let result = json!({
         "slug": slug.as_str(),
         "package": package,
-        "guest": folder.join("guest").display().to_string(),
-        "files": TEMPLATE.iter().map(|(path, _)| format!("{slug}/{path}")).collect::<Vec<_>>(),
-        "next": [quote::line(["hutch", "check", &package]), quote::line(["hutch", "run", &package, "greet", "Ada"])],
+        "guest": guest,
+        "lang": own.lang.name(),
+        "files": own.lang.files().map(|(path, _)| format!("{slug}/{path}")).collect::<Vec<_>>(),
+        "next": build.into_iter().chain(after).collect::<Vec<_>>(),
         "dry_run": global.dry_run,
     });
     output.answer("init", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(parent_dir: &cap_std::fs::Dir, parent: &Path, slug: &Slug) -> Result<(), Fault> {
+fn write(parent_dir: &cap_std::fs::Dir, parent: &Path, slug: &Slug, lang: Language) -> Result<(), Fault> {
     let failed = |error| Fault::file(&parent.join(slug.as_str()), &error);
     // The name itself is made exclusively: of two callers one is told that it is there.
     parent_dir.create_dir(slug.as_str()).map_err(failed)?;
     let dir = parent_dir.open_dir(slug.as_str()).map_err(failed)?;
-    for (path, content) in TEMPLATE {
+    // Also where the component is still to be built.
+    dir.create_dir_all("package/app").map_err(failed)?;
+    for (path, content) in lang.files() {
         if let Some((folder, _)) = path.rsplit_once('/') {
             dir.create_dir_all(folder).map_err(failed)?;
         }

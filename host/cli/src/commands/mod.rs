@@ -35,6 +35,7 @@ pub(crate) mod sign;
 pub(crate) mod skills;
 pub(crate) mod soundness;
 pub(crate) mod state;
+mod templates;
 pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod validate;

@@ -7,10 +7,12 @@ use crate::names::CommandPath;
 use serde_json::Value;
 
 impl ContractFile {
-    /// What the component says otherwise than the file, at the file's places.
+    /// What the component says otherwise than the file, at the file's places. Names are not compared: the file's is the slug of the
+    /// package, which may hold a program that was built under another.
     pub fn differences(&self, component: &Contract) -> Vec<Diagnostic> {
         let mut problems = Problems::new(&self.file);
         let mut differences = Vec::new();
+        let component = Contract { name: self.contract.name.clone(), ..component.clone() };
         compare(&self.contract.to_document(), &component.to_document(), &mut String::new(), &mut differences);
         for difference in differences {
             let at = self.fields.position(&difference.pointer);

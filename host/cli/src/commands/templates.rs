@@ -1,0 +1,163 @@
+//! What `init` makes, as data: for each language the files of a package and of the source of its component. One application, the same in
+//! each. It knows no name but `SLUG`, which stands for that of the package.
+
+use clap::ValueEnum;
+
+/// A path in the new folder, and the file there.
+pub(super) type File = (&'static str, &'static [u8]);
+
+/// What a component can be written in.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Language {
+    Rust,
+    Python,
+    Javascript,
+    C,
+    Go,
+}
+
+macro_rules! template {
+    ($folder:literal: $($path:literal),* $(,)?) => {
+        &[$(($path, include_bytes!(concat!("../../template/", $folder, "/", $path)) as &[u8])),*]
+    };
+}
+
+/// Files of the repository's `wit`, which no registry has.
+macro_rules! wit {
+    ($($path:literal),* $(,)?) => {
+        &[$((concat!("guest/wit/", $path), include_bytes!(concat!("../../../../wit/", $path)) as &[u8])),*]
+    };
+}
+
+const MANIFEST: &[File] = template!["shared": "package/APP.md"];
+
+/// With time to compile a component of many megabytes.
+const LARGE_MANIFEST: &[File] = template!["large": "package/APP.md"];
+
+const SKILL: &[File] = template!["shared": "package/skills/usage/SKILL.md"];
+
+/// Of the languages whose components do not describe themselves.
+const CONTRACT: &[File] = template!["shared": "package/schemas/commands.json"];
+
+const RUST: &[File] = template!["rust":
+    "package/app/app.wasm",
+    "package/schemas/commands.json",
+    "guest/README.md",
+    "guest/.gitignore",
+    "guest/Cargo.toml",
+    "guest/Cargo.lock",
+    "guest/src/main.rs",
+];
+
+const PYTHON: &[File] = template!["python":
+    "guest/README.md",
+    "guest/.gitignore",
+    "guest/app.py",
+    "guest/notes.py",
+    "guest/test_notes.py",
+    "guest/wit/world.wit",
+];
+
+const JAVASCRIPT: &[File] = template!["javascript":
+    "guest/README.md",
+    "guest/.gitignore",
+    "guest/package.json",
+    "guest/app.js",
+    "guest/notes.js",
+    "guest/notes.test.js",
+    "guest/wit/world.wit",
+];
+
+const C: &[File] = template!["c":
+    "guest/README.md",
+    "guest/.gitignore",
+    "guest/Makefile",
+    "guest/main.c",
+    "guest/notes.c",
+    "guest/notes.h",
+    "guest/test.c",
+];
+
+const GO: &[File] = template!["go": "guest/README.md", "guest/go.mod", "guest/main.go", "guest/main_test.go"];
+
+const WASI: &[File] = wit![
+    "deps/cli.wit",
+    "deps/clocks.wit",
+    "deps/filesystem.wit",
+    "deps/io.wit",
+    "deps/random.wit",
+    "deps/sockets.wit"
+];
+
+/// The guest library, whole, as its README says.
+const LIBRARY: &[File] = wit![
+    "hutch.wit",
+    "guest/Cargo.toml",
+    "guest/README.md",
+    "guest/clippy.toml",
+    "guest/src/answer.rs",
+    "guest/src/application.rs",
+    "guest/src/argv.rs",
+    "guest/src/argv/tests.rs",
+    "guest/src/batch.rs",
+    "guest/src/calendar.rs",
+    "guest/src/component.rs",
+    "guest/src/contract.rs",
+    "guest/src/document.rs",
+    "guest/src/failure.rs",
+    "guest/src/guidance.rs",
+    "guest/src/help.rs",
+    "guest/src/lib.rs",
+    "guest/src/row.rs",
+    "guest/src/schema.rs",
+    "guest/src/standard.rs",
+    "guest/src/start.rs",
+    "guest/src/storage.rs",
+    "guest/src/table.rs",
+    "guest/src/testing.rs",
+    "guest/src/text.rs",
+    "guest/src/value.rs",
+    "guest/tests/application.rs",
+    "guest-derive/Cargo.toml",
+    "guest-derive/clippy.toml",
+    "guest-derive/src/choice.rs",
+    "guest-derive/src/command.rs",
+    "guest-derive/src/lib.rs",
+    "guest-derive/src/row.rs",
+];
+
+impl Language {
+    /// The name on the command line.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Language::Rust => "rust",
+            Language::Python => "python",
+            Language::Javascript => "javascript",
+            Language::C => "c",
+            Language::Go => "go",
+        }
+    }
+
+    /// Every file that is made.
+    pub(super) fn files(self) -> impl Iterator<Item = &'static File> {
+        let parts: &[&[File]] = match self {
+            Language::Rust => &[MANIFEST, SKILL, RUST, WASI, LIBRARY],
+            Language::Python => &[LARGE_MANIFEST, SKILL, CONTRACT, PYTHON, WASI],
+            Language::Javascript => &[LARGE_MANIFEST, SKILL, CONTRACT, JAVASCRIPT, WASI],
+            Language::C => &[MANIFEST, SKILL, CONTRACT, C],
+            Language::Go => &[LARGE_MANIFEST, SKILL, CONTRACT, GO],
+        };
+        parts.iter().copied().flatten()
+    }
+
+    /// The commands that build the component, run in `guest`: the first block of its README. None where the package comes with one.
+    pub(super) fn build(self) -> Option<Vec<&'static str>> {
+        let comes_with_one = self.files().any(|(path, _)| *path == COMPONENT);
+        let (_, readme) = self.files().find(|(path, _)| *path == "guest/README.md")?;
+        let block = std::str::from_utf8(readme).ok()?.split("```").nth(1)?;
+        Some(block.lines().skip(1).collect()).filter(|_| !comes_with_one)
+    }
+}
+
+/// Where the component is, or will be.
+const COMPONENT: &str = "package/app/app.wasm";

@@ -1,0 +1,3 @@
+module app/SLUG
+
+go 1.22
