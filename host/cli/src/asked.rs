@@ -2,6 +2,7 @@
 //! not declare them. Whatever language an application is written in, and however little it does, `--help`, `--human` or `--fields`
 //! mean the same behind it.
 
+use crate::agent;
 use crate::answer::envelope;
 use crate::batch;
 use crate::fault::Fault;
@@ -16,7 +17,9 @@ use hutch_certify::target::Hosting;
 use hutch_model::contract::{About, Asked, Command, Contract};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::names::PackagePath;
+use hutch_model::guard;
+use hutch_model::manifest::Guard;
+use hutch_model::names::{PackagePath, SkillName, Slug};
 use serde_json::{Value, json};
 
 /// Takes what is asked of the host out of a call's arguments. With `--unchecked` the contract has no say, and all of it is the guest's.
@@ -32,7 +35,7 @@ pub(crate) fn take(package: &Package, own: &mut InvocationArguments) -> Result<A
     if asked.is_anything() {
         own.arguments = asked.left(&own.arguments);
         own.yes |= asked.confirmed;
-        path(&asked)?;
+        check(&asked)?;
     }
     Ok(asked)
 }
@@ -50,9 +53,16 @@ pub(crate) fn take_silently(package: &Package, own: &mut InvocationArguments) ->
     Ok(())
 }
 
-fn path(asked: &Asked) -> Result<Option<Path>, Fault> {
+fn path(asked: &Asked) -> Result<Option<Path>, ErrorReport> {
     let parsed = asked.query.as_deref().map(str::parse).transpose();
-    parsed.map_err(|error| Fault::usage(format!("--query: {error}")))
+    parsed.map_err(|error| ErrorReport::new(ErrorCode::Usage, format!("--query: {error}")))
+}
+
+/// Refuses what names no part of any answer, before anything is done.
+fn check(asked: &Asked) -> Result<(), ErrorReport> {
+    guard::check(&asked.fields, Guard::Strict, None, None)
+        .map_err(|violation| hutch::Failure::Guard(violation).report())?;
+    path(asked).map(|_| ())
 }
 
 /// What an application says about itself, by its contract: for programs, and for people.
@@ -66,7 +76,17 @@ pub(crate) fn about(package: &Package, about: About, words: &[String]) -> Result
         file.map(|file| file.contract()).ok_or_else(|| Fault::host("what the contract says is not there"))?;
     let (name, version) = (&contract.name, &contract.version);
     Ok(match about {
-        About::Help => (contract.help(words), contract.help_text(words)),
+        About::Help => {
+            let mut help = contract.help(words);
+            let slug = package.manifest().slug();
+            help["rules"] = agent::rules();
+            let skills = package.manifest().skills().iter().map(SkillName::as_str);
+            help["skills"] = skills
+                .map(|name| json!({"name": name, "command": format!("hutch show {slug} --skill {name}")}))
+                .collect();
+            help["issue"] = issue(slug).into();
+            (help, format!("{}\n\n{}", contract.help_text(words), issue(slug)))
+        }
         About::Version => (json!({"ok": true, "name": name, "version": version}), format!("{name} {version}")),
         About::Brief => {
             let text = brief(package).unwrap_or_else(|| contract.summary.clone());
@@ -89,6 +109,11 @@ pub(crate) fn command(package: &Package, words: &[String]) -> Result<Command, Fa
     })
 }
 
+/// Where to send feedback about an application, in one line.
+fn issue(slug: &Slug) -> String {
+    format!("Wrong, unclear, missing? hutch issue create --type bug --package {slug} --message TEXT")
+}
+
 /// What the package tells agents about itself.
 fn brief(package: &Package) -> Option<String> {
     let path = PackagePath::parse("agent/brief.md").ok()?;
@@ -109,7 +134,7 @@ pub(crate) fn shaped(asked: &Asked, stdout: &[u8]) -> Result<Option<Shaped>, Err
     let mut document: Value = serde_json::from_slice(stdout).map_err(|_| no_document())?;
     let kept = keep(&mut document, &asked.fields);
     kept.map_err(|message| ErrorReport::new(ErrorCode::Usage, message))?;
-    if let Ok(Some(path)) = path(asked) {
+    if let Some(path) = path(asked)? {
         let part = path.find(&document).ok_or_else(|| {
             let keys = document.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>().join(", "));
             let report = ErrorReport::new(ErrorCode::NotFound, "the answer has nothing at that path");
@@ -129,15 +154,14 @@ pub(crate) fn shaped(asked: &Asked, stdout: &[u8]) -> Result<Option<Shaped>, Err
 
 /// Keeps these fields of an answer: of its items, of its result, or of what it says besides that it is well.
 fn keep(document: &mut Value, fields: &[String]) -> Result<(), String> {
-    const OF_EVERY_ANSWER: [&str; 2] = ["ok", "command"];
     match document.get("result").is_some_and(Value::is_object) {
         true => document.get_mut("result").map_or(Ok(()), |result| selection::keep(result, fields)),
         false if document.get("items").is_some_and(Value::is_array) || fields.is_empty() => {
             selection::keep(document, fields)
         }
         false => {
-            let always = OF_EVERY_ANSWER.into_iter().filter(|name| document.get(name).is_some()).map(str::to_owned);
-            let fields: Vec<String> = always.chain(fields.iter().cloned()).collect();
+            let well = document.get("ok").map(|_| "ok".to_owned());
+            let fields: Vec<String> = well.into_iter().chain(fields.iter().cloned()).collect();
             selection::keep(document, &fields)
         }
     }
@@ -191,6 +215,10 @@ pub(crate) fn chooses(asked: &Asked) -> bool {
 pub(crate) struct Here;
 
 impl Hosting for Here {
+    fn check(&self, asked: &Asked) -> Result<(), ErrorReport> {
+        check(asked)
+    }
+
     fn about(&self, package: &Package, about: About, asked: &Asked, words: &[String]) -> Result<Vec<u8>, ErrorReport> {
         let (value, text) = self::about(package, about, words).map_err(|fault| fault.report().clone())?;
         Ok(match shaped(asked, value.to_string().as_bytes())? {

@@ -38,6 +38,12 @@ struct State {
 
 /// What a host does in an application's place, besides refusing calls: as whoever calls the application through it sees it.
 pub trait Hosting {
+    /// Refuses what no answer can be shaped by.
+    ///
+    /// # Errors
+    /// There is such a thing.
+    fn check(&self, asked: &Asked) -> Result<(), ErrorReport>;
+
     /// The answer about the application: status 0, on standard output.
     ///
     /// # Errors
@@ -112,7 +118,10 @@ impl<'p> PackageTarget<'p> {
             component: true,
             environment: manifest.environment().iter().map(ToString::to_string).collect(),
             files: Some(files(package)),
-            stored_description: described.map(|contract| contract.to_document()),
+            stored_description: described.map(|own| match contract {
+                Contract::Application => own.with_hosted().to_document(),
+                Contract::CommandLine => own.to_document(),
+            }),
             stored_codes: codes.unwrap_or_default(),
             host_codes: match contract {
                 Contract::Application => host_codes(),
@@ -206,6 +215,9 @@ impl PackageTarget<'_> {
             Start::Initial => named(&self.initial.volumes),
             Start::Current => named(&self.current),
         };
+        if let Err(report) = self.hosting.check(&asked) {
+            return Ok(Some(refused(&report, at)));
+        }
         if let Some(about) = asked.about {
             return Ok(Some(match self.hosting.about(self.package, about, &asked, &left) {
                 Ok(stdout) => {

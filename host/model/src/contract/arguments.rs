@@ -231,6 +231,18 @@ impl<'c> Reader<'c> {
             self.asked.places.push(at);
             return Some(at + 1);
         }
+        if let Some(switch) = name.strip_prefix("no-").filter(|_| value.is_none()) {
+            let own = self.command.map(|command| command.parameters.as_slice()).unwrap_or_default();
+            let mut all = own.iter().chain(&self.contract.parameters).filter(|own| own.position.is_none());
+            let switch = all.find(|own| own.name == switch && !own.takes_value())?;
+            // The later word counts: of both, the application gets none.
+            let written = switch.written();
+            let before = arguments.iter().take(at).enumerate().filter(|(_, word)| **word == written);
+            self.asked.places.extend(before.map(|(at, _)| at));
+            self.asked.places.push(at);
+            self.given.remove(switch.name.as_str());
+            return Some(at + 1);
+        }
         if !hosted::is_valued(name) {
             return None;
         }

@@ -127,7 +127,8 @@ fn what_is_not_declared_is_asked_of_the_host() {
     // As a contract that declares nothing but what its commands do.
     let mut bare = Contract { parameters: Vec::new(), ..bare.clone() };
     for command in &mut bare.commands {
-        command.parameters.retain(|own| !["json-input", "dry-run"].contains(&own.name.as_str()));
+        let is_own = |name: &str| !["json-input", "dry-run"].contains(&name) && !name.starts_with("no-");
+        command.parameters.retain(|own| is_own(&own.name));
     }
     let read = |contract: &Contract, line: &str| {
         let arguments: Vec<String> = line.split('|').map(str::to_owned).collect();
@@ -149,6 +150,8 @@ fn what_is_not_declared_is_asked_of_the_host() {
     for (line, about) in [("--version", About::Version), ("add|--help", About::Help), ("--brief", About::Brief)] {
         assert_eq!(asked(line).1.about, Some(about), "{line}");
     }
+    assert_eq!(asked("remove|td_0001|--confirm|--no-confirm").0, "remove|td_0001", "the opposite of a switch");
+    assert_eq!(asked("remove|td_0001|--no-confirm|--confirm").0, "remove|td_0001|--confirm");
     // Data, values of the application's own flags, and flags with a value that they don't take, are not the host's.
     for line in ["add|--|--help", "add|human", "add|x|--help=yes", "add|x|--description=--help"] {
         assert_eq!(asked(line), (line.to_owned(), Asked::default()), "{line}");

@@ -116,7 +116,7 @@ pub(super) fn is_valued(name: &str) -> bool {
 pub fn may_be_asked(arguments: &[String]) -> bool {
     let words = arguments.iter().take_while(|word| *word != "--").filter_map(|word| word.strip_prefix("--"));
     let mut names = words.map(|word| word.split_once('=').map_or(word, |(name, _)| name));
-    names.any(|name| SWITCHES.iter().chain(&VALUED).any(|(flag, _)| *flag == name))
+    names.any(|name| name.starts_with("no-") || SWITCHES.iter().chain(&VALUED).any(|(flag, _)| *flag == name))
 }
 
 impl Contract {
@@ -141,6 +141,12 @@ impl Contract {
         all.filter(|flag| !own.contains(&flag.name.as_str())).collect()
     }
 
+    /// The same with the host's flags among its parameters: what a caller of the application through the host has.
+    pub fn with_hosted(&self) -> Contract {
+        let parameters = self.parameters.iter().cloned().chain(self.hosted_parameters()).collect();
+        Contract { parameters, ..self.clone() }
+    }
+
     /// The commands that a call's words begin, as far as they do: all of them where the first word begins none.
     fn begun(&self, words: &[String]) -> Vec<&Command> {
         let mut begun: Vec<&Command> = self.commands.iter().collect();
@@ -158,8 +164,8 @@ impl Contract {
     /// The answer to `--help` that the host gives: what the contract says, in the keys of its file, of all commands, or of those that
     /// these words begin; the host's own flags among the parameters.
     pub fn help(&self, words: &[String]) -> Value {
-        let mut shown = Contract { commands: self.begun(words).into_iter().cloned().collect(), ..self.clone() };
-        shown.parameters.extend(self.hosted_parameters());
+        let commands = self.begun(words).into_iter().cloned().collect();
+        let shown = Contract { commands, ..self.clone() }.with_hosted();
         let mut help = Map::from_iter([("ok".to_owned(), true.into()), ("help".to_owned(), shown.synopsis().into())]);
         help.extend(match shown.to_document() {
             Value::Object(fields) => fields,
