@@ -53,6 +53,22 @@ impl Call {
         let rows = found.iter().skip(self.paging.offset).take(self.paging.limit).map(row).collect();
         Page { rows, total: found.len(), paging: self.paging, more: None }
     }
+
+    /// The same of what comes one by one: all of it is counted, and no more of it is held than is shown.
+    ///
+    /// # Errors
+    /// The first that comes.
+    pub fn page_of<R>(&self, found: impl Iterator<Item = Result<R, Failure>>) -> Result<Page<R>, Failure> {
+        let (mut rows, mut total) = (Vec::new(), 0);
+        for row in found {
+            let row = row?;
+            if total >= self.paging.offset && rows.len() < self.paging.limit {
+                rows.push(row);
+            }
+            total += 1;
+        }
+        Ok(Page { rows, total, paging: self.paging, more: None })
+    }
 }
 
 /// A command that leaves the state as it is. The derive [`Command`](derive@crate::Command) makes its fields parameters.
@@ -215,9 +231,10 @@ impl<S: Document> Application<S> {
         };
         let dry_run = arguments.flag("dry-run");
         if outcome.changed == Some(true) {
-            let bytes = state.encode().map_err(unwritable)?;
+            let bytes = S::FILE.map(|_| state.encode().map_err(unwritable)).transpose()?;
             if !dry_run {
-                storage.replace(&bytes)?;
+                outcome.files.iter().try_for_each(|(name, bytes)| storage.put(name, bytes))?;
+                bytes.map(|bytes| storage.replace(&bytes)).transpose()?;
             }
         }
         let stdout = if human {
