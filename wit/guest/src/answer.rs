@@ -73,8 +73,8 @@ impl<R> Changed<R> {
         Self { row, changed: true, note: None, files: Vec::new() }
     }
 
-    /// The same, and a file beside the state: written when all of the call went well, and not for a try. The name is a plain one,
-    /// without folders; a file that has it already is replaced.
+    /// The same, and a file beside the state: written when all of the call went well, and not for a try. Its name is a plain one,
+    /// without folders, or the call is refused with `INVALID_VALUE`; a file that has it already is replaced.
     #[must_use]
     pub fn with_file(mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         self.files.push((name.into(), bytes.into()));

@@ -15,7 +15,7 @@ use crate::guidance::{Guidance, Rule, Skill};
 use crate::help::{Brief, Help, Version};
 use crate::row::Row;
 use crate::schema::Field;
-use crate::storage::Storage;
+use crate::storage::{self, Storage};
 use crate::value::invalid;
 
 /// Everything about an application. [`application!`](crate::application!) makes one.
@@ -229,6 +229,9 @@ impl<S: Document> Application<S> {
             Some(outcome) if !batch => outcome,
             last => Outcome::of_batch(outcomes.into_iter().chain(last).collect()),
         };
+        if let Some((name, _)) = outcome.files.iter().find(|(name, _)| !storage::is_plain(name)) {
+            return Err(invalid("the name of the file", name, storage::PLAIN_NAME));
+        }
         let dry_run = arguments.flag("dry-run");
         if outcome.changed == Some(true) {
             let bytes = S::FILE.map(|_| state.encode().map_err(unwritable)).transpose()?;

@@ -17,6 +17,16 @@ pub const STATE_UNAVAILABLE: FailureCode = FailureCode {
     fix: "let the application run where the directory state exists and can be written, with room for its file twice over",
 };
 
+/// What a file beside the state may be called.
+pub(crate) const PLAIN_NAME: &str =
+    "a name of up to 100 ASCII letters, digits, points, dashes and underscores that begins with a letter or digit";
+
+/// Whether it is one that leads nowhere else.
+pub(crate) fn is_plain(name: &str) -> bool {
+    let plain = |letter: u8| letter.is_ascii_alphanumeric() || b".-_".contains(&letter);
+    name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.len() <= 100 && name.bytes().all(plain)
+}
+
 /// Where the bytes of a state are between calls.
 pub trait Storage {
     /// The bytes; `None` if they were never written.

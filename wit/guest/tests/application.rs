@@ -404,6 +404,9 @@ fn files_beside_the_state_are_written_by_a_success_alone() {
     printer.batch(&["print", "--json-input"], r#"[{"text":"a"},{"text":"b"}]"#);
     assert_eq!((printer.file("a.txt"), printer.file("b.txt")), (Some(b"a".to_vec()), Some(b"b".to_vec())));
     assert_eq!(printer.state(), None, "an application without state writes none");
+    for name in ["../a", "a/b", ".a", "-a", "a b", "ä", &"a".repeat(97)] {
+        assert_eq!(printer.refused(&["print", "--", name])["code"], "INVALID_VALUE", "{name}");
+    }
     let reply = printer.call(&["print", "--json-input"], r#"[{"text":"c"},{"text":1}]"#.as_bytes());
     assert_eq!((reply.exit_status, printer.file("c.txt")), (2, None));
 }

@@ -5,7 +5,6 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use hutch_guest::calendar::Expected;
 use hutch_guest::input::{FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE};
 use hutch_guest::{Call, Changed, Choice, Command, Failure, InputFile, Page, Reads, Row, Writes};
 use store::{CSV_INVALID, Database, NOT_FOUND, Record, SQL_INVALID, SQL_REFUSED, TABLE_EXISTS, Table};
@@ -13,34 +12,14 @@ use store::{CSV_INVALID, Database, NOT_FOUND, Record, SQL_INVALID, SQL_REFUSED, 
 /// Bytes of one CSV file. It is in memory three times: as it came, as a database, and as the bytes of that.
 const CSV_BYTES_MAX: usize = 32 << 20;
 
-/// What a table is called: a name that SQL takes without quotes.
-#[derive(Clone)]
-struct TableName(String);
-
-impl TableName {
-    fn parse(text: &str) -> Result<Self, Expected> {
-        let plain = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'_';
-        let begins = text.starts_with(|first: char| first.is_ascii_lowercase()) && !text.starts_with("sqlite_");
-        let fits = begins && text.len() <= 60 && text.bytes().all(plain);
-        if fits { Ok(Self(text.to_owned())) } else { Err("a name of a-z, 0-9 and _ that begins with a letter") }
-    }
-}
-
-impl std::fmt::Display for TableName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-hutch_guest::text_value!(TableName, min_length = 1, max_length = 60, pattern = "^[a-z][a-z0-9_]*$");
-
 /// What stands between two fields.
 #[derive(Clone, Copy, Choice)]
+#[repr(u8)]
 enum Delimiter {
-    Comma,
-    Semicolon,
-    Tab,
-    Bar,
+    Comma = b',',
+    Semicolon = b';',
+    Tab = b'\t',
+    Bar = b'|',
 }
 
 /// Makes a table of a CSV file whose first line names the columns. A column of which all values are whole numbers, or all numbers,
@@ -54,8 +33,8 @@ enum Delimiter {
 #[example("a folder of the machine must be granted", ["sales", "data/sales.csv"], 20)]
 struct Import {
     /// what to call the table: a-z, 0-9 and _, beginning with a letter
-    #[arg(positional)]
-    name: TableName,
+    #[arg(positional, min_length = 1, max_length = 60, pattern = "^[a-z][a-z0-9_]*$")]
+    name: String,
     /// the CSV file, such as data/sales.csv where the call grants the folder data, or - for standard input; at most 32 MiB
     #[arg(positional)]
     file: InputFile,
@@ -72,13 +51,7 @@ impl Writes for Import {
 
     fn run(self, database: &mut Database, _: &Call) -> Result<Changed<Table>, Failure> {
         let csv = self.file.read(CSV_BYTES_MAX)?;
-        let delimiter = match self.delimiter {
-            Delimiter::Comma => b',',
-            Delimiter::Semicolon => b';',
-            Delimiter::Tab => b'\t',
-            Delimiter::Bar => b'|',
-        };
-        database.import(&self.name.0, &csv, delimiter, self.replace).map(Changed::yes)
+        database.import(&self.name, &csv, self.delimiter as u8, self.replace).map(Changed::yes)
     }
 }
 
@@ -121,7 +94,7 @@ impl Reads for Tables {
     type Answer = Page<Table>;
 
     fn run(self, database: &Database, call: &Call) -> Result<Page<Table>, Failure> {
-        call.page_of(database.names()?.iter().map(|name| database.table(name)))
+        Ok(call.page(&database.tables()?, Table::clone))
     }
 }
 
@@ -134,7 +107,7 @@ impl Reads for Tables {
 struct Drop {
     /// the table
     #[arg(positional)]
-    name: TableName,
+    name: String,
 }
 
 impl Writes for Drop {
@@ -142,7 +115,7 @@ impl Writes for Drop {
     type Row = Table;
 
     fn run(self, database: &mut Database, _: &Call) -> Result<Changed<Table>, Failure> {
-        database.drop(&self.name.0).map(Changed::yes)
+        database.drop(&self.name).map(Changed::yes)
     }
 }
 

@@ -5,76 +5,41 @@ use std::cell::RefCell;
 
 use csv::ReaderBuilder;
 use hutch_guest::document::STATE_CORRUPT;
-use hutch_guest::row::Shown;
-use hutch_guest::{Call, Document, Failure, FailureCode, Page, Row};
+use hutch_guest::{Call, Document, Failure, Page, Row};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ErrorCode, params_from_iter};
-use serde::{Serialize, Serializer};
 use serde_json::{Number, Value as Json};
 
-pub(crate) const CSV_INVALID: FailureCode = FailureCode {
-    code: "CSV_INVALID",
-    exit_status: 2,
-    description: "the file is no CSV that makes a table: a first line that names the columns, and as many fields in every line",
-    fix: "mend the file at the line that the message names, or give another --delimiter",
-};
-pub(crate) const TABLE_EXISTS: FailureCode = FailureCode {
-    code: "TABLE_EXISTS",
-    exit_status: 30,
-    description: "there is a table of that name",
-    fix: "choose another name, or add --replace",
-};
-pub(crate) const NOT_FOUND: FailureCode = FailureCode {
-    code: "NOT_FOUND",
-    exit_status: 20,
-    description: "no table has that name",
-    fix: "call tables for those that there are",
-};
-pub(crate) const SQL_INVALID: FailureCode = FailureCode {
-    code: "SQL_INVALID",
-    exit_status: 2,
-    description: "SQLite does not understand the statement, or it failed while it ran",
-    fix: "mend the statement as the message says; call tables for names and columns",
-};
-pub(crate) const SQL_REFUSED: FailureCode = FailureCode {
-    code: "SQL_REFUSED",
-    exit_status: 30,
-    description: "the statement would do something else than read the tables",
-    fix: "ask with one SELECT; import and drop are commands",
-};
+hutch_guest::codes! {
+    pub(crate) CSV_INVALID = 2:
+        "the file is no CSV that makes a table: a first line that names the columns, and as many fields in every line",
+        "mend the file at the line that the message names, or give another --delimiter";
+    pub(crate) TABLE_EXISTS = 30: "there is a table of that name", "choose another name, or add --replace";
+    pub(crate) NOT_FOUND = 20: "no table has that name", "call tables for those that there are";
+    pub(crate) SQL_INVALID = 2:
+        "SQLite does not understand the statement, or it failed while it ran",
+        "mend the statement as the message says; call tables for names and columns";
+    pub(crate) SQL_REFUSED = 30:
+        "the statement would do something else than read the tables",
+        "ask with one SELECT; import and drop are commands";
+}
 
 /// The state: a database in memory.
 pub(crate) struct Database(RefCell<Connection>);
 
 /// A table, as `items[]` shows it.
-#[derive(Row)]
+#[derive(Clone, Row)]
 pub(crate) struct Table {
     name: String,
     rows: i64,
     columns: Vec<String>,
 }
 
-/// A row of an answer: values by the name of their column, in the order of the columns.
+/// A row of an answer: a value for each column.
 #[derive(Row)]
 pub(crate) struct Record {
-    #[row(schema = r#"{"type":"object","additionalProperties":{"type":["null","number","string"]}}"#)]
-    row: Values,
-}
-
-/// Names and values, one pair for each column.
-pub(crate) struct Values(Vec<(String, Json)>);
-
-impl Serialize for Values {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
-}
-
-impl Shown for Values {
-    fn shown(&self) -> String {
-        self.0.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("  ")
-    }
+    row: Vec<Json>,
 }
 
 impl Default for Database {
@@ -106,29 +71,26 @@ impl Document for Database {
 }
 
 impl Database {
-    /// The names of all tables.
-    pub(crate) fn names(&self) -> Result<Vec<String>, Failure> {
+    /// All tables, by name.
+    pub(crate) fn tables(&self) -> Result<Vec<Table>, Failure> {
         let connection = self.0.borrow();
-        let names = || -> rusqlite::Result<_> {
-            let of_schema = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name";
-            connection.prepare(of_schema)?.query_map([], |row| row.get(0))?.collect()
+        let table = |name: String| {
+            let rows =
+                connection.query_row(&format!("SELECT count(*) FROM {}", quoted(&name)), [], |row| row.get(0))?;
+            let mut columns = connection.prepare("SELECT name || ' ' || type FROM pragma_table_info(?)")?;
+            let columns = columns.query_map([&name], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            Ok(Table { name, rows, columns })
         };
-        names().map_err(failed)
+        let all = || -> rusqlite::Result<_> {
+            let mut names = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")?;
+            names.query_map([], |row| row.get(0))?.map(|name| table(name?)).collect()
+        };
+        all().map_err(failed)
     }
 
     pub(crate) fn table(&self, name: &str) -> Result<Table, Failure> {
-        if !self.names()?.iter().any(|known| known == name) {
-            return Err(Failure::new(NOT_FOUND, format!("no table is called {name}")));
-        }
-        let connection = self.0.borrow();
-        let table = || -> rusqlite::Result<_> {
-            let rows = connection.query_row(&format!("SELECT count(*) FROM {}", quoted(name)), [], |row| row.get(0))?;
-            let of_columns = "SELECT name || ' ' || type FROM pragma_table_info(?)";
-            let columns =
-                connection.prepare(of_columns)?.query_map([name], |row| row.get(0))?.collect::<Result<_, _>>()?;
-            Ok(Table { name: name.to_owned(), rows, columns })
-        };
-        table().map_err(failed)
+        let found = self.tables()?.into_iter().find(|table| table.name == name);
+        found.ok_or_else(|| Failure::new(NOT_FOUND, format!("no table is called {name}")))
     }
 
     pub(crate) fn drop(&self, name: &str) -> Result<Table, Failure> {
@@ -139,11 +101,10 @@ impl Database {
 
     /// The file is read twice: for the kind of each column, and for the values, so that no more than one line of it is held.
     pub(crate) fn import(&self, name: &str, csv: &[u8], delimiter: u8, replace: bool) -> Result<Table, Failure> {
-        if self.names()?.iter().any(|known| known == name) {
-            if !replace {
-                return Err(Failure::new(TABLE_EXISTS, format!("there is a table {name}")));
-            }
-            self.drop(name)?;
+        match self.table(name) {
+            Ok(_) if !replace => return Err(Failure::new(TABLE_EXISTS, format!("there is a table {name}"))),
+            Ok(_) => self.drop(name).map(|_| ())?,
+            Err(_) => (),
         }
         let csv = csv.strip_prefix(b"\xef\xbb\xbf").unwrap_or(csv);
         let reader = || ReaderBuilder::new().delimiter(delimiter).from_reader(csv);
@@ -184,15 +145,11 @@ impl Database {
         if names.is_empty() || !statement.readonly() {
             return Err(Failure::new(SQL_REFUSED, "this is no question: its answer has no columns"));
         }
-        if let Some(twice) = (1..names.len()).find(|index| names[..*index].contains(&names[*index])) {
-            let message = format!("two columns of the answer are called {}: name one of them with AS", names[twice]);
-            return Err(Failure::new(SQL_INVALID, message));
-        }
-        let record = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Record> {
-            let values = names.iter().enumerate().map(|(index, name)| Ok((name.clone(), json(row.get_ref(index)?))));
-            Ok(Record { row: Values(values.collect::<rusqlite::Result<_>>()?) })
+        let row = |row: &rusqlite::Row<'_>| {
+            let row = (0..names.len()).map(|column| row.get_ref(column).map(json)).collect::<Result<_, _>>()?;
+            Ok(Record { row })
         };
-        let rows = statement.query_map([], record).map_err(failed)?;
+        let rows = statement.query_map([], row).map_err(failed)?;
         let page = call.page_of(rows.map(|row| row.map_err(failed)))?;
         Ok((names, page))
     }
@@ -220,10 +177,11 @@ impl Kind {
     /// That of the column with one more value. A number is one if nothing is lost: `007` and `+49` stay texts.
     fn with(self, text: &str) -> Self {
         let whole = text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
+        let number = text.parse::<f64>().is_ok() && serde_json::from_str::<f64>(text).is_ok();
         match self {
             _ if text.is_empty() => self,
             Self::Integer if whole => Self::Integer,
-            Self::Integer | Self::Real if serde_json::from_str::<f64>(text).is_ok() => Self::Real,
+            Self::Integer | Self::Real if number => Self::Real,
             _ => Self::Text,
         }
     }

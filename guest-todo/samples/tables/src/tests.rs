@@ -39,13 +39,10 @@ fn numbers_stay_numbers_and_other_texts_what_they_are() {
     std::fs::remove_file(&file).unwrap();
     assert_eq!(table["items"][0]["columns"], json!(["whole INTEGER", "real REAL", "code TEXT", "odd \"name\" TEXT"]));
     let answer = tables.ok(&["query", "SELECT * FROM t WHERE whole IS NOT NULL"]);
-    let rows = [
-        json!({"row": {"whole": 1, "real": 1.0, "code": "007", "odd \"name\"": "a"}}),
-        json!({"row": {"whole": -3, "real": 2.5, "code": "12", "odd \"name\"": "b,\nc"}}),
-    ];
+    let rows = [json!({"row": [1, 1.0, "007", "a"]}), json!({"row": [-3, 2.5, "12", "b,\nc"]})];
     assert_eq!(answer["items"], json!(rows));
     let nulls = tables.ok(&["query", "SELECT count(*) - count(whole) - count(code) + count(real) AS n FROM t"]);
-    assert_eq!(nulls["items"][0]["row"]["n"], 3 - 2 - 2 + 2);
+    assert_eq!(nulls["items"][0]["row"][0], 3 - 2 - 2 + 2);
 }
 
 #[test]
@@ -57,6 +54,7 @@ fn a_file_that_is_no_table_is_refused_with_its_line() {
         (b"a,A\n1,2\n", "duplicate column name: A"),
         (b"a\n\xff\n", "UTF-8"),
         (b"", "syntax error"),
+        (b"a,b\n \n", "line: 2"),
     ] {
         let failure = import(csv).err().unwrap();
         assert_eq!(failure.code.code, "CSV_INVALID", "{}", failure.message);
@@ -85,13 +83,7 @@ fn a_query_reads_and_does_nothing_else() {
     ] {
         assert_eq!(code(&tables.refused(&["query", sql])), "SQL_REFUSED", "{sql}");
     }
-    for sql in [
-        "SELEKT 1",
-        "SELECT 1; SELECT 2",
-        "SELECT nothing FROM cities",
-        "SELECT 1 AS a, 2 AS a",
-        "SELECT load_extension('x')",
-    ] {
+    for sql in ["SELEKT 1", "SELECT 1; SELECT 2", "SELECT nothing FROM cities", "SELECT load_extension('x')"] {
         assert_eq!(code(&tables.refused(&["query", sql])), "SQL_INVALID", "{sql}");
     }
     assert_eq!(tables.state(), before);
@@ -110,10 +102,10 @@ fn an_answer_comes_in_pages_by_name() {
         "1",
     ]);
     assert_eq!(answer["columns"], json!(["city", "people", "area"]));
-    assert_eq!(answer["items"], json!([{"row": {"city": "Berlin", "people": 3_677_472, "area": 891.12}}]));
+    assert_eq!(answer["items"], json!([{"row": ["Berlin", 3_677_472, 891.12]}]));
     assert_eq!((&answer["total"], &answer["hasMore"]), (&json!(6), &json!(true)));
-    let odd = tables.ok(&["query", "SELECT NULL AS n, x'00ff' AS b, 9e999 AS i"]);
-    assert_eq!(odd["items"][0]["row"], json!({"n": null, "b": "00ff", "i": "inf"}));
+    let odd = tables.ok(&["query", "SELECT NULL, x'00ff', 9e999"]);
+    assert_eq!(odd["items"][0]["row"], json!([null, "00ff", "inf"]));
 }
 
 #[test]
