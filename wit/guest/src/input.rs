@@ -79,7 +79,10 @@ impl InputFile {
     fn failed(&self, error: &io::Error) -> Failure {
         let path = Path::new(&self.0);
         let folder = path.components().next().filter(|folder| folder.as_os_str() != path);
-        match (error.kind(), folder) {
+        // How WASI's C library says that no folder leads there.
+        const NOT_CAPABLE: i32 = 76;
+        let no_folder = cfg!(target_family = "wasm") && error.raw_os_error() == Some(NOT_CAPABLE);
+        match (if no_folder { ErrorKind::NotFound } else { error.kind() }, folder) {
             (ErrorKind::NotFound, Some(folder)) if !Path::new(&folder).is_dir() => {
                 let folder = folder.as_os_str().display();
                 Failure::new(FILE_NOT_FOUND, format!("{} is not there: this call has no folder {folder}", self.0))

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hutch_guest::input::{FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE};
 use hutch_guest::{Call, Command, Failure, InputFile, Page, Reads, Row};
-use jaq_core::load::{Arena, File, Loader};
+use jaq_core::load::{Arena, Error, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
 use jaq_json::{Val, read};
 use serde_json::Value as Json;
@@ -68,20 +68,32 @@ impl Reads for Query {
         let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
         let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
         let program = File { code: self.filter.as_str(), path: () };
-        let modules = Loader::new(definitions)
-            .load(&arena, program)
-            .map_err(|errors| Failure::new(FILTER_INVALID, format!("{errors:?}")))?;
-        let filter = Compiler::default()
-            .with_funs(functions)
-            .compile(modules)
-            .map_err(|errors| Failure::new(FILTER_INVALID, format!("{errors:?}")))?;
+        let modules = Loader::new(definitions).load(&arena, program).map_err(|errors| match errors.first() {
+            Some((_, Error::Lex(wrong))) => no_filter(wrong.first().map(|(expected, at)| (expected.as_str(), *at))),
+            Some((_, Error::Parse(wrong))) => no_filter(wrong.first().map(|(expected, at)| (expected.as_str(), *at))),
+            _ => Failure::new(FILTER_INVALID, "a filter imports nothing here"),
+        })?;
+        let filter = Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
+            let unknown = errors.first().and_then(|(_, unknown)| unknown.first());
+            let unknown = unknown.map(|(name, kind)| format!("there is no {} {name}", kind.as_str()));
+            Failure::new(FILTER_INVALID, unknown.unwrap_or_default())
+        })?;
         let context = Ctx::<data::JustLut<Val>>::new(&filter.lut, Vars::new([]));
         let answers = inputs.into_iter().flat_map(|input| filter.id.run((context.clone(), input)).map(unwrap_valr));
         call.page_of(answers.map(|answer| match answer {
             Ok(value) => Ok(Value { value: json(&value) }),
-            Err(error) => Err(Failure::new(FILTER_FAILED, error.to_string())),
+            // It may quote the whole document.
+            Err(error) => Err(Failure::new(FILTER_FAILED, error.to_string().chars().take(200).collect::<String>())),
         }))
     }
+}
+
+/// What was expected, and what is there instead.
+fn no_filter(wrong: Option<(&str, &str)>) -> Failure {
+    let (expected, rest) = wrong.unwrap_or_default();
+    let rest: String = rest.chars().take(40).collect();
+    let there = if rest.is_empty() { "at the end".to_owned() } else { format!("at {rest:?}") };
+    Failure::new(FILTER_INVALID, format!("expected {expected} {there}"))
 }
 
 /// A value as JSON. What jq has beyond JSON, such as NaN, or what is nested too deep, comes as the text that jq writes for it.

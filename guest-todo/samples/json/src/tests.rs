@@ -46,28 +46,23 @@ fn a_filter_sees_one_document_after_the_other_or_all_of_them() {
 
 #[test]
 fn what_does_not_work_is_told() {
-    for (content, filter, code) in [
-        ("{", ".", "JSON_INVALID"),
-        ("[1,]", ".", "JSON_INVALID"),
-        ("1", ".[", "FILTER_INVALID"),
-        ("1", "nothing", "FILTER_INVALID"),
-        ("1", "$nothing", "FILTER_INVALID"),
-        ("1", ".a", "FILTER_FAILED"),
-        ("1", "error(\"x\")", "FILTER_FAILED"),
+    let long = format!("[{}1]", "1,".repeat(10_000));
+    for (content, filter, code, told) in [
+        ("{", ".", "JSON_INVALID", "is no JSON"),
+        ("[1,]", ".", "JSON_INVALID", "is no JSON"),
+        ("1", ".[", "FILTER_INVALID", "expected closing bracket at the end"),
+        ("1", ".a.", "FILTER_INVALID", "expected"),
+        ("1", "1 +* 2", "FILTER_INVALID", "at \""),
+        ("1", "nothing", "FILTER_INVALID", "there is no filter nothing"),
+        ("1", "$nothing", "FILTER_INVALID", "there is no variable $nothing"),
+        ("1", "import \"a\" as a; .", "FILTER_INVALID", "imports nothing"),
+        (&long, ".a", "FILTER_FAILED", "cannot index"),
+        ("1", "error(\"x\")", "FILTER_FAILED", "x"),
     ] {
         let error = about("wrong", content, "query", &[filter])["error"].clone();
         assert_eq!(error["code"], code, "{filter}: {error}");
-        assert!(error["message"].as_str().unwrap().len() < 300, "{error}");
-    }
-}
-
-#[test]
-fn nothing_of_the_machine_is_in_reach_of_a_filter() {
-    for filter in
-    {
-        let answer = about("reach", "1", "query", &[filter]);
-        let nothing = answer["items"].as_array().is_some_and(|items| items.iter().all(|item| item["value"].is_null()));
-        assert!(answer["ok"] == false || nothing, "{filter}: {answer}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(told) && message.len() < 300, "{filter}: {message}");
     }
 }
 
