@@ -114,8 +114,8 @@ pub use calendar::{Date, Due, Instant};
 pub use contract::FailureCode;
 pub use document::Document;
 pub use failure::Failure;
-pub use input::InputFile;
 pub use hutch_guest_derive::{Choice, Command, Document, Row};
+pub use input::InputFile;
 pub use row::Row;
 #[doc(hidden)]
 pub use serde;
