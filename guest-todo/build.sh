@@ -144,7 +144,7 @@ fi
 chmod +x "$scratch/rustc"
 cmp -s "$scratch/rustc" "$work/rustc" || mv "$scratch/rustc" "$work/rustc"
 
-# The samples have C in them: SQLite. Its compiler is clang, which knows every target; its headers are those of the libc that is linked.
+# One of the samples has C in it, SQLite. The compiler is clang, which knows every target; the headers are those of the libc that is linked.
 samples=(convert json tables)
 is_sample() { case " ${samples[*]} " in *" $1 "*) true ;; *) false ;; esac; }
 if [ "$std" = source ]; then c_headers=/usr/include/wasm32-wasi; else c_headers=${WASI_SYSROOT:+$WASI_SYSROOT/include/$target}; fi

@@ -63,6 +63,7 @@ impl Reads for Show {
 )]
 #[example("write a page", ["samples/letter.md", "--as", "html", "--to", "letter.html"])]
 #[example("see what would be written", ["samples/budget.xlsx", "--as", "markdown", "--to", "budget.md", "--dry-run"])]
+#[example("write it", ["samples/budget.xlsx", "--as", "markdown", "--to", "budget.md"])]
 struct Write {
     /// the document, such as data/letter.md where the call grants the folder data, or - for standard input; at most 16 MiB
     #[arg(positional)]
