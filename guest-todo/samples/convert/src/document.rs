@@ -62,7 +62,7 @@ impl Document {
         String::from_utf8(bytes).map(Self::Markdown).map_err(|error| invalid(error.to_string()))
     }
 
-    pub(crate) fn to_form(self, form: Form, sheet: Option<&str>) -> Result<String, Failure> {
+    pub(crate) fn into_form(self, form: Form, sheet: Option<&str>) -> Result<String, Failure> {
         match (self, form) {
             (Self::Markdown(text), Form::Html) if sheet.is_none() => Ok(to_html(&text)),
             (Self::Markdown(_), _) => {

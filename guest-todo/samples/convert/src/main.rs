@@ -41,7 +41,7 @@ impl Reads for Show {
     type Answer = One<Shown>;
 
     fn run(self, (): &(), _: &Call) -> Result<One<Shown>, Failure> {
-        let text = Document::read(&self.file)?.to_form(self.form, self.sheet.as_deref())?;
+        let text = Document::read(&self.file)?.into_form(self.form, self.sheet.as_deref())?;
         Ok(One(Shown { form: self.form, text }))
     }
 }
@@ -92,7 +92,7 @@ impl Writes for Write {
     type Row = Written;
 
     fn run(self, (): &mut (), _: &Call) -> Result<Changed<Written>, Failure> {
-        let text = Document::read(&self.file)?.to_form(self.form, self.sheet.as_deref())?;
+        let text = Document::read(&self.file)?.into_form(self.form, self.sheet.as_deref())?;
         let written = Written { file: format!("state/{}", self.to), form: self.form, bytes: text.len() };
         Ok(Changed::yes(written).with_file(self.to, text))
     }

@@ -141,7 +141,7 @@ impl Database {
         // It stays: a call that reads is over after it.
         connection.authorizer(Some(only_reading)).map_err(failed)?;
         let mut statement = connection.prepare(sql).map_err(failed)?;
-        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         if names.is_empty() || !statement.readonly() {
             return Err(Failure::new(SQL_REFUSED, "this is no question: its answer has no columns"));
         }
