@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the guests of this repository and records where their bytes come from.
 #
-#   guest-todo/build.sh           writes app.wasm and app.wasm.provenance.json of the to-do package, of the probe and of the
-#                                 template that `hutch init` copies
+#   guest-todo/build.sh           writes app.wasm and app.wasm.provenance.json of the to-do package, of the samples (`samples`), of
+#                                 the probe and of the template that `hutch init` copies
 #   guest-todo/build.sh --check   rebuilds into a temporary folder and changes nothing in the repository
 #   guest-todo/build.sh --made FOLDER
 #                                 builds the component of what `hutch init` made in FOLDER, where it belongs; nothing else
@@ -148,11 +148,51 @@ fi
 chmod +x "$scratch/rustc"
 cmp -s "$scratch/rustc" "$work/rustc" || mv "$scratch/rustc" "$work/rustc"
 
+# One of the samples has C in it, SQLite. The compiler is clang, which knows every target; the headers are those of the libc that is linked.
+samples=(convert json tables)
+is_sample() { case " ${samples[*]} " in *" $1 "*) true ;; *) false ;; esac; }
+if [ "$std" = source ]; then c_headers=/usr/include/wasm32-wasi; else c_headers=${WASI_SYSROOT:+$WASI_SYSROOT/include/$target}; fi
+c_environment=()
+has_c() { [ "$1" = tables ]; }
+can_c() { [ -n "$c_headers" ] && [ -e "$c_headers/stdio.h" ] && command -v clang >/dev/null; }
+if can_c; then
+    c_flags="-isystem $c_headers -ffile-prefix-map=$root=/hutch -ffile-prefix-map=$work=/target"
+    for registry in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/; do
+        c_flags+=" -ffile-prefix-map=${registry%/}=/registry"
+    done
+    c_environment=(CC_wasm32_wasip2=clang "CFLAGS_wasm32_wasip2=$c_flags")
+fi
+# Part of the record. Without files, threads and extensions: SQLite is given memory and nothing else.
+sqlite_flags="-DSQLITE_OS_OTHER=1 -USQLITE_TEMP_STORE -DSQLITE_TEMP_STORE=3 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_OMIT_LOCALTIME \
+-USQLITE_ENABLE_LOAD_EXTENSION -USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_ENABLE_RTREE -USQLITE_ENABLE_DBSTAT_VTAB"
+
+# `toolchain_of PACKAGE`
+toolchain_of() {
+    echo "$toolchain"
+    if has_c "$1"; then echo "clang: $(clang --version | head -n 1)"; fi
+}
+
+# `options_of PACKAGE`
+options_of() {
+    printf '%s\n' "${build_options[@]}" --profile "$(profile_name "$1")" ${rustflags[@]+"${rustflags[@]}"}
+    if has_c "$1"; then echo "LIBSQLITE3_FLAGS=$sqlite_flags"; fi
+}
+
 # What `hutch init` made is a workspace of its own, with a copy of the library. The template becomes that in a folder that stays where it is,
-# as what has been compiled does.
+# as what has been compiled does. So are the samples, whose crates are none of the host's.
 template=${made:-$work/template}
-manifest() { case "$1" in app-*) echo "$template/guest/Cargo.toml" ;; *) echo Cargo.toml ;; esac; }
+manifest() {
+    if is_sample "$1"; then
+        echo guest-todo/samples/Cargo.toml
+    else
+        case "$1" in app-*) echo "$template/guest/Cargo.toml" ;; *) echo Cargo.toml ;; esac
+    fi
+}
 profile_name() {
+    if is_sample "$1"; then
+        echo release
+        return
+    fi
     case "$1" in
     app-*) echo release ;;
     guest-todo) echo application ;;
@@ -165,6 +205,7 @@ build() {
     # RUSTC_BOOTSTRAP: building std, and the probe's one instruction that stable Rust has no word for.
     env -u CARGO_ENCODED_RUSTFLAGS -u CARGO_BUILD_TARGET -u RUSTC_WRAPPER -u RUSTC_WORKSPACE_WRAPPER \
         RUSTC="$work/rustc" RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0 CARGO_TARGET_DIR="$work" RUSTFLAGS="${rustflags[*]-}" \
+        ${c_environment[@]+"${c_environment[@]}"} LIBSQLITE3_FLAGS="$sqlite_flags" \
         "$cargo" build "${build_options[@]}" --profile "$(profile_name "$1")" --manifest-path "$(manifest "$1")" \
         -p "$1" --bin "$2" >&2
     cp "$work/$target/$(profile_name "$1")/$2.wasm" "$3"
@@ -178,6 +219,9 @@ sources() {
         find guest-todo/build.sh guest-todo/crt1-command.rs wit/*.wit wit/deps wit/guest*/Cargo.toml wit/guest*/src -type f
         if [ "$1" = app-notes ]; then
             find host/cli/template/rust/guest/Cargo.{toml,lock} host/cli/template/rust/guest/src -type f
+        elif is_sample "$1"; then
+            find guest-todo/samples/Cargo.toml "guest-todo/samples/$1/Cargo.toml" "guest-todo/samples/$1/src" -type f ! -name tests.rs
+            find "packages/$1/agent" "packages/$1/skills" -type f
         elif [ "$1" = guest-probe ]; then
             find tests/guest-probe/Cargo.toml tests/guest-probe/src -type f
         else
@@ -237,10 +281,10 @@ $(profile "$1" | json_list)
     "command": "guest-todo/build.sh",
     "target": "$target",
     "options": [
-$(printf '%s\n' "${build_options[@]}" --profile "$(profile_name "$1")" ${rustflags[@]+"${rustflags[@]}"} | json_list)
+$(options_of "$1" | json_list)
     ],
     "toolchain": [
-$(echo "$toolchain" | json_list)
+$(toolchain_of "$1" | json_list)
     ]
   }
 }
@@ -279,9 +323,9 @@ guest() {
     elif [ "$(recorded "$record" source)" != "$(source_digest "$1")" ]; then
         say "FAILED: $component was built from other sources than those here; run guest-todo/build.sh"
         failed=true
-    elif [ "$(recorded_toolchain "$record")" != "$toolchain" ]; then
+    elif [ "$(recorded_toolchain "$record")" != "$(toolchain_of "$1")" ]; then
         say "$2: built with another toolchain, so the bytes are not compared; test the rebuilt component. The difference:"
-        diff <(recorded_toolchain "$record") <(echo "$toolchain") >&2 || true
+        diff <(recorded_toolchain "$record") <(toolchain_of "$1") >&2 || true
     elif cmp "$component" "$rebuilt" >&2; then
         say "$2: the rebuilt component is the committed one, byte for byte"
     else
@@ -299,6 +343,14 @@ fi
 
 guest guest-todo todo packages/todo/app
 guest guest-probe probe tests/packages/probe/app
+for sample in "${samples[@]}"; do
+    if has_c "$sample" && ! can_c; then
+        say "$sample: not built, because a part of it is C. On Debian: apt-get install -y --no-install-recommends clang wasi-libc"
+        say "    elsewhere clang, and WASI_SYSROOT as wasi-sdk has it"
+    else
+        guest "$sample" "$sample" "packages/$sample/app"
+    fi
+done
 # As `hutch init notes` makes it. The record stays here: who changes the source builds another component.
 rm -rf "$template"
 mkdir "$template"

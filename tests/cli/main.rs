@@ -49,6 +49,7 @@ mod pictures;
 mod progress;
 mod readme;
 mod registry;
+mod samples;
 mod serve;
 #[cfg(unix)]
 mod shells;

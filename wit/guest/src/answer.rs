@@ -45,7 +45,11 @@ pub struct Changed<R> {
     row: R,
     changed: bool,
     note: Option<String>,
+    files: Vec<File>,
 }
+
+/// A name in the folder of the state, and bytes.
+pub(crate) type File = (String, Vec<u8>);
 
 /// The part of a long answer that was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -66,17 +70,25 @@ impl<R, More> Page<R, More> {
 impl<R> Changed<R> {
     /// The state is another one now; the row shows what the call is about.
     pub fn yes(row: R) -> Self {
-        Self { row, changed: true, note: None }
+        Self { row, changed: true, note: None, files: Vec::new() }
+    }
+
+    /// The same, and a file beside the state: written when all of the call went well, and not for a try. Its name is a plain one,
+    /// without folders, or the call is refused with `INVALID_VALUE`; a file that has it already is replaced.
+    #[must_use]
+    pub fn with_file(mut self, name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        self.files.push((name.into(), bytes.into()));
+        self
     }
 
     /// Everything is as it was, and why: one line for stderr.
     pub fn no(row: R, note: impl Into<String>) -> Self {
-        Self { row, changed: false, note: Some(note.into()) }
+        Self { row, changed: false, note: Some(note.into()), files: Vec::new() }
     }
 
     /// The same about another row.
     pub fn map<Other>(self, row: impl FnOnce(R) -> Other) -> Changed<Other> {
-        Changed { row: row(self.row), changed: self.changed, note: self.note }
+        Changed { row: row(self.row), changed: self.changed, note: self.note, files: self.files }
     }
 }
 
@@ -134,7 +146,7 @@ impl<R: Row> Answer for Changed<R> {
     const ITEMS: &'static Schema = &Schema::List(&Schema::Object(R::FIELDS), None, Some(1000));
 
     fn outcome(self) -> Outcome {
-        Outcome { changed: Some(self.changed), note: self.note, ..Outcome::of(vec![self.row]) }
+        Outcome { changed: Some(self.changed), note: self.note, files: self.files, ..Outcome::of(vec![self.row]) }
     }
 }
 
@@ -170,6 +182,8 @@ pub struct Outcome {
     pub(crate) changed: Option<bool>,
     /// One line for stderr that matters to no program.
     pub(crate) note: Option<String>,
+    /// What to write beside the state.
+    pub(crate) files: Vec<File>,
     page: Option<(usize, Paging)>,
     more: Option<Box<dyn Cells>>,
     rows: Vec<Box<dyn Cells>>,
@@ -177,7 +191,7 @@ pub struct Outcome {
 
 impl Outcome {
     fn of<R: Row>(rows: Vec<R>) -> Self {
-        Self { changed: None, note: None, page: None, more: None, rows: vec![Box::new(rows)] }
+        Self { changed: None, note: None, files: Vec::new(), page: None, more: None, rows: vec![Box::new(rows)] }
     }
 
     /// What a batch comes to, of what its entries came to.
@@ -185,8 +199,12 @@ impl Outcome {
         let total = entries.len();
         let unchanged = entries.iter().filter(|entry| entry.changed != Some(true)).count();
         let note = (unchanged > 0).then(|| format!("{unchanged} of {total} entries changed nothing"));
-        let rows = entries.into_iter().flat_map(|entry| entry.rows).collect();
-        Self { changed: Some(unchanged < total), note, page: None, more: None, rows }
+        let (mut files, mut rows) = (Vec::new(), Vec::new());
+        for entry in entries {
+            files.extend(entry.files);
+            rows.extend(entry.rows);
+        }
+        Self { changed: Some(unchanged < total), note, files, page: None, more: None, rows }
     }
 
     fn count(&self) -> usize {

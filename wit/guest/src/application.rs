@@ -15,7 +15,7 @@ use crate::guidance::{Guidance, Rule, Skill};
 use crate::help::{Brief, Help, Version};
 use crate::row::Row;
 use crate::schema::Field;
-use crate::storage::Storage;
+use crate::storage::{self, Storage};
 use crate::value::invalid;
 
 /// Everything about an application. [`application!`](crate::application!) makes one.
@@ -52,6 +52,22 @@ impl Call {
     pub fn page<T, R>(&self, found: &[T], row: impl Fn(&T) -> R) -> Page<R> {
         let rows = found.iter().skip(self.paging.offset).take(self.paging.limit).map(row).collect();
         Page { rows, total: found.len(), paging: self.paging, more: None }
+    }
+
+    /// The same of what comes one by one: all of it is counted, and no more of it is held than is shown.
+    ///
+    /// # Errors
+    /// The first that comes.
+    pub fn page_of<R>(&self, found: impl Iterator<Item = Result<R, Failure>>) -> Result<Page<R>, Failure> {
+        let (mut rows, mut total) = (Vec::new(), 0);
+        for row in found {
+            let row = row?;
+            if total >= self.paging.offset && rows.len() < self.paging.limit {
+                rows.push(row);
+            }
+            total += 1;
+        }
+        Ok(Page { rows, total, paging: self.paging, more: None })
     }
 }
 
@@ -213,11 +229,15 @@ impl<S: Document> Application<S> {
             Some(outcome) if !batch => outcome,
             last => Outcome::of_batch(outcomes.into_iter().chain(last).collect()),
         };
+        if let Some((name, _)) = outcome.files.iter().find(|(name, _)| !storage::is_plain(name)) {
+            return Err(invalid("the name of the file", name, storage::PLAIN_NAME));
+        }
         let dry_run = arguments.flag("dry-run");
         if outcome.changed == Some(true) {
-            let bytes = state.encode().map_err(unwritable)?;
+            let bytes = S::FILE.map(|_| state.encode().map_err(unwritable)).transpose()?;
             if !dry_run {
-                storage.replace(&bytes)?;
+                outcome.files.iter().try_for_each(|(name, bytes)| storage.put(name, bytes))?;
+                bytes.map(|bytes| storage.replace(&bytes)).transpose()?;
             }
         }
         let stdout = if human {

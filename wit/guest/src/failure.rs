@@ -58,6 +58,28 @@ pub const INTERNAL_ERROR: FailureCode = FailureCode {
     fix: "report the call and the message",
 };
 
+/// Codes of an application's own, each a constant of the name that callers see: exit status, what went wrong, what the caller can do.
+///
+/// ```
+/// hutch_guest::codes! {
+///     pub SOLD_OUT = 30: "there is none of it left", "order another one";
+/// }
+///
+/// assert_eq!((SOLD_OUT.code, SOLD_OUT.exit_status), ("SOLD_OUT", 30));
+/// ```
+#[macro_export]
+macro_rules! codes {
+    ($($visibility:vis $name:ident = $exit_status:literal: $description:literal, $fix:literal;)+) => {$(
+        #[doc = $description]
+        $visibility const $name: $crate::FailureCode = $crate::FailureCode {
+            code: ::std::stringify!($name),
+            exit_status: $exit_status,
+            description: $description,
+            fix: $fix,
+        };
+    )+};
+}
+
 /// One failure: why this call did not do what it was asked.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Failure {

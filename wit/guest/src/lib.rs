@@ -80,7 +80,7 @@
 //!   contract            document   storage               schema, row
 //! ```
 //!
-//! Only `storage` touches files, only `start` the process. Time comes with the [`Call`], so a test can say what it is; in a
+//! Only `storage` touches the files of the state, only `input` those that a call names, only `start` the process. Time comes with the [`Call`], so a test can say what it is; in a
 //! component it is the clock of the host, which is the same in every run of the same invocation.
 
 extern crate self as hutch_guest;
@@ -97,6 +97,7 @@ pub mod document;
 pub mod failure;
 pub mod guidance;
 pub mod help;
+pub mod input;
 pub mod row;
 pub mod schema;
 pub mod standard;
@@ -114,6 +115,7 @@ pub use contract::FailureCode;
 pub use document::Document;
 pub use failure::Failure;
 pub use hutch_guest_derive::{Choice, Command, Document, Row};
+pub use input::InputFile;
 pub use row::Row;
 #[doc(hidden)]
 pub use serde;

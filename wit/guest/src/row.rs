@@ -50,6 +50,13 @@ macro_rules! shown {
 
 shown!(String, bool, i64, u64, u32, usize, f64, Date, Instant, Due);
 
+/// A text as it is, all else as JSON writes it.
+impl Shown for serde_json::Value {
+    fn shown(&self) -> String {
+        self.as_str().map_or_else(|| self.to_string(), str::to_owned)
+    }
+}
+
 impl<T: Shown> Shown for Option<T> {
     fn shown(&self) -> String {
         self.as_ref().map_or_else(|| "-".to_owned(), Shown::shown)

@@ -175,6 +175,7 @@ described! {
     u32: r#"{"type":"integer","minimum":0}"#,
     usize: r#"{"type":"integer","minimum":0}"#,
     f64: r#"{"type":"number"}"#,
+    serde_json::Value: "true",
     Date: r#"{"type":"string","format":"date","pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}"#,
     Instant: r#"{"type":"string","format":"date-time","pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"}"#,
     Due: r#"{"anyOf":[{"type":"string","format":"date","pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},{"type":"string","format":"date-time","pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$"}]}"#,

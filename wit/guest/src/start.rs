@@ -23,7 +23,8 @@ pub fn start<S: Document>(application: &'static Application<S>) -> ExitCode {
         Ok(args) if !cfg!(target_family = "wasm") && args == [PRINT_CONTRACT] => contract(application),
         Ok(args) => {
             let file = StateFile::new(STATE_DIRECTORY, S::FILE.unwrap_or_default());
-            application.run(&args, now(), &file, io::stdin().lock())
+            // Not locked: a command may read it too, as a file.
+            application.run(&args, now(), &file, io::stdin())
         }
         Err(arg) => refusal(&Failure::new(INVALID_VALUE, format!("argument {arg:?} is not UTF-8")), false),
     };

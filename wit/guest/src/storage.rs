@@ -1,6 +1,7 @@
-//! The state file: in its directory, or in memory for tests. The only module that touches files.
+//! The state file and others beside it: in their directory, or in memory for tests. The only module that writes files.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,16 @@ pub const STATE_UNAVAILABLE: FailureCode = FailureCode {
     fix: "let the application run where the directory state exists and can be written, with room for its file twice over",
 };
 
+/// What a file beside the state may be called.
+pub(crate) const PLAIN_NAME: &str =
+    "a name of up to 100 ASCII letters, digits, points, dashes and underscores that begins with a letter or digit";
+
+/// Whether it is one that leads nowhere else.
+pub(crate) fn is_plain(name: &str) -> bool {
+    let plain = |letter: u8| letter.is_ascii_alphanumeric() || b".-_".contains(&letter);
+    name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.len() <= 100 && name.bytes().all(plain)
+}
+
 /// Where the bytes of a state are between calls.
 pub trait Storage {
     /// The bytes; `None` if they were never written.
@@ -29,6 +40,12 @@ pub trait Storage {
     /// # Errors
     /// `STATE_UNAVAILABLE`; the old bytes are still there then.
     fn replace(&self, bytes: &[u8]) -> Result<(), Failure>;
+
+    /// Puts a file of that name beside the state, in place of one that is there.
+    ///
+    /// # Errors
+    /// `STATE_UNAVAILABLE`.
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Failure>;
 }
 
 /// A file in a directory that must exist.
@@ -58,8 +75,12 @@ impl Storage for StateFile {
     }
 
     fn replace(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let path = self.directory.join(&self.name);
-        let unfinished = self.directory.join(format!("{}.new", self.name));
+        self.put(&self.name, bytes)
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let path = self.directory.join(name);
+        let unfinished = self.directory.join(format!("{name}.new"));
         let written = write_through(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, &path));
         written.map_err(|error| {
             // If even that fails, the next call writes over it.
@@ -71,23 +92,37 @@ impl Storage for StateFile {
 
 /// Bytes in memory.
 #[derive(Debug, Default)]
-pub struct Memory(RefCell<Option<Vec<u8>>>);
+pub struct Memory {
+    state: RefCell<Option<Vec<u8>>>,
+    files: RefCell<BTreeMap<String, Vec<u8>>>,
+}
 
 impl Memory {
     /// Memory that holds these bytes already.
     #[must_use]
     pub fn of(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(RefCell::new(Some(bytes.into())))
+        Self { state: RefCell::new(Some(bytes.into())), ..Self::default() }
+    }
+
+    /// The files beside the state, by name.
+    #[must_use]
+    pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        self.files.borrow().clone()
     }
 }
 
 impl Storage for Memory {
     fn read(&self) -> Result<Option<Vec<u8>>, Failure> {
-        Ok(self.0.borrow().clone())
+        Ok(self.state.borrow().clone())
     }
 
     fn replace(&self, bytes: &[u8]) -> Result<(), Failure> {
-        *self.0.borrow_mut() = Some(bytes.to_vec());
+        *self.state.borrow_mut() = Some(bytes.to_vec());
+        Ok(())
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        self.files.borrow_mut().insert(name.to_owned(), bytes.to_vec());
         Ok(())
     }
 }

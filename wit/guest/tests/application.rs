@@ -344,3 +344,79 @@ fn an_application_without_state_has_no_failures_of_one() {
     assert_eq!(Harness::new(&FRUIT).ok(&["--brief"])["brief"], "A basket.");
     assert_eq!(Harness::new(&SUMS).ok(&["--brief"])["brief"], "Calculates", "the summary, where nothing else is said");
 }
+
+/// Writes labels.
+#[derive(Command)]
+#[command(write, errors(hutch_guest::storage::STATE_UNAVAILABLE))]
+#[example("write one", ["a"])]
+struct Print {
+    /// what is on it
+    #[arg(positional)]
+    text: String,
+}
+
+impl Writes for Print {
+    type State = ();
+    type Row = Word;
+    fn run(self, (): &mut (), _: &Call) -> Result<Changed<Word>, Failure> {
+        let bytes = self.text.clone().into_bytes();
+        Ok(Changed::yes(Word { word: self.text.clone() }).with_file(format!("{}.txt", self.text), bytes))
+    }
+}
+
+/// Counts down from a number; never from 13.
+#[derive(Command)]
+#[command(errors(FULL))]
+#[example("count down", ["3"])]
+struct Down {
+    /// from where
+    #[arg(positional)]
+    from: u32,
+}
+
+impl Reads for Down {
+    type State = ();
+    type Answer = Page<Word>;
+    fn run(self, (): &(), call: &Call) -> Result<Page<Word>, Failure> {
+        call.page_of((0..self.from).rev().map(|number| match number {
+            13 => Err(Failure::new(FULL, "13")),
+            number => Ok(Word { word: number.to_string() }),
+        }))
+    }
+}
+
+#[derive(Row)]
+struct Word {
+    word: String,
+}
+
+hutch_guest::application! {
+    /// Prints
+    static PRINTER: () = "printer";
+    commands: [Print, Down]
+}
+
+#[test]
+fn files_beside_the_state_are_written_by_a_success_alone() {
+    let printer = Harness::new(&PRINTER);
+    printer.ok(&["print", "tried", "--dry-run"]);
+    assert_eq!((printer.file("tried.txt"), printer.state()), (None, None));
+    printer.batch(&["print", "--json-input"], r#"[{"text":"a"},{"text":"b"}]"#);
+    assert_eq!((printer.file("a.txt"), printer.file("b.txt")), (Some(b"a".to_vec()), Some(b"b".to_vec())));
+    assert_eq!(printer.state(), None, "an application without state writes none");
+    for name in ["../a", "a/b", ".a", "-a", "a b", "ä", &"a".repeat(97)] {
+        assert_eq!(printer.refused(&["print", "--", name])["code"], "INVALID_VALUE", "{name}");
+    }
+    let reply = printer.call(&["print", "--json-input"], r#"[{"text":"c"},{"text":1}]"#.as_bytes());
+    assert_eq!((reply.exit_status, printer.file("c.txt")), (2, None));
+}
+
+#[test]
+fn what_comes_one_by_one_comes_in_pages() {
+    let printer = Harness::new(&PRINTER);
+    let page = printer.ok(&["down", "10", "--limit", "2", "--offset", "3"]);
+    assert_eq!((&page["items"], &page["total"]), (&json!([{"word": "6"}, {"word": "5"}]), &json!(10)));
+    assert_eq!(page["hasMore"], true);
+    assert_eq!(printer.ok(&["down", "10", "--offset", "12"])["items"], json!([]));
+    assert_eq!(printer.refused(&["down", "20", "--limit", "1"])["code"], "FULL", "what is not shown is looked at");
+}

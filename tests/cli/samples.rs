@@ -1,0 +1,173 @@
+//! The sample packages, through the program: what each is for, and what becomes of input that means harm. What they answer in detail
+//! is tested where their sources are, in `guest-todo/samples`.
+
+use crate::support::{Machine, Ran, repository};
+use serde_json::{Value, json};
+
+fn package(name: &str) -> String {
+    repository().join("packages").join(name).display().to_string()
+}
+
+/// The program with options of the host and a package's command.
+fn call(machine: &Machine, options: &[&str], name: &str, arguments: &[&str]) -> Ran {
+    machine.guest(&[options, &[package(name).as_str()], arguments].concat())
+}
+
+/// A folder of the machine, as it is granted.
+fn granted(machine: &Machine) -> String {
+    format!("{}:data:ro", machine.path("data").display())
+}
+
+const COUNT_FOR_EVER: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+/// A machine with a table of towns.
+fn towns() -> Machine {
+    let machine = Machine::new();
+    machine.write("data/towns.csv", "town,people,code\nUlm,128928,89073\n\"Aa; \"\"B\"\"\",17,00017\nNowhere,,1\n");
+    let imported = call(&machine, &["--mount", &granted(&machine)], "tables", &["import", "towns", "data/towns.csv"]);
+    let columns = json!(["town TEXT", "people INTEGER", "code TEXT"]);
+    assert_eq!(imported.answer()["items"], json!([{"name": "towns", "rows": 3, "columns": columns}]));
+    machine
+}
+
+#[test]
+fn a_file_becomes_a_table_that_is_asked_in_sql() {
+    let machine = towns();
+    let query = |sql: &str| call(&machine, &[], "tables", &["query", sql]).answer();
+    let answer = query("SELECT town, people * 2 AS twice, code FROM towns ORDER BY people DESC");
+    assert_eq!(answer["columns"], json!(["town", "twice", "code"]));
+    let rows: Vec<&Value> = answer["items"].as_array().unwrap().iter().map(|item| &item["row"]).collect();
+    assert_eq!(
+        rows,
+        [&json!(["Ulm", 257_856, "89073"]), &json!(["Aa; \"B\"", 34, "00017"]), &json!(["Nowhere", null, "1"])]
+    );
+    assert_eq!(query("SELECT sum(people) FROM towns")["items"][0]["row"], json!([128_945]));
+    // The state is a database that any SQLite opens.
+    let file = machine.path("person/.local/share/hutch/instances/tables/default/state/tables.sqlite");
+    let database = rusqlite::Connection::open(file).unwrap();
+    assert_eq!(database.query_row("SELECT count(*) FROM towns", [], |row| row.get::<_, i64>(0)), Ok(3));
+}
+
+#[test]
+fn a_query_that_writes_or_never_ends_changes_nothing() {
+    let machine = towns();
+    let state = || machine.run(["state", "status", &package("tables")]).result("state status")["volumes"].clone();
+    let before = state();
+    assert!(before.to_string().contains("tables.sqlite") || before.to_string().len() > 64, "{before}");
+    for sql in ["DELETE FROM towns", "DROP TABLE towns", "ATTACH 'data/other' AS other", "PRAGMA user_version = 1"] {
+        let refused = call(&machine, &[], "tables", &["query", sql]).guest_failure(30);
+        assert_eq!(refused["error"]["code"], "SQL_REFUSED", "{sql}");
+    }
+    call(&machine, &["--limit", "fuel=200000000"], "tables", &["query", COUNT_FOR_EVER]).fault("FUEL_LIMIT", 41);
+    let hoard = "WITH RECURSIVE n(i, s) AS (SELECT 1, 'x' UNION ALL SELECT i + 1, s || s FROM n) SELECT max(s) FROM n";
+    call(&machine, &["--limit", "memory_bytes=32MiB"], "tables", &["query", hoard]).fault("MEMORY_LIMIT", 42);
+    assert_eq!(state(), before);
+    assert_eq!(call(&machine, &[], "tables", &["tables"]).answer()["items"][0]["rows"], 3);
+}
+
+#[test]
+fn a_file_that_is_no_table_is_told_with_its_line() {
+    let machine = Machine::new();
+    let import = |csv: &str| {
+        machine.write("data/x.csv", csv);
+        call(&machine, &["--mount", &granted(&machine)], "tables", &["import", "x", "data/x.csv"]).guest_failure(2)
+    };
+    for (csv, told) in [("a,b\n1,2\n3\n", "line: 3"), ("a,a\n1,2\n", "duplicate column"), ("", "syntax error")] {
+        let error = &import(csv)["error"];
+        assert_eq!(error["code"], "CSV_INVALID", "{error}");
+        assert!(error["message"].as_str().unwrap().contains(told), "{error}");
+    }
+    let missing = call(&machine, &[], "tables", &["import", "x", "data/x.csv"]).guest_failure(20);
+    assert_eq!(missing["error"]["code"], "FILE_NOT_FOUND");
+    assert!(missing["error"]["suggestion"].as_str().unwrap().contains("--mount DIR:data"), "{missing}");
+}
+
+#[test]
+fn a_drop_needs_a_person() {
+    let machine = towns();
+    call(&machine, &[], "tables", &["drop", "towns", "--confirm"]).fault("CONFIRMATION_REQUIRED", 30);
+    call(&machine, &["--yes"], "tables", &["drop", "towns", "--confirm"]).answer();
+    assert_eq!(call(&machine, &[], "tables", &["tables"]).answer()["total"], 0);
+}
+
+#[test]
+fn documents_come_out_in_other_forms() {
+    let machine = Machine::new();
+    for name in ["budget.xlsx", "stock.ods", "letter.md"] {
+        let content = std::fs::read(repository().join("packages/convert/samples").join(name)).unwrap();
+        machine.write(&format!("data/{name}"), content);
+    }
+    let mount = granted(&machine);
+    let convert = |arguments: &[&str]| call(&machine, &["--mount", &mount], "convert", arguments).answer();
+    let text = |arguments: &[&str]| convert(arguments)["items"][0]["text"].as_str().unwrap().to_owned();
+    let csv = text(&["show", "data/budget.xlsx", "--as", "csv"]);
+    assert!(csv.starts_with("Day,What,Amount\n2026-04-01,Rent,1200\n"), "{csv}");
+    assert_eq!(text(&["show", "data/stock.ods", "--as", "csv"]), "Part,Left\nScrew,1200\nNut,7\n");
+    let page = text(&["show", "data/letter.md", "--as", "html"]);
+    assert!(page.contains("<h2>What is left</h2>") && page.contains("<td>Screw</td>"), "{page}");
+    assert!(page.contains("&lt;script&gt;") && !page.contains("<script") && !page.contains("javascript:"), "{page}");
+    let written = convert(&["write", "data/letter.md", "--as", "html", "--to", "letter.html"]);
+    assert_eq!(written["items"][0]["file"], "state/letter.html");
+    let kept = machine.run(["state", "cat", "--raw", &package("convert"), "state/letter.html"]);
+    assert_eq!((kept.status, kept.stdout), (0, page));
+    let piped = call(&machine, &["--stdin-text", "# Hi\n"], "convert", &["show", "-", "--as", "html"]);
+    assert_eq!(piped.answer()["items"][0]["text"], "<h1>Hi</h1>\n");
+}
+
+#[test]
+fn a_document_that_means_harm_leaves_nothing() {
+    let machine = Machine::new();
+    let book = std::fs::read(repository().join("packages/convert/samples/budget.xlsx")).unwrap();
+    machine.write("data/cut.xlsx", &book[..book.len() / 2]);
+    let mount = granted(&machine);
+    let write = |options: &[&str], file: &str| {
+        let options = [&["--mount", mount.as_str()], options].concat();
+        call(&machine, &options, "convert", &["write", file, "--as", "csv", "--to", "x.csv"])
+    };
+    assert_eq!(write(&[], "data/cut.xlsx").guest_failure(2)["error"]["code"], "DOCUMENT_INVALID");
+    std::fs::copy(repository().join("tests/cli/samples/bomb.xlsx"), machine.path("data/bomb.xlsx")).unwrap();
+    write(&["--limit", "memory_bytes=64MiB"], "data/bomb.xlsx").fault("MEMORY_LIMIT", 42);
+    write(&["--limit", "fuel=100000000"], "data/bomb.xlsx").fault("FUEL_LIMIT", 41);
+    let listed = machine.run(["state", "ls", &package("convert")]).result("state ls");
+    assert!(!listed.to_string().contains("x.csv"), "{listed}");
+}
+
+#[test]
+fn json_is_asked_in_the_language_of_jq() {
+    let machine = Machine::new();
+    machine.write("data/log.jsonl", "{\"ms\":1,\"to\":\"a\"}\n{\"ms\":41,\"to\":\"b\"}\n");
+    let mount = granted(&machine);
+    let json_about = |arguments: &[&str]| call(&machine, &["--mount", &mount], "json", arguments).answer();
+    let sum = json_about(&["query", "map(.ms) | add", "data/log.jsonl", "--slurp"]);
+    assert_eq!(sum["items"], json!([{"value": 42}]));
+    let paths = json_about(&["shape", "data/log.jsonl", "--fields", "path,count"]);
+    let expected = json!([{"path": ".", "count": 2}, {"path": ".ms", "count": 2}, {"path": ".to", "count": 2}]);
+    assert_eq!(paths["items"], expected);
+    // A native jq would tell.
+    let reached = json_about(&["query", "env | length", "data/log.jsonl"]);
+    assert_eq!(reached["items"], json!([{"value": 0}, {"value": 0}]));
+    let endless = call(
+        &machine,
+        &["--mount", &mount, "--limit", "fuel=200000000"],
+        "json",
+        &["query", "last(range(infinite))", "data/log.jsonl"],
+    );
+    endless.fault("FUEL_LIMIT", 41);
+    machine.write("data/deep.json", "[".repeat(100_000));
+    call(&machine, &["--mount", &mount], "json", &["query", ".", "data/deep.json"]).fault("STACK_LIMIT", 42);
+}
+
+/// A call is the same wherever and whenever it is made, with C and a jq inside as without.
+#[test]
+fn samples_are_deterministic() {
+    let (one, other) = (Machine::new(), Machine::new());
+    for (name, arguments) in [
+        ("tables", &["query", "SELECT random(), datetime('now'), hex(randomblob(8))"][..]),
+        ("json", &["query", "now, (.[0] | tojson)", "samples/planets.json"]),
+        ("convert", &["show", "samples/budget.xlsx", "--as", "html"]),
+    ] {
+        let fixed = ["--now", "2026-04-01T09:00:00Z", "--seed", "7"];
+        let (first, second) = (call(&one, &fixed, name, arguments), call(&other, &fixed, name, arguments));
+        assert_eq!(first.answer(), second.answer(), "{name}");
+    }
+}
