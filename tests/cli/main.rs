@@ -29,6 +29,7 @@ mod fixes;
 mod grants;
 mod guard;
 mod guest_errors;
+mod hosted;
 mod index;
 mod input;
 mod instances;

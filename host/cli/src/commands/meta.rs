@@ -54,7 +54,7 @@ pub(super) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Res
         return Ok(ExitCode::SUCCESS);
     }
     let mut result = about(contract, manifest, trust);
-    result["global_parameters"] = contract.parameters.iter().map(Parameter::written).collect();
+    result["global_parameters"] = contract.with_hosted().parameters.iter().map(Parameter::written).collect();
     result["commands"] =
         wanted.iter().map(|command| describe(contract, manifest, command, &word, &global.line)).collect();
     output.answer("meta", result, human::fields)?;

@@ -1,0 +1,130 @@
+//! What the host answers in an application's place: the flags of every command line that the contract does not declare. The probe
+//! declares `--help` alone.
+
+use crate::support::{Machine, Ran, probe, todo};
+use serde_json::{Value, json};
+
+fn call(machine: &Machine, words: &[&str]) -> Ran {
+    machine.guest(&[&[probe().as_str()], words].concat())
+}
+
+fn entries(machine: &Machine) -> u64 {
+    let ledger = machine.run(["ledger", "list", "--query", "total", &probe()]);
+    ledger.stdout.trim().parse().unwrap_or(0)
+}
+
+#[test]
+fn an_application_that_knows_no_flag_has_those_of_every_line() {
+    let machine = Machine::new();
+    let version = call(&machine, &["--version"]);
+    assert_eq!((version.status, version.document()["name"].clone()), (0, json!("probe")));
+    assert!(call(&machine, &["--brief"]).document()["brief"].is_string());
+    // None of this starts a guest.
+    assert_eq!(entries(&machine), 0);
+
+    let args = |words: &[&str]| call(&machine, words).document()["args"].clone();
+    assert_eq!(args(&["args", "a", "--quiet", "b", "--agent"]), json!(["a", "b"]), "the guest gets the rest");
+    assert_eq!(args(&["args", "a", "--", "--quiet"]), json!(["a", "--", "--quiet"]), "data is nobody's flag");
+    assert_eq!(call(&machine, &["args", "a", "--query", "args[0]"]).stdout, "\"a\"\n");
+    assert_eq!(call(&machine, &["args", "a", "--fields=args"]).document(), json!({"ok": true, "args": ["a"]}));
+    let human = call(&machine, &["--human", "args", "a"]);
+    assert_eq!((human.status, human.stdout.as_str()), (0, "args: a\ncommand: args\nok: yes\n"));
+    let said = call(&machine, &["stderr", "20"]);
+    let quiet = call(&machine, &["stderr", "20", "--quiet"]);
+    assert!(!said.stderr.is_empty());
+    assert_eq!((quiet.stdout, quiet.stderr.as_str()), (said.stdout, ""));
+}
+
+#[test]
+fn what_the_contract_declares_is_the_application_s() {
+    let machine = Machine::new();
+    let own = call(&machine, &["--help"]).document();
+    assert!(own.get("skills").is_none(), "the host's has them: {own}");
+    let text = machine.guest(&[&todo(), "--human", "list"]);
+    assert!(
+        text.stdout.contains("no items") || !text.stdout.contains("limit:"),
+        "not drawn by the host: {}",
+        text.stdout
+    );
+    // What even that application leaves out is the host's.
+    assert_eq!(machine.guest(&[&todo(), "list", "--query", "count"]).stdout, "0\n");
+    // And all of it is the guest's where the contract is to have no say.
+    let all = machine.probe(&["--unchecked"], &["args", "--quiet", "--query", "x"]).document();
+    assert_eq!(all["args"], json!(["--quiet", "--query", "x"]));
+}
+
+#[test]
+fn a_try_keeps_nothing_and_says_what_would_be() {
+    let machine = Machine::new();
+    let tried = call(&machine, &["write-text", "state/a", "hello", "--dry-run"]);
+    let answer = tried.document();
+    assert_eq!((tried.status, &answer["dry_run"], &answer["command"]), (0, &json!(true), &json!("plan")));
+    assert_eq!(answer["result"]["volumes"]["state"]["changes"].as_array().map(Vec::len), Some(1));
+    assert_eq!(entries(&machine), 0);
+    assert!(call(&machine, &["list-dir", "state"]).document()["entries"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_list_of_parameters_is_one_call_for_each() {
+    let machine = Machine::new();
+    let batch = |input: &str| {
+        Ran::with_input(&mut machine.hutch(["run", &probe(), "write-text", "--json-input"]), input.as_bytes())
+    };
+    let done = batch(r#"[{"path":"state/a","text":"--x"},{"text":"two","path":"state/b"}]"#);
+    assert_eq!(done.result("run")["done"], 2, "{done:?}");
+    assert_eq!(call(&machine, &["list-dir", "state", "--query", "entries[*].name"]).stdout, "[\"a\",\"b\"]\n");
+    assert_eq!(machine.run(["state", "cat", &probe(), "state/a"]).stdout, "--x", "data, whatever it looks like");
+    // One that is wrong is found before the first is made.
+    for (wrong, code) in [
+        (r#"[{"path":"state/c","text":"x"},{"path":"state/d","txt":"x"}]"#, "ARGUMENT_INVALID"),
+        (r#"[{"path":"state/c","text":"x"},7]"#, "USAGE"),
+        ("[]", "USAGE"),
+        ("{", "USAGE"),
+    ] {
+        batch(wrong).fault(code, 2);
+    }
+    let names = call(&machine, &["list-dir", "state", "--query", "entries[*].name"]).stdout;
+    assert_eq!(names, "[\"a\",\"b\"]\n");
+    let words = &mut machine.hutch(["run", &probe(), "write-text", "state/c", "--json-input"]);
+    Ran::with_input(words, b"[]").fault("USAGE", 2);
+}
+
+#[test]
+fn what_no_answer_has_is_refused_before_anything_is_done() {
+    let machine = Machine::new();
+    for (words, code) in [
+        (&["write-text", "state/a", "x", "--query", "a..b"][..], "USAGE"),
+        (&["write-text", "state/a", "x", "--query"], "ARGUMENT_INVALID"),
+        (&["write-text", "state/a", "x", "--fields", "../../etc/passwd"], "ARGUMENT_REFUSED"),
+    ] {
+        let refused = call(&machine, words);
+        assert!(refused.stderr.contains(&format!("\"code\":\"{code}\"")), "{words:?}: {}", refused.stderr);
+    }
+    assert_eq!(entries(&machine), 0);
+    // What was done before it could be known is said to be kept.
+    let fault = call(&machine, &["write-text", "state/a", "x", "--query", "nothing.there"]).fault("NOT_FOUND", 20);
+    assert_eq!(fault.details["kept"], true);
+    // A failure is told whole.
+    let failed = call(&machine, &["exit", "3", "--query", "x", "--fields", "y"]);
+    assert_eq!((failed.status, failed.stdout.as_str()), (3, ""));
+}
+
+#[test]
+fn a_plan_and_a_server_are_asked_for_calls_alone() {
+    let machine = Machine::new();
+    let valid = machine.run(["validate", &probe(), "args", "a", "--human", "--yes"]);
+    assert_eq!(valid.result("validate")["argv"], json!(["probe", "args", "a"]));
+    let plan = machine.run(["plan", &probe(), "args", "a", "--quiet"]);
+    assert_eq!(plan.result("plan")["output"]["args"], json!(["a"]));
+    for about in ["--version", "--brief", "--json-input"] {
+        machine.run(["plan", &probe(), "args", about]).fault("USAGE", 2);
+    }
+    // A call that nobody took them out of reaches no guest: --dry-run there would be carried out.
+    let item = |words: Value| {
+        let input = json!([words]).to_string();
+        Ran::with_input(&mut machine.hutch(["run", "--json-input", &probe()]), input.as_bytes())
+    };
+    let refused = item(json!(["write-text", "state/a", "x", "--dry-run"])).fault("ARGUMENT_INVALID", 2);
+    assert!(refused.message.contains("--dry-run is answered by hutch run"), "{}", refused.message);
+    assert!(call(&machine, &["list-dir", "state"]).document()["entries"].as_array().unwrap().is_empty());
+}
