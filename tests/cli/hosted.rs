@@ -73,7 +73,11 @@ fn a_list_of_parameters_is_one_call_for_each() {
     let done = batch(r#"[{"path":"state/a","text":"--x"},{"text":"two","path":"state/b"}]"#);
     assert_eq!(done.result("run")["done"], 2, "{done:?}");
     assert_eq!(call(&machine, &["list-dir", "state", "--query", "entries[*].name"]).stdout, "[\"a\",\"b\"]\n");
-    assert_eq!(machine.run(["state", "cat", &probe(), "state/a"]).stdout, "--x", "data, whatever it looks like");
+    assert_eq!(
+        machine.run(["state", "cat", "--query", "content", &probe(), "state/a"]).stdout,
+        "\"--x\"\n",
+        "data, whatever it looks like"
+    );
     // One that is wrong is found before the first is made.
     for (wrong, code) in [
         (r#"[{"path":"state/c","text":"x"},{"path":"state/d","txt":"x"}]"#, "ARGUMENT_INVALID"),
@@ -112,7 +116,7 @@ fn what_no_answer_has_is_refused_before_anything_is_done() {
 #[test]
 fn a_plan_and_a_server_are_asked_for_calls_alone() {
     let machine = Machine::new();
-    let valid = machine.run(["validate", &probe(), "args", "a", "--human", "--yes"]);
+    let valid = machine.run(["validate", &probe(), "args", "a", "--human"]);
     assert_eq!(valid.result("validate")["argv"], json!(["probe", "args", "a"]));
     let plan = machine.run(["plan", &probe(), "args", "a", "--quiet"]);
     assert_eq!(plan.result("plan")["output"]["args"], json!(["a"]));

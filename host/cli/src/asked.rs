@@ -34,7 +34,6 @@ pub(crate) fn take(package: &Package, own: &mut InvocationArguments) -> Result<A
         hutch::asked(package, &own.arguments).map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
     if asked.is_anything() {
         own.arguments = asked.left(&own.arguments);
-        own.yes |= asked.confirmed;
         check(&asked)?;
     }
     Ok(asked)

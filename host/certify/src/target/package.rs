@@ -227,12 +227,11 @@ impl PackageTarget<'_> {
                 Err(report) => refused(&report, at),
             }));
         }
-        let confirmed = options.confirmed || asked.confirmed;
         if asked.batch {
-            return self.hosted_batch(&left, &Options { confirmed, ..options.clone() }, at).map(Some);
+            return self.hosted_batch(&left, options, at).map(Some);
         }
         // A preview asks for no confirmation.
-        let (confirmed, keep) = (confirmed || asked.dry_run, options.keep && !asked.dry_run);
+        let (confirmed, keep) = (options.confirmed || asked.dry_run, options.keep && !asked.dry_run);
         let mut seen = self.invoke(&left, &Options { confirmed, keep, ..options.clone() })?;
         if seen.status != Some(0) || seen.by_host {
             return Ok(Some(seen));

@@ -107,6 +107,7 @@ const LIBRARY: &[File] = wit![
     "guest/src/failure.rs",
     "guest/src/guidance.rs",
     "guest/src/help.rs",
+    "guest/src/input.rs",
     "guest/src/lib.rs",
     "guest/src/row.rs",
     "guest/src/schema.rs",

@@ -211,6 +211,10 @@ impl<'c> Reader<'c> {
             if let Some(next) = self.hosted(word, at, arguments) {
                 return next;
             }
+            // What an application takes for a confirmation is its own affair: the host's stands before the package.
+            if word == "--yes" {
+                return at + 1;
+            }
             let known: Vec<&str> = flags.clone().map(|parameter| parameter.name.as_str()).collect();
             let near = nearest(name, known.iter().copied());
             self.unknown_flag(word, near, value, at, &known);
@@ -246,15 +250,14 @@ impl<'c> Reader<'c> {
         if !hosted::is_valued(name) {
             return None;
         }
-        self.asked.places.push(at);
         let next = arguments.get(at + 1).filter(|next| !is_flag(next));
         match (value, next) {
-            (Some(value), _) => self.asked.value(name, value),
+            (Some(value), _) => self.asked.take(name, value, at..at + 1),
             (None, Some(next)) => {
-                self.asked.value(name, next);
-                self.asked.places.push(at + 1);
+                self.asked.take(name, next, at..at + 2);
                 return Some(at + 2);
             }
+            // Nobody's, so that whoever reads what is left finds it too.
             (None, None) => {
                 let message = format!("--{name} needs a value");
                 self.violation(ViolationKind::MissingValue, None, Some(at), message, None);

@@ -137,9 +137,9 @@ fn what_is_not_declared_is_asked_of_the_host() {
     };
     let asked = |line: &str| read(&bare, line);
     assert_eq!(asked("add|x|--due-at|2026-04-05"), ("add|x|--due-at|2026-04-05".to_owned(), Asked::default()));
-    let (left, found) = asked("--human|add|--fields|id,title|x|--quiet|--query=items[0]|--dry-run|--yes");
+    let (left, found) = asked("--human|add|--fields|id,title|x|--quiet|--query=items[0]|--dry-run");
     assert_eq!(left, "add|x");
-    assert_eq!((found.human, found.quiet, found.dry_run, found.confirmed), (Some(true), true, true, true));
+    assert_eq!((found.human, found.quiet, found.dry_run), (Some(true), true, true));
     assert_eq!(
         (found.fields.as_slice(), found.query.as_deref()),
         (["id", "title"].map(str::to_owned).as_slice(), Some("items[0]"))
@@ -153,13 +153,13 @@ fn what_is_not_declared_is_asked_of_the_host() {
     assert_eq!(asked("remove|td_0001|--confirm|--no-confirm").0, "remove|td_0001", "the opposite of a switch");
     assert_eq!(asked("remove|td_0001|--no-confirm|--confirm").0, "remove|td_0001|--confirm");
     // Data, values of the application's own flags, and flags with a value that they don't take, are not the host's.
-    for line in ["add|--|--help", "add|human", "add|x|--help=yes", "add|x|--description=--help"] {
+    for line in ["add|--|--help", "add|human", "add|x|--yes", "add|x|--help=yes", "add|x|--description=--help"] {
         assert_eq!(asked(line), (line.to_owned(), Asked::default()), "{line}");
     }
     // What the contract declares is the application's.
     assert_eq!(read(file.contract(), "add|--json-input|--human|--dry-run|--help").1, Asked::default());
     assert_eq!(read(file.contract(), "list|--dry-run|--query|items").0, "list");
-    assert_eq!(asked("list|--query").0, "list", "and is refused for the value that is missing");
+    assert_eq!(asked("list|--query").0, "list|--query", "and is refused for the value that is missing");
 }
 
 #[test]
@@ -169,12 +169,8 @@ fn the_host_describes_what_it_answers() {
     let names = |contract: &Contract| {
         contract.hosted_parameters().into_iter().map(|own| own.name).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(
-        names(&bare),
-        "help version brief human agent quiet yes fields query",
-        "a command declares the other two"
-    );
-    assert_eq!(names(file.contract()), "yes query");
+    assert_eq!(names(&bare), "help version brief human agent quiet fields query", "a command declares the other two");
+    assert_eq!(names(file.contract()), "query");
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let help = bare.help(&words("reminder set"));
     assert_eq!(help["commands"].as_array().map(Vec::len), Some(1));

@@ -26,8 +26,6 @@ pub struct Asked {
     pub quiet: bool,
     /// What would be done, and nothing kept.
     pub dry_run: bool,
-    /// A confirmation.
-    pub confirmed: bool,
     /// One call for each object of parameters on standard input.
     pub batch: bool,
     /// The only fields of the answer, or of its items.
@@ -41,14 +39,13 @@ pub struct Asked {
 /// The name of a flag, and what it does.
 type Flag = (&'static str, &'static str);
 /// Those without a value.
-const SWITCHES: [Flag; 9] = [
+const SWITCHES: [Flag; 8] = [
     ("help", "describe the application, or the command it is given with, and do nothing else"),
     ("version", "print the version and do nothing else"),
     ("brief", "say what the application is for and do nothing else"),
     ("human", "print text for people"),
     ("agent", "print JSON, which is the default"),
     ("quiet", "print nothing beside the answer"),
-    ("yes", "confirm a command that asks for it"),
     ("dry-run", "say what would be done, and keep nothing of it"),
     (super::arguments::BATCH, "take parameters from standard input: [{\"PARAMETER\":VALUE}, …], one call for each"),
 ];
@@ -84,7 +81,6 @@ impl Asked {
             "human" => self.human = Some(true),
             "agent" => self.human = Some(false),
             "quiet" => self.quiet = true,
-            "yes" => self.confirmed = true,
             "dry-run" => self.dry_run = true,
             super::arguments::BATCH => self.batch = true,
             _ => return false,
@@ -92,8 +88,9 @@ impl Asked {
         true
     }
 
-    /// Takes a flag with a value, which must be one that [`is_valued`] knows.
-    pub(super) fn value(&mut self, name: &str, value: &str) {
+    /// Takes a flag with a value, which must be one that [`is_valued`] knows, and the arguments that say it.
+    pub(super) fn take(&mut self, name: &str, value: &str, places: std::ops::Range<usize>) {
+        self.places.extend(places);
         match name {
             "fields" => self.fields.extend(value.split(',').map(|field| field.trim().to_owned())),
             _ => self.query = Some(value.to_owned()),
