@@ -105,6 +105,9 @@ fn what_no_answer_has_is_refused_before_anything_is_done() {
         assert!(refused.stderr.contains(&format!("\"code\":\"{code}\"")), "{words:?}: {}", refused.stderr);
     }
     assert!(call(&machine, &["list-dir", "state"]).document()["entries"].as_array().unwrap().is_empty());
+    // What is wrong beside it is mended where it stands.
+    let fault = call(&machine, &["list-dri", "state", "--query", "list-dri"]).fault("ARGUMENT_INVALID", 2);
+    assert!(fault.fixes[0].cmd.ends_with(" list-dir state --query list-dri"), "{:?}", fault.fixes[0].cmd);
     // What was done before it could be known is said to be kept.
     let fault = call(&machine, &["write-text", "state/a", "x", "--query", "nothing.there"]).fault("NOT_FOUND", 20);
     assert_eq!(fault.details["kept"], true);

@@ -17,19 +17,22 @@ use std::borrow::Cow;
 pub fn argument_violations(package: &Package, arguments: &[String]) -> Result<Vec<ArgumentViolation>, PackageError> {
     let read = read(package, arguments, |read| (read.violations, read.asked))?;
     let (mut violations, asked) = read.unwrap_or_default();
-    // Whoever asks the host has taken these words out before: here they would reach a guest that does not know them.
-    violations.extend(asked.words(arguments).map(|(at, word)| ArgumentViolation {
-        kind: ViolationKind::UnknownFlag,
-        parameter: None,
-        index: Some(at),
-        message: format!("{word} is answered by hutch run, not by the application"),
-        instead: None,
-    }));
+    if violations.is_empty() {
+        // Whoever asks the host has taken these words out before: here they would reach a guest that does not know them.
+        violations.extend(asked.words(arguments).map(|(at, word)| ArgumentViolation {
+            kind: ViolationKind::UnknownFlag,
+            parameter: None,
+            index: Some(at),
+            message: format!("{word} is answered by hutch run, not by the application"),
+            instead: None,
+        }));
+    }
     Ok(violations)
 }
 
 /// What a call asks of the host in the application's place: the flags that every command line has by custom, where the package's contract
-/// does not declare them. An application without a contract answers everything itself.
+/// does not declare them. An application without a contract answers everything itself. Of a call that breaks the contract no word is taken
+/// out, so that what is said of it is said of the words that there are.
 ///
 /// # Errors
 /// The package was changed since it was opened.
@@ -37,7 +40,8 @@ pub fn asked(package: &Package, arguments: &[String]) -> Result<Asked, PackageEr
     if !model::may_be_asked(arguments) {
         return Ok(Asked::default());
     }
-    Ok(read(package, arguments, |read| read.asked)?.unwrap_or_default())
+    let sound = |read: ReadArguments<'_>| if read.violations.is_empty() { read.asked } else { read.asked.untaken() };
+    Ok(read(package, arguments, sound)?.unwrap_or_default())
 }
 
 /// As much of a package's description as these arguments are judged by.

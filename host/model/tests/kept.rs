@@ -64,6 +64,7 @@ fn words(contract: &Contract) -> Vec<String> {
         words.push(format!("--{}", parameter.name));
         words.push(format!("--{}=1", parameter.name));
     }
+    words.extend(["--query", "--query=x", "--no-confirm", "--dry-run", "--yes", "--"].map(str::to_owned));
     words.sort();
     words.dedup();
     words
@@ -87,6 +88,14 @@ proptest! {
         if by_part.command.is_some() {
             prop_assert_eq!(&by_whole.violations, &by_part.violations);
             prop_assert_eq!((by_whole.asks_about, by_whole.shaped), (by_part.asks_about, by_part.shaped));
+            prop_assert_eq!(&by_whole.asked, &by_part.asked);
+        }
+        // What is left for the application is a call of the same command, and asks nothing more of the host.
+        if by_whole.violations.is_empty() && !by_whole.asks_about {
+            let left = by_whole.asked.left(&arguments);
+            let again = whole.read_arguments(&left);
+            prop_assert!(again.violations.is_empty() && !again.asked.is_anything(), "{:?}", left);
+            prop_assert_eq!(by_whole.command.map(|command| &command.name), again.command.map(|command| &command.name));
         }
         let decision = Gate::new(manifest, Some(whole)).decide(&arguments);
         prop_assert_eq!(&decision, &Gate::new(manifest, Some(&part)).decide(&arguments));

@@ -61,6 +61,11 @@ impl Asked {
         !self.places.is_empty()
     }
 
+    /// The same, and every argument left.
+    pub fn untaken(self) -> Asked {
+        Asked { places: Vec::new(), ..self }
+    }
+
     /// The arguments that are left for the application.
     pub fn left(&self, arguments: &[String]) -> Vec<String> {
         let left = arguments.iter().enumerate().filter(|(at, _)| !self.places.contains(at));
