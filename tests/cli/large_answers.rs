@@ -42,6 +42,12 @@ fn an_answer_that_would_be_too_large_is_refused_and_the_run_is_kept() {
         assert!(fault.suggestion.contains("do not make it again"), "{fault:?}");
         assert!(fault.fixes.iter().all(|fix| fix.cmd.contains("ledger show")), "{fault:?}");
     }
+    // Nor is a part of it chosen behind the package without that bound.
+    for options in [["--query", "[0].a"], ["--fields", "a"]] {
+        let fault = narrow(&machine, &[&["run"], &call[..], &options].concat()).fault("ANSWER_LOST", 50);
+        assert!(fault.message.contains("too large to choose from") && fault.details["kept"] == true, "{fault:?}");
+    }
+    assert_eq!(narrow(&machine, &[&["run"], &call[..], &["--human"]].concat()).status, 0);
     // A preview keeps nothing, and says so; a look into the ledger leaves the document out.
     assert_eq!(run(&["--dry-run"]).fault("ANSWER_LOST", 50).details["kept"], false);
     let shown = narrow(&machine, &["ledger", "show", "probe", "last"]).result("ledger show");

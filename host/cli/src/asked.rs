@@ -5,11 +5,13 @@
 use crate::agent;
 use crate::answer::envelope;
 use crate::batch;
+use crate::ended::Room;
 use crate::fault::Fault;
 use crate::guest;
 use crate::human;
 use crate::invocation::InvocationArguments;
 use crate::output::{Format, Output};
+use crate::quote;
 use crate::selection::{self, Path};
 use crate::told::{Screen, Told};
 use hutch::package::Package;
@@ -19,7 +21,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::guard;
 use hutch_model::manifest::Guard;
-use hutch_model::names::{PackagePath, SkillName, Slug};
+use hutch_model::names::{PackagePath, SkillName};
 use serde_json::{Value, json};
 
 /// Takes what is asked of the host out of a call's arguments. With `--unchecked` the contract has no say, and all of it is the guest's.
@@ -64,11 +66,11 @@ fn check(asked: &Asked) -> Result<(), ErrorReport> {
     path(asked).map(|_| ())
 }
 
-/// What an application says about itself, by its contract: for programs, and for people.
+/// What an application says about itself, by its contract: for programs, and for people. `word` is what the package is called by.
 ///
 /// # Errors
 /// The package was changed since it was opened, or has no contract.
-pub(crate) fn about(package: &Package, about: About, words: &[String]) -> Result<(Value, String), Fault> {
+pub(crate) fn about(package: &Package, word: &str, about: About, words: &[String]) -> Result<(Value, String), Fault> {
     let changed = |error| Fault::from(hutch::Failure::from(error).report());
     let file = package.contract().map_err(changed)?;
     let contract: &Contract =
@@ -77,14 +79,15 @@ pub(crate) fn about(package: &Package, about: About, words: &[String]) -> Result
     Ok(match about {
         About::Help => {
             let mut help = contract.help(words);
-            let slug = package.manifest().slug();
             help["rules"] = agent::rules();
             let skills = package.manifest().skills().iter().map(SkillName::as_str);
             help["skills"] = skills
-                .map(|name| json!({"name": name, "command": format!("hutch show {slug} --skill {name}")}))
+                .map(|name| json!({"name": name, "command": quote::line(["hutch", "show", word, "--skill", name])}))
                 .collect();
-            help["issue"] = issue(slug).into();
-            (help, format!("{}\n\n{}", contract.help_text(words), issue(slug)))
+            let own = ["hutch", "issue", "create", "--type", "bug", "--package", word, "--message", "TEXT"];
+            let issue = format!("Wrong, unclear, missing? {}", quote::line(own));
+            help["issue"] = issue.as_str().into();
+            (help, format!("{}\n\n{issue}", contract.help_text(words)))
         }
         About::Version => (json!({"ok": true, "name": name, "version": version}), format!("{name} {version}")),
         About::Brief => {
@@ -108,11 +111,6 @@ pub(crate) fn command(package: &Package, words: &[String]) -> Result<Command, Fa
     })
 }
 
-/// Where to send feedback about an application, in one line.
-fn issue(slug: &Slug) -> String {
-    format!("Wrong, unclear, missing? hutch issue create --type bug --package {slug} --message TEXT")
-}
-
 /// What the package tells agents about itself.
 fn brief(package: &Package) -> Option<String> {
     let path = PackagePath::parse("agent/brief.md").ok()?;
@@ -129,10 +127,14 @@ pub(crate) fn shaped(asked: &Asked, stdout: &[u8]) -> Result<Option<Shaped>, Err
     if !chooses(asked) {
         return Ok(None);
     }
-    let no_document = || ErrorReport::new(ErrorCode::Usage, "the answer is no JSON, so no part of it can be chosen");
-    let mut document: Value = serde_json::from_slice(stdout).map_err(|_| no_document())?;
+    let refused = |message: &str| ErrorReport::new(ErrorCode::Usage, message);
+    let lost =
+        |reason| ErrorReport::new(ErrorCode::AnswerLost, format!("the answer is too large to choose from: {reason}"));
+    let document = Room::default().document(stdout).map_err(lost)?;
+    let no_document = || refused("the answer is no JSON, so no part of it can be chosen");
+    let mut document = document.ok_or_else(no_document)?;
     let kept = keep(&mut document, &asked.fields);
-    kept.map_err(|message| ErrorReport::new(ErrorCode::Usage, message))?;
+    kept.map_err(|message| refused(&message))?;
     if let Some(path) = path(asked)? {
         let part = path.find(&document).ok_or_else(|| {
             let keys = document.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>().join(", "));
@@ -219,7 +221,9 @@ impl Hosting for Here {
     }
 
     fn about(&self, package: &Package, about: About, asked: &Asked, words: &[String]) -> Result<Vec<u8>, ErrorReport> {
-        let (value, text) = self::about(package, about, words).map_err(|fault| fault.report().clone())?;
+        let slug = package.manifest().slug();
+        let (value, text) =
+            self::about(package, slug.as_str(), about, words).map_err(|fault| fault.report().clone())?;
         Ok(match shaped(asked, value.to_string().as_bytes())? {
             Some(shaped) => shaped.into_bytes(),
             None if asked.human == Some(true) => text.into_bytes(),

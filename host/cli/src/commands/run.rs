@@ -14,7 +14,7 @@ use crate::{asked, batch, human, progress, repair, surroundings};
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Answer, Host};
-use hutch_model::contract::{About, Asked};
+use hutch_model::contract::Asked;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::outcome::Verdict;
@@ -50,7 +50,9 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     let asked = asked::take(&package, &mut own.invocation)?;
     asked::settle(&asked, output);
     if let Some(about) = asked.about {
-        return tell_about(&package, about, &asked, &own.invocation.arguments, output);
+        let word = own.invocation.package.display().to_string();
+        let answer = asked::about(&package, &word, about, &own.invocation.arguments)?;
+        return tell_about(answer, &asked, output);
     }
     if global.dry_run || asked.dry_run {
         if own.json_input || asked.batch {
@@ -80,14 +82,7 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
 }
 
 /// Answers in the application's place, as the application would.
-fn tell_about(
-    package: &Package,
-    about: About,
-    asked: &Asked,
-    words: &[String],
-    output: &Output,
-) -> Result<ExitCode, Fault> {
-    let (value, text) = asked::about(package, about, words)?;
+fn tell_about((value, text): (Value, String), asked: &Asked, output: &Output) -> Result<ExitCode, Fault> {
     let shaped = asked::shaped(asked, value.to_string().as_bytes()).map_err(|report| output.unanswered(report))?;
     match (shaped, output.format.get()) {
         (Some(shaped), _) => shaped.print(output)?,
