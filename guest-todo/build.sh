@@ -181,9 +181,12 @@ options_of() {
 # What `hutch init` made is a workspace of its own, with a copy of the library. The template becomes that in a folder that stays where it is,
 # as what has been compiled does. So are the samples, whose crates are none of the host's.
 template=${made:-$work/template}
+# Cargo names what lies outside of a workspace by its folder on this machine, and that goes into the bytes: the samples are built in one that
+# has the library inside, with everything at the same distance as here.
+sample_tree=$work/samples
 manifest() {
     if is_sample "$1"; then
-        echo guest-todo/samples/Cargo.toml
+        echo "$sample_tree/Cargo.toml"
     else
         case "$1" in app-*) echo "$template/guest/Cargo.toml" ;; *) echo Cargo.toml ;; esac
     fi
@@ -343,7 +346,15 @@ fi
 
 guest guest-todo todo packages/todo/app
 guest guest-probe probe tests/packages/probe/app
+rm -rf "$sample_tree"
+mkdir -p "$sample_tree/guest-todo/samples" "$sample_tree/wit" "$sample_tree/packages"
+cp -R "${samples[@]/#/guest-todo/samples/}" "$sample_tree/guest-todo/samples"
+cp -R wit/guest wit/guest-derive wit/hutch.wit wit/deps "$sample_tree/wit"
+cp guest-todo/samples/Cargo.lock "$sample_tree"
+sed -e 's#^members = .*#members = ["guest-todo/samples/*"]\nexclude = ["wit"]#' -e 's#"../../wit/guest"#"wit/guest"#' guest-todo/samples/Cargo.toml >"$sample_tree/Cargo.toml"
 for sample in "${samples[@]}"; do
+    mkdir "$sample_tree/packages/$sample"
+    cp -R "packages/$sample/agent" "packages/$sample/skills" "$sample_tree/packages/$sample"
     if has_c "$sample" && ! can_c; then
         say "$sample: not built, because a part of it is C. On Debian: apt-get install -y --no-install-recommends clang wasi-libc"
         say "    elsewhere clang, and WASI_SYSROOT as wasi-sdk has it"
