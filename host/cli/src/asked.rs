@@ -212,6 +212,11 @@ pub(crate) fn chooses(asked: &Asked) -> bool {
     !asked.fields.is_empty() || asked.query.is_some()
 }
 
+/// What an application printed, as it stands in a document of the host's: null where it is none, or too large for one.
+fn document(stdout: &[u8]) -> Value {
+    Room::default().document(stdout).ok().flatten().unwrap_or_default()
+}
+
 /// This program, where `certify` calls an application through it.
 pub(crate) struct Here;
 
@@ -249,9 +254,8 @@ impl Hosting for Here {
     }
 
     fn made(&self, calls: &[(Vec<String>, Vec<u8>)]) -> Vec<u8> {
-        let output = |stdout: &[u8]| serde_json::from_slice(stdout).unwrap_or(Value::Null);
         let items = calls.iter().enumerate().map(|(at, (arguments, stdout))| {
-            json!({"index": at, "arguments": arguments, "status": 0, "run": {"output": output(stdout)}})
+            json!({"index": at, "arguments": arguments, "status": 0, "run": {"output": document(stdout)}})
         });
         let items: Vec<Value> = items.collect();
         let result = json!({"items": items, "total": calls.len(), "done": calls.len()});
@@ -259,8 +263,7 @@ impl Hosting for Here {
     }
 
     fn previewed(&self, stdout: &[u8]) -> Vec<u8> {
-        let output: Value = serde_json::from_slice(stdout).unwrap_or(Value::Null);
-        let mut answer = envelope(true, "plan", json!({"output": output, "kept": false}));
+        let mut answer = envelope(true, "plan", json!({"output": document(stdout), "kept": false}));
         answer["dry_run"] = true.into();
         answer.to_string().into_bytes()
     }

@@ -1,7 +1,6 @@
 //! `hutch init`: a new package from a template: `NAME/package` is what runs, `NAME/guest` the source that its component is built from.
 
 use super::templates::Language;
-
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
