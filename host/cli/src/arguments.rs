@@ -6,6 +6,7 @@ use crate::commands::catalog::CatalogArguments;
 use crate::commands::certify::CertifyArguments;
 use crate::commands::check::CheckArguments;
 use crate::commands::compile::CompileArguments;
+use crate::commands::dev::DevArguments;
 use crate::commands::examples::ExamplesArguments;
 use crate::commands::explain_error::ExplainErrorArguments;
 use crate::commands::find::FindArguments;
@@ -150,6 +151,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "lock" => LockArguments::augment_args(command),
         "sync" => SyncArguments::augment_args(command),
         "remove" => RemoveArguments::augment_args(command),
+        "dev" => DevArguments::augment_args(command),
         "init" => InitArguments::augment_args(command),
         "skills" => SkillsArguments::augment_args(command),
         "issue" => IssueCommand::augment_subcommands(command).subcommand_required(true),
@@ -308,6 +310,11 @@ pub(crate) enum Command {
     ///
     /// It runs, and passes its check.
     Init(InitArguments),
+    /// Build and try a package as it changes
+    ///
+    /// Each round builds it with COMMAND, checks it, makes the calls that its contract shows on a state that is thrown away, and says
+    /// what is other than in the round before. COMMAND is no package's: what builds one stands behind -- alone.
+    Dev(DevArguments),
     /// Show what hutch teaches
     Skills(SkillsArguments),
     /// Record and follow feedback, on this machine

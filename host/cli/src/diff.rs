@@ -1,5 +1,6 @@
-//! What a run changed in a volume, for reading: each path with how it changed, and for small files what changed in them. How long that
-//! takes does not depend on what the guest wrote: all of a run's files have one budget, and no folder is read twice in a row.
+//! What changed in volumes, or in what calls say, for reading: each path with how it changed, and for small files what changed in them. How
+//! long that takes does not depend on what the guest wrote: all that is compared at once has one budget, and no folder is read twice in a
+//! row.
 
 use crate::bounds::{
     COMPARED_BYTES, COMPARED_FILE_BYTES, COMPARED_MEMORY, COMPARED_STEPS, SHOWN_LINES, SHOWN_PARTS, spend,
@@ -7,14 +8,24 @@ use crate::bounds::{
 use crate::told::one_line;
 use hutch::{Answer, DocumentSize};
 use hutch_model::digest::Digest;
-use hutch_model::snapshot::{Change, Entry, Node, ObjectError, Objects, Tree, read_file, read_tree};
+use hutch_model::snapshot::{
+    Change, Changes, Entry, Node, ObjectError, Objects, Tree, diff, empty_tree, read_file, read_tree,
+};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One changed path.
 #[derive(Debug, Serialize)]
 pub(crate) struct FileDiff {
     path: String,
+    #[serde(flatten)]
+    difference: Difference,
+}
+
+/// How a file or an answer changed.
+#[derive(Debug, Serialize)]
+pub(crate) struct Difference {
     change: Change,
     /// Changed parts of a JSON document, by path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -40,7 +51,14 @@ struct JsonChange {
 impl FileDiff {
     /// As lines for people.
     pub(crate) fn for_people(&self) -> String {
-        let mut text = format!("{} {}", format!("{:?}", self.change).to_lowercase(), one_line(&self.path));
+        self.difference.for_people(&self.path)
+    }
+}
+
+impl Difference {
+    /// As lines for people, under the name of what changed.
+    pub(crate) fn for_people(&self, name: &str) -> String {
+        let mut text = format!("{} {}", format!("{:?}", self.change).to_lowercase(), one_line(name));
         for change in &self.json {
             let show = |value: &Option<Value>| value.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
             text.push_str(&format!(
@@ -66,38 +84,82 @@ impl FileDiff {
 
 /// All that a run changed.
 pub(crate) fn volume_diffs(answer: &Answer) -> Vec<FileDiff> {
-    let mut budget = Budget::default();
-    let mut diffs = Vec::new();
+    let mut diffs = Diffs::default();
     for (volume, change) in &answer.volumes {
-        let mut before = Files::of(&answer.objects, &change.before);
-        let mut after = Files::of(&answer.objects, &change.after);
-        for path in &change.changes.listed {
-            let mut diff = FileDiff {
-                path: format!("{volume}/{}", path.path),
-                change: path.change,
-                json: Vec::new(),
-                text: None,
-                omitted: None,
-            };
+        diffs.volume(volume, &answer.objects, (&change.before, &change.after), &change.changes);
+    }
+    diffs.found
+}
+
+/// What two states hold that differs, and how many more paths do. When it was written is no difference. A volume that one of them does not
+/// have is empty in it.
+///
+/// # Errors
+/// A state can't be read.
+pub(crate) fn state_diffs(
+    objects: &dyn Objects,
+    before: &BTreeMap<String, Digest>,
+    after: &BTreeMap<String, Digest>,
+) -> Result<(Vec<FileDiff>, u64), ObjectError> {
+    let (mut diffs, mut omitted, empty) = (Diffs::default(), 0, empty_tree());
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    for name in names {
+        let (before, after) = (before.get(name).unwrap_or(&empty), after.get(name).unwrap_or(&empty));
+        let mut changes = diff(objects, before, after)?;
+        changes.listed.retain(|path| path.change != Change::Touched);
+        omitted += changes.omitted;
+        diffs.volume(name, objects, (before, after), &changes);
+    }
+    Ok((diffs.found, omitted))
+}
+
+/// How each of these texts changed. One that can't be compared comes with the reason.
+pub(crate) fn text_diffs(
+    texts: impl IntoIterator<Item = (Change, Result<String, String>, Result<String, String>)>,
+) -> Vec<Difference> {
+    let mut budget = Budget::default();
+    let compared = texts.into_iter().map(|(change, before, after)| {
+        let mut difference = Difference::of(change);
+        difference.omitted = before.and_then(|before| difference.compare(&before, &after?, &mut budget)).err();
+        difference
+    });
+    compared.collect()
+}
+
+/// Differences of files, as they are found.
+#[derive(Default)]
+struct Diffs {
+    budget: Budget,
+    found: Vec<FileDiff>,
+}
+
+impl Diffs {
+    fn volume(&mut self, volume: &str, objects: &dyn Objects, (before, after): (&Digest, &Digest), changes: &Changes) {
+        let (mut before, mut after) = (Files::of(objects, before), Files::of(objects, after));
+        for path in &changes.listed {
+            let mut difference = Difference::of(path.change);
             if path.change != Change::Touched {
-                let texts = before
-                    .text(&path.path, &mut budget)
-                    .and_then(|before| Ok((before, after.text(&path.path, &mut budget)?)));
+                let budget = &mut self.budget;
+                let texts =
+                    before.text(&path.path, budget).and_then(|before| Ok((before, after.text(&path.path, budget)?)));
                 let compared = texts.and_then(|(before, after)| match (before, after) {
                     (None, None) => Ok(()),
                     (before, after) => {
-                        diff.compare(&before.unwrap_or_default(), &after.unwrap_or_default(), &mut budget)
+                        difference.compare(&before.unwrap_or_default(), &after.unwrap_or_default(), budget)
                     }
                 });
-                diff.omitted = compared.err();
+                difference.omitted = compared.err();
             }
-            diffs.push(diff);
+            self.found.push(FileDiff { path: format!("{volume}/{}", path.path), difference });
         }
     }
-    diffs
 }
 
-impl FileDiff {
+impl Difference {
+    fn of(change: Change) -> Difference {
+        Difference { change, json: Vec::new(), text: None, omitted: None }
+    }
+
     fn compare(&mut self, before: &str, after: &str, budget: &mut Budget) -> Result<(), String> {
         if let (Some(before), Some(after)) = (budget.document(before), budget.document(after)) {
             compare(String::new(), Some(&before), Some(&after), &mut self.json);
@@ -242,9 +304,8 @@ mod tests {
         assert_eq!(changes, expect);
     }
 
-    fn diff(before: &str, after: &str, budget: &mut Budget) -> (FileDiff, Result<(), String>) {
-        let mut diff =
-            FileDiff { path: String::new(), change: Change::Modified, json: Vec::new(), text: None, omitted: None };
+    fn compared(before: &str, after: &str, budget: &mut Budget) -> (Difference, Result<(), String>) {
+        let mut diff = Difference::of(Change::Modified);
         let compared = diff.compare(before, after, budget);
         (diff, compared)
     }
@@ -263,7 +324,7 @@ mod tests {
         let lines = |word: &str| (0..80_000).map(|at| format!("{word}{at}\n")).collect::<String>();
         let (before, after) = (lines("a"), lines("b"));
         let start = std::time::Instant::now();
-        let (diff, compared) = diff(&before, &after, &mut Budget::default());
+        let (diff, compared) = compared(&before, &after, &mut Budget::default());
         assert!(compared.unwrap_err().contains("more than 100000000") && diff.text.is_none());
         // One line among many costs no more than the line.
         let mut budget = Budget::default();
@@ -277,7 +338,7 @@ mod tests {
     fn all_files_of_a_run_have_one_budget() {
         let lines = |word: &str| (0..3_000).map(|at| format!("{word}{at}\n")).collect::<String>();
         let (before, after, mut budget) = (lines("a"), lines("b"), Budget::default());
-        let reasons: Vec<String> = (0..4).filter_map(|_| diff(&before, &after, &mut budget).1.err()).collect();
+        let reasons: Vec<String> = (0..4).filter_map(|_| compared(&before, &after, &mut budget).1.err()).collect();
         assert!(reasons[0].starts_with("lines") && reasons[2].starts_with("the square"), "{reasons:?}");
         let document = |value: u32| json!(vec![json!({"a": value}); 20_000]).to_string();
         let mut shown = Vec::new();
@@ -286,7 +347,7 @@ mod tests {
             shown.push(budget.document(&document(1)).is_some());
         }
         assert!(shown[0] && !shown[19], "{shown:?}");
-        let (many, _) = diff(&document(1), &document(2), &mut Budget::default());
+        let (many, _) = compared(&document(1), &document(2), &mut Budget::default());
         assert!(many.json.is_empty(), "more parts than are shown are compared as text alone");
     }
 

@@ -8,6 +8,7 @@ use hutch::package::PackageError;
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use serde_json::Value;
 use std::io;
 use std::path::Path;
 
@@ -74,6 +75,11 @@ impl Fault {
     /// The same, of a call whose exit status is the guest's own.
     pub(crate) fn ending_with(self, status: u8) -> Fault {
         Fault { status: Some(status), ..self }
+    }
+
+    /// The same, with a detail more.
+    pub(crate) fn detail(self, name: &str, value: Value) -> Fault {
+        Fault { report: Box::new(self.report.detail(name, value)), ..self }
     }
 
     /// The same, with what people are shown of its details.

@@ -43,7 +43,9 @@ mod surroundings;
 mod table;
 mod tokens;
 mod told;
+mod trial;
 mod trust;
+mod watch;
 mod words;
 
 use arguments::Arguments;

@@ -50,6 +50,10 @@ pub(crate) struct Output {
     /// Whether answers are about what would be done.
     pub(crate) preview: Cell<bool>,
     quiet: bool,
+    /// Whether an answer may be paged: one that others follow is not.
+    paged: Cell<bool>,
+    /// Whether what was written last had no reader any more.
+    unread: Cell<bool>,
     /// What the call has done by now.
     done: RefCell<Option<Done>>,
 }
@@ -61,6 +65,8 @@ impl Output {
             shaping: Shaping::default(),
             preview: Cell::new(false),
             quiet,
+            paged: Cell::new(true),
+            unread: Cell::new(false),
             done: RefCell::new(None),
         }
     }
@@ -97,7 +103,7 @@ impl Output {
         let told = told.into().cleaned(self.shaping.cleaning);
         let screen = Screen::of(&Term::stdout());
         let text = told.shown(screen);
-        if screen.height.is_some_and(|height| height <= text.lines().count()) {
+        if self.paged.get() && screen.height.is_some_and(|height| height <= text.lines().count()) {
             progress::make_room();
             if pager::show(&format!("{text}\n")) {
                 return Ok(());
@@ -112,6 +118,16 @@ impl Output {
         if !self.preview.get() {
             self.done.replace(Some(done));
         }
+    }
+
+    /// From here on one answer follows the other, as they come.
+    pub(crate) fn follow_one_another(&self) {
+        self.paged.set(false);
+    }
+
+    /// Whether nobody reads what is written.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.unread.get()
     }
 
     /// There is no answer, whatever the call did: the report says what of that stays.
@@ -129,6 +145,7 @@ impl Output {
         let matters = |error: &io::Error| {
             error.kind() != io::ErrorKind::BrokenPipe || self.done.borrow().as_ref().is_some_and(|done| done.changed)
         };
+        self.unread.set(written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe));
         match written {
             Err(error) if matters(&error) => Err(self.unanswered(answer_lost(&error))),
             _ => Ok(()),

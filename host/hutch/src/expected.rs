@@ -124,6 +124,24 @@ pub(crate) fn schema(package: &Package, contract: Contract, arguments: &[String]
     expected.ok_or(Failure::NoSchema)
 }
 
+/// Judges an outcome as usual, and its answer by the schema that the package's contract declares for these arguments, if it declares one.
+///
+/// # Errors
+/// The package was changed since it was opened.
+pub fn verdict_by_schema(
+    package: &Package,
+    arguments: &[String],
+    outcome: &Outcome,
+    usual: Contract,
+) -> Result<Verdict, Failure> {
+    let held = if usual == Contract::Json { Contract::Schema } else { usual };
+    let schema = match schema(package, held, arguments) {
+        Err(Failure::NoSchema) => None,
+        schema => schema?,
+    };
+    Ok(judge(outcome, usual, schema.as_ref()))
+}
+
 /// Judges an outcome by its ending, its form, and the schema if there is one.
 pub(crate) fn judge(outcome: &Outcome, contract: Contract, schema: Option<&Value>) -> Verdict {
     let verdict = outcome.verdict(contract);

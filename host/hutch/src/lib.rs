@@ -61,7 +61,7 @@ pub use describe::{Described, check_described};
 pub use document::DocumentSize;
 pub use edits::Edits;
 pub use entries::{EntryName, NotAnEntryName};
-pub use expected::{argument_violations, asked, usual_output};
+pub use expected::{argument_violations, asked, usual_output, verdict_by_schema};
 pub use failure::Failure;
 pub use history::Moved;
 pub use host::{Host, Stores};

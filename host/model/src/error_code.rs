@@ -29,6 +29,8 @@ macro_rules! codes {
 codes! {
     GuestFailed "GUEST_FAILED" 1 "the guest ended with a failure of its own; nothing of what it did is kept" "read what it says in details.run; explain-error explains the package's codes";
     LevelNotReached "LEVEL_NOT_REACHED" 1 "a command line breaks rules of the level that was asked for, or they could not be decided" "mend the rules that details.report.fix_first lists, the first first";
+    BuildFailed "BUILD_FAILED" 1 "the command that hutch dev was given to build the package failed, or can't be started" "read what it says in details.output, and mend that";
+    ExampleFailed "EXAMPLE_FAILED" 1 "an example in the package's contract ended otherwise than the contract states" "look in details.failed at what each did; mend the application, or the example";
     VerifyFailed "VERIFY_FAILED" 1 "re-execution of a ledger entry came to something else than was recorded" "look at the differences; a changed package or host is the usual cause";
     NotReproducible "NOT_REPRODUCIBLE" 1 "a recorded invocation can't be made again here" "use the package and host it was made with, and give the secrets it was given";
     Usage "USAGE" 2 "the command line is not of the form that --help states" "correct the arguments";

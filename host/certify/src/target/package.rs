@@ -81,6 +81,10 @@ pub struct PackageTarget<'p> {
     /// What the kept calls added, the newest last.
     layers: Vec<Arc<MemoryObjects>>,
     current: BTreeMap<String, Digest>,
+    /// Whether good answers are held to their declared schemas.
+    schemas: bool,
+    /// How the component ended last.
+    verdict: Option<Verdict>,
     started: std::time::Instant,
 }
 
@@ -131,8 +135,42 @@ impl<'p> PackageTarget<'p> {
             ..Facts::sandboxed(name)
         };
         let current = initial.volumes.clone();
-        let (layers, started) = (Vec::new(), std::time::Instant::now());
-        Ok(PackageTarget { package, hosting, program, limits, facts, resources, initial, layers, current, started })
+        Ok(PackageTarget {
+            package,
+            hosting,
+            program,
+            limits,
+            facts,
+            resources,
+            initial,
+            layers: Vec::new(),
+            current,
+            schemas: false,
+            verdict: None,
+            started: std::time::Instant::now(),
+        })
+    }
+
+    /// The same, with each good answer held to the schema that the package declares for it.
+    #[must_use]
+    pub fn held_to_schemas(self) -> PackageTarget<'p> {
+        PackageTarget { schemas: true, ..self }
+    }
+
+    /// How the component ended in the last call; `None` where the host alone answered.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.verdict.as_ref()
+    }
+
+    /// What the kept calls left, by volume, and what that consists of.
+    pub fn state(&self) -> (BTreeMap<String, Digest>, Layered) {
+        (self.current.clone(), Layered(self.objects()))
+    }
+
+    fn objects(&self) -> Vec<Arc<dyn Objects>> {
+        let given: [Arc<dyn Objects>; 2] =
+            [Arc::new(self.initial.objects.clone()), Arc::new(self.resources.objects.clone())];
+        given.into_iter().chain(self.layers.iter().map(|layer| layer.clone() as Arc<dyn Objects>)).collect()
     }
 
     /// What the host says before the guest starts, if it says no.
@@ -192,10 +230,7 @@ impl<'p> PackageTarget<'p> {
     fn run(&self, invocation: &Invocation, volumes: &BTreeMap<String, Digest>) -> Result<Run, TargetError> {
         let mut state = self.resources.volumes.clone();
         state.extend(volumes.clone());
-        let mut layers: Vec<Arc<dyn Objects>> =
-            vec![Arc::new(self.initial.objects.clone()), Arc::new(self.resources.objects.clone())];
-        layers.extend(self.layers.iter().map(|layer| layer.clone() as Arc<dyn Objects>));
-        run(&self.program, invocation, &state, Arc::new(Layered(layers)))
+        run(&self.program, invocation, &state, Arc::new(Layered(self.objects())))
             .map_err(|error| TargetError::Host(error.to_string()))
     }
 }
@@ -309,6 +344,7 @@ impl Target for PackageTarget<'_> {
             Start::Current => self.current.clone(),
         };
         let before = named(&volumes);
+        self.verdict = None;
         if let Some(seen) = self.hosted(args, options)? {
             return Ok(seen);
         }
@@ -335,7 +371,11 @@ impl Target for PackageTarget<'_> {
             }
             Contract::CommandLine => Output::Any,
         };
-        let verdict = ran.outcome.verdict(output);
+        let verdict = match self.schemas {
+            true => hutch::verdict_by_schema(self.package, args, &ran.outcome, output)
+                .map_err(|failure| TargetError::Host(failure.to_string()))?,
+            false => ran.outcome.verdict(output),
+        };
         let mut after = volumes;
         if verdict == Verdict::Good {
             after.extend(ran.after.volumes.iter().map(|(name, volume)| (name.clone(), volume.after)));
@@ -361,6 +401,7 @@ impl Target for PackageTarget<'_> {
             seen = Observation { stderr: serde_json::to_vec(&report).unwrap_or_default(), ..seen };
             seen.status = Some(code.exit_status());
         }
+        self.verdict = Some(verdict);
         Ok(seen)
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod catalog;
 pub(crate) mod certify;
 pub(crate) mod check;
 pub(crate) mod compile;
+pub(crate) mod dev;
 pub(crate) mod doctor;
 pub(crate) mod examples;
 pub(crate) mod explain_error;
@@ -98,6 +99,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
         Command::Signatures(own) => sign::signatures(global, &own, output),
         Command::Pack(own) => pack::pack(global, &own, output),
         Command::Compile(own) => compile::compile(global, &own, output),
+        Command::Dev(own) => dev::dev(global, &own, output),
         Command::Init(own) => init::init(global, &own, output),
         Command::Skills(own) => skills::skills(&own, output),
         Command::Issue(own) => issue::issue(global, own, output),
