@@ -1,7 +1,7 @@
 //! The golden table of error codes: programs rely on the words and on the statuses, so a change here is a breaking change. Each
 //! code is provoked through the program, or the table says why it can't be.
 
-use crate::support::{Machine, Ran, package, probe, todo};
+use crate::support::{Machine, Ran, package, probe, repository, todo};
 use hutch_model::error_code::ErrorCode;
 use rusqlite::Connection;
 use serde::Deserialize;
@@ -51,6 +51,12 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             let made = std::process::Command::new("chmod").arg("+x").arg(machine.path("program")).status();
             assert!(made.is_ok_and(|made| made.success()));
             machine.run(["certify", "--program", "./program"])
+        }
+        "BUILD_FAILED" => machine.run(["dev", "--once", &todo(), "--", "./no-such-program"]),
+        "EXAMPLE_FAILED" => {
+            package::copy_folder(&repository().join("packages/convert"), &machine.path("convert"));
+            std::fs::remove_file(machine.path("convert/samples/letter.md")).ok()?;
+            machine.run(["dev", "--once", "convert"])
         }
         "GUEST_FAILED" => machine.run(["plan", &todo(), "complete", "td_9999"]),
         "VERIFY_FAILED" => {

@@ -21,6 +21,7 @@ mod confirmation;
 mod contract;
 mod damage;
 mod determinism;
+mod dev;
 mod earlier;
 mod envelope;
 mod error_codes;

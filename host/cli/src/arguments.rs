@@ -77,7 +77,7 @@ pub(crate) struct Global {
     /// Print what this program is
     #[arg(long, global = true)]
     pub(crate) brief: bool,
-    /// Confirm a call that destroys or grants something
+    /// Confirm what destroys or grants something
     #[arg(long, global = true)]
     pub(crate) yes: bool,
     /// Say what would be done alone
@@ -92,16 +92,16 @@ pub(crate) struct Global {
     /// Keep these fields of the result or of its items
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
-    /// Print the value at this path of the result, as items[0].id
+    /// Print the result's value at a path, as items[0].id
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) query: Option<Path>,
-    /// Replace hidden characters in the answer
+    /// Replace hidden characters
     #[arg(long, global = true)]
     pub(crate) sanitize: bool,
-    /// Replace personal data and credentials in the answer
+    /// Replace personal data and credentials
     #[arg(long, global = true)]
     pub(crate) redact: bool,
-    /// The longest wait for standard input, and for a lock
+    /// The longest wait for standard input or a lock
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub(crate) wait: Duration,
     /// Folder of all instances; else HUTCH_HOME, else the platform's

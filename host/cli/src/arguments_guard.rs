@@ -1,6 +1,6 @@
 //! The guardrails for the host's own parameters (rules G2, G3, G8, S4): strict, and there is no flag that waives them. What is
 //! declared as text for people may hold shell syntax, and a path of the caller's own may lead upwards: the caller may go there anyhow,
-//! and no guest gets it. The guest's arguments are judged by the library, as their package says.
+//! and no guest gets it. The guest's arguments are judged by the library, as their package says, and a command that builds a package is the caller's own.
 
 use crate::fault::Fault;
 use clap::parser::ValueSource;
@@ -16,11 +16,14 @@ const VALUES_MAX: usize = 256;
 /// What belongs to a guest: the trailing words, and what it reads.
 pub(crate) const GUEST: [&str; 2] = ["arguments", "stdin_text"];
 
+/// The caller's own command that builds a package.
+const BUILD: &str = "build";
+
 /// Judges every value on the line. A value that can't be read as text is refused: nobody has judged it.
 pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault> {
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
-        if GUEST.contains(&id) || !matches.try_contains_id(id).unwrap_or(false) {
+        if GUEST.contains(&id) || id == BUILD || !matches.try_contains_id(id).unwrap_or(false) {
             continue;
         }
         // What nobody wrote needs no judgement.

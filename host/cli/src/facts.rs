@@ -108,6 +108,7 @@ table! {
     "pull" "pull";
     "compile" "compile";
     "init" "init";
+    "dev" "dev";
     "instance list" "instance-list";
     "instance copy" "instance-copy";
     "instance rename" "instance-rename";

@@ -7,11 +7,12 @@ use crate::diff::{Difference, FileDiff, state_diffs, text_diffs};
 use crate::fault::Fault;
 use crate::quote;
 use crate::told::one_line;
+use hutch::Host;
 use hutch::package::Package;
-use hutch::{Failure, Host};
-use hutch_certify::target::{Contract, Observation, Options, PackageTarget, Target, TargetError};
+use hutch_certify::target::{Contract, Observation, Options, PackageTarget, Target};
 use hutch_model::contract::Example;
 use hutch_model::digest::{Digest, Kind};
+use hutch_model::error_code::ErrorCode;
 use hutch_model::outcome::Verdict;
 use hutch_model::snapshot::{Change, Layered, Objects};
 use serde::Serialize;
@@ -33,7 +34,6 @@ pub(crate) struct Trial {
 /// One example, called.
 struct Call {
     arguments: Vec<String>,
-    expected: u8,
     status: Option<u8>,
     said: Said,
     /// Why it is not as stated.
@@ -93,7 +93,9 @@ impl Trial {
                 left_out += 1;
                 continue;
             }
-            let seen = target.invoke(&example.args, &Options { keep: true, ..Options::default() });
+            // On a state that is thrown away nobody has to be asked; who shows that somebody would be, is shown that.
+            let confirmed = example.exit_status != ErrorCode::ConfirmationRequired.exit_status();
+            let seen = target.invoke(&example.args, &Options { keep: true, confirmed, ..Options::default() });
             let seen = seen.map_err(|error| Fault::host(error.to_string()))?;
             calls.push(Call::of(example, &seen, target.verdict(), &mut bytes));
         }
@@ -226,7 +228,8 @@ impl Failed {
     pub(crate) fn for_people(&self) -> String {
         let ended = self.exit_status.map_or_else(|| "nothing".to_owned(), |status| status.to_string());
         let call = quote::line(self.arguments.iter().map(String::as_str));
-        let mut text = format!("{}: expected status {}, found {ended}: {}", one_line(&call), self.expected, self.message);
+        let mut text =
+            format!("{}: expected status {}, found {ended}: {}", one_line(&call), self.expected, self.message);
         for stream in [&self.stdout, &self.stderr] {
             for line in stream.lines() {
                 text.push_str(&format!("\n  {line}"));

@@ -48,12 +48,6 @@ impl Seen {
         self
     }
 
-    /// Forgets what stands in these files.
-    pub(crate) fn without(mut self, paths: &BTreeSet<PathBuf>) -> Seen {
-        self.0.retain(|path, _| !paths.contains(path));
-        self
-    }
-
     /// The files that hold something else in the other one, or are in one of both alone.
     pub(crate) fn differing(&self, other: &Seen) -> BTreeSet<PathBuf> {
         let paths = self.0.keys().chain(other.0.keys());
@@ -88,7 +82,9 @@ impl Watch {
         loop {
             let (folders, files) = walk(folder, which, except)?;
             // One that is gone and comes again is another one.
-            self.folders.retain(|known| !known.starts_with(folder) || folders.contains(known));
+            let is_here =
+                |known: &Path| known.starts_with(folder) && !except.is_some_and(|except| known.starts_with(except));
+            self.folders.retain(|known| !is_here(known) || folders.contains(known));
             let mut fresh = false;
             for path in folders {
                 if !self.folders.contains(&path) {
@@ -101,7 +97,7 @@ impl Watch {
                 }
             }
             if !fresh {
-                return Ok(Seen(files.into_iter().map(|path| stamped(path)).collect()));
+                return Ok(Seen(files.into_iter().map(stamped).collect()));
             }
         }
     }
@@ -121,8 +117,9 @@ impl Watch {
 
     /// What is gone or was moved is no longer watched, whatever comes in its place.
     fn forget(&mut self, event: &notify::Result<Event>) {
-        let Ok(Event { kind: EventKind::Remove(_) | EventKind::Modify(notify::event::ModifyKind::Name(_)), paths, .. }) =
-            event
+        let Ok(Event {
+            kind: EventKind::Remove(_) | EventKind::Modify(notify::event::ModifyKind::Name(_)), paths, ..
+        }) = event
         else {
             return;
         };
@@ -278,6 +275,5 @@ mod tests {
         }
         assert!(watch.events.recv_timeout(SETTLED).is_err());
         assert_eq!(Seen::default().and(seen.clone()).differing(&seen), BTreeSet::new());
-        assert_eq!(seen.clone().without(&[folder.path().join("a")].into()), Seen::default());
     }
 }

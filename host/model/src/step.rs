@@ -96,6 +96,7 @@ impl Step {
         use ErrorCode as Code;
         let step = match code {
             Code::HostFault | Code::PermissionDenied | Code::NotFound | Code::AlreadyExists => return None,
+            Code::BuildFailed | Code::ExampleFailed => return None,
             Code::VerifyFailed | Code::NotReproducible | Code::LevelNotReached | Code::LockDiffers => return None,
             Code::AuthenticationRequired | Code::RequestInvalid | Code::RequestConflict => return None,
             // By its outside where the package is opened, by its inside where it is compiled.

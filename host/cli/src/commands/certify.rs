@@ -66,9 +66,9 @@ impl From<LevelChoice> for Level {
     }
 }
 
-/// Commands of this program that are not tried: they would test themselves, compile what is no component, or serve until they are told to
+/// Commands of this program that are not tried: they would test themselves, compile what is no component, or go on until they are told to
 /// end.
-const NOT_CALLED: [&str; 3] = ["certify", "compile-component", "serve"];
+const NOT_CALLED: [&str; 4] = ["certify", "compile-component", "dev", "serve"];
 /// Commands of this program whose answer is the guest's, or a text for another program.
 const PASS_THROUGH: [&str; 3] = ["run", "completions", "man"];
 /// Where the package stands that commands are tried on: examples name it.

@@ -9,10 +9,11 @@ use crate::signed::{self, Signed};
 use crate::{surroundings, trust};
 use clap::Args;
 use hutch::check_described;
+use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -32,18 +33,10 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
         check_described(&surroundings::host(global)?, &mut checked)?;
     }
     let diagnostics = &checked.diagnostics;
-    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
-    let warnings = diagnostics.len() - errors;
-    let counted = |count: usize, of: &str| format!("{count} {of}{}", if count == 1 { "" } else { "s" });
-    let summary = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
-    if errors > 0 {
-        let report = ErrorReport::new(ErrorCode::PackageInvalid, format!("{}: {summary}", own.package.display()))
-            .suggest("mend what details.diagnostics lists")
-            .detail("errors", errors)
-            .detail("warnings", warnings)
-            .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
-        return Err(Fault::from(report).seen_as(diagnostics_lines(diagnostics)));
+    if let Some(fault) = fault(&own.package, diagnostics) {
+        return Err(fault);
     }
+    let (errors, warnings) = (0, diagnostics.len());
     let signatures = match (&place, &checked.package) {
         (Place::Installed(pin), _) => signed::pinned(pin),
         (Place::Local { named, path }, Some(package)) => {
@@ -66,7 +59,25 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
     output.answer("check", result, |_| {
         let unasked =
             if asked { "" } else { "; the component was not asked: the rules in trust.json don't let it run" };
-        format!("{}\n{summary}{unasked}", diagnostics_lines(diagnostics)).trim_start().to_owned()
+        format!("{}\n{}{unasked}", diagnostics_lines(diagnostics), summary(errors, warnings)).trim_start().to_owned()
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The failure of a package that has errors.
+pub(super) fn fault(named: &Path, diagnostics: &[Diagnostic]) -> Option<Fault> {
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+    let warnings = diagnostics.len() - errors;
+    let message = format!("{}: {}", named.display(), summary(errors, warnings));
+    let report = ErrorReport::new(ErrorCode::PackageInvalid, message)
+        .suggest("mend what details.diagnostics lists")
+        .detail("errors", errors)
+        .detail("warnings", warnings)
+        .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
+    (errors > 0).then(|| Fault::from(report).seen_as(diagnostics_lines(diagnostics)))
+}
+
+fn summary(errors: usize, warnings: usize) -> String {
+    let counted = |count: usize, of: &str| format!("{count} {of}{}", if count == 1 { "" } else { "s" });
+    format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"))
 }

@@ -2,12 +2,13 @@
 //! thrown away, and says what is other than in the round before. What builds it is a command of the caller's: nothing that stands in a
 //! package is ever started.
 
+use super::check;
 use crate::arguments::Global;
+use crate::diff::FileDiff;
 use crate::fault::{Fault, diagnostics_lines};
 use crate::output::{Format, Output};
 use crate::packages::{self, Place};
 use crate::told::{Told, one_line};
-use crate::diff::FileDiff;
 use crate::trial::{Answered, Differences, Failed, Trial};
 use crate::watch::{Seen, Watch, Which};
 use crate::{quote, surroundings, trust};
@@ -80,7 +81,7 @@ pub(super) fn dev(global: &Global, own: &DevArguments, output: &Output) -> Resul
         if let Some(fault) = round.error {
             return Err(fault.detail("round", value));
         }
-        output.answer("dev", value, |_| told(1, &round, &BTreeSet::new()))?;
+        output.answer("dev", value, |_| told(1, &round, &BTreeSet::new(), &BTreeSet::new()))?;
         return Ok(ExitCode::SUCCESS);
     }
     watch(&mut work, &sources(own), output)
@@ -100,22 +101,19 @@ fn sources(own: &DevArguments) -> Vec<PathBuf> {
 fn watch(work: &mut Work<'_>, sources: &[PathBuf], output: &Output) -> Result<ExitCode, Fault> {
     output.follow_one_another();
     let mut watch = Watch::new()?;
-    let look = |watch: &mut Watch, ignored: &BTreeSet<PathBuf>, package: &Path| {
-        let looked = sources.iter().map(|folder| watch.look(folder, Which::Sources, Some(package)));
-        let seen = looked.try_fold(Seen::default(), |seen, more| Ok::<_, Fault>(seen.and(more?)))?;
-        Ok::<_, Fault>(seen.without(ignored))
+    let look = |watch: &mut Watch, package: &Path| {
+        let mut looked = sources.iter().map(|folder| watch.look(folder, Which::Sources, Some(package)));
+        looked.try_fold(Seen::default(), |seen, more| Ok::<_, Fault>(seen.and(more?)))
     };
-    // Files that each build writes anew: they can't cause one.
-    let mut ignored: BTreeSet<PathBuf> = BTreeSet::new();
-    let (mut changed, mut during) = (BTreeSet::new(), BTreeSet::new());
+    let (mut changed, mut during, mut ignored) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for number in 1_u64.. {
-        let before = look(&mut watch, &ignored, work.package)?;
+        let mut before = look(&mut watch, work.package)?;
         let built = work.build();
         // Taken before the package is read: what changes while it is read causes another round.
         let package = watch.look(work.package, Which::All, None)?;
         let round = work.round_of(built);
         let value = value(number, &round, &changed, &ignored);
-        output.answer_as(round.error.is_none(), "dev", value, |_| told(number, &round, &changed))?;
+        output.answer_as(round.error.is_none(), "dev", value, |_| told(number, &round, &changed, &ignored))?;
         if let Some(fault) = round.error.as_ref().filter(|_| output.format.get() == Format::Human) {
             output.fail(fault);
         }
@@ -124,12 +122,14 @@ fn watch(work: &mut Work<'_>, sources: &[PathBuf], output: &Output) -> Result<Ex
             if output.is_unread() {
                 return Ok(ExitCode::SUCCESS);
             }
-            let mut differing = look(&mut watch, &ignored, work.package)?.differing(&before);
+            let now = look(&mut watch, work.package)?;
+            let mut differing = now.differing(&before);
             if !waited {
-                // Whoever builds writes what is built too: a second time in a row, that is no news.
-                ignored.extend(differing.intersection(&during).cloned());
-                differing.retain(|path| !ignored.contains(path));
-                during.clone_from(&differing);
+                // A build may write what is watched. What differs after two in a row causes no third: that would never end.
+                ignored = differing.intersection(&during).cloned().collect();
+                during = std::mem::take(&mut differing);
+                differing = during.difference(&ignored).cloned().collect();
+                before = now;
             }
             differing.extend(watch.look(work.package, Which::All, None)?.differing(&package));
             if !differing.is_empty() {
@@ -150,8 +150,13 @@ impl Work<'_> {
 
     /// Checks and calls what was built.
     fn round_of(&mut self, built: Result<Option<Duration>, Fault>) -> Round {
-        let mut round =
-            Round { built: None, diagnostics: Vec::new(), examples: None, differences: Differences::default(), error: None };
+        let mut round = Round {
+            built: None,
+            diagnostics: Vec::new(),
+            examples: None,
+            differences: Differences::default(),
+            error: None,
+        };
         let done = built.and_then(|built| {
             round.built = built;
             self.call(&mut round)
@@ -186,12 +191,10 @@ impl Work<'_> {
         let mut checked = packages::checked(self.package)?;
         check_described(&host, &mut checked)?;
         round.diagnostics = checked.diagnostics;
-        let errors = round.diagnostics.iter().filter(|problem| problem.is_error()).count();
-        let Some(package) = checked.package.filter(|_| errors == 0) else {
-            let message = format!("{}: {errors} problems", self.package.display());
-            let report = ErrorReport::new(ErrorCode::PackageInvalid, message);
-            return Err(Fault::from(report).seen_as(diagnostics_lines(&round.diagnostics)));
-        };
+        if let Some(fault) = check::fault(self.package, &round.diagnostics) {
+            return Err(fault);
+        }
+        let Some(package) = checked.package else { return Err(Fault::no_package(self.package, "it holds none")) };
         let trial = Trial::of(&host, &package)?;
         round.examples = Some((trial.total(), trial.left_out));
         if let Some(last) = &self.last {
@@ -201,7 +204,8 @@ impl Work<'_> {
         let done = match failed.as_slice() {
             [] => Ok(()),
             failed => {
-                let message = format!("{} of {} examples did not end as the contract states", failed.len(), trial.total());
+                let message =
+                    format!("{} of {} examples did not end as the contract states", failed.len(), trial.total());
                 let report = ErrorReport::new(ErrorCode::ExampleFailed, message).detail("failed", json!(failed));
                 let seen = failed.iter().map(|failed| failed.for_people()).collect::<Vec<_>>().join("\n");
                 Err(Fault::from(report).seen_as(seen))
@@ -244,7 +248,7 @@ fn value(number: u64, round: &Round, changed: &BTreeSet<PathBuf>, ignored: &BTre
 }
 
 /// The same for people: what caused it, and what differs.
-fn told(number: u64, round: &Round, changed: &BTreeSet<PathBuf>) -> Told {
+fn told(number: u64, round: &Round, changed: &BTreeSet<PathBuf>, ignored: &BTreeSet<PathBuf>) -> Told {
     let here = packages::without_links(Path::new("."));
     let short = |path: &PathBuf| one_line(&path.strip_prefix(&here).unwrap_or(path).display().to_string());
     let cause = match changed.first() {
@@ -252,18 +256,22 @@ fn told(number: u64, round: &Round, changed: &BTreeSet<PathBuf>) -> Told {
         Some(first) if changed.len() == 1 => format!(": {}", short(first)),
         Some(first) => format!(": {} and {} more", short(first), changed.len() - 1),
     };
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = Vec::new();
+    if !ignored.is_empty() {
+        let named = ignored.iter().take(CHANGED_MAX).map(short).collect::<Vec<_>>();
+        lines.push(format!("changed during two builds in a row, so no reason for a round: {}", named.join(", ")));
+    }
     if let Some(took) = round.built {
         lines.push(format!("built in {:.1} s", took.as_secs_f64()));
     }
-    let warnings: Vec<Diagnostic> =
-        round.diagnostics.iter().filter(|problem| !problem.is_error()).cloned().collect();
+    let warnings: Vec<Diagnostic> = round.diagnostics.iter().filter(|problem| !problem.is_error()).cloned().collect();
     if !warnings.is_empty() {
         lines.push(diagnostics_lines(&warnings));
     }
     if let Some((called, left_out)) = round.examples {
-        let rest = if left_out == 0 { String::new() } else { format!(", {left_out} not for want of time") };
-        lines.push(format!("{called} examples called{rest}"));
+        let good = if round.error.is_none() { ", all as stated" } else { "" };
+        let rest = if left_out == 0 { String::new() } else { format!(", {left_out} more not for want of time") };
+        lines.push(format!("{called} examples called{good}{rest}"));
     }
     lines.extend(round.differences.answers.iter().map(Answered::for_people));
     lines.extend(round.differences.state.iter().map(FileDiff::for_people));

@@ -19,11 +19,11 @@ use std::process::ExitCode;
 pub(crate) enum InstanceCommand {
     /// List the instances of the home
     List(InstanceListArguments),
-    /// Copy an instance with its ledger
+    /// Copy an instance
     Copy(InstanceTargetArguments),
     /// Give an instance another name
     Rename(InstanceTargetArguments),
-    /// Delete an instance and its ledger
+    /// Delete an instance
     Purge(InstanceArguments),
 }
 
