@@ -1,6 +1,7 @@
 //! What an output says: documents, failures, rows. Judges nothing.
 
 use crate::target::Observation;
+use hutch::DocumentSize;
 use serde_json::{Map, Value};
 
 /// Keys of an answer that are about the program and not the result.
@@ -39,17 +40,25 @@ pub enum Form {
     Other,
 }
 
+/// The most memory that a document may take when it is read. One that takes more is none: no rule needs a longer answer.
+const DOCUMENT_MEMORY_MAX: u64 = 128 << 20;
+
 /// The one document on a stream.
 pub fn document(bytes: &[u8]) -> Option<Value> {
-    serde_json::from_slice(bytes).ok()
+    first_document(bytes).filter(|(_, more)| !more).map(|(first, _)| first)
 }
 
 /// What stands first on a stream, as a document, and whether anything else follows.
 pub fn first_document(bytes: &[u8]) -> Option<(Value, bool)> {
-    let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
-    let first = stream.next()?.ok()?;
-    let rest = bytes.get(stream.byte_offset()..).unwrap_or_default();
-    Some((first, !rest.trim_ascii().is_empty()))
+    let (first, rest) = bytes.split_at_checked(first_bytes(bytes)?)?;
+    Some((serde_json::from_slice(first).ok()?, !rest.trim_ascii().is_empty()))
+}
+
+/// How many bytes the document takes that stands first, if it may be read.
+fn first_bytes(bytes: &[u8]) -> Option<usize> {
+    let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<DocumentSize>();
+    let size = stream.next()?.ok()?;
+    (size.memory_bytes <= DOCUMENT_MEMORY_MAX).then(|| stream.byte_offset())
 }
 
 /// Whether bytes begin as JSON objects and arrays do.
@@ -70,8 +79,7 @@ pub fn texts(answer: &Value) -> Vec<&str> {
 /// Whether a text for people is for the greater part one JSON object.
 pub fn holds_json(text: &str) -> bool {
     let Some(rest) = text.find('{').and_then(|at| text.get(at..)) else { return false };
-    let mut documents = serde_json::Deserializer::from_str(rest).into_iter::<Map<String, Value>>();
-    matches!(documents.next(), Some(Ok(_))) && documents.byte_offset() * 2 > text.len()
+    first_bytes(rest.as_bytes()).is_some_and(|bytes| bytes * 2 > text.len())
 }
 
 /// The failure that a call told, on whichever stream.
@@ -238,6 +246,19 @@ mod tests {
         for (stdout, stderr) in [("{}", ""), (r#"{"ok":true,"error":null}"#, ""), ("", "error: no"), ("[1]", "")] {
             assert_eq!(told(&observed(1, stdout, stderr)), None);
         }
+    }
+
+    #[test]
+    fn a_document_that_would_take_much_memory_is_none() {
+        let many = |items: usize| format!("[{}{{}}]", "{},".repeat(items)).into_bytes();
+        assert!(document(&many(1000)).is_some() && first_document(&many(1000)).is_some());
+        let bomb = many(4 << 20);
+        assert!(document(&bomb).is_none() && first_document(&bomb).is_none());
+        assert!(told(&Observation { stdout: bomb.clone(), stderr: bomb, ..Observation::default() }).is_none());
+        assert_eq!(document(b"{} 1"), None);
+        assert_eq!(first_document(b" {} 1"), Some((json!({}), true)));
+        assert_eq!(first_document(b"{} "), Some((json!({}), false)));
+        assert!(holds_json(r#"so: {"a": 1}"#) && !holds_json(r#"a long text that holds {}"#) && !holds_json("{"));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! How large a JSON document is in memory, before it is there: a byte of it can take more than a hundred.
 
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// What a document will take when it is read, found out by reading it and keeping nothing.
+/// What a document will take when it is read, found out by reading it and keeping nothing: it is read as a document would be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DocumentSize {
     /// How many values it has, names of fields among them.
@@ -26,16 +26,20 @@ impl DocumentSize {
     /// # Errors
     /// It is not one JSON document.
     pub fn of(document: &[u8]) -> Result<DocumentSize, serde_json::Error> {
-        let mut size = DocumentSize::default();
-        let mut reader = serde_json::Deserializer::from_slice(document);
-        Reader(&mut size).deserialize(&mut reader)?;
-        reader.end()?;
-        Ok(size)
+        serde_json::from_slice(document)
     }
 
     fn add(&mut self, bytes: u64) {
         self.values += 1;
         self.memory_bytes += DocumentSize::VALUE_BYTES + bytes;
+    }
+}
+
+impl<'de> Deserialize<'de> for DocumentSize {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DocumentSize, D::Error> {
+        let mut size = DocumentSize::default();
+        Reader(&mut size).deserialize(deserializer)?;
+        Ok(size)
     }
 }
 

@@ -229,3 +229,21 @@ fn every_rule_that_is_overridden_has_a_case() {
     let overridden: BTreeSet<&str> = hutch_certify::judge::overridable().collect();
     assert_eq!(cases, overridden);
 }
+
+/// What all calls wrote is kept until it is judged: a target that floods it is asked no further, and the report says so.
+#[test]
+fn a_target_that_writes_without_end_is_asked_no_further() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let flood = Flaw {
+        reply: Some(|call, reply, _| {
+            CALLS.fetch_max(call.nth + 1, Ordering::Relaxed);
+            reply.stdout.push_str(&" ".repeat(64 << 20));
+        }),
+        ..NONE
+    };
+    let report = certify(&mut ScriptedTarget::hosted(flood)).expect("it can be called");
+    assert_eq!(CALLS.load(Ordering::Relaxed), 4, "four calls write 256 MiB");
+    assert!(report.left_out > 10, "{}", report.left_out);
+    assert_eq!(report.level, None);
+}

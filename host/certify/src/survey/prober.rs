@@ -37,7 +37,12 @@ pub(super) struct Prober<'t> {
     /// How many calls there were, for each purpose those that were not made.
     made: usize,
     left_out: BTreeMap<Purpose, usize>,
+    /// How much all of them wrote.
+    bytes: usize,
 }
+
+/// The most that all calls together may write, but for the last: what they wrote is kept until it is judged.
+const WRITTEN_BYTES_MAX: usize = 256 << 20;
 
 impl<'t> Prober<'t> {
     pub(super) fn new(target: &'t mut dyn Target) -> Prober<'t> {
@@ -54,6 +59,7 @@ impl<'t> Prober<'t> {
             unreached: Vec::new(),
             made: 0,
             left_out: BTreeMap::new(),
+            bytes: 0,
         }
     }
 
@@ -69,19 +75,22 @@ impl<'t> Prober<'t> {
         Found { description: self.description, probes: self.probes, unreached: self.unreached, left_out: self.left_out }
     }
 
-    /// Makes a call, unless there were enough or the time is over: those are counted.
+    /// Makes a call, unless there were enough, they wrote too much, or the time is over: those are counted.
     fn make_one(
         &mut self,
         purpose: Purpose,
         args: &[String],
         options: &Options,
     ) -> Result<Option<Observation>, TargetError> {
-        if self.made >= self.facts.calls_max || !self.target.has_time() {
+        let over = self.made >= self.facts.calls_max || self.bytes >= WRITTEN_BYTES_MAX;
+        if over || !self.target.has_time() {
             *self.left_out.entry(purpose).or_default() += 1;
             return Ok(None);
         }
         self.made += 1;
-        self.target.invoke(args, options).map(Some)
+        let seen = self.target.invoke(args, options)?;
+        self.bytes += seen.stdout.len() + seen.stderr.len();
+        Ok(Some(seen))
     }
 
     fn write_down(
