@@ -58,6 +58,10 @@ fn completions_know_packages_their_commands_instances_and_entries() {
     assert_eq!(bash(&["run", "todo", "reminder", ""]), ["set", "clear", "list"]);
     assert_eq!(bash(&["run", "todo", "list", "--st"]), ["--status"]);
     assert_eq!(bash(&["run", "todo", "list", "--status", ""]), ["open", "completed", "all"]);
+    // What the host answers behind the package is offered where it does.
+    let tables = crate::support::repository().join("packages/tables").display().to_string();
+    assert_eq!(bash(&["--human", "run", &tables, "query", "--qu"]), ["--quiet", "--query"]);
+    assert_eq!(bash(&["plan", &tables, "query", "--qu"]), ["--quiet"]);
     assert!(bash(&["run", "--lim"]).contains(&"--limit".to_owned()));
     assert_eq!(bash(&["verify", "todo", "--instance", "w"]), ["work"]);
     assert_eq!(bash(&["verify", "todo", "--instance", ""]), ["default", "work"]);

@@ -194,10 +194,13 @@ impl Line {
         self.words.get(from..self.words.len().saturating_sub(1)).unwrap_or_default().to_vec()
     }
 
-    /// The description that lies in the package; no component is asked.
+    /// The description that lies in the package, with the flags that `run` answers in its place; no component is asked.
     fn contract(&self) -> Option<Contract> {
-        let (outline, _) = packages::outline(&self.arguments.global, Path::new(self.package()?)).ok()?;
-        outline.contract().ok()?.map(|file| file.contract().clone())
+        let at = self.package_at()?;
+        let (outline, _) = packages::outline(&self.arguments.global, Path::new(self.words.get(at)?)).ok()?;
+        let file = outline.contract().ok()??;
+        let runs = self.words.iter().take(at).any(|word| word == "run");
+        Some(if runs { file.contract().with_hosted() } else { file.contract().clone() })
     }
 
     /// The names of the newest entries, and what each is about.
