@@ -222,6 +222,7 @@ sources() {
         find guest-todo/build.sh guest-todo/crt1-command.rs wit/*.wit wit/deps wit/guest*/Cargo.toml wit/guest*/src -type f
         if [ "$1" = app-notes ]; then
             find host/cli/template/rust/guest/Cargo.{toml,lock} host/cli/template/rust/guest/src -type f
+            find host/cli/template/shared/package/agent host/cli/template/shared/package/skills -type f
         elif is_sample "$1"; then
             find guest-todo/samples/Cargo.toml "guest-todo/samples/$1/Cargo.toml" "guest-todo/samples/$1/src" -type f ! -name tests.rs
             find "packages/$1/agent" "packages/$1/skills" -type f
@@ -364,11 +365,12 @@ for sample in "${samples[@]}"; do
 done
 # As `hutch init notes` makes it. The record stays here: who changes the source builds another component.
 rm -rf "$template"
-mkdir "$template"
+mkdir -p "$template/package"
 cp -R host/cli/template/rust/guest "$template"
+cp -R host/cli/template/shared/package/agent host/cli/template/shared/package/skills "$template/package"
 mkdir "$template/guest/wit"
 cp -R wit/guest wit/guest-derive wit/hutch.wit wit/deps "$template/guest/wit"
-sed -i.template s/SLUG/notes/g "$template"/guest/Cargo.{toml,lock} "$template/guest/src/main.rs"
+sed -i.template s/SLUG/notes/g "$template"/guest/Cargo.{toml,lock} "$template/guest/src/main.rs" "$template"/package/skills/*/SKILL.md
 guest app-notes app-notes host/cli/template/rust/package/app host/cli/template/rust
 
 $check || rm -rf "$scratch"

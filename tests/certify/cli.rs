@@ -75,6 +75,23 @@ fn the_to_do_package_reaches_the_highest_level_and_leaves_nothing_behind() {
     assert!(kept.is_empty(), "{kept:?}");
 }
 
+#[test]
+fn what_init_makes_and_a_sample_reach_the_highest_level() {
+    let home = home();
+    let mut made = Command::new(env!("CARGO_BIN_EXE_hutch"));
+    made.args(["init", "made", "--in"]).arg(home.path()).env_clear().env("HOME", home.path());
+    assert!(made.output().expect("the program starts").status.success());
+    let made = home.path().join("made/package").display().to_string();
+    for package in [made.as_str(), "packages/json"] {
+        let report = report(&certify(&home, &[package, "--level", "agent-native"]));
+        assert_eq!(
+            (&report["level"], &report["unreached"]),
+            (&"agent-native".into(), &serde_json::json!([])),
+            "{report}"
+        );
+    }
+}
+
 fn walk(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()

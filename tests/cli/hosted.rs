@@ -1,7 +1,7 @@
 //! What the host answers in an application's place: the flags of every command line that the contract does not declare. The probe
 //! declares `--help` alone.
 
-use crate::support::{Machine, Ran, probe, todo};
+use crate::support::{Machine, Ran, probe, repository, todo};
 use serde_json::{Value, json};
 
 fn call(machine: &Machine, words: &[&str]) -> Ran {
@@ -87,6 +87,40 @@ fn a_list_of_parameters_is_one_call_for_each() {
     assert_eq!(names, "[\"a\",\"b\"]\n");
     let words = &mut machine.hutch(["run", &probe(), "write-text", "state/c", "--json-input"]);
     Ran::with_input(words, b"[]").fault("USAGE", 2);
+}
+
+/// What `init` makes, with a contract that leaves everything to the host, as those in other languages than Rust do.
+#[test]
+fn an_application_that_declares_no_flag_hands_its_listing_on_and_tells_its_own_rules() {
+    let machine = Machine::new();
+    machine.run(["init", "made"]).result("init");
+    let contract = repository().join("host/cli/template/shared/package/schemas/commands.json");
+    let contract = std::fs::read_to_string(contract).unwrap().replace("SLUG", "made");
+    machine.write("made/package/schemas/commands.json", contract);
+    let package = machine.path("made/package").display().to_string();
+    for text in ["one", "two"] {
+        machine.guest(&[&package, "add", text]);
+    }
+    let listing = machine.guest(&[&package, "list"]).stdout;
+    let batch =
+        |input: &str| Ran::with_input(&mut machine.hutch(["run", &package, "add", "--json-input"]), input.as_bytes());
+    assert_eq!(batch(&listing).result("run")["done"], 2);
+    let texts = machine.guest(&[&package, "list", "--query", "items[*].text"]).stdout;
+    assert_eq!(texts, "[\"one\",\"two\",\"one\",\"two\"]\n");
+    // What no listing shows is a mistake as ever.
+    batch(r#"{"items":[{"text":"three","colour":"red"}]}"#).fault("ARGUMENT_INVALID", 2);
+
+    let help = machine.guest(&[&package, "--help"]).document();
+    for name in ["trigger", "workflow", "writeback"] {
+        let file = std::fs::read_to_string(machine.path(&format!("made/package/agent/rules/{name}.md"))).unwrap();
+        let rule = help["rules"].as_array().unwrap().iter().find(|rule| rule["name"] == name).unwrap();
+        assert!(file.ends_with(&format!("---\n\n{}\n", rule["content"].as_str().unwrap())), "{rule}");
+    }
+    assert!(help["skills"][0]["description"].as_str().unwrap().starts_with("Keeps short notes"), "{}", help["skills"]);
+    // A package without rules of its own is told those of the host.
+    std::fs::remove_dir_all(machine.path("made/package/agent")).unwrap();
+    let help = machine.guest(&[&package, "--help"]).document();
+    assert!(help["rules"].to_string().contains("hutch find"), "{}", help["rules"]);
 }
 
 #[test]

@@ -22,6 +22,7 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::guard;
 use hutch_model::manifest::Guard;
 use hutch_model::names::{PackagePath, SkillName};
+use hutch_model::skill::{self, Skill};
 use serde_json::{Value, json};
 
 /// Takes what is asked of the host out of a call's arguments. With `--unchecked` the contract has no say, and all of it is the guest's.
@@ -79,10 +80,16 @@ pub(crate) fn about(package: &Package, word: &str, about: About, words: &[String
     Ok(match about {
         About::Help => {
             let mut help = contract.help(words);
-            help["rules"] = agent::rules();
+            let own: Vec<Value> = rules(package).collect();
+            help["rules"] = if own.is_empty() { agent::rules() } else { own.into() };
             let skills = package.manifest().skills().iter().map(SkillName::as_str);
             help["skills"] = skills
-                .map(|name| json!({"name": name, "command": quote::line(["hutch", "show", word, "--skill", name])}))
+                .map(|name| {
+                    let description = front_matter(package, &format!("skills/{name}/SKILL.md"), name);
+                    let description = description.as_ref().map(Skill::description).unwrap_or_default();
+                    let command = quote::line(["hutch", "show", word, "--skill", name]);
+                    json!({"name": name, "description": description, "command": command})
+                })
                 .collect();
             let own = ["hutch", "issue", "create", "--type", "bug", "--package", word, "--message", "TEXT"];
             let issue = format!("Wrong, unclear, missing? {}", quote::line(own));
@@ -97,15 +104,16 @@ pub(crate) fn about(package: &Package, word: &str, about: About, words: &[String
     })
 }
 
-/// The command that these words are, and nothing else.
+/// The contract, and the command in it that these words are, and nothing else.
 ///
 /// # Errors
 /// They are none, or more.
-pub(crate) fn command(package: &Package, words: &[String]) -> Result<Command, Fault> {
+pub(crate) fn command<'p>(package: &'p Package, words: &[String]) -> Result<(&'p Contract, &'p Command), Fault> {
     let file = package.contract().map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
-    let commands = file.map(|file| file.contract().commands.as_slice()).unwrap_or_default();
+    let contract = file.map(|file| file.contract());
     let line = words.join(" ");
-    commands.iter().find(|command| command.name == line).cloned().ok_or_else(|| {
+    let named = |contract: &'p Contract| Some((contract, contract.commands.iter().find(|it| it.name == line)?));
+    contract.and_then(named).ok_or_else(|| {
         let message = "with --json-input a call is the words of one command: its parameters stand on standard input";
         ErrorReport::new(ErrorCode::Usage, message).detail("words", words).into()
     })
@@ -113,9 +121,27 @@ pub(crate) fn command(package: &Package, words: &[String]) -> Result<Command, Fa
 
 /// What the package tells agents about itself.
 fn brief(package: &Package) -> Option<String> {
-    let path = PackagePath::parse("agent/brief.md").ok()?;
-    let text = String::from_utf8(package.read(&path).ok()?).ok()?;
-    Some(text.trim_end().to_owned())
+    text(package, "agent/brief.md").map(|text| text.trim_end().to_owned())
+}
+
+/// What it tells them about how it is used: the files of `agent/rules` whose front matter says what they are.
+fn rules(package: &Package) -> impl Iterator<Item = Value> {
+    let folder = PackagePath::parse("agent/rules").ok();
+    let files = folder.and_then(|folder| package.entries(&folder).ok()).unwrap_or_default().into_iter();
+    files.filter_map(|file| {
+        let name = file.path.components().last()?.strip_suffix(".md")?;
+        let rule = front_matter(package, file.path.as_str(), name)?;
+        Some(json!({"name": name, "description": rule.description(), "content": rule.body().trim()}))
+    })
+}
+
+/// A file for agents, which begins with its name and description.
+fn front_matter(package: &Package, path: &str, name: &str) -> Option<Skill> {
+    skill::parse(&text(package, path)?, path, &SkillName::parse(name).ok()?).0
+}
+
+fn text(package: &Package, path: &str) -> Option<String> {
+    String::from_utf8(package.read(&PackagePath::parse(path).ok()?).ok()?).ok()
 }
 
 /// What a call chooses of an application's answer, as JSON or for people. Nothing if all of it is wanted.
@@ -245,9 +271,9 @@ impl Hosting for Here {
     }
 
     fn batch(&self, package: &Package, words: &[String], stdin: &[u8]) -> Result<Vec<Vec<String>>, ErrorReport> {
-        let calls = command(package, words).and_then(|command| {
+        let calls = command(package, words).and_then(|of| {
             let text = String::from_utf8_lossy(stdin);
-            batch::parse_parameters(&command, &text, batch::CALLS_MAX)
+            batch::parse_parameters(of, &text, batch::CALLS_MAX)
         });
         let calls = calls.map_err(|fault| fault.report().clone())?;
         Ok(calls.into_iter().map(|call| call.arguments).collect())

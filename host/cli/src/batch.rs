@@ -3,7 +3,7 @@
 
 use crate::fault::Fault;
 use crate::input::{self, Source};
-use hutch_model::contract::Command;
+use hutch_model::contract::{Command, Contract};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -48,19 +48,28 @@ pub(crate) fn read(max: u32, wait: Duration) -> Result<Vec<Item>, Fault> {
     parse(&text(wait)?, max)
 }
 
-/// The same of one command, whose parameters are the fields of each object, in one array or one after the other.
-pub(crate) fn read_parameters(command: &Command, max: u32, wait: Duration) -> Result<Vec<Item>, Fault> {
-    parse_parameters(command, &text(wait)?, max)
+/// A contract, and one of its commands.
+pub(crate) type Of<'c> = (&'c Contract, &'c Command);
+
+/// The same of one command, whose parameters are the fields of each object: in one array, one after the other, or in the `items` of an
+/// answer. What its application's listings show beside parameters is passed over, so that a listing is a batch as it is.
+pub(crate) fn read_parameters(of: Of<'_>, max: u32, wait: Duration) -> Result<Vec<Item>, Fault> {
+    parse_parameters(of, &text(wait)?, max)
 }
 
-pub(crate) fn parse_parameters(command: &Command, text: &str, max: u32) -> Result<Vec<Item>, Fault> {
+pub(crate) fn parse_parameters((contract, command): Of<'_>, text: &str, max: u32) -> Result<Vec<Item>, Fault> {
+    let is_parameter = |name: &str| command.parameters.iter().any(|parameter| parameter.name == name);
     let mut values = Vec::new();
     documents(text, max, &mut values, |document| match document {
         Value::Array(items) => Ok(items),
-        one => Ok(vec![one]),
+        mut one => match one.get_mut("items") {
+            Some(Value::Array(items)) if !is_parameter("items") => Ok(std::mem::take(items)),
+            _ => Ok(vec![one]),
+        },
     })?;
     let item = |(at, value): (usize, Value)| match value {
-        Value::Object(fields) => {
+        Value::Object(mut fields) => {
+            fields.retain(|name, _| is_parameter(name) || !contract.shown_fields().any(|shown| shown == name));
             let arguments = command.words(&fields).map_err(|violations| {
                 let message = violations.first().map(|first| first.message.clone()).unwrap_or_default();
                 let report =

@@ -81,14 +81,15 @@ fn quiet(survey: &Survey) -> Finding {
 }
 
 fn chains(survey: &Survey) -> Finding {
-    let takes = |command: &Command| survey.description.parameter(command, "json-input").is_some();
-    let offered = survey.description.commands.iter().any(takes);
-    if !offered && survey.description.commands.iter().any(|it| !it.is_reading() && !it.is_destructive()) {
+    let takes = |command: &&Command| survey.description.parameter(command, "json-input").is_some();
+    let mut changing = survey.description.commands.iter().filter(|command| !command.is_reading());
+    let offered = changing.clone().any(|command| takes(&command));
+    if !offered && changing.any(|it| !it.is_destructive()) {
         return Finding::fail("no command takes --json-input");
     }
     let mut chained = survey.of_purpose(Purpose::BatchChained).peekable();
     if chained.peek().is_none() {
-        return absent(survey, offered, "no command takes a batch");
+        return absent(survey, offered, "no command that changes anything takes a batch");
     }
     match chained.clone().find(|probe| probe.seen.status == Some(0)) {
         Some(probe) => Finding::pass(format!("a listing on standard input: {}", probe.shown())),

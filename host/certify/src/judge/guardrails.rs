@@ -61,14 +61,18 @@ fn redaction(survey: &Survey) -> Finding {
 /// Whether personal data did not come through, and everything else did.
 pub(super) fn redacted(survey: &Survey, purpose: Purpose, none: Finding) -> Finding {
     let holds = |probe: &Probe, text: &str| String::from_utf8_lossy(&probe.seen.stdout).contains(text);
-    let plain = survey.of_purpose(Purpose::Personal).filter(|probe| holds(probe, BESIDE));
-    let shown: Vec<Option<usize>> = plain.map(|probe| probe.command).collect();
-    let redacted = survey.of_purpose(purpose).filter(|probe| shown.contains(&probe.command));
-    each(redacted, none, |probe| match probe.seen.status {
-        Some(0) if holds(probe, PERSONAL) => Err("personal data came through".to_owned()),
-        Some(0) if !holds(probe, BESIDE) => Err("what is not personal is gone too".to_owned()),
-        Some(0) => Ok(()),
-        _ => Err("failed".to_owned()),
+    let plainly =
+        |probe: &Probe| probe.args.iter().filter(|word| *word != "--redact").cloned().collect::<Vec<String>>();
+    let of_call = |redacted: &Probe| {
+        let mut plain = survey.of_purpose(Purpose::Personal).filter(|plain| holds(plain, BESIDE));
+        plain.find(|plain| plainly(plain) == plainly(redacted)).map(|plain| plain.seen.status)
+    };
+    let redacted = survey.of_purpose(purpose).filter(|probe| of_call(probe).is_some());
+    each(redacted, none, |probe| match of_call(probe) == Some(probe.seen.status) {
+        true if holds(probe, PERSONAL) => Err("personal data came through".to_owned()),
+        true if !holds(probe, BESIDE) => Err("what is not personal is gone too".to_owned()),
+        true => Ok(()),
+        false => Err("ended in another way than without".to_owned()),
     })
 }
 

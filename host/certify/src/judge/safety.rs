@@ -54,7 +54,8 @@ fn dry_run(survey: &Survey) -> Finding {
         return listed("", lacking);
     }
     // The same call for real, made in the same state: only where it changes something does a preview show anything.
-    let real = |probe: &Probe| survey.of_purpose(Purpose::Quiet).find(|real| real.command == probe.command);
+    let begin = |probe: &Probe| (probe.command, probe.seen.state.map(|(before, _)| before));
+    let real = |probe: &Probe| survey.of_purpose(Purpose::Quiet).find(|real| begin(real) == begin(probe));
     let changes = |probe: &Probe| real(probe).is_some_and(|real| real.seen.unchanged() == Some(false));
     let judged = each(survey.of_purpose(Purpose::DryRun), absent(survey, true, ""), |probe| {
         match (probe.seen.status, probe.seen.unchanged()) {

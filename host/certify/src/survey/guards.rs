@@ -5,7 +5,7 @@ use super::Purpose;
 use super::parts::Parts;
 use super::prober::Prober;
 use crate::describe::{Command, Parameter};
-use crate::target::{Contract, Options, TargetError};
+use crate::target::{Contract, Options, Stdin, TargetError};
 use hutch_model::redact::Cleaning;
 
 /// The beginnings of credentials.
@@ -41,8 +41,7 @@ impl Prober<'_> {
                 self.guard((at, &command), &parts, parameter, nth == 0, &options)?;
             }
         }
-        self.sanitized()?;
-        self.redacted()
+        self.sanitized()
     }
 
     /// The first parameter of a command is tried with everything, the others with one of each kind.
@@ -105,8 +104,9 @@ impl Prober<'_> {
         Ok(())
     }
 
-    /// Personal data that is kept, then shown plainly and with `--redact`: the program's own, else that of the host before it.
-    fn redacted(&mut self) -> Result<(), TargetError> {
+    /// Personal data that is kept, then shown plainly and with `--redact`: the program's own, else that of the host before it. It comes in
+    /// by a text, and to an application also by a file.
+    pub(super) fn redacted(&mut self) -> Result<(), TargetError> {
         let hosted = self.facts().contract == Contract::Application;
         let offers = |prober: &Self, command: &Command| prober.description.parameter(command, "redact").is_some();
         let reads: Vec<_> = self
@@ -127,16 +127,51 @@ impl Prober<'_> {
             // Not counted with what fills the state: of a program with many commands, none of these would be made.
             self.make(at, vec![args])?;
         }
+        if hosted {
+            self.personal_files()?;
+        }
         for (at, command, parts) in reads {
-            self.call(Purpose::Personal, Some(at), "", parts.args(), &Options::default())?;
-            if offers(self, &command) {
-                self.call(Purpose::Redacted, Some(at), "", parts.with("redact", None).args(), &Options::default())?;
-            } else {
-                let cleaning = Cleaning { hidden: false, personal: true };
-                let options = Options { cleaning, ..Options::default() };
-                self.call(Purpose::HostRedacted, Some(at), "", parts.args(), &options)?;
+            self.shown(at, &command, &parts, &Options::default())?;
+            if let Some(parts) = from_standard_input(&command, &parts).filter(|_| hosted) {
+                self.shown(at, &command, &parts, &personal_input())?;
             }
         }
         Ok(())
     }
+
+    /// A file with personal data in it, kept by every command that takes one.
+    fn personal_files(&mut self) -> Result<(), TargetError> {
+        for (at, command, parts) in self.reached() {
+            let parts = from_standard_input(&command, &parts).filter(|_| !command.is_reading());
+            if let Some(parts) = parts {
+                let options = Options { keep: true, confirmed: true, ..personal_input() };
+                self.call(Purpose::Seed, Some(at), "", self.confirmed(&command, &parts), &options)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer plainly, and without personal data.
+    fn shown(&mut self, at: usize, command: &Command, parts: &Parts, options: &Options) -> Result<(), TargetError> {
+        self.call(Purpose::Personal, Some(at), "", parts.args(), options)?;
+        if self.description.parameter(command, "redact").is_some() {
+            self.call(Purpose::Redacted, Some(at), "", parts.with("redact", None).args(), options)?;
+        } else {
+            let options = Options { cleaning: Cleaning { hidden: false, personal: true }, ..options.clone() };
+            self.call(Purpose::HostRedacted, Some(at), "", parts.args(), &options)?;
+        }
+        Ok(())
+    }
+}
+
+/// A document that is JSON, CSV and prose: what reads any file of people's reads it.
+fn personal_input() -> Options {
+    Options { stdin: Stdin::Bytes(format!("\"{BESIDE} {PERSONAL}\"\n").into_bytes()), ..Options::default() }
+}
+
+/// The call with standard input in the place of its file, as far as it takes one.
+fn from_standard_input(command: &Command, parts: &Parts) -> Option<Parts> {
+    let file =
+        command.parameters.iter().find(|parameter| matches!(parameter.kind.as_deref(), Some("path" | "file")))?;
+    Some(parts.replaced(file, "-"))
 }

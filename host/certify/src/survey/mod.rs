@@ -211,6 +211,7 @@ impl Survey {
         prober.mistakes()?;
         prober.guards()?;
         prober.batches()?;
+        prober.redacted()?;
         prober.issues()?;
         let facts = prober.facts().clone();
         let Found { description, probes, unreached, left_out } = prober.finish();

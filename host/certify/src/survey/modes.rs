@@ -5,7 +5,7 @@ use super::parts::Parts;
 use super::prober::Prober;
 use crate::describe::{Command, Parameter};
 use crate::read;
-use crate::target::{Contract, Moment, Options, Stdin, TargetError};
+use crate::target::{Contract, Moment, Options, Start, Stdin, TargetError};
 use serde_json::Value;
 
 /// Values that a program may find anywhere, and that it did not declare.
@@ -75,7 +75,8 @@ impl Prober<'_> {
         for (at, command, parts) in self.reached() {
             let plain = self.ready(at)?;
             let options = Options { confirmed: true, ..plain.clone() };
-            self.call(Purpose::Quiet, Some(at), "", self.confirmed_with(&command, &parts, &["--quiet"]), &options)?;
+            let quiet = self.confirmed_with(&command, &parts, &["--quiet"]);
+            let real = self.call(Purpose::Quiet, Some(at), "", quiet.clone(), &options)?;
             self.switches(at, &command, &parts, &options)?;
             if command.is_reading() {
                 self.reading_modes(at, &command, &parts, &plain)?;
@@ -83,7 +84,10 @@ impl Prober<'_> {
             }
             if self.description.parameter(&command, "dry-run").is_some() {
                 let args = self.confirmed_with(&command, &parts, &["--dry-run"]);
-                self.call(Purpose::DryRun, Some(at), "", args, &options)?;
+                self.call(Purpose::DryRun, Some(at), "", args.clone(), &options)?;
+                if real.unchanged() == Some(true) {
+                    self.first_time(at, quiet, args, &options)?;
+                }
             }
             if command.is_destructive() {
                 // A host that asks for confirmations does not take the application's own word for one.
@@ -95,6 +99,23 @@ impl Prober<'_> {
                 let quiet = parts.args_with(&["--quiet"]);
                 self.call(Purpose::UnconfirmedQuiet, Some(at), "", quiet, &plain)?;
             }
+        }
+        Ok(())
+    }
+
+    /// What is done already does not change anything again: the call and its preview on the initial state, if it does there.
+    fn first_time(
+        &mut self,
+        at: usize,
+        quiet: Vec<String>,
+        dry_run: Vec<String>,
+        options: &Options,
+    ) -> Result<(), TargetError> {
+        let options = Options { start: Start::Initial, ..options.clone() };
+        let real = self.make_one(Purpose::Quiet, &quiet, &options)?;
+        if let Some(real) = real.filter(|real| real.status == Some(0) && real.unchanged() == Some(false)) {
+            self.write_down(Purpose::Quiet, Some(at), "", quiet, real);
+            self.call(Purpose::DryRun, Some(at), "", dry_run, &options)?;
         }
         Ok(())
     }

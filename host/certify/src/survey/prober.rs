@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Guesses at one valid call.
 const GUESSES_MAX: usize = 6;
+/// Calls of each command that fill the state.
+const SEVERAL: usize = 2;
 
 /// What a command's own help says of the program, and of every command.
 const ABOUT_THE_PROGRAM: [&str; 7] =
@@ -76,7 +78,7 @@ impl<'t> Prober<'t> {
     }
 
     /// Makes a call, unless there were enough, they wrote too much, or the time is over: those are counted.
-    fn make_one(
+    pub(super) fn make_one(
         &mut self,
         purpose: Purpose,
         args: &[String],
@@ -93,7 +95,7 @@ impl<'t> Prober<'t> {
         Ok(Some(seen))
     }
 
-    fn write_down(
+    pub(super) fn write_down(
         &mut self,
         purpose: Purpose,
         command: Option<usize>,
@@ -217,7 +219,8 @@ impl<'t> Prober<'t> {
         Ok(())
     }
 
-    /// Makes the changing calls that the examples show, and more of those without examples: later calls need something to read.
+    /// Makes the changing calls that the examples show, and as many of each command that there are several entries: later calls need
+    /// something to read.
     fn fill(&mut self) -> Result<(), TargetError> {
         let options = Options { keep: true, confirmed: true, ..Options::default() };
         for (at, command) in self.commands() {
@@ -227,9 +230,8 @@ impl<'t> Prober<'t> {
             let good = command.examples.iter().filter(|example| example.succeeds());
             let mut calls: Vec<Vec<String>> =
                 good.flat_map(|example| example.before.iter().chain([&example.args]).cloned()).collect();
-            if calls.is_empty() {
-                calls = (0..2).map(|nth| self.values.required_only(&command, nth).args()).collect();
-            }
+            let lacking = SEVERAL.saturating_sub(calls.len());
+            calls.extend((0..lacking).map(|nth| self.values.required_only(&command, nth).args()));
             for args in calls {
                 let seen = self.call(Purpose::Seed, Some(at), "", args, &options)?;
                 self.learn(&seen);

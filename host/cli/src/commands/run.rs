@@ -182,7 +182,7 @@ fn batch(
     let items = match of_parameters {
         true => {
             let words = std::mem::take(&mut own.invocation.arguments);
-            batch::read_parameters(&asked::command(package, &words)?, own.batch_max, global.wait)?
+            batch::read_parameters(asked::command(package, &words)?, own.batch_max, global.wait)?
         }
         false => batch::read(own.batch_max, global.wait)?,
     };

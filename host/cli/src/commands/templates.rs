@@ -34,7 +34,16 @@ const MANIFEST: &[File] = template!["shared": "package/APP.md"];
 /// With time to compile a component of many megabytes.
 const LARGE_MANIFEST: &[File] = template!["large": "package/APP.md"];
 
-const SKILL: &[File] = template!["shared": "package/skills/usage/SKILL.md"];
+/// What every package says to agents.
+const GUIDANCE: &[File] = template!["shared":
+    "package/AGENTS.md",
+    "package/CHANGELOG.md",
+    "package/agent/brief.md",
+    "package/agent/rules/trigger.md",
+    "package/agent/rules/workflow.md",
+    "package/agent/rules/writeback.md",
+    "package/skills/usage/SKILL.md",
+];
 
 /// Of the languages whose components do not describe themselves.
 const CONTRACT: &[File] = template!["shared": "package/schemas/commands.json"];
@@ -142,11 +151,11 @@ impl Language {
     /// Every file that is made.
     pub(super) fn files(self) -> impl Iterator<Item = &'static File> {
         let parts: &[&[File]] = match self {
-            Language::Rust => &[MANIFEST, SKILL, RUST, WASI, LIBRARY],
-            Language::Python => &[LARGE_MANIFEST, SKILL, CONTRACT, PYTHON, WASI],
-            Language::Javascript => &[LARGE_MANIFEST, SKILL, CONTRACT, JAVASCRIPT, WASI],
-            Language::C => &[MANIFEST, SKILL, CONTRACT, C],
-            Language::Go => &[LARGE_MANIFEST, SKILL, CONTRACT, GO],
+            Language::Rust => &[MANIFEST, GUIDANCE, RUST, WASI, LIBRARY],
+            Language::Python => &[LARGE_MANIFEST, GUIDANCE, CONTRACT, PYTHON, WASI],
+            Language::Javascript => &[LARGE_MANIFEST, GUIDANCE, CONTRACT, JAVASCRIPT, WASI],
+            Language::C => &[MANIFEST, GUIDANCE, CONTRACT, C],
+            Language::Go => &[LARGE_MANIFEST, GUIDANCE, CONTRACT, GO],
         };
         parts.iter().copied().flatten()
     }

@@ -143,6 +143,13 @@ impl Contract {
         all.filter(|flag| !own.contains(&flag.name.as_str())).collect()
     }
 
+    /// The fields of `items[]` that some command answers with, by its output schema: a listing that is handed on as a batch has them.
+    pub fn shown_fields(&self) -> impl Iterator<Item = &str> {
+        let schemas = self.commands.iter().map(|command| &command.output_schema);
+        let rows = schemas.filter_map(|schema| schema.pointer("/properties/items/items/properties")?.as_object());
+        rows.flat_map(|fields| fields.keys().map(String::as_str))
+    }
+
     /// The same with the host's flags among its parameters: what a caller of the application through the host has.
     pub fn with_hosted(&self) -> Contract {
         let parameters = self.parameters.iter().cloned().chain(self.hosted_parameters()).collect();

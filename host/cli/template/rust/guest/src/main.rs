@@ -59,7 +59,14 @@ impl Reads for List {
 hutch_guest::application! {
     /// Keeps notes
     static NOTES: Notes = "SLUG";
-    commands: [Add, List]
+    commands: [Add, List],
+    brief: include_str!("../../package/agent/brief.md"),
+    rules: [
+        include_str!("../../package/agent/rules/trigger.md"),
+        include_str!("../../package/agent/rules/workflow.md"),
+        include_str!("../../package/agent/rules/writeback.md"),
+    ],
+    skills: [include_str!("../../package/skills/usage/SKILL.md")],
 }
 
 hutch_guest::main!(NOTES);
