@@ -94,6 +94,8 @@ fn what_is_heavy_or_powerful_has_one_home() {
         ("rusqlite", "hutch-store"),
         ("serde-saphyr", "hutch-model"),
         ("ring", "hutch-registry"),
+        ("landlock", "hutch-sandbox"),
+        ("seccompiler", "hutch-sandbox"),
     ] {
         let users: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains(foreign)).collect();
         let users: Vec<_> =

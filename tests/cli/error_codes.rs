@@ -175,6 +175,12 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.write("package/app/more.txt", "more");
             machine.run(["--yes", "sync"])
         }
+        #[cfg(target_os = "linux")]
+        "RING_REQUIRED" => {
+            let mut command = machine.hutch(["run", &probe(), "return-ok"]);
+            command.env("HUTCH_RING", "required");
+            crate::ring::without_landlock(command)
+        }
         "TRUST_REQUIRED" => {
             machine.run(["trust", "require", "unsigned", "*"]).result("trust require");
             machine.probe(&[], &["return-ok"])

@@ -51,6 +51,8 @@ mod pictures;
 mod progress;
 mod readme;
 mod registry;
+#[cfg(target_os = "linux")]
+mod ring;
 mod samples;
 mod serve;
 #[cfg(unix)]

@@ -23,17 +23,25 @@ use support::{KEY, limits, parts, probe_bytes, run_parts};
 #[path = "run_ring.rs"]
 mod run_ring;
 
+#[cfg(target_os = "linux")]
+#[path = "path_ring.rs"]
+mod path_ring;
+
 fn main() {
     if let Some(role) = std::env::args().nth(1).filter(|argument| !argument.starts_with('-')) {
         return child(&role);
     }
-    let checks: [(&str, fn()); 10] = [
+    let checks: [(&str, fn()); 11] = [
         ("a child compiles as this process does", compiles),
         ("however many threads compile, they make the same", same_code),
         ("what is no component is refused with the same words", refuses),
         ("children that misbehave are ended", misbehaving_children),
         ("a child that something broke out in reaches nothing", broken_out),
         ("a run that something broke out in reaches no network, no process and no more rights", run_ring::broken_out),
+        (
+            "a run that something broke out in reaches no file but its own, no program and no port",
+            path_ring::broken_out,
+        ),
         ("compile bombs are refused in time", bombs),
         ("memory of a child is capped", memory),
         ("a child dies with its parent's interest", killed_children_leave_nothing),
@@ -126,6 +134,24 @@ fn child(role: &str) {
         "broken-out-run" => {
             hutch_sandbox::ring::around_guests().expect("a ring");
             run_ring::reach(&mut stdout);
+        }
+        "free-paths" => path_ring::reach(&mut stdout),
+        "enclosed" => {
+            // Where there is none, everything is reached.
+            let _ = path_ring::enclose();
+            path_ring::reach(&mut stdout);
+        }
+        "enclosed-among-threads" => {
+            let (sender, receiver) = std::sync::mpsc::channel::<()>();
+            let waiting = std::thread::spawn(move || receiver.recv());
+            let entered = path_ring::enclose();
+            assert_eq!(entered, Err(hutch_sandbox::ring::paths::PathsError::Threads { threads: 2 }));
+            path_ring::reach(&mut stdout);
+            drop(sender);
+            waiting.join().expect("a thread").expect_err("nobody sends");
+            // One that has ended is no hindrance, however short ago.
+            std::thread::scope(|scope| drop(scope.spawn(|| {})));
+            assert!(!matches!(path_ring::enclose(), Err(hutch_sandbox::ring::paths::PathsError::Threads { .. })));
         }
         "free" => reach(&mut stdout, inherited()),
         // As if a component had made the compiler do what it wants.

@@ -3,18 +3,21 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
+use cap_std::fs::MetadataExt;
 use hutch::package::{Package, PackageBounds, Source};
-use hutch::{Call, Failure, Host, Instance};
+use hutch::{Call, EntryName, Failure, Host, Instance, Mount};
+use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
-use hutch_model::invocation::Seed;
+use hutch_model::invocation::{Access, Seed};
 use hutch_model::ledger::{Request, SecretKey};
 use hutch_model::outcome::Verdict;
+use hutch_sandbox::ring::paths::May;
 use hutch_sandbox::{Compile, Sandbox, Stop};
 use hutch_store::{IfMissing, InstanceDir, MemoryStore, Opening, SqliteStore, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const THREADS: usize = 6;
@@ -43,11 +46,19 @@ fn call(arguments: &[&str]) -> Call {
     }
 }
 
-fn todo() -> Package {
-    let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("tests are run by cargo");
+fn package(path: &str) -> Package {
     let bounds = PackageBounds::with_component(64 << 20);
-    let source = Source::open(&Path::new(&folder).join("../../packages/todo"), &bounds).unwrap();
+    let source = Source::open(&in_repository(path), &bounds).unwrap();
     Package::open(&source, bounds).unwrap()
+}
+
+fn in_repository(path: &str) -> PathBuf {
+    let folder = std::env::var_os("CARGO_MANIFEST_DIR").expect("tests are run by cargo");
+    Path::new(&folder).join("../..").join(path)
+}
+
+fn todo() -> Package {
+    package("packages/todo")
 }
 
 /// The titles that `list` answers with.
@@ -145,4 +156,60 @@ fn what_another_process_carried_out_under_a_name_is_not_carried_out_again() {
     other.run(&call(&["add", "bread"])).unwrap();
     two.run(&call(&["add", "eggs"])).unwrap();
     assert_eq!(titles(&one), ["bread", "eggs", "milk"].map(str::to_owned).into());
+}
+
+/// Whoever owns the process can have it enclosed. In every way to start a guest that comes first, and without it none starts.
+#[test]
+fn no_guest_starts_before_the_process_is_enclosed() {
+    let (package, home) = (todo(), tempfile::tempdir().unwrap());
+    let host = || Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None));
+    let (free, name) = (host(), "default".parse().unwrap());
+    free.run(&package, &call(&["add", "milk"])).unwrap();
+    free.plan(&package, &call(&["add", "bread"])).unwrap();
+    let refused = || Failure::Unenclosed { reason: "there is none".to_owned(), missing: true };
+    let closed = host().enclosed_by(Arc::new(move |_| Err(refused())));
+    let session = closed.open(&package, &name, AT).unwrap();
+    let (before, none) = (session.head().unwrap(), BTreeMap::new());
+    let add = session.entry(&"@2".parse().unwrap()).unwrap();
+    let failed = [
+        closed.run(&package, &call(&["add", "eggs"])).map(drop),
+        closed.plan(&package, &call(&["add", "eggs"])).map(drop),
+        closed.apply(&package, &session, &EntryName::Last, &none, false).map(drop),
+        closed.replay(&package, &session, &"@2".parse().unwrap(), &none, false, 0).map(drop),
+        closed.verify(&package, &session, &add, &none).map(drop),
+    ];
+    for (at, failed) in failed.into_iter().enumerate() {
+        assert_eq!(failed.expect_err("a guest ran").code(), ErrorCode::RingRequired, "{at}");
+    }
+    let after = session.head().unwrap();
+    assert_eq!((after.state, after.last.sequence), (before.state, before.last.sequence + 4));
+    for entry in session.entries(before.last.sequence + 1) {
+        let record = entry.unwrap().open().unwrap().record;
+        assert_eq!((record.error, record.kept, record.outcome.is_none()), (Some(ErrorCode::RingRequired), false, true));
+    }
+}
+
+/// What is left to the process is the folder of the instance, to write, the package, to read, and what was granted, as it was.
+#[test]
+fn what_stays_within_reach_follows_from_the_call() {
+    let (package, all) = (package("tests/packages/probe"), tempfile::tempdir().unwrap());
+    let [home, read, written] = ["home", "read", "written"].map(|name| all.path().join(name));
+    let left = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&left);
+    let host = Host::new(home.clone(), Sandbox::new(Compile::Here, None)).enclosed_by(Arc::new(move |left| {
+        let seen = left.iter().map(|(folder, may)| (folder.dir_metadata().unwrap().ino(), *may));
+        told.lock().unwrap().extend(seen);
+        Ok(())
+    }));
+    for (path, access) in [(&read, Access::ReadOnly), (&written, Access::ReadWrite)] {
+        std::fs::create_dir(path).unwrap();
+        let mounts = [("mnt".to_owned(), Mount::open(path, access).unwrap())].into();
+        host.run(&package, &Call { mounts, ..call(&["return-ok"]) }).unwrap();
+    }
+    let instance = home.join("instances/probe/default");
+    let both = [(&instance, May::Write), (&in_repository("tests/packages/probe"), May::Read)];
+    let expected = [&both[..], &[(&read, May::Read)], &both, &[(&written, May::Write)]].concat();
+    let ino = |path: &Path| std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
+    let expected: Vec<_> = expected.into_iter().map(|(path, may)| (ino(path), may)).collect();
+    assert_eq!(*left.lock().unwrap(), expected);
 }

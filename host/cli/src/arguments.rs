@@ -38,6 +38,7 @@ use crate::commands::undo::UndoArguments;
 use crate::commands::validate::ValidateArguments;
 use crate::commands::verify::VerifyArguments;
 use crate::line::CallLine;
+use crate::ring::Ring;
 use crate::selection::Path;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use hutch_model::limits::Unit;
@@ -110,6 +111,9 @@ pub(crate) struct Global {
     /// The line itself, for calls that mend it.
     #[arg(skip)]
     pub(crate) line: CallLine,
+    /// When there are rings around the command, if it runs guests.
+    #[arg(skip)]
+    pub(crate) ring: Option<Ring>,
 }
 
 /// The shape of a line that names no command, or this one: all that reading such a line needs. Making the shape of every command

@@ -95,6 +95,12 @@ impl Fault {
         self
     }
 
+    /// The same, with another advice.
+    pub(crate) fn suggest(mut self, suggestion: &str) -> Fault {
+        suggestion.clone_into(&mut self.report.suggestion);
+        self
+    }
+
     /// What people are shown of its details.
     pub(crate) fn seen(&self) -> Option<&Told> {
         self.seen.as_ref()

@@ -36,6 +36,7 @@ mod pairs;
 mod progress;
 mod quote;
 mod repair;
+mod ring;
 mod selection;
 mod shaping;
 mod signed;

@@ -8,6 +8,7 @@ use crate::arguments::Global;
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long something goes on before it is said, and from one saying to the next.
@@ -38,8 +39,10 @@ struct State {
     said: Option<Instant>,
     /// Columns of the line that stands there.
     columns: usize,
-    /// Whether there is a thread that says it.
-    told: bool,
+    /// The thread that says it, once there is something to say.
+    teller: Option<JoinHandle<()>>,
+    /// Whether there may be none now.
+    held: bool,
 }
 
 struct Going {
@@ -82,11 +85,7 @@ pub(crate) fn after(name: &'static str, gone: Duration) -> Step {
         state.said = None;
     }
     state.steps.push(Going { name, parts: None });
-    if !state.told {
-        // It lives as long as the process. Without it there is nothing to see, and nothing else is lost.
-        let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(|| progress.tell());
-        state.told = thread.is_ok();
-    }
+    progress.start(&mut state);
     progress.changed.notify_one();
     Step(Some(name))
 }
@@ -117,6 +116,28 @@ pub(crate) fn finish() {
     }
 }
 
+/// Says nothing and keeps no thread, until [`go_on`].
+pub(crate) fn hold() {
+    let Some(progress) = PROGRESS.get() else { return };
+    let mut state = progress.lock();
+    state.held = true;
+    let teller = state.teller.take();
+    drop(state);
+    progress.changed.notify_one();
+    // One that panicked says nothing either.
+    let _ = teller.map(JoinHandle::join);
+}
+
+/// Says what is going on again, that which began before too.
+pub(crate) fn go_on() {
+    let Some(progress) = PROGRESS.get() else { return };
+    let mut state = progress.lock();
+    state.held = false;
+    if !state.steps.is_empty() {
+        progress.start(&mut state);
+    }
+}
+
 impl Drop for Step {
     fn drop(&mut self) {
         if let (Some(progress), Some(_)) = (PROGRESS.get(), self.0) {
@@ -134,10 +155,18 @@ impl Progress {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Sees to it that somebody says it.
+    fn start(&'static self, state: &mut State) {
+        if state.teller.is_none() && !state.held {
+            // It lives until it is held. Without it there is nothing to see, and nothing else is lost.
+            state.teller = std::thread::Builder::new().name("progress".to_owned()).spawn(|| self.tell()).ok();
+        }
+    }
+
     /// Says what is going on, whenever it is time.
     fn tell(&self) {
         let mut state = self.lock();
-        loop {
+        while !state.held {
             let last = state.said.or(state.since).filter(|_| !state.steps.is_empty());
             state = match last.map(|last| EVERY.saturating_sub(last.elapsed())) {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),

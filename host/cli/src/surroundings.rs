@@ -7,8 +7,10 @@ use crate::input::{self, Source};
 use crate::invocation::InputArguments;
 use crate::line::HomeVariable;
 use crate::progress;
+use crate::ring::{self, Ring};
 use etcetera::BaseStrategy;
 use hutch::Host;
+use hutch::installed::Installed;
 use hutch::package::Memory;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
@@ -83,6 +85,14 @@ pub(crate) fn format() -> Option<String> {
     std::env::var("HUTCH_FORMAT").ok()
 }
 
+/// When there are to be rings around a run.
+#[expect(clippy::disallowed_methods, reason = "the variable is the operator's setting")]
+pub(crate) fn ring() -> Result<Ring, Fault> {
+    let asked = std::env::var_os("HUTCH_RING").unwrap_or_default();
+    let wrong = || Fault::usage(format!("HUTCH_RING is {asked:?}: expected required, auto or off"));
+    asked.to_str().and_then(Ring::named).ok_or_else(wrong)
+}
+
 /// Refuses a setting that means nothing, unless a flag stands in its place or the caller looks for what is wrong.
 pub(crate) fn check_format(arguments: &Arguments) -> Result<(), Fault> {
     let is_said = arguments.global.agent || arguments.global.human || matches!(arguments.command, Command::Doctor);
@@ -106,10 +116,16 @@ pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
         Some(cache) => sandbox.sharing(cache),
         None => sandbox,
     };
+    // What an entry of another version is made again with; and what is not kept in memory of many programs.
+    let read = [Some(Installed::of(&home).folder().to_owned()), cache_folder()].into_iter().flatten().collect();
     let host = Host::new(home, sandbox).waiting(global.wait);
     let host = match cache_folder() {
         Some(folder) => host.owning(folder),
         None => host,
+    };
+    let host = match global.ring {
+        None | Some(Ring::Off) => host,
+        Some(asked) => host.enclosed_by(ring::encloser(asked, read)),
     };
     Ok(if global.dry_run { host.previewing() } else { host })
 }

@@ -60,7 +60,7 @@ impl Host {
         record: &Record,
     ) -> Result<Prepared, Unkept> {
         let mut prepared = self
-            .prepare_again(package, recorded, session.store(), secrets)
+            .prepare_again(package, recorded, session, secrets)
             .map_err(|failure| (failure, Some(Box::new(record.clone()))))?;
         prepared.record.confirmed = confirmed;
         match self.confirm(package, session, &prepared) {
@@ -69,6 +69,16 @@ impl Host {
                 let invocation = Some(prepared.record);
                 Err((failure, Some(Box::new(Record { invocation, ..record.clone() }))))
             }
+        }
+    }
+
+    /// Loads what [`verify`](Host::verify) of this entry would, for a process that is to be enclosed: nothing is compiled there. What is wrong is
+    /// said there.
+    pub fn load_again(&self, package: &Package, sealed: &Sealed) {
+        let recorded = sealed.open().ok().map(|entry| entry.record).filter(|record| record.outcome.is_some());
+        let same = |record: &Record| record.package.component.is_none_or(|it| it == package.component_digest());
+        if let Some(invocation) = recorded.filter(same).and_then(|record| record.invocation) {
+            let _ = self.load(package, &invocation.limits);
         }
     }
 
@@ -101,7 +111,7 @@ impl Host {
         if sealed.sequence < session.head()?.retained_from {
             return Ok(Verified::NotReproducible("its state is not kept any more".to_owned()));
         }
-        let prepared = match self.prepare_again(package, &recorded, session.store(), secrets) {
+        let prepared = match self.prepare_again(package, &recorded, session, secrets) {
             Err(Failure::NotAgain { reason }) => return Ok(Verified::NotReproducible(reason)),
             prepared => prepared?.on_behalf_of(session),
         };

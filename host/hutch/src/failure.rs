@@ -198,6 +198,14 @@ pub enum Failure {
         /// What is wrong.
         reason: String,
     },
+    /// The process could not be enclosed as its owner wants it, and no guest started.
+    #[error("{reason}")]
+    Unenclosed {
+        /// Why.
+        reason: String,
+        /// Whether that is for want of something that the machine has not, and not the host's fault.
+        missing: bool,
+    },
     /// The component's description can't be had.
     #[error(transparent)]
     Describe(#[from] DescribeError),
@@ -236,6 +244,8 @@ impl Failure {
             Failure::BundleDiffers { .. } => ErrorCode::VerifyFailed,
             Failure::NotAgain { .. } | Failure::BundleUnproved { .. } => ErrorCode::NotReproducible,
             Failure::Describe(DescribeError::Guest(_)) => ErrorCode::ComponentInvalid,
+            Failure::Unenclosed { missing: true, .. } => ErrorCode::RingRequired,
+            Failure::Unenclosed { .. } => ErrorCode::HostFault,
             Failure::Run(RunError::Stopped) => ErrorCode::Cancelled,
             Failure::Run(RunError::State(error)) => StoreError::object("", error).code(),
             Failure::Describe(DescribeError::Host(_)) | Failure::Run(_) => ErrorCode::HostFault,
@@ -280,7 +290,7 @@ impl Failure {
             Failure::BundleUnproved { sequence, .. } => report.detail("sequence", *sequence),
             Failure::Load(LoadError::Target { has, .. }) => report.detail("targets", has.clone()),
             Failure::Chain(error) => report.detail("sequence", error.sequence()),
-            Failure::Describe(_) | Failure::Run(_) => report.detail("kept", false),
+            Failure::Describe(_) | Failure::Run(_) | Failure::Unenclosed { .. } => report.detail("kept", false),
             _ => report,
         }
     }

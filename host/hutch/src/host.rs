@@ -5,6 +5,8 @@ use crate::package::Package;
 use hutch_model::ledger::Origin;
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::names::Slug;
+#[cfg(feature = "machine")]
+use hutch_sandbox::ring::paths::Left;
 use hutch_sandbox::{Program, Sandbox};
 use hutch_store::{InstanceName, Store, StoreError};
 use std::path::{Path, PathBuf};
@@ -19,6 +21,10 @@ const WAIT: Duration = Duration::from_secs(10);
 /// The stores of instances, where an embedder keeps them: by the slug of the package and the name of the instance.
 pub type Stores = dyn Fn(&Slug, &InstanceName) -> Result<Arc<dyn Store>, StoreError> + Send + Sync;
 
+/// Encloses this process before its first guest starts, and does nothing later: given what has to stay within reach.
+#[cfg(feature = "machine")]
+pub type Enclose = dyn Fn(&[Left<'_>]) -> Result<(), Failure> + Send + Sync;
+
 /// Runs packages and keeps their state below one folder, or where its embedder keeps it.
 pub struct Host {
     sandbox: Sandbox,
@@ -29,6 +35,8 @@ pub struct Host {
     wait: Duration,
     own: Vec<PathBuf>,
     stores: Option<Arc<Stores>>,
+    #[cfg(feature = "machine")]
+    enclose: Option<Arc<Enclose>>,
 }
 
 impl Host {
@@ -54,6 +62,8 @@ impl Host {
             wait: WAIT,
             own: Vec::new(),
             stores,
+            #[cfg(feature = "machine")]
+            enclose: None,
         }
     }
 
@@ -94,6 +104,19 @@ impl Host {
     pub fn owning(mut self, folder: PathBuf) -> Host {
         self.own.push(folder);
         self
+    }
+
+    /// The same, having the process enclosed before a recorded or a new call's guest starts in it. The folders of earlier runs that ended
+    /// half way were seen to by then.
+    #[must_use]
+    #[cfg(feature = "machine")]
+    pub fn enclosed_by(self, enclose: Arc<Enclose>) -> Host {
+        Host { enclose: Some(enclose), ..self }
+    }
+
+    #[cfg(feature = "machine")]
+    pub(crate) fn encloser(&self) -> Option<&Enclose> {
+        self.enclose.as_deref()
     }
 
     /// Whether what is done is kept.

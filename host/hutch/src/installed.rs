@@ -150,6 +150,11 @@ impl Installed {
         Installed { folder: home.join("packages") }
     }
 
+    /// Where they are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Every pin, by slug. A pin that can't be read is an error of that package alone.
     ///
     /// # Errors

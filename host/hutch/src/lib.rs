@@ -22,6 +22,8 @@ mod describe;
 mod document;
 #[cfg_attr(not(feature = "machine"), path = "nowhere/edits.rs")]
 mod edits;
+#[cfg_attr(not(feature = "machine"), path = "nowhere/enclosed.rs")]
+mod enclosed;
 mod entries;
 mod execute;
 mod expected;
@@ -64,6 +66,8 @@ pub use entries::{EntryName, NotAnEntryName};
 pub use expected::{argument_violations, asked, usual_output, verdict_by_schema};
 pub use failure::Failure;
 pub use history::Moved;
+#[cfg(feature = "machine")]
+pub use host::Enclose;
 pub use host::{Host, Stores};
 pub use instance::Instance;
 pub use mount::Mount;

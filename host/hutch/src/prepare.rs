@@ -16,7 +16,6 @@ use hutch_model::names::CommandPath;
 use hutch_model::outcome::{Contract, Outcome};
 use hutch_model::redact;
 use hutch_sandbox::Program;
-use hutch_store::Store;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -153,13 +152,13 @@ impl Host {
         &self,
         package: &Package,
         call: &Call,
-        store: &dyn Store,
+        session: &Session,
         preview: bool,
     ) -> Result<Prepared, Refused> {
         let Validated { invocation, confirmation, changes, .. } = self.validate(package, call).map_err(unwritten)?;
         let secrets: BTreeSet<String> =
             call.environment.iter().filter(|(_, value)| value.secret).map(|(name, _)| name.clone()).collect();
-        let key = store.secret_key().map_err(|error| unwritten(error.into()))?;
+        let key = session.store().secret_key().map_err(|error| unwritten(error.into()))?;
         let usual = || expected::usual_output(package, &call.arguments).map_err(|error| unwritten(error.into()));
         let contract = call.contract.map_or_else(usual, Ok)?;
         let (record, inputs) = InvocationRecord::of(&invocation, &secrets, &key);
@@ -178,7 +177,7 @@ impl Host {
             return Err(Refused { failure, invocation: Some(Box::new(record)) });
         }
         let hidden = call.environment.values().filter(|value| value.secret).map(|value| value.value.clone()).collect();
-        let ready = self.ready(package, invocation, record.clone(), call.mounts.clone());
+        let ready = self.ready(package, session, invocation, record.clone(), call.mounts.clone());
         ready
             .map(|ready| Prepared { inputs, secrets: hidden, changes, wall_time_us: call.wall_time_us, ..ready })
             .map_err(|failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) })
@@ -200,9 +199,10 @@ impl Host {
         &self,
         package: &Package,
         record: &Record,
-        store: &dyn Store,
+        session: &Session,
         secrets: &BTreeMap<String, String>,
     ) -> Result<Prepared, Failure> {
+        let store = session.store();
         let again = |reason: String| Failure::NotAgain { reason };
         let Some(recorded) = &record.invocation else { return Err(again("it has no invocation".to_owned())) };
         let made_by = &record.package;
@@ -264,13 +264,15 @@ impl Host {
             preopens: recorded.preopens.clone(),
             mounts: BTreeSet::new(),
         })?;
-        let ready = self.ready(package, invocation, recorded.clone(), BTreeMap::new())?;
+        let ready = self.ready(package, session, invocation, recorded.clone(), BTreeMap::new())?;
         Ok(Prepared { secrets: hidden, ..ready })
     }
 
+    /// The one way to an invocation that may start: its program is loaded here, and the process is enclosed.
     fn ready(
         &self,
         package: &Package,
+        session: &Session,
         invocation: Invocation,
         record: InvocationRecord,
         mounts: BTreeMap<String, Mount>,
@@ -280,6 +282,7 @@ impl Host {
         let leading = package.manifest().entry().arguments().len() + 1;
         let arguments = invocation.argv().get(leading..).unwrap_or_default();
         let output_schema = expected::schema(package, record.contract, arguments)?;
+        self.enclose(package, session, &mounts)?;
         let (inputs, secrets) = (None, Vec::new());
         Ok(Prepared {
             program,

@@ -51,7 +51,7 @@ impl Host {
         session: &Session,
         kind: EntryKind,
     ) -> Result<Prepared, Failure> {
-        let prepared = self.prepare(package, call, session.store(), kind == EntryKind::Plan);
+        let prepared = self.prepare(package, call, session, kind == EntryKind::Plan);
         prepared.map(|prepared| prepared.on_behalf_of(session)).map_err(|refused| {
             let Refused { failure, invocation } = refused;
             let invocation = invocation.map(|record| *record);

@@ -101,6 +101,8 @@ impl Step {
             Code::AuthenticationRequired | Code::RequestInvalid | Code::RequestConflict => return None,
             // By its outside where the package is opened, by its inside where it is compiled.
             Code::ComponentInvalid | Code::ComponentLimit => return None,
+            // Before everything where the machine says that it lacks one, and before the guest where one can't be put up.
+            Code::RingRequired => return None,
             Code::Usage | Code::TargetUnsupported => Step::CommandLine,
             Code::AuthenticationFailed | Code::RegistryFailed | Code::ArtifactInvalid => Step::Fetch,
             Code::SignatureInvalid | Code::SignatureRequired | Code::SignerChanged => Step::Fetch,

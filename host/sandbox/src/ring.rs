@@ -1,9 +1,12 @@
 //! The ring around the compiling child: the system calls that a compiler needs, and no others. What breaks out of the compiler's code
 //! finds itself in a process that can open nothing, start nothing and reach nobody. Knows nothing of compiling.
 //!
-//! And the wider one around a process that runs guests, which needs files, locks and that child: see [`around_guests`].
+//! And the wider one around a process that runs guests, which needs files, locks and that child: see [`around_guests`]. What of the files
+//! is left to it is judged by a third: see [`paths`].
 //!
 //! Linux on x86-64 and 64-bit ARM. Elsewhere, and where the kernel has no filter, there is none, and [`is_there`] says so.
+
+pub mod paths;
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux {
@@ -84,8 +87,9 @@ mod linux {
         }
     }
 
-    /// What no run needs, and nothing that it starts: sockets, other processes' memory, the kernel's own programs and modules, mounts, keys,
-    /// name spaces, the machine's clock and name, devices, and programs that lie in memory alone.
+    /// What no run needs, and nothing that it starts: sockets, other processes' memory and what they share, the kernel's own programs and
+    /// modules, mounts, keys, name spaces, the machine's clock and name, devices, and programs that lie in memory alone. And what no ring
+    /// of paths judges: permissions, owners and attributes by path, and being told of what others do with files.
     const KEPT_FROM_GUESTS: &[i64] = &[
         libc::SYS_socket,
         libc::SYS_socketpair,
@@ -150,6 +154,37 @@ mod linux {
         libc::SYS_setdomainname,
         libc::SYS_mknodat,
         libc::SYS_memfd_create,
+        libc::SYS_shmget,
+        libc::SYS_shmat,
+        libc::SYS_shmctl,
+        libc::SYS_semget,
+        libc::SYS_semop,
+        libc::SYS_semtimedop,
+        libc::SYS_semctl,
+        libc::SYS_msgget,
+        libc::SYS_msgsnd,
+        libc::SYS_msgrcv,
+        libc::SYS_msgctl,
+        libc::SYS_mq_open,
+        libc::SYS_mq_unlink,
+        libc::SYS_fchmodat,
+        libc::SYS_fchmodat2,
+        libc::SYS_fchownat,
+        libc::SYS_setxattr,
+        libc::SYS_lsetxattr,
+        libc::SYS_removexattr,
+        libc::SYS_lremovexattr,
+        SYS_SETXATTRAT,
+        SYS_REMOVEXATTRAT,
+        libc::SYS_inotify_init1,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_inotify_init,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chmod,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chown,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_lchown,
         #[cfg(target_arch = "x86_64")]
         libc::SYS_mknod,
         #[cfg(target_arch = "x86_64")]
@@ -159,6 +194,10 @@ mod linux {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_modify_ldt,
     ];
+
+    /// New enough to have one number everywhere, and no name here yet.
+    const SYS_SETXATTRAT: i64 = 463;
+    const SYS_REMOVEXATTRAT: i64 = 466;
 
     /// The same calls once more, and those that have numbers of their own: the 32-bit form of x86-64, which some kernels know.
     #[cfg(target_arch = "x86_64")]
@@ -220,19 +259,24 @@ mod linux {
     }
 }
 
-/// Leaves this process, its threads and whatever it starts with the system calls of a compiler, for good.
+/// Leaves this process, its threads and whatever it starts with the system calls of a compiler, for good; and with no path, where the kernel
+/// judges paths: should the one leak, the other holds.
 ///
 /// # Errors
 /// The kernel has such a ring and does not put it up.
 pub(crate) fn enter() -> std::io::Result<()> {
+    match paths::enter(&[]) {
+        Err(error @ paths::PathsError::Threads { .. }) => return Err(std::io::Error::other(error)),
+        Err(paths::PathsError::Missing(_)) | Ok(_) => {}
+    }
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     linux::enter()?;
     Ok(())
 }
 
 /// Takes from this process, its threads and whatever it starts, for good, the system calls that no run of a guest needs: those that make or
-/// use sockets, reach into other processes, change the machine, or give more rights. Files stay, with the user's own rights, and so does
-/// starting programs: the compiler is one. Each call that is refused fails with EPERM.
+/// use sockets, reach into other processes, change the machine, or give more rights. Opening files stays, and so does starting programs: the
+/// compiler is one. [`paths`] takes them once the compiler has ended. Each call that is refused fails with EPERM.
 ///
 /// # Errors
 /// The kernel has such a ring and does not put it up.

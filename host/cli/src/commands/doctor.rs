@@ -4,12 +4,14 @@ use super::soundness;
 use crate::arguments::Global;
 use crate::fault::Fault;
 use crate::output::Output;
+use crate::ring::Ring;
 use crate::told::{Told, one_line};
 use crate::{human, issues::Issues, packages, surroundings, trust};
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_registry::Root;
+use hutch_sandbox::ring::paths::{self, WHOLE_ABI};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -70,6 +72,15 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
             check("HUTCH_FORMAT", "bad", format!("{other:?} is not understood"), Some("set it to human or json"))
         }
     });
+    checks.push(match surroundings::ring() {
+        Ok(Ring::Required) => check("HUTCH_RING", "ok", "nothing runs without rings that are whole".to_owned(), None),
+        Ok(Ring::Auto) => check("HUTCH_RING", "ok", "runs have the rings that there are".to_owned(), None),
+        Ok(Ring::Off) => check("HUTCH_RING", "ok", "off: runs have no rings, whichever there are".to_owned(), None),
+        Err(fault) => {
+            let mend = "set it to required, auto or off; until then nothing is run";
+            check("HUTCH_RING", "bad", fault.report().message.clone(), Some(mend))
+        }
+    });
     let ring = match hutch_sandbox::ring::is_there() {
         true => {
             "around compilers: they have the system calls that they need, and no others; around run, validate, plan, apply, replay \
@@ -78,6 +89,7 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         false => "none: this system has no filter for system calls, or none that is known here",
     };
     checks.push(check("ring", "ok", ring.to_owned(), None));
+    checks.push(check("ring of paths", "ok", judged(paths::abi()), None));
     let instances = soundness::instances(global, &home);
     checks.extend(instances.checks);
     let left_out = instances.left_out;
@@ -101,6 +113,17 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         }
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the ring that judges paths keeps from whom, where Landlock is of this version.
+fn judged(abi: u32) -> String {
+    let around = "around run, plan, apply, replay and verify, once a guest starts: no paths but the instance's, the package's and granted ones";
+    match abi {
+        0 => "none: this system has no Landlock, or keeps it from hutch".to_owned(),
+        1 => "none: Landlock 1 keeps files from being moved between folders".to_owned(),
+        WHOLE_ABI.. => format!("{around}; no programs, ports and signals to others (Landlock {abi})"),
+        _ => format!("{around}; no programs; not all that is promised (Landlock {abi}, of {WHOLE_ABI})"),
+    }
 }
 
 /// A table, and below it what to do: that is not cut to fit a screen.

@@ -48,6 +48,7 @@ use crate::input::{self, Source};
 use crate::output::Output;
 use crate::packages;
 use crate::progress;
+use crate::ring;
 use crate::signed::Says;
 use hutch::package::Package;
 use hutch_model::limits::Limit;
@@ -56,11 +57,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Carries out a command and gives the exit status.
-pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
-    let global = &arguments.global;
-    if let Err(fault) = ring(&arguments.command) {
-        return output.fail(&fault);
+pub(crate) fn run(mut arguments: Arguments, output: &Output) -> ExitCode {
+    let ringed = ring::of(&arguments.command).and_then(|asked| ring::begin(asked).map(|()| asked));
+    match ringed {
+        Ok(asked) => arguments.global.ring = asked,
+        Err(fault) => return output.fail(&fault),
     }
+    let global = &arguments.global;
     let _step = long(&arguments.command).map(progress::during);
     let done = match arguments.command {
         Command::Run(own) => run::run(global, *own, output),
@@ -115,26 +118,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> ExitCode {
             })
         }
     };
-    done.unwrap_or_else(|fault| output.fail(&fault))
-}
-
-/// Puts the ring around a process that runs one call after the other and ends: before it has other threads. Servers need sockets, and
-/// commands that ask a registry do.
-fn ring(command: &Command) -> Result<(), Fault> {
-    let runs = matches!(
-        command,
-        Command::Run(_)
-            | Command::Validate(_)
-            | Command::Plan(_)
-            | Command::Apply(_)
-            | Command::Replay(_)
-            | Command::Verify(_)
-    );
-    match runs {
-        true => hutch_sandbox::ring::around_guests()
-            .map_err(|error| Fault::host(format!("the ring around the run could not be put up: {error}"))),
-        false => Ok(()),
-    }
+    done.unwrap_or_else(|fault| output.fail(&ring::told(fault)))
 }
 
 /// What to say of a command that may take long by itself. What a guest takes is noticed where it runs.

@@ -38,7 +38,7 @@ pub(crate) struct RunArguments {
     /// Go on after a call that failed
     #[arg(long, requires = "json_input")]
     keep_going: bool,
-    /// Print each call's line as soon as it ended
+    /// Print each call's line as it ends
     #[arg(long, requires = "json_input")]
     ndjson: bool,
     #[command(flatten)]

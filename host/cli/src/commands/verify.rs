@@ -44,6 +44,10 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
         None => session.last_run()?.into_iter().collect(),
     };
     let mut earlier = Earlier::of(global, &package)?;
+    // Before the first guest starts: behind the ring nothing is compiled.
+    for sealed in &entries {
+        host.load_again(earlier.maker(sealed, &package)?, sealed);
+    }
     let mut verified = Vec::new();
     for (done, sealed) in entries.iter().enumerate() {
         progress::at(done, entries.len());

@@ -234,6 +234,12 @@ impl Package {
         self.source.read_whole(path, &self.bounds)
     }
 
+    /// The folder that it lies in, if it is no packed file.
+    #[cfg(feature = "machine")]
+    pub(crate) fn folder(&self) -> Option<&cap_std::fs::Dir> {
+        self.source.dir()
+    }
+
     /// What it may not be larger than.
     #[cfg(feature = "machine")]
     pub(crate) fn bounds(&self) -> &PackageBounds {

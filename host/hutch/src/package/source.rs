@@ -157,6 +157,15 @@ impl Source {
         }
     }
 
+    /// The folder, if it is one.
+    #[cfg(feature = "machine")]
+    pub(super) fn dir(&self) -> Option<&Dir> {
+        match &*self.0 {
+            Place::Folder(dir) => Some(dir),
+            Place::Packed(_) => None,
+        }
+    }
+
     /// Whether it is one file.
     #[cfg(feature = "machine")]
     pub(super) fn is_packed(&self) -> bool {

@@ -1,0 +1,132 @@
+//! The rings around a command that runs guests. One refuses system calls and is put up as the command begins; the other judges paths, and
+//! is put up when the program is there and its guest is about to start: what was needed until then is out of reach from then on.
+
+use crate::arguments::Command;
+use crate::fault::Fault;
+use crate::{progress, surroundings};
+use hutch::package::open_folder;
+use hutch::{Enclose, Failure};
+use hutch_model::error_code::ErrorCode;
+use hutch_sandbox::ring;
+use hutch_sandbox::ring::paths::{self, Held, Left, May, PathsError, WHOLE_ABI};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// When there are rings around a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ring {
+    /// Always: nothing runs where they are not whole.
+    Required,
+    /// As far as the system has them.
+    Auto,
+    /// Never. The one around the compiler stays.
+    Off,
+}
+
+impl Ring {
+    /// As `HUTCH_RING` says it.
+    pub(crate) fn named(name: &str) -> Option<Ring> {
+        match name {
+            "required" => Some(Ring::Required),
+            "" | "auto" => Some(Ring::Auto),
+            "off" => Some(Ring::Off),
+            _ => None,
+        }
+    }
+}
+
+/// How the system says that access is denied, whoever denies it.
+const DENIED: &str = "Permission denied (os error 13)";
+
+/// What became of the ring that judges paths.
+static PATHS: Mutex<Option<Result<Held, PathsError>>> = Mutex::new(None);
+
+/// When there are rings around a command; `None` if it runs no guests and ends, as servers don't, which need sockets and files.
+pub(crate) fn of(command: &Command) -> Result<Option<Ring>, Fault> {
+    let runs = matches!(
+        command,
+        Command::Run(_)
+            | Command::Validate(_)
+            | Command::Plan(_)
+            | Command::Apply(_)
+            | Command::Replay(_)
+            | Command::Verify(_)
+    );
+    runs.then(surroundings::ring).transpose()
+}
+
+/// Puts up the ring that refuses system calls, before there are other threads. Where rings are required, nothing begins without them.
+pub(crate) fn begin(asked: Option<Ring>) -> Result<(), Fault> {
+    match asked {
+        None | Some(Ring::Off) => return Ok(()),
+        Some(Ring::Auto) => {}
+        Some(Ring::Required) => {
+            if !ring::is_there() {
+                return Err(Fault::new(ErrorCode::RingRequired, "this system has no filter for system calls"));
+            }
+            let abi = paths::abi();
+            if abi < WHOLE_ABI {
+                let found = format!("this system has Landlock {abi}, and all that is promised begins with {WHOLE_ABI}");
+                return Err(Fault::new(ErrorCode::RingRequired, found));
+            }
+        }
+    }
+    ring::around_guests().map_err(|error| Fault::host(format!("the ring around the run could not be put up: {error}")))
+}
+
+/// Puts up the ring that judges paths, once. `read` are folders that are read later, if they are there.
+pub(crate) fn encloser(asked: Ring, read: Vec<PathBuf>) -> Arc<Enclose> {
+    Arc::new(move |left| {
+        let mut known = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
+        let entered = known.get_or_insert_with(|| {
+            let folders: Vec<_> = read.iter().filter_map(|folder| open_folder(folder).ok()).collect();
+            let more = folders.iter().map(|folder| (folder, May::Read));
+            let all: Vec<Left<'_>> = left.iter().copied().chain(more).collect();
+            // Who tells what takes long would be out of it.
+            progress::hold();
+            let entered = paths::enter(&all);
+            progress::go_on();
+            entered
+        });
+        let missing = |reason: String| Err(Failure::Unenclosed { reason, missing: true });
+        match (entered, asked) {
+            (Ok(Held::Partly), Ring::Required) => missing("the ring that judges paths is not whole".to_owned()),
+            (Err(PathsError::Missing(reason)), Ring::Required) => {
+                missing(format!("the ring that judges paths could not be put up: {reason}"))
+            }
+            (Err(threads @ PathsError::Threads { .. }), _) => {
+                let reason = format!("the ring that judges paths could not be put up: {threads}");
+                Err(Failure::Unenclosed { reason, missing: false })
+            }
+            _ => Ok(()),
+        }
+    })
+}
+
+/// A failure that may be the doing of the ring that judges paths says so: the system's words are those for any file.
+pub(crate) fn told(fault: Fault) -> Fault {
+    let is_up = matches!(&*PATHS.lock().unwrap_or_else(PoisonError::into_inner), Some(Ok(_)));
+    match is_up && fault.report().message.contains(DENIED) {
+        true => fault.suggest(
+            "the run was behind a ring that judges paths: HUTCH_RING=off shows whether it is what refused this",
+        ),
+        false => fault,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_have_been_refused_by_the_ring_is_told_so_and_nobody_else() {
+        let advice = |message: &str| told(Fault::host(message)).report().suggestion.clone();
+        let (denied, other) = (format!("/a/b: {}", std::io::Error::from_raw_os_error(13)), "/a/b: no space");
+        assert_eq!(advice(&denied), ErrorCode::HostFault.fix());
+        *PATHS.lock().unwrap() = Some(Ok(Held::Whole));
+        assert!(advice(&denied).contains("HUTCH_RING=off"));
+        assert_eq!(advice(other), ErrorCode::HostFault.fix());
+        *PATHS.lock().unwrap() = Some(Err(PathsError::Missing(String::new())));
+        assert_eq!(advice(&denied), ErrorCode::HostFault.fix());
+    }
+}

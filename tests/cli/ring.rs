@@ -1,0 +1,160 @@
+//! The rings around a run: that they are there, that nothing runs where they are required and are not, and that they are in nobody's way.
+//! What they keep native code from is tried in `tests/sandbox`.
+
+use crate::support::{Machine, Ran, package, probe, todo};
+use hutch_sandbox::ring;
+use landlock::{AccessFs, Ruleset, RulesetAttr};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// Whether this machine has all of them.
+fn are_whole() -> bool {
+    ring::is_there() && ring::paths::abi() >= ring::paths::WHOLE_ABI
+}
+
+/// The program with this line, and with rings when that says.
+fn when(machine: &Machine, when: &str, line: &[&str]) -> Command {
+    let mut command = machine.hutch(line);
+    command.env("HUTCH_RING", when);
+    command
+}
+
+/// What comes of a command where the kernel seems to have no Landlock.
+pub(crate) fn without_landlock(mut command: Command) -> Ran {
+    let started = move || {
+        let missing = [libc::SYS_landlock_create_ruleset].map(|number| (number, Vec::new())).into();
+        let (anything, nothing) = (SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS as u32));
+        let arch = std::env::consts::ARCH.try_into().unwrap();
+        let filter: BpfProgram = SeccompFilter::new(missing, anything, nothing, arch).unwrap().try_into().unwrap();
+        seccompiler::apply_filter(&filter).unwrap();
+        Ran::of(&mut command)
+    };
+    // The thread has what it put up, and so has what it starts.
+    std::thread::spawn(started).join().unwrap()
+}
+
+/// What comes of a command where as many rings are around it as there may be.
+fn behind_all_that_may_be(mut command: Command) -> Ran {
+    let started = move || {
+        let another =
+            || Ruleset::default().handle_access(AccessFs::MakeBlock).unwrap().create().unwrap().restrict_self();
+        while another().is_ok() {}
+        Ran::of(&mut command)
+    };
+    std::thread::spawn(started).join().unwrap()
+}
+
+/// What was answered by a call that may have said what takes long.
+fn answered(ran: &Ran) -> Value {
+    assert_eq!(ran.status, 0, "{ran:?}");
+    serde_json::from_str::<Value>(&ran.stdout).unwrap()["result"].clone()
+}
+
+/// The two checks of `doctor`, as it was called.
+fn checks(told: &Value) -> Vec<String> {
+    let checks = told["items"].as_array().unwrap().iter();
+    checks
+        .filter(|check| check["name"].as_str().unwrap().starts_with("ring"))
+        .map(|check| check["found"].to_string())
+        .collect()
+}
+
+#[test]
+fn with_rings_and_without_the_same_comes_of_every_command() {
+    if !are_whole() {
+        return;
+    }
+    let machine = Machine::new();
+    let granted = machine.path("granted");
+    std::fs::create_dir(&granted).unwrap();
+    let mount = format!("{}:mnt:rw", granted.display());
+    let (todo, probe) = (todo(), probe());
+    for rings in ["required", "auto", "", "off"] {
+        let made = |verb: &str, more: &[&str]| Ran::of(&mut when(&machine, rings, &[&[verb, &todo], more].concat()));
+        made("run", &["add", "milk"]).answer();
+        made("validate", &["list"]).result("validate");
+        made("plan", &["add", "eggs"]).result("plan");
+        made("apply", &["last"]).result("apply");
+        made("replay", &["last"]).result("replay");
+        let verified = Ran::of(&mut when(&machine, rings, &["verify", "--progress", "--all", &todo]));
+        assert_eq!(answered(&verified)["differ"], 0);
+        let write = ["run", "--mount", &mount, &probe, "write-text", "mnt/a", &format!("rings: {rings}")];
+        Ran::of(&mut when(&machine, rings, &write)).answer();
+        assert_eq!(std::fs::read_to_string(granted.join("a")).unwrap(), format!("rings: {rings}"));
+        let mut listed = when(&machine, rings, &["run", "--progress", "--json-input", &todo]);
+        let listed = Ran::with_input(&mut listed, b"[\"list\"] [\"add\", \"tea\"]");
+        assert_eq!(answered(&listed)["done"], 2);
+    }
+    let fault = Ran::of(&mut when(&machine, "perhaps", &["run", &probe, "return-ok"])).fault("USAGE", 2);
+    assert!(fault.message.contains("HUTCH_RING"), "{}", fault.message);
+    let doctor = Ran::of(&mut when(&machine, "perhaps", &["doctor"])).fault("HOST_FAULT", 50);
+    assert!(doctor.details["checks"].to_string().contains("perhaps"), "{doctor:?}");
+}
+
+#[test]
+fn where_the_kernel_judges_no_paths_only_who_requires_it_is_refused() {
+    let machine = Machine::new();
+    let required = when(&machine, "required", &["run", &probe(), "return-ok"]);
+    let fault = without_landlock(required).fault("RING_REQUIRED", 30);
+    assert!(fault.message.contains("Landlock 0"), "{}", fault.message);
+    assert!(machine.is_untouched(), "something was made before it was refused");
+    for line in [&["run", &probe(), "return-ok"][..], &["plan", &probe(), "return-ok"], &["verify", &probe(), "last"]] {
+        assert_eq!(without_landlock(machine.hutch(line)).status, 0, "{line:?}");
+    }
+    let told = without_landlock(machine.hutch(["doctor"])).result("doctor");
+    assert!(checks(&told)[1].contains("none"), "{told}");
+}
+
+#[test]
+fn where_it_can_not_be_put_up_that_is_written_down_and_nothing_runs() {
+    if !are_whole() {
+        return;
+    }
+    let machine = Machine::new();
+    machine.probe(&[], &["write-text", "state/a", "before"]).answer();
+    let write = when(&machine, "required", &["run", &probe(), "write-text", "state/a", "after"]);
+    behind_all_that_may_be(write).fault("RING_REQUIRED", 30);
+    let last = machine.run(["ledger", "show", &probe(), "last"]).result("ledger show");
+    assert_eq!((&last["record"]["error"], &last["record"]["outcome"]), (&json!("RING_REQUIRED"), &Value::Null));
+    assert_eq!(machine.run(["state", "cat", &probe(), "state/a"]).result("state cat")["content"], "before");
+    // Who does not require it goes on with what there is.
+    assert_eq!(behind_all_that_may_be(machine.hutch(["run", &probe(), "return-ok"])).status, 0);
+}
+
+#[test]
+fn doctor_says_which_rings_there_are() {
+    let checks = checks(&Machine::new().run(["doctor"]).result("doctor"));
+    let [calls, paths] = &checks[..] else { panic!("{checks:?}") };
+    assert_eq!(calls.contains("no sockets"), ring::is_there(), "{calls}");
+    match ring::paths::abi() {
+        0 | 1 => assert!(paths.contains("none"), "{paths}"),
+        abi => assert!(paths.contains(&format!("Landlock {abi}")), "{paths}"),
+    }
+}
+
+/// Behind the ring nothing is compiled, so all that will run is there before: also what an earlier version is made again with.
+#[test]
+fn a_cold_cache_is_filled_before_the_ring_is_up() {
+    if !are_whole() {
+        return;
+    }
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    let run = |line: &[&str]| Ran::of(when(&machine, "required", line).env("XDG_CACHE_HOME", &cache));
+    let folder = package::copy(&machine, "package");
+    run(&["install", "--yes", "./package"]).result("install");
+    run(&["run", "probe", "return-ok"]).answer();
+    for file in ["APP.md", "schemas/commands.json"].map(|name| folder.join(name)) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replacen("0.1.0", "0.1.1", 1)).unwrap();
+    }
+    let path = folder.join("app/app.wasm");
+    let component = std::fs::read(&path).unwrap();
+    std::fs::write(&path, [component.as_slice(), b"\0\x05\x04test"].concat()).unwrap();
+    run(&["update", "./package"]).result("update");
+    run(&["run", "probe", "return-ok"]).answer();
+    std::fs::remove_dir_all(&cache).unwrap();
+    let verified = answered(&run(&["--progress", "verify", "--all", "probe"]));
+    assert_eq!((&verified["equal"], &verified["not_reproducible"]), (&json!(2), &json!(0)));
+}
