@@ -142,3 +142,22 @@ pub(crate) fn broken_out() {
     // A thread that is there stays free, so there is no ring then.
     assert_eq!(reached("enclosed-among-threads"), all);
 }
+
+/// Does something in a thread where the kernel seems to have no filters of system calls; what is started there is as badly off.
+pub(crate) fn without_filters<T: Send>(job: impl FnOnce() -> T + Send) -> T {
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    };
+    let asks = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::PR_SET_SECCOMP as u64);
+    let asks = SeccompRule::new(vec![asks.expect("a condition")]).expect("a rule");
+    let rules = [(libc::SYS_seccomp, Vec::new()), (libc::SYS_prctl, vec![asks])].into();
+    let (anything, nothing) = (SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS as u32));
+    let arch = std::env::consts::ARCH.try_into().expect("a known processor");
+    let filter: BpfProgram =
+        SeccompFilter::new(rules, anything, nothing, arch).and_then(TryInto::try_into).expect("a filter");
+    let alone = move || {
+        seccompiler::apply_filter(&filter).expect("the last filter");
+        job()
+    };
+    std::thread::scope(|scope| scope.spawn(alone).join().expect("a thread"))
+}
