@@ -76,13 +76,13 @@ fn the_to_do_package_reaches_the_highest_level_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_init_makes_and_a_sample_reach_the_highest_level() {
+fn what_init_makes_and_the_samples_reach_the_highest_level() {
     let home = home();
     let mut made = Command::new(env!("CARGO_BIN_EXE_hutch"));
     made.args(["init", "made", "--in"]).arg(home.path()).env_clear().env("HOME", home.path());
     assert!(made.output().expect("the program starts").status.success());
     let made = home.path().join("made/package").display().to_string();
-    for package in [made.as_str(), "packages/json"] {
+    for package in [made.as_str(), "packages/convert", "packages/json", "packages/tables"] {
         let report = report(&certify(&home, &[package, "--level", "agent-native"]));
         assert_eq!(
             (&report["level"], &report["unreached"]),

@@ -128,6 +128,8 @@ fn a_document_that_means_harm_leaves_nothing() {
     std::fs::copy(repository().join("tests/cli/samples/bomb.xlsx"), machine.path("data/bomb.xlsx")).unwrap();
     write(&["--limit", "memory_bytes=64MiB"], "data/bomb.xlsx").fault("MEMORY_LIMIT", 42);
     write(&["--limit", "fuel=100000000"], "data/bomb.xlsx").fault("FUEL_LIMIT", 41);
+    std::fs::copy(repository().join("tests/cli/samples/far.xlsx"), machine.path("data/far.xlsx")).unwrap();
+    assert_eq!(write(&[], "data/far.xlsx").guest_failure(2)["error"]["code"], "SHEET_TOO_LARGE");
     let listed = machine.run(["state", "ls", &package("convert")]).result("state ls");
     assert!(!listed.to_string().contains("x.csv"), "{listed}");
 }
@@ -170,4 +172,7 @@ fn samples_are_deterministic() {
         let (first, second) = (call(&one, &fixed, name, arguments), call(&other, &fixed, name, arguments));
         assert_eq!(first.answer(), second.answer(), "{name}");
     }
+    let drawn =
+        |seed: &str| call(&one, &["--seed", seed], "tables", &["query", "SELECT random()"]).answer()["items"].clone();
+    assert_ne!(drawn("7"), drawn("8"));
 }

@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 use std::io::Cursor;
 
-use calamine::{Data, Range, Reader, open_workbook_auto_from_rs};
+use calamine::{Data, DataRef, Range, Reader, Sheets, open_workbook_auto_from_rs};
 use hutch_guest::{Choice, Failure, InputFile, Row};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 /// Bytes of one document. What is packed in them is bounded by the memory that the host gives.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
+/// Cells of a sheet, the empty ones between those with something in them included: each takes memory.
+const CELLS_MAX: u64 = 2 << 20;
 
 hutch_guest::codes! {
     pub(crate) DOCUMENT_INVALID = 2:
@@ -18,6 +20,9 @@ hutch_guest::codes! {
         "a document of this kind has no such form",
         "Markdown has an outline and becomes html; a spreadsheet has sheets and becomes csv, markdown or html";
     pub(crate) SHEET_NOT_FOUND = 20: "the spreadsheet has no sheet of that name", "call sheets for those that it has";
+    pub(crate) SHEET_TOO_LARGE = 2:
+        "the cells of the sheet lie too far apart, or are too many",
+        "take out what stands far from the rest, or save the part that matters as a sheet of its own";
 }
 
 /// What a document becomes.
@@ -40,14 +45,15 @@ pub(crate) struct Heading {
 /// A sheet of a spreadsheet, as far as there is anything in its cells.
 #[derive(Clone, Row)]
 pub(crate) struct Sheet {
-    name: String,
+    file: String,
+    sheet: String,
     rows: usize,
     columns: usize,
 }
 
 pub(crate) enum Document {
     Markdown(String),
-    Spreadsheet(Box<calamine::Sheets<Cursor<Vec<u8>>>>),
+    Spreadsheet(Box<Sheets<Cursor<Vec<u8>>>>),
 }
 
 impl Document {
@@ -105,22 +111,47 @@ impl Document {
         Ok(headings)
     }
 
-    pub(crate) fn sheets(self) -> Result<Vec<Sheet>, Failure> {
+    pub(crate) fn sheets(self, file: &str) -> Result<Vec<Sheet>, Failure> {
         let Self::Spreadsheet(mut book) = self else {
             return Err(Failure::new(FORM_UNSUITED, "a text in Markdown has no sheets"));
         };
         let names = book.sheet_names();
-        let sheet = |name: String| {
-            let (rows, columns) = cells(&mut book, &name)?.get_size();
-            Ok(Sheet { name, rows, columns })
+        let sheet = |sheet: String| {
+            let (rows, columns) = cells(&mut book, &sheet)?.get_size();
+            Ok(Sheet { file: file.to_owned(), sheet, rows, columns })
         };
         names.into_iter().map(sheet).collect()
     }
 }
 
-fn cells(book: &mut calamine::Sheets<Cursor<Vec<u8>>>, sheet: &str) -> Result<Range<Data>, Failure> {
-    book.worksheet_range(sheet)
-        .map_err(|error| Failure::new(DOCUMENT_INVALID, format!("the sheet {sheet} is broken: {error}")))
+/// The cells of a sheet, all between the outermost ones. How far they reach is seen before there is memory for them: a file of Excel can
+/// have one in the last of 17 thousand million places.
+fn cells(book: &mut Sheets<Cursor<Vec<u8>>>, sheet: &str) -> Result<Range<Data>, Failure> {
+    let invalid = |why: String| Failure::new(DOCUMENT_INVALID, format!("the sheet {sheet} is broken: {why}"));
+    macro_rules! reach {
+        ($book:expr) => {{
+            let mut cells = $book.worksheet_cells_reader(sheet).map_err(|error| invalid(error.to_string()))?;
+            let (mut rows, mut columns) = (0, 0);
+            while let Some(cell) = cells.next_cell().map_err(|error| invalid(error.to_string()))? {
+                if *cell.get_value() != DataRef::Empty {
+                    let (row, column) = cell.get_position();
+                    (rows, columns) = (row.max(rows), column.max(columns));
+                }
+            }
+            (u64::from(rows) + 1) * (u64::from(columns) + 1)
+        }};
+    }
+    let reach = match book {
+        Sheets::Xlsx(book) => reach!(book),
+        Sheets::Xlsb(book) => reach!(book),
+        // The others were read whole when they were opened, and reach as far as their form lets them.
+        Sheets::Xls(_) | Sheets::Ods(_) => 0,
+    };
+    if reach > CELLS_MAX {
+        let message = format!("the sheet {sheet} reaches over {reach} cells, at most {CELLS_MAX} are read");
+        return Err(Failure::new(SHEET_TOO_LARGE, message));
+    }
+    book.worksheet_range(sheet).map_err(|error| invalid(error.to_string()))
 }
 
 fn options() -> Options {

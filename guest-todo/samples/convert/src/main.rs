@@ -5,14 +5,24 @@ mod document;
 #[cfg(test)]
 mod tests;
 
-use document::{DOCUMENT_INVALID, Document, FORM_UNSUITED, Form, Heading, SHEET_NOT_FOUND, Sheet};
+use std::path::Path;
+
+use document::{DOCUMENT_INVALID, Document, FORM_UNSUITED, Form, Heading, SHEET_NOT_FOUND, SHEET_TOO_LARGE, Sheet};
 use hutch_guest::input::{FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE};
 use hutch_guest::storage::STATE_UNAVAILABLE;
 use hutch_guest::{Call, Changed, Command, Failure, InputFile, One, Page, Reads, Row, Writes};
 
 /// Shows a document in another form: Markdown as HTML, a sheet of a spreadsheet as CSV, as a Markdown table or as HTML.
 #[derive(Command)]
-#[command(errors(DOCUMENT_INVALID, FORM_UNSUITED, SHEET_NOT_FOUND, FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE))]
+#[command(errors(
+    DOCUMENT_INVALID,
+    FORM_UNSUITED,
+    SHEET_NOT_FOUND,
+    SHEET_TOO_LARGE,
+    FILE_NOT_FOUND,
+    FILE_TOO_LARGE,
+    FILE_UNREADABLE
+))]
 #[example("Markdown as HTML", ["samples/letter.md", "--as", "html"])]
 #[example("a sheet as CSV", ["samples/budget.xlsx", "--as", "csv", "--sheet", "Costs"])]
 #[example("a sheet that is not there", ["samples/budget.xlsx", "--as", "csv", "--sheet", "Nothing"], 20)]
@@ -22,7 +32,7 @@ struct Show {
     #[arg(positional)]
     file: InputFile,
     /// the form to show it in
-    #[arg(name = "as")]
+    #[arg(name = "as", default = "html")]
     form: Form,
     /// name of the sheet, of a spreadsheet; the first one when it is not given
     #[arg(free_text, max_length = 200)]
@@ -55,6 +65,7 @@ impl Reads for Show {
         DOCUMENT_INVALID,
         FORM_UNSUITED,
         SHEET_NOT_FOUND,
+        SHEET_TOO_LARGE,
         FILE_NOT_FOUND,
         FILE_TOO_LARGE,
         FILE_UNREADABLE,
@@ -64,16 +75,18 @@ impl Reads for Show {
 #[example("write a page", ["samples/letter.md", "--as", "html", "--to", "letter.html"])]
 #[example("see what would be written", ["samples/budget.xlsx", "--as", "markdown", "--to", "budget.md", "--dry-run"])]
 #[example("write it", ["samples/budget.xlsx", "--as", "markdown", "--to", "budget.md"])]
+#[example("a page of a sheet", ["samples/budget.xlsx", "--sheet", "Notes"])]
 struct Write {
     /// the document, such as data/letter.md where the call grants the folder data, or - for standard input; at most 16 MiB
     #[arg(positional)]
     file: InputFile,
     /// the form to write it in
-    #[arg(name = "as")]
+    #[arg(name = "as", default = "html")]
     form: Form,
-    /// what to call the file: letters, digits, points, dashes and underscores
+    /// what to call the file: letters, digits, points, dashes and underscores; as the document, the sheet and the form are called when it
+    /// is not given, such as budget-Costs.html
     #[arg(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    to: String,
+    to: Option<String>,
     /// name of the sheet, of a spreadsheet; the first one when it is not given
     #[arg(free_text, max_length = 200)]
     sheet: Option<String>,
@@ -93,8 +106,13 @@ impl Writes for Write {
 
     fn run(self, (): &mut (), _: &Call) -> Result<Changed<Written>, Failure> {
         let text = Document::read(&self.file)?.into_form(self.form, self.sheet.as_deref())?;
-        let written = Written { file: format!("state/{}", self.to), form: self.form, bytes: text.len() };
-        Ok(Changed::yes(written).with_file(self.to, text))
+        let to = self.to.unwrap_or_else(|| {
+            let document = Path::new(self.file.path()).file_stem().unwrap_or_default().display();
+            let sheet = self.sheet.map(|sheet| format!("-{sheet}")).unwrap_or_default();
+            format!("{document}{sheet}.{}", self.form)
+        });
+        let written = Written { file: format!("state/{to}"), form: self.form, bytes: text.len() };
+        Ok(Changed::yes(written).with_file(to, text))
     }
 }
 
@@ -117,9 +135,9 @@ impl Reads for Outline {
     }
 }
 
-/// Shows the sheets of a spreadsheet with their sizes.
+/// Shows the sheets of a spreadsheet with their sizes. The answer is a batch for write, which makes a page of each.
 #[derive(Command)]
-#[command(errors(DOCUMENT_INVALID, FORM_UNSUITED, FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE))]
+#[command(errors(DOCUMENT_INVALID, FORM_UNSUITED, SHEET_TOO_LARGE, FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE))]
 #[example("see what is in it", ["samples/budget.xlsx"])]
 struct Sheets {
     /// the spreadsheet, such as data/budget.xlsx where the call grants the folder data, or - for standard input; at most 16 MiB
@@ -132,7 +150,7 @@ impl Reads for Sheets {
     type Answer = Page<Sheet>;
 
     fn run(self, (): &(), call: &Call) -> Result<Page<Sheet>, Failure> {
-        Ok(call.page(&Document::read(&self.file)?.sheets()?, Sheet::clone))
+        Ok(call.page(&Document::read(&self.file)?.sheets(self.file.path())?, Sheet::clone))
     }
 }
 

@@ -92,7 +92,10 @@ fn a_text_and_a_spreadsheet_are_told_apart_by_what_they_hold() {
     ]);
     assert_eq!(headings["items"], expected);
     let sheets = convert().ok(&["sheets", "samples/budget.xlsx"]);
-    assert_eq!(sheets["items"][0], json!({"name": "Costs", "rows": 4, "columns": 3}));
+    assert_eq!(
+        sheets["items"][0],
+        json!({"file": "samples/budget.xlsx", "sheet": "Costs", "rows": 4, "columns": 3})
+    );
     for args in [&["sheets", "samples/letter.md"][..], &["outline", "samples/stock.ods"]] {
         assert_eq!(convert().refused(args)["code"], "FORM_UNSUITED", "{args:?}");
     }
@@ -118,6 +121,29 @@ fn a_broken_document_is_told_and_leaves_nothing() {
         let answer = made("changed", &changed, &["show", "--as", "csv"]);
         assert!(answer["ok"] == true || answer["error"]["code"] != "INTERNAL_ERROR", "{place}: {answer}");
     }
+}
+
+#[test]
+fn a_cell_in_a_far_corner_is_told_before_there_is_memory_for_it() {
+    let far = include_bytes!("../../../../tests/cli/samples/far.xlsx");
+    for args in [&["sheets"][..], &["show"], &["write", "--to", "far.html"]] {
+        let answer = made("far", far, args);
+        assert_eq!(answer["error"]["code"], "SHEET_TOO_LARGE", "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("17179869184 cells"), "{answer}");
+    }
+}
+
+#[test]
+fn the_sheets_of_a_document_are_a_batch() {
+    let convert = convert();
+    let sheets = convert.ok(&["sheets", "samples/budget.xlsx"]).to_string();
+    let reply = convert.call(&["write", "--json-input"], sheets.as_bytes());
+    assert_eq!(reply.exit_status, 0, "{}", reply.stdout);
+    assert!(convert.file("budget-Costs.html").unwrap().starts_with(b"<table>"));
+    assert!(convert.file("budget-Notes.html").is_some());
+    // What has no plain name needs one.
+    let unnamed = made("Übersicht", b"# Hi", &["write"]);
+    assert_eq!(unnamed["error"]["code"], "INVALID_VALUE", "{unnamed}");
 }
 
 #[test]

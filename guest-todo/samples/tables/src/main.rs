@@ -30,6 +30,7 @@ enum Delimiter {
 #[example("see what a table would be", ["towns", "samples/cities.csv", "--dry-run"])]
 #[example("a table is not replaced unasked", ["cities", "samples/cities.csv"], 30)]
 #[example("read the file again", ["cities", "samples/cities.csv", "--replace"])]
+#[example("a second table", ["countries", "samples/countries.csv"])]
 #[example("a folder of the machine must be granted", ["sales", "data/sales.csv"], 20)]
 struct Import {
     /// what to call the table: a-z, 0-9 and _, beginning with a letter
@@ -60,6 +61,7 @@ impl Writes for Import {
 #[derive(Command)]
 #[command(errors(SQL_INVALID, SQL_REFUSED))]
 #[example("count and add up", ["SELECT country, count(*) AS cities, sum(people) AS people FROM cities GROUP BY country ORDER BY people DESC"])]
+#[example("ask two tables at once", ["SELECT city, capital = city AS is_capital FROM cities JOIN countries USING (country)"])]
 #[example("what is not SQL", ["SELEKT 1"], 2)]
 #[example("what writes is refused", ["DELETE FROM cities"], 30)]
 struct Query {

@@ -2,10 +2,12 @@
 //! a file. Knows no command line.
 
 use std::cell::RefCell;
+use std::hash::{BuildHasher, RandomState};
 
 use csv::ReaderBuilder;
 use hutch_guest::document::STATE_CORRUPT;
 use hutch_guest::{Call, Document, Failure, Page, Row};
+use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ErrorCode, params_from_iter};
@@ -42,10 +44,19 @@ pub(crate) struct Record {
     row: Vec<Json>,
 }
 
+/// A database without tables. SQLite has no chance of its own here: its `random()` draws from that of the call.
+fn in_memory() -> rusqlite::Result<Connection> {
+    let connection = Connection::open_in_memory()?;
+    connection.create_scalar_function("random", 0, FunctionFlags::SQLITE_UTF8, |_| {
+        Ok(RandomState::new().hash_one(()).cast_signed())
+    })?;
+    Ok(connection)
+}
+
 impl Default for Database {
     #[allow(clippy::expect_used, reason = "a database in memory takes memory and nothing else")]
     fn default() -> Self {
-        let connection = Connection::open_in_memory().expect("memory for an empty database");
+        let connection = in_memory().expect("memory for an empty database");
         // What is dropped leaves no bytes behind.
         connection.pragma_update(None, "auto_vacuum", "FULL").expect("a database without tables");
         Self(RefCell::new(connection))
@@ -56,7 +67,7 @@ impl Document for Database {
     const FILE: Option<&'static str> = Some("tables.sqlite");
 
     fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let mut connection = Connection::open_in_memory().map_err(|error| error.to_string())?;
+        let mut connection = in_memory().map_err(|error| error.to_string())?;
         let read = connection.deserialize_read_exact("main", bytes, bytes.len(), false);
         read.and_then(|()| connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())))
             .map_err(|error| error.to_string())?;

@@ -109,6 +109,13 @@ fn an_answer_comes_in_pages_by_name() {
 }
 
 #[test]
+fn chance_is_that_of_the_call() {
+    let draw = || tables().ok(&["query", "SELECT random(), random()"])["items"][0]["row"].clone();
+    let drawn = draw();
+    assert!(drawn[0].is_i64() && drawn[0] != drawn[1] && drawn != draw(), "{drawn}");
+}
+
+#[test]
 fn a_state_that_is_no_database_is_refused_and_left() {
     let storage = hutch_guest::storage::Memory::of("SQLite format 3\0 and nothing of it");
     let now = hutch_guest::Instant::parse("2026-04-01T00:00:00Z").unwrap();
