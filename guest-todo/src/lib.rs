@@ -13,11 +13,6 @@ hutch_guest::application! {
     /// Keeps a to-do list with due dates and reminders
     pub static TODO: TodoList = "todo";
     commands: [Add, List, Get, Update, Complete, Reopen, Remove, ReminderSet, ReminderClear, ReminderList, Due],
-    brief: include_str!("../../packages/todo/agent/brief.md"),
-    rules: [
-        include_str!("../../packages/todo/agent/rules/trigger.md"),
-        include_str!("../../packages/todo/agent/rules/workflow.md"),
-        include_str!("../../packages/todo/agent/rules/writeback.md"),
-    ],
-    skills: [include_str!("../../packages/todo/skills/todo-usage/SKILL.md")],
+    package: "../../packages/todo",
+    skills: ["todo-usage"],
 }

@@ -318,6 +318,7 @@ fn implementation(
         #unconfirmed
         #(#errors,)*
     };
+    let kinds = parameters.iter().map(Parameter::kind);
     let state = if writes { quote!(state) } else { quote!(&*state) };
     let words: Vec<&str> = name.split(' ').collect();
     let examples = examples.iter().map(|Example { description, args, exit_status }| {
@@ -339,16 +340,17 @@ fn implementation(
                 } else {
                     &[#(#table)* #confirmation #trying]
                 };
-            const ERRORS: &[::hutch_guest::contract::FailureCode] =
+            const LISTS: &[&[::hutch_guest::contract::FailureCode]] = &[
+                &[#errors],
+                #(<#kinds as ::hutch_guest::value::Argument>::CODES,)*
                 if <State as ::hutch_guest::Document>::FILE.is_some() {
-                    &[
-                        #errors
-                        ::hutch_guest::document::STATE_CORRUPT,
-                        ::hutch_guest::storage::STATE_UNAVAILABLE,
-                    ]
+                    &[::hutch_guest::document::STATE_CORRUPT, ::hutch_guest::storage::STATE_UNAVAILABLE]
                 } else {
-                    &[#errors]
-                };
+                    &[]
+                },
+            ];
+            const ERRORS: &[::hutch_guest::contract::FailureCode; ::hutch_guest::standard::count_codes(LISTS)] =
+                &::hutch_guest::standard::codes(LISTS);
 
             impl ::hutch_guest::Command for #command {
                 type State = State;

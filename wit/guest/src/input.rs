@@ -36,7 +36,7 @@ pub const FILE_UNREADABLE: FailureCode = FailureCode {
 const STANDARD_INPUT: &str = "-";
 
 /// A parameter that is a file to read: one below a folder that the package declares (`resources`) or the call grants
-/// (`mounts`), or `-` for standard input. A command that has one declares `FILE_NOT_FOUND`, `FILE_TOO_LARGE` and `FILE_UNREADABLE`.
+/// (`mounts`), or `-` for standard input. A command that has one can end with `FILE_NOT_FOUND`, `FILE_TOO_LARGE` and `FILE_UNREADABLE`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct InputFile(String);
 
@@ -97,6 +97,7 @@ impl InputFile {
 impl Argument for InputFile {
     const TYPE: ValueType = ValueType::Path;
     const CONSTRAINTS: Constraints = Constraints { min_length: Some(1), max_length: Some(4096), ..Constraints::NONE };
+    const CODES: &'static [FailureCode] = &[FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE];
 
     fn of(value: &Value) -> Result<Self, Expected> {
         match value {

@@ -1,7 +1,7 @@
 //! The parameters and failures that commands have without declaring them. The derive `Command` puts them into contracts.
 
 use crate::argv::BATCH;
-use crate::contract::{Command, Constraints, FailureCode, Parameter, ValueType};
+use crate::contract::{Constraints, FailureCode, Parameter, ValueType};
 
 /// The opposite of a flag, which says what a call without the flag means.
 #[doc(hidden)]
@@ -64,12 +64,12 @@ pub const OFFSET: Parameter = Parameter {
     ..Parameter::option("offset", ValueType::Integer, "how many to pass over first, from 0")
 };
 
-/// How many different codes these commands and these others have.
+/// How many different codes these lists have.
 #[must_use]
-pub const fn count_codes(first: &[FailureCode], commands: &[Command], last: &[FailureCode]) -> usize {
+pub const fn count_codes(lists: &[&[FailureCode]]) -> usize {
     let (mut count, mut place) = (0, 0);
-    while let Some(code) = nth(first, commands, last, place) {
-        count += is_new(first, commands, last, place, code) as usize;
+    while let Some(code) = nth(lists, place) {
+        count += is_new(lists, place, code) as usize;
         place += 1;
     }
     count
@@ -77,15 +77,11 @@ pub const fn count_codes(first: &[FailureCode], commands: &[Command], last: &[Fa
 
 /// Those codes, each once, in the order in which they come up.
 #[must_use]
-pub const fn codes<const N: usize>(
-    first: &[FailureCode],
-    commands: &[Command],
-    last: &[FailureCode],
-) -> [FailureCode; N] {
+pub const fn codes<const N: usize>(lists: &[&[FailureCode]]) -> [FailureCode; N] {
     let mut codes = [crate::failure::INTERNAL_ERROR; N];
     let (mut count, mut place) = (0, 0);
-    while let Some(code) = nth(first, commands, last, place) {
-        if is_new(first, commands, last, place, code) {
+    while let Some(code) = nth(lists, place) {
+        if is_new(lists, place, code) {
             codes[count] = code;
             count += 1;
         }
@@ -95,38 +91,22 @@ pub const fn codes<const N: usize>(
 }
 
 /// The code at a place of all, one list after the other.
-const fn nth(
-    first: &[FailureCode],
-    commands: &[Command],
-    last: &[FailureCode],
-    mut place: usize,
-) -> Option<FailureCode> {
-    if place < first.len() {
-        return Some(first[place]);
-    }
-    place -= first.len();
-    let mut command = 0;
-    while command < commands.len() {
-        let errors = commands[command].errors;
-        if place < errors.len() {
-            return Some(errors[place]);
+const fn nth(lists: &[&[FailureCode]], mut place: usize) -> Option<FailureCode> {
+    let mut list = 0;
+    while list < lists.len() {
+        if place < lists[list].len() {
+            return Some(lists[list][place]);
         }
-        place -= errors.len();
-        command += 1;
+        place -= lists[list].len();
+        list += 1;
     }
-    if place < last.len() { Some(last[place]) } else { None }
+    None
 }
 
-const fn is_new(
-    first: &[FailureCode],
-    commands: &[Command],
-    last: &[FailureCode],
-    place: usize,
-    code: FailureCode,
-) -> bool {
+const fn is_new(lists: &[&[FailureCode]], place: usize, code: FailureCode) -> bool {
     let mut earlier = 0;
     while earlier < place {
-        if let Some(other) = nth(first, commands, last, earlier)
+        if let Some(other) = nth(lists, earlier)
             && equal(other.code.as_bytes(), code.code.as_bytes())
         {
             return false;

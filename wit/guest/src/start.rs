@@ -65,7 +65,8 @@ fn end(status: u8) -> ExitCode {
 }
 
 /// Everything about an application, in one static of the type [`Application`]: its summary, its state, its name, its
-/// commands, and what it tells agents.
+/// commands, and what it tells agents: a `brief`, or what its `package` says, a path from the file that this stands in: the folder
+/// `agent` with the brief and three rules, and the `skills` of these names.
 #[macro_export]
 macro_rules! application {
     (
@@ -73,8 +74,7 @@ macro_rules! application {
         $visibility:vis static $name:ident: $state:ty = $slug:literal;
         commands: [$($command:ty),+ $(,)?]
         $(, brief: $brief:expr)?
-        $(, rules: [$($rule:expr),* $(,)?])?
-        $(, skills: [$($skill:expr),* $(,)?])?
+        $(, package: $package:literal, skills: $skills:tt)?
         $(,)?
     ) => {
         #[doc = $summary]
@@ -82,9 +82,9 @@ macro_rules! application {
             use $crate::failure::{INTERNAL_ERROR, UNKNOWN_COMMAND};
             use $crate::standard::{codes, count_codes};
             const COMMANDS: &[$crate::contract::Command] = &[$(<$command as $crate::Command>::CONTRACT),+];
-            const CODES: usize = count_codes(&[UNKNOWN_COMMAND], COMMANDS, &[INTERNAL_ERROR]);
-            const ERRORS: &[$crate::contract::FailureCode; CODES] =
-                &codes(&[UNKNOWN_COMMAND], COMMANDS, &[INTERNAL_ERROR]);
+            const LISTS: &[&[$crate::contract::FailureCode]] =
+                &[&[UNKNOWN_COMMAND], $(<$command as $crate::Command>::CONTRACT.errors,)+ &[INTERNAL_ERROR]];
+            const ERRORS: &[$crate::contract::FailureCode; count_codes(LISTS)] = &codes(LISTS);
             $crate::Application {
                 description: $crate::contract::Description {
                     name: $slug,
@@ -95,11 +95,11 @@ macro_rules! application {
                     errors: ERRORS,
                 },
                 runners: &[$($crate::Runner::of::<$command>()),+],
-                told: $crate::application::Told {
-                    brief: $crate::first_of!($($brief,)? $summary.trim_ascii()),
-                    rules: &[$($($rule),*)?],
-                    skills: &[$($($skill),*)?],
-                },
+                told: $crate::first_of!(
+                    $({ $crate::told!($package, $skills) })?
+                    $({ $crate::application::Told { brief: $brief, rules: &[], skills: &[] } })?
+                    { $crate::application::Told { brief: $summary.trim_ascii(), rules: &[], skills: &[] } }
+                ),
             }
         };
     };
@@ -108,8 +108,24 @@ macro_rules! application {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! first_of {
-    ($first:expr $(, $rest:expr)?) => {
+    ($first:block $($rest:block)*) => {
         $first
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! told {
+    ($package:literal, [$($skill:literal),* $(,)?]) => {
+        $crate::application::Told {
+            brief: ::std::include_str!(::std::concat!($package, "/agent/brief.md")),
+            rules: &[
+                ::std::include_str!(::std::concat!($package, "/agent/rules/trigger.md")),
+                ::std::include_str!(::std::concat!($package, "/agent/rules/workflow.md")),
+                ::std::include_str!(::std::concat!($package, "/agent/rules/writeback.md")),
+            ],
+            skills: &[$(::std::include_str!(::std::concat!($package, "/skills/", $skill, "/SKILL.md"))),*],
+        }
     };
 }
 

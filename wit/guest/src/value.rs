@@ -2,7 +2,7 @@
 
 use crate::argv::{Arguments, Value};
 use crate::calendar::{Date, Due, Expected, Instant};
-use crate::contract::{Constraints, Parameter, ValueType};
+use crate::contract::{Constraints, FailureCode, Parameter, ValueType};
 use crate::failure::{Failure, INVALID_VALUE, MISSING_ARGUMENT};
 
 /// A type of which one argument can be. [`text_value!`](crate::text_value), [`id!`](crate::id) and the derive
@@ -14,6 +14,8 @@ pub trait Argument: Sized {
     const CHOICES: &'static [&'static str] = &[];
     /// What its text or number must keep.
     const CONSTRAINTS: Constraints = Constraints::NONE;
+    /// How a command that uses it can fail: those of a file that it names.
+    const CODES: &'static [FailureCode] = &[];
 
     /// Reads it further.
     ///

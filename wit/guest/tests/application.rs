@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use hutch_guest::failure::INVALID_VALUE;
 use hutch_guest::testing::Harness;
 use hutch_guest::{
-    Call, Changed, Choice, Command, Date, Document, Failure, FailureCode, One, Page, Reads, Row, Rows, Writes,
+    Call, Changed, Choice, Command, Date, Document, Failure, FailureCode, InputFile, One, Page, Reads, Row, Rows,
+    Writes,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -167,6 +168,40 @@ hutch_guest::application! {
     /// Calculates
     static SUMS: () = "sums";
     commands: [Add]
+}
+
+/// Says how much two files hold.
+#[derive(Command)]
+struct Weigh {
+    /// one of them
+    #[arg(positional)]
+    one: InputFile,
+    /// the other
+    #[arg(positional)]
+    other: InputFile,
+}
+
+impl Reads for Weigh {
+    type State = ();
+    type Answer = One<Sum>;
+
+    fn run(self, (): &(), _: &Call) -> Result<One<Sum>, Failure> {
+        let bytes = self.one.read(1000)?.len() + self.other.read(1000)?.len();
+        Ok(One(Sum { sum: i64::try_from(bytes).unwrap_or(i64::MAX) }))
+    }
+}
+
+hutch_guest::application! {
+    /// Weighs files
+    static SCALES: () = "scales";
+    commands: [Weigh]
+}
+
+#[test]
+fn a_file_brings_the_codes_that_it_can_fail_with_and_each_once() {
+    let of_files = |codes: &'static [FailureCode]| codes.iter().filter(|code| code.code.starts_with("FILE_")).count();
+    assert_eq!((of_files(SCALES.description.commands[0].errors), of_files(SCALES.description.errors)), (3, 3));
+    assert_eq!(Harness::new(&SCALES).refused(&["weigh", "clippy.toml", "nothing"])["code"], "FILE_NOT_FOUND");
 }
 
 /// The parameter of a command in the contract.

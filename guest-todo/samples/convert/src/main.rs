@@ -8,21 +8,12 @@ mod tests;
 use std::path::Path;
 
 use document::{DOCUMENT_INVALID, Document, FORM_UNSUITED, Form, Heading, SHEET_NOT_FOUND, SHEET_TOO_LARGE, Sheet};
-use hutch_guest::input::{FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE};
 use hutch_guest::storage::STATE_UNAVAILABLE;
 use hutch_guest::{Call, Changed, Command, Failure, InputFile, One, Page, Reads, Row, Writes};
 
 /// Shows a document in another form: Markdown as HTML, a sheet of a spreadsheet as CSV, as a Markdown table or as HTML.
 #[derive(Command)]
-#[command(errors(
-    DOCUMENT_INVALID,
-    FORM_UNSUITED,
-    SHEET_NOT_FOUND,
-    SHEET_TOO_LARGE,
-    FILE_NOT_FOUND,
-    FILE_TOO_LARGE,
-    FILE_UNREADABLE
-))]
+#[command(errors(DOCUMENT_INVALID, FORM_UNSUITED, SHEET_NOT_FOUND, SHEET_TOO_LARGE))]
 #[example("Markdown as HTML", ["samples/letter.md", "--as", "html"])]
 #[example("a sheet as CSV", ["samples/budget.xlsx", "--as", "csv", "--sheet", "Costs"])]
 #[example("a sheet that is not there", ["samples/budget.xlsx", "--as", "csv", "--sheet", "Nothing"], 20)]
@@ -58,20 +49,8 @@ impl Reads for Show {
 
 /// Writes a document in another form into the folder state, in place of a file of that name.
 #[derive(Command)]
-#[command(
-    write,
-    idempotent,
-    errors(
-        DOCUMENT_INVALID,
-        FORM_UNSUITED,
-        SHEET_NOT_FOUND,
-        SHEET_TOO_LARGE,
-        FILE_NOT_FOUND,
-        FILE_TOO_LARGE,
-        FILE_UNREADABLE,
-        STATE_UNAVAILABLE
-    )
-)]
+#[command(write, idempotent)]
+#[command(errors(DOCUMENT_INVALID, FORM_UNSUITED, SHEET_NOT_FOUND, SHEET_TOO_LARGE, STATE_UNAVAILABLE))]
 #[example("write a page", ["samples/letter.md", "--as", "html", "--to", "letter.html"])]
 #[example("see what would be written", ["samples/budget.xlsx", "--as", "markdown", "--to", "budget.md", "--dry-run"])]
 #[example("write it", ["samples/budget.xlsx", "--as", "markdown", "--to", "budget.md"])]
@@ -118,7 +97,7 @@ impl Writes for Write {
 
 /// Shows the headings of a Markdown document with their lines.
 #[derive(Command)]
-#[command(errors(DOCUMENT_INVALID, FORM_UNSUITED, FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE))]
+#[command(errors(DOCUMENT_INVALID, FORM_UNSUITED))]
 #[example("see what it is about", ["samples/letter.md"])]
 struct Outline {
     /// the document, such as data/letter.md where the call grants the folder data, or - for standard input; at most 16 MiB
@@ -137,7 +116,7 @@ impl Reads for Outline {
 
 /// Shows the sheets of a spreadsheet with their sizes. The answer is a batch for write, which makes a page of each.
 #[derive(Command)]
-#[command(errors(DOCUMENT_INVALID, FORM_UNSUITED, SHEET_TOO_LARGE, FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE))]
+#[command(errors(DOCUMENT_INVALID, FORM_UNSUITED, SHEET_TOO_LARGE))]
 #[example("see what is in it", ["samples/budget.xlsx"])]
 struct Sheets {
     /// the spreadsheet, such as data/budget.xlsx where the call grants the folder data, or - for standard input; at most 16 MiB
@@ -158,13 +137,8 @@ hutch_guest::application! {
     /// Converts documents: Markdown and spreadsheets to HTML, Markdown and CSV
     static CONVERT: () = "convert";
     commands: [Show, Write, Outline, Sheets],
-    brief: include_str!("../../../../packages/convert/agent/brief.md"),
-    rules: [
-        include_str!("../../../../packages/convert/agent/rules/trigger.md"),
-        include_str!("../../../../packages/convert/agent/rules/workflow.md"),
-        include_str!("../../../../packages/convert/agent/rules/writeback.md"),
-    ],
-    skills: [include_str!("../../../../packages/convert/skills/convert-usage/SKILL.md")],
+    package: "../../../../packages/convert",
+    skills: ["convert-usage"],
 }
 
 hutch_guest::main!(CONVERT);

@@ -92,10 +92,7 @@ fn a_text_and_a_spreadsheet_are_told_apart_by_what_they_hold() {
     ]);
     assert_eq!(headings["items"], expected);
     let sheets = convert().ok(&["sheets", "samples/budget.xlsx"]);
-    assert_eq!(
-        sheets["items"][0],
-        json!({"file": "samples/budget.xlsx", "sheet": "Costs", "rows": 4, "columns": 3})
-    );
+    assert_eq!(sheets["items"][0], json!({"file": "samples/budget.xlsx", "sheet": "Costs", "rows": 4, "columns": 3}));
     for args in [&["sheets", "samples/letter.md"][..], &["outline", "samples/stock.ods"]] {
         assert_eq!(convert().refused(args)["code"], "FORM_UNSUITED", "{args:?}");
     }

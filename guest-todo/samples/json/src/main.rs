@@ -6,7 +6,6 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hutch_guest::input::{FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE};
 use hutch_guest::{Call, Command, Failure, InputFile, Page, Reads, Row};
 use jaq_core::load::{Arena, Error, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
@@ -33,7 +32,7 @@ fn values(file: &InputFile) -> Result<Vec<Val>, Failure> {
 
 /// Answers with the values that a filter of jq makes of each document in a file, in order, a page at a time.
 #[derive(Command)]
-#[command(errors(JSON_INVALID, FILTER_INVALID, FILTER_FAILED, FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE))]
+#[command(errors(JSON_INVALID, FILTER_INVALID, FILTER_FAILED))]
 #[example("take a part of every element", [".[] | {name, moons: (.moons | length)}", "samples/planets.json"])]
 #[example("count", ["map(select(.rings)) | length", "samples/planets.json"])]
 #[example("what is no filter", [".[", "samples/planets.json"], 2)]
@@ -105,7 +104,7 @@ fn json(value: &Val) -> Json {
 /// Shows what a document is made of: every path that there is, with the elements of a list taken together, its types, how often it
 /// occurs, and one value from there.
 #[derive(Command)]
-#[command(errors(JSON_INVALID, FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE))]
+#[command(errors(JSON_INVALID))]
 #[example("see what there is to ask for", ["samples/planets.json"])]
 struct Shape {
     /// the JSON file, such as data/orders.json where the call grants the folder data, or - for standard input; at most 16 MiB
@@ -178,13 +177,8 @@ hutch_guest::application! {
     /// Answers questions about JSON documents
     static JSON: () = "json";
     commands: [Query, Shape],
-    brief: include_str!("../../../../packages/json/agent/brief.md"),
-    rules: [
-        include_str!("../../../../packages/json/agent/rules/trigger.md"),
-        include_str!("../../../../packages/json/agent/rules/workflow.md"),
-        include_str!("../../../../packages/json/agent/rules/writeback.md"),
-    ],
-    skills: [include_str!("../../../../packages/json/skills/json-usage/SKILL.md")],
+    package: "../../../../packages/json",
+    skills: ["json-usage"],
 }
 
 hutch_guest::main!(JSON);

@@ -5,7 +5,6 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use hutch_guest::input::{FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE};
 use hutch_guest::{Call, Changed, Choice, Command, Failure, InputFile, Page, Reads, Row, Writes};
 use store::{CSV_INVALID, Database, NOT_FOUND, Record, SQL_INVALID, SQL_REFUSED, TABLE_EXISTS, Table};
 
@@ -25,7 +24,7 @@ enum Delimiter {
 /// Makes a table of a CSV file whose first line names the columns. A column of which all values are whole numbers, or all numbers,
 /// holds numbers; an empty field is NULL.
 #[derive(Command)]
-#[command(write, errors(CSV_INVALID, TABLE_EXISTS, FILE_NOT_FOUND, FILE_TOO_LARGE, FILE_UNREADABLE))]
+#[command(write, errors(CSV_INVALID, TABLE_EXISTS))]
 #[example("make a table of a file in the package", ["cities", "samples/cities.csv"])]
 #[example("see what a table would be", ["towns", "samples/cities.csv", "--dry-run"])]
 #[example("a table is not replaced unasked", ["cities", "samples/cities.csv"], 30)]
@@ -125,13 +124,8 @@ hutch_guest::application! {
     /// Answers questions in SQL about CSV files
     static TABLES: Database = "tables";
     commands: [Import, Query, Tables, Drop],
-    brief: include_str!("../../../../packages/tables/agent/brief.md"),
-    rules: [
-        include_str!("../../../../packages/tables/agent/rules/trigger.md"),
-        include_str!("../../../../packages/tables/agent/rules/workflow.md"),
-        include_str!("../../../../packages/tables/agent/rules/writeback.md"),
-    ],
-    skills: [include_str!("../../../../packages/tables/skills/tables-usage/SKILL.md")],
+    package: "../../../../packages/tables",
+    skills: ["tables-usage"],
 }
 
 hutch_guest::main!(TABLES);

@@ -60,13 +60,8 @@ hutch_guest::application! {
     /// Keeps notes
     static NOTES: Notes = "SLUG";
     commands: [Add, List],
-    brief: include_str!("../../package/agent/brief.md"),
-    rules: [
-        include_str!("../../package/agent/rules/trigger.md"),
-        include_str!("../../package/agent/rules/workflow.md"),
-        include_str!("../../package/agent/rules/writeback.md"),
-    ],
-    skills: [include_str!("../../package/skills/usage/SKILL.md")],
+    package: "../../package",
+    skills: ["usage"],
 }
 
 hutch_guest::main!(NOTES);
