@@ -11,7 +11,7 @@ use crate::packages::{self, Place};
 use crate::told::{Told, one_line};
 use crate::trial::{Answered, Differences, Failed, Trial};
 use crate::watch::{Seen, Watch, Which};
-use crate::{quote, surroundings, trust};
+use crate::{progress, quote, surroundings, trust};
 use clap::Args;
 use hutch::check_described;
 use hutch_model::diagnostic::Diagnostic;
@@ -87,7 +87,7 @@ pub(super) fn dev(global: &Global, own: &DevArguments, output: &Output) -> Resul
     watch(&mut work, &sources(own), output)
 }
 
-/// The folders whose changes cause a round, without those that lie in others.
+/// The folders whose changes cause a round, beside the package.
 fn sources(own: &DevArguments) -> Vec<PathBuf> {
     let named = match own.watch.as_slice() {
         [] if own.build.is_empty() => Vec::new(),
@@ -169,7 +169,7 @@ impl Work<'_> {
     #[expect(clippy::disallowed_methods, reason = "the caller wrote the command behind --, to be run here and timed")]
     fn build(&self) -> Result<Option<Duration>, Fault> {
         let [program, arguments @ ..] = self.build else { return Ok(None) };
-        let begun = Instant::now();
+        let (begun, _step) = (Instant::now(), progress::during("build"));
         let failed = |message: String| ErrorReport::new(ErrorCode::BuildFailed, message).detail("command", self.build);
         let said = tempfile::tempfile().map_err(|error| Fault::host(format!("a temporary file: {error}")))?;
         let heard = || said.try_clone().map(Stdio::from);
