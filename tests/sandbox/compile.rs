@@ -43,6 +43,7 @@ fn main() {
             path_ring::broken_out,
         ),
         ("compile bombs are refused in time", bombs),
+        ("wide and deep shapes are judged in time", wide),
         ("memory of a child is capped", memory),
         ("a child dies with its parent's interest", killed_children_leave_nothing),
         ("a cache is filled by a child once", cached),
@@ -320,6 +321,49 @@ fn pressing(locals: usize, calls: usize) -> Vec<u8> {
         "(component (core module (func $f (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
            (func (export \"run\") (local {declared}) {work})))"
     ))
+}
+
+/// A function of these instructions.
+fn function(instructions: &str) -> Vec<u8> {
+    wat(&format!("(component (core module (func (export \"run\") (param i32) {instructions})))"))
+}
+
+/// Shapes that are no more than a function may be long: whatever is said of them, it is said in time.
+fn wide() {
+    let nested = |blocks: usize| function(&("block ".repeat(blocks) + &"end ".repeat(blocks)));
+    let table = |targets: usize| function(&format!("block local.get 0 br_table {} end", "0 ".repeat(targets)));
+    let many = "i32 ".repeat(1_000);
+    let given = "local.get 7 ".repeat(1_000);
+    let calls = |calls: usize| {
+        let call = format!("{given} call $f ");
+        wat(&format!(
+            "(component (core module (func $f (param {many}))
+               (func (export \"run\") (local {}) {})))",
+            "i32 ".repeat(20_000),
+            call.repeat(calls)
+        ))
+    };
+    let shapes = [
+        ("170,000 blocks in each other", nested(170_000), false),
+        ("900,000 blocks in each other", nested(900_000), true),
+        ("a table of 500,000 targets", table(500_000), false),
+        ("a table of 7,000,000 targets", table(7_000_000), true),
+        ("200 calls of 1,000 parameters", calls(200), false),
+        ("2,000 calls of 1,000 parameters", calls(2_000), true),
+    ];
+    for (name, bytes, beyond) in shapes {
+        let start = Instant::now();
+        let error = load("compile", &bytes, &[(Limit::CompileTime, 2_000)]);
+        // These modules are no commands, which is found out when all else is well.
+        let said = error.as_ref().map_or_else(String::new, ToString::to_string);
+        println!("   {name}, {} bytes, {:?}: {said}", bytes.len(), start.elapsed());
+        let expected = match &error {
+            Some(LoadError::TooMuch(_)) => true,
+            Some(LoadError::Invalid(_) | LoadError::TooSlow { .. }) => !beyond,
+            _ => false,
+        };
+        assert!(expected && start.elapsed() < Duration::from_secs(6), "{name}: {error:?} after {:?}", start.elapsed());
+    }
 }
 
 fn bombs() {

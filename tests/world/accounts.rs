@@ -290,6 +290,11 @@ fn state_bytes_and_file_bytes_hold_for_every_way_to_grow() {
         guest.perform(&Operation::OpenOutput { into: 0, slot: 1, offset: None });
         let append = Operation::StreamWrite { output: 0, length: 1, fill: 0 };
         assert_eq!(guest.perform(&append), Seen::StreamFailed(errno));
+        // Nor is it moved there from elsewhere.
+        guest.perform(&Operation::OpenInput { into: 0, slot: 1, offset: 0 });
+        guest.perform(&Operation::OpenOutput { into: 0, slot: 1, offset: Some(value - 1) });
+        let splice = Operation::Splice { output: 0, input: 0, length: 2 };
+        assert_eq!(guest.perform(&splice), Seen::StreamFailed(errno));
         assert_eq!(guest.perform(&size(value - 1)), Seen::Done);
         guest.perform(&Operation::OpenOutput { into: 0, slot: 1, offset: None });
         assert_eq!(guest.perform(&append), Seen::Done);
@@ -387,4 +392,23 @@ fn a_file_without_a_name_uses_no_quota_but_memory() {
     assert_eq!(guest.perform(&Operation::SetSize { slot: 1, size: 1 << 40 }), Seen::Done);
     guest.close_all();
     assert_eq!(checked(&guest).memory_bytes, 0);
+}
+
+/// As editors save: what is replaced is given back, however often it is.
+#[test]
+fn what_is_replaced_again_and_again_takes_no_more() {
+    let mut guest = Guest::new(wide_limits());
+    let mut counts = Vec::new();
+    for round in 0..5_000 {
+        assert_eq!(guest.perform(&open(1, "new", "ctw")), Seen::Done);
+        assert_eq!(guest.perform(&Operation::Write { slot: 1, offset: 0, length: 4096, fill: round as u8 }), Seen::Done);
+        guest.perform(&Operation::Close { slot: 1 });
+        let (path, new_path) = ("new".to_owned(), "kept".to_owned());
+        assert_eq!(guest.perform(&Operation::Rename { base: 0, path, new_base: 0, new_path }), Seen::Done);
+        if round % 100 == 0 {
+            counts.push(checked(&guest));
+        }
+    }
+    assert!(counts.iter().all(|later| *later == counts[0]), "{counts:?}");
+    assert_eq!((counts[0].state_bytes, counts[0].state_files), (4096, 1));
 }

@@ -101,6 +101,82 @@ fn truncations_are_refused() {
     }
 }
 
+/// A number as WebAssembly writes it.
+fn leb(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+const MODULE: &[u8] = b"\0asm\x01\0\0\0";
+const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+
+/// The beginning of a component or a module, with one more section that says it has so many bytes.
+fn with_section(begins: &[u8], id: u8, announced: usize, content: &[u8]) -> Vec<u8> {
+    [begins, &[id], &leb(announced as u64), content].concat()
+}
+
+/// What is said to be there, and is not: nothing is set aside for it.
+#[test]
+fn what_is_announced_and_not_there_is_refused() {
+    for begins in [MODULE, COMPONENT] {
+        for id in 0..=13 {
+            for content in [&b""[..], b"\0", &[0xff; 100]] {
+                let section = with_section(begins, id, 1 << 30, content);
+                assert_eq!(code(&section, &Limits::default()), Some(ErrorCode::ComponentInvalid), "section {id}");
+                // Entries without end in a section that is whole.
+                let entries = [&leb(u64::from(u32::MAX)), content].concat();
+                let section = with_section(begins, id, entries.len(), &entries);
+                let refusal = code(&section, &Limits::default());
+                let refused = matches!(refusal, Some(ErrorCode::ComponentInvalid | ErrorCode::ComponentLimit));
+                assert!(refused, "entries of {id}: {refusal:?}");
+            }
+        }
+    }
+}
+
+/// A million of what is small, and components in components as deep as that many bytes can be.
+#[test]
+fn a_million_of_anything_is_refused() {
+    const MILLION: u64 = 1_000_001;
+    let many = |id: u8, entry: &dyn Fn(u64) -> Vec<u8>| {
+        let mut entries = leb(MILLION);
+        (0..MILLION).for_each(|at| entries.extend(entry(at)));
+        // Types, one function type; imports of it; one function of it, exported under many names.
+        let begins = match id {
+            2 => with_section(MODULE, 1, 4, b"\x01\x60\0\0"),
+            7 => with_section(&with_section(MODULE, 1, 4, b"\x01\x60\0\0"), 3, 2, b"\x01\0"),
+            _ => MODULE.to_vec(),
+        };
+        let module = with_section(&begins, id, entries.len(), &entries);
+        [module.clone(), with_section(COMPONENT, 1, module.len(), &module)]
+    };
+    let cases = [
+        ("types", many(1, &|_| b"\x60\0\0".to_vec())),
+        ("imports", many(2, &|_| b"\0\0\0\0".to_vec())),
+        ("functions", many(3, &|_| b"\0".to_vec())),
+        ("globals", many(6, &|_| b"\x7f\0\x41\0\x0b".to_vec())),
+        ("exports", many(7, &|at| [b"\x07", format!("{at:07}").as_bytes(), b"\0\0"].concat())),
+    ];
+    for (what, [module, component]) in cases {
+        for bytes in [module, component] {
+            assert_eq!(code(&bytes, &Limits::default()), Some(ErrorCode::ComponentInvalid), "{what}");
+        }
+    }
+    let mut nested = COMPONENT.to_vec();
+    for deep in 2..=1_000 {
+        nested = with_section(COMPONENT, 4, nested.len(), &nested);
+        let expected = if deep > 8 { ErrorCode::ComponentLimit } else { ErrorCode::ComponentInvalid };
+        if deep < 20 || deep % 100 == 0 {
+            assert_eq!(code(&nested, &Limits::default()), Some(expected), "{deep} deep");
+        }
+    }
+}
+
 /// Numbers that follow from a seed (xorshift).
 struct Numbers(u64);
 

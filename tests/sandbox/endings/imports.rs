@@ -348,3 +348,28 @@ fn resources_of_denied_interfaces_come_and_go() {
         Case::wat("forged", &guest("(call $lend (i32.const 77))"), trapped("unknown_handle")),
     ]);
 }
+
+#[test]
+fn resources_of_the_guests_own_are_bounded_too() {
+    let guest = |work: &str| WatGuest {
+        imports: "(type $t (resource (rep i32)))".to_owned(),
+        made: vec![
+            ("new", "(canon resource.new $t)"),
+            ("rep", "(canon resource.rep $t)"),
+            ("drop", "(canon resource.drop $t)"),
+        ],
+        core: format!(
+            "(import \"host\" \"new\" (func $new (param i32) (result i32))) (import \"host\" \"rep\" (func $rep (param i32) (result i32)))
+             (import \"host\" \"drop\" (func $drop (param i32)))
+             (func (export \"run\") (result i32) (local $i i32)
+               (loop $again {work} (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100000))))
+               (i32.const 0))"
+        ),
+        ..WatGuest::default()
+    };
+    check(&[
+        Case::wat("made and dropped", &guest("(call $drop (call $new (local.get $i)))"), exited(0)),
+        Case::wat("kept", &guest("(drop (call $new (local.get $i)))"), limited(Limit::Handles)),
+        Case::wat("forged", &guest("(drop (call $rep (i32.const 77)))"), trapped("unknown_handle")),
+    ]);
+}

@@ -123,6 +123,12 @@ fn growth() {
                (table.grow $t (ref.null func) (i32.const {elements})) {then})"
         ))
     };
+    let mut far = WatGuest::core(
+        "(data (i32.const 0) \"a\") (data (i32.const -1) \"b\")
+         (func (export \"run\") (result i32) (i32.ne (i32.load8_u (i32.const -1)) (i32.const 98)))",
+    );
+    far.memory = "65536".to_owned();
+    let refused = "(loop $again (br_if $again (i32.eq (memory.grow (i32.const 9)) (i32.const -1)))) unreachable";
     let many_memories = format!(
         "(component {} (core module $m (func (export \"run\") (result i32) (i32.const 0))) (core instance $main (instantiate $m))
            (func $run (result (result)) (canon lift (core func $main \"run\")))
@@ -152,6 +158,19 @@ fn growth() {
         Case::wat("table beyond, handled", &table(10, "drop i32.const 0"), exited(0))
             .under(Limit::Tables, 10)
             .refused(&[Limit::Tables]),
+        Case::wat(
+            "a table of ten million elements at the start",
+            &WatGuest::core("(table 10000000 funcref) (func (export \"run\") (result i32) (i32.const 0))"),
+            limited(Limit::Tables),
+        )
+        .refused(&[Limit::Tables]),
+        // Data at both ends of 4 GiB, and nothing between: neither its code nor its memory has what lies there.
+        Case::wat("data at the end of 4 GiB", &far, limited(Limit::Memory)).refused(&[Limit::Memory]),
+        Case::wat("data at the end of 4 GiB, granted", &far, exited(0)).under(Limit::Memory, 5 << 30),
+        Case::wat("refused without end", &WatGuest::body(refused), limited(Limit::Fuel))
+            .under(Limit::Memory, limit(10))
+            .under(Limit::Fuel, 10_000_000)
+            .refused(&[Limit::Memory]),
         // Of two refusals, the later one counts.
         Case::wat(
             "table beyond, then memory beyond",
@@ -172,6 +191,34 @@ fn growth() {
             .refused(&[Limit::Memory]),
         Case::text("instances fit", &many_memories, exited(0)).under(Limit::Instances, 11),
         Case::text("instances do not", &many_memories, limited(Limit::Instances)).under(Limit::Instances, 10),
+    ]);
+}
+
+/// What is called after `run`, to give back what it answered, is the guest's code too.
+#[test]
+fn after_run() {
+    let after = |work: &str| {
+        format!(
+            "(component
+               (core module $m (memory 1)
+                 (func (export \"run\") (result i32) (i32.const 0)) (func (export \"after\") (param i32) {work}))
+               (core instance $i (instantiate $m))
+               (func $run (result (result)) (canon lift (core func $i \"run\") (post-return (core func $i \"after\"))))
+               (instance $exported (export \"run\" (func $run))) (export \"wasi:cli/run@0.2.0\" (instance $exported)))"
+        )
+    };
+    let recurses = "(call 1 (i32.add (local.get 0) (i32.const 1)))";
+    check(&[
+        Case::text("nothing", &after(""), exited(0)),
+        Case::text("traps", &after("unreachable"), trapped("unreachable_code_reached")),
+        Case::text("spins", &after("(loop $l (br $l))"), limited(Limit::Fuel)).under(Limit::Fuel, 10_000_000),
+        Case::text("spins, by the clock", &after("(loop $l (br $l))"), limited(Limit::WallTime))
+            .under(Limit::Fuel, u64::MAX)
+            .under(Limit::WallTime, 50),
+        Case::text("recurses", &after(recurses), limited(Limit::Stack)),
+        Case::text("grows", &after("(if (i32.eq (memory.grow (i32.const 9999)) (i32.const -1)) (then unreachable))"), limited(Limit::Memory))
+            .refused(&[Limit::Memory])
+            .inexact(),
     ]);
 }
 

@@ -269,7 +269,15 @@ fn ends_inside_calls() {
     );
     let started =
         guest("(func $s (call $exit (i32.const 0))) (start $s) (func (export \"run\") (result i32) unreachable)");
+    // What gives out memory for an answer ends the run instead: its table holds what the guest put there, a call of the host.
+    let mut inside = guest(
+        "(import \"libc\" \"table\" (table 1 funcref)) (elem (i32.const 0) $exits) (func $exits (call $exit (i32.const 0)))
+         (func (export \"run\") (result i32) (call $random (i64.const 8) (i32.const 8)) unreachable)",
+    );
+    inside.libc = "(table (export \"table\") 1 funcref)".to_owned();
+    inside.realloc = "(call_indirect (i32.const 0)) unreachable".to_owned();
     check(&[
+        Case::wat("exit from realloc", &inside, trapped("cannot_leave_component")),
         Case::wat("exit with ok", &exit(0), exited(0)),
         Case::wat("exit with err", &exit(1), exited(1)),
         Case::wat("exit with neither", &exit(2), trapped("invalid_discriminant")),

@@ -2,10 +2,12 @@
 //! host that takes values by their types, the host that takes any, another component. A row whose words are not known to be
 //! the guest's doing any more would be a failure of the host, and no outcome.
 
-use crate::support::case::{Case, check, trapped};
+use crate::support::case::{Case, check, exited, limited, trapped};
+use crate::support::wasi_text::wasi;
 use crate::support::wat_guest::{WatGuest, wat};
 use crate::support::{limits, parts, sandbox};
 use hutch_model::invocation::Invocation;
+use hutch_model::limits::Limit;
 use hutch_sandbox::{DescribeError, describe};
 
 /// Calls `f`, which an interface of `wasi:http` has with these parameters: any values are taken there, one by one.
@@ -26,6 +28,9 @@ fn given(params: &str, encoding: &str, core_params: &str, data: &str, call: &str
     }
 }
 
+const BOTH: &str = "latin1+utf16";
+const WIDE: u32 = 1 << 31;
+
 #[test]
 fn values_of_any_type() {
     let string = |encoding: &str, data: &str, at: u32, units: u32| {
@@ -37,10 +42,17 @@ fn values_of_any_type() {
         Case::wat("UTF-8 that is none", &string("utf8", "\\ff\\fe", 16, 2), trapped("invalid_utf8")),
         Case::wat("half a pair", &string("utf16", "\\00\\d8a\\00", 16, 2), trapped("invalid_utf16")),
         Case::wat("a string between units", &string("utf16", "", 17, 2), trapped("unaligned_pointer")),
+        // Of two encodings, the highest bit of the length says which.
+        Case::wat("any byte is Latin-1", &string(BOTH, "\\ff\\80", 16, 2), exited(0)),
+        Case::wat("half a pair, of two", &string(BOTH, "\\00\\d8a\\00", 16, WIDE | 2), trapped("invalid_utf16")),
+        Case::wat("between units, of two", &string(BOTH, "", 17, 2), trapped("unaligned_pointer")),
+        Case::wat("beyond the end, of two", &string(BOTH, "", 16, WIDE - 1), trapped("string_out_of_bounds")),
+        Case::wat("beyond the end, wide", &string(BOTH, "", 16, u32::MAX), trapped("string_out_of_bounds")),
+        Case::wat("beyond the end, twice as far", &string("utf16", "", 16, u32::MAX), trapped("string_out_of_bounds")),
         Case::wat("a string beyond the end", &string("utf8", "", 131_070, 9), trapped("string_out_of_bounds")),
         Case::wat("a list between elements", &list(17), trapped("unaligned_pointer")),
         Case::wat("a list beyond the end", &list(131_072), trapped("list_out_of_bounds")),
-        Case::wat("no case of an enum", &one("bool", "i32", "(i32.const 7)"), crate::support::case::exited(0)),
+        Case::wat("no case of an enum", &one("bool", "i32", "(i32.const 7)"), exited(0)),
         Case::wat(
             "no case of an option",
             &one("(option u8)", "i32 i32", "(i32.const 2) (i32.const 0)"),
@@ -85,6 +97,63 @@ fn values_of_declared_types() {
         ..WatGuest::default()
     };
     check(&[Case::wat("no case of an enum", &advise, trapped("invalid_discriminant"))]);
+}
+
+/// Lists whose elements are all the same bytes: what they take is counted where they are made, and not where they come from.
+#[test]
+fn values_that_share_their_bytes() {
+    let list = |ty: &str, before: &str, count: u32| {
+        let call = format!("(i32.const 65536) (i32.const {count})");
+        let mut guest = given(&format!("(param \"l\" (list {ty}))"), "utf8", "i32 i32", "", &call);
+        guest.core = guest.core.replace(
+            "(result i32) (call $f",
+            &format!(
+                "(result i32) (local i32)
+                 (loop $each {before} (local.set 0 (i32.add (local.get 0) (i32.const 8)))
+                   (br_if $each (i32.lt_u (local.get 0) (i32.const {}))))
+                 (call $f",
+                count * 8
+            ),
+        );
+        guest.memory = "20".to_owned();
+        guest
+    };
+    // At each 8 bytes from 64 KiB on: a text, or a list, of the first 64,000 bytes.
+    let shared = "(i32.store offset=65536 (local.get 0) (i32.const 0)) (i32.store offset=65540 (local.get 0) (i32.const 64000))";
+    let nothing = "(i32.store offset=65536 (local.get 0) (i32.const 0)) (i32.store offset=65540 (local.get 0) (i32.const 0))";
+    // A number takes more where any value is taken than the byte that it came from.
+    for (ty, few) in [("string", 20), ("(list u8)", 1)] {
+        check(&[
+            Case::wat(ty, &list(ty, shared, few), exited(0)),
+            Case::wat(ty, &list(ty, shared, 100_000), limited(Limit::HostCall)),
+            Case::wat(ty, &list(ty, nothing, 10_000), exited(0)),
+        ]);
+    }
+}
+
+/// Bits that no flag has mean nothing: no path is opened by them that is not without them.
+#[test]
+fn flags_that_are_not_there() {
+    let open = |flags: i32, path: &str| {
+        let before = format!(
+            "(call $open (global.get $root) (i32.const {flags}) (i32.const 1024) (i32.const {}) (i32.const {flags})
+               (i32.const {flags}) (i32.const 8))
+             (return (i32.load8_u (i32.const 8)))",
+            path.len()
+        );
+        let mut guest = wasi(&before, "");
+        guest.core += &format!("(data (i32.const 1024) \"{path}\")");
+        guest
+    };
+    // Without the bits that are there: to follow, to make, to truncate, to read and to write.
+    let none = !0x3f;
+    check(&[
+        Case::wat("nothing is asked of what is there", &open(none, "."), exited(0)),
+        Case::wat("nothing is made", &open(none, "new"), exited(1)),
+        Case::wat("nothing above", &open(none, ".."), exited(1)),
+        Case::wat("all at once", &open(-1, "new"), exited(1)),
+        Case::wat("all at once, above", &open(-1, "../new"), exited(1)),
+    ]);
 }
 
 /// An interface that is denied, with a resource of its own, and what the two components below share.
@@ -142,7 +211,7 @@ fn handles_that_are_lent() {
     };
     check(&[
         Case::wat("lent and given at once", &twice, trapped("handle_is_lent")),
-        Case::bytes("dropped, as it must be", borrower("(call $drop (local.get 0))"), crate::support::case::exited(0)),
+        Case::bytes("dropped, as it must be", borrower("(call $drop (local.get 0))"), exited(0)),
         Case::bytes("kept", borrower(""), trapped("handle_was_kept")),
         Case::bytes("given away", borrower("(drop (call $give (local.get 0)))"), trapped("handle_is_borrowed")),
     ]);
@@ -184,8 +253,12 @@ fn strings_between_components() {
         ))
     };
     check(&[
-        Case::bytes("UTF-8", pair("utf8", "abc", 3), crate::support::case::exited(0)),
+        Case::bytes("UTF-8", pair("utf8", "abc", 3), exited(0)),
         Case::bytes("UTF-8 that is none", pair("utf8", "\\ff", 1), trapped("invalid_utf8")),
+        Case::bytes("any byte is Latin-1", pair(BOTH, "\\ff\\80", 2), exited(0)),
+        Case::bytes("half a pair, of two", pair(BOTH, "\\00\\d8a\\00", WIDE | 2), trapped("invalid_utf16")),
+        Case::bytes("beyond the end, of two", pair(BOTH, "", WIDE - 1), trapped("string_out_of_bounds")),
+        Case::bytes("beyond the end, wide", pair(BOTH, "", u32::MAX), trapped("string_out_of_bounds")),
         Case::bytes("half a pair", pair("utf16", "\\00\\d8a\\00", 2), trapped("invalid_utf16")),
     ]);
 }

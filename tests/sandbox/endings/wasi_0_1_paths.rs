@@ -105,6 +105,18 @@ fn long_paths_are_refused_unread() {
     assert_eq!(outcome(&linked, &[], 0, &[]).ending, exited(0));
 }
 
+/// What has nothing to do has a price, or a run could call it for as long as it likes.
+#[test]
+fn calls_that_do_nothing_end_by_fuel_and_by_the_clock() {
+    for call in ["(call $fd_sync (i32.const 5))", "(call $fd_datasync (i32.const 5))", "(call $fd_sync (i32.const 99))"] {
+        let again = module(1, &format!("(loop $l (drop {call}) (br $l))"));
+        check(&[
+            Case::bytes(call, again.clone(), limited(Limit::Fuel)).under(Limit::Fuel, 10_000_000),
+            Case::bytes(call, again, limited(Limit::WallTime)).under(Limit::Fuel, u64::MAX).under(Limit::WallTime, 50),
+        ]);
+    }
+}
+
 /// All subscriptions have one price, and what of them is not looked at, because the time is up, is not paid for.
 #[test]
 fn a_long_poll_ends_with_the_time() {

@@ -17,6 +17,8 @@ pub(crate) struct WatGuest {
     pub(crate) memory: String,
     /// The body of `realloc`, parameters `$old $old_size $align $size`; a bump allocator if empty.
     pub(crate) realloc: String,
+    /// More fields of the module that has memory and `realloc`.
+    pub(crate) libc: String,
     /// Text after the core instance.
     pub(crate) after: String,
     /// What its export is called.
@@ -32,6 +34,7 @@ impl Default for WatGuest {
             core: String::new(),
             memory: "2".to_owned(),
             realloc: String::new(),
+            libc: String::new(),
             after: String::new(),
             export: "wasi:cli/run@0.2.0".to_owned(),
         }
@@ -74,8 +77,7 @@ impl WatGuest {
             write!(given, "(export \"{name}\" (func ${name}))").expect("a string");
         }
         let realloc = if self.realloc.is_empty() { BUMP } else { &self.realloc };
-        let (imports, memory, core, after, export) =
-            (&self.imports, &self.memory, &self.core, &self.after, &self.export);
+        let WatGuest { imports, memory, core, libc, after, export, .. } = self;
         format!(
             "(component
               {imports}
@@ -83,7 +85,8 @@ impl WatGuest {
                 (memory (export \"memory\") {memory})
                 (global $top (export \"top\") (mut i32) (i32.const 65536))
                 (func (export \"realloc\") (param $old i32) (param $old_size i32) (param $align i32) (param $size i32) (result i32)
-                  {realloc}))
+                  {realloc})
+                {libc})
               (core instance $libc (instantiate $libc))
               {canons}
               (core module $main

@@ -2,6 +2,7 @@
 //! they leave, but for the differences that are listed.
 
 mod differences;
+mod paths;
 mod reference;
 
 use crate::support::generate::Generator;
