@@ -31,7 +31,7 @@ fn main() {
     if let Some(role) = std::env::args().nth(1).filter(|argument| !argument.starts_with('-')) {
         return child(&role);
     }
-    let checks: [(&str, fn()); 11] = [
+    let checks: [(&str, fn()); 12] = [
         ("a child compiles as this process does", compiles),
         ("however many threads compile, they make the same", same_code),
         ("what is no component is refused with the same words", refuses),
