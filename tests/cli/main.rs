@@ -57,6 +57,7 @@ mod serve;
 mod shells;
 mod steps;
 mod support;
+mod surroundings;
 #[cfg(unix)]
 mod terminals;
 mod trust;

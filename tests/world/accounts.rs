@@ -401,7 +401,10 @@ fn what_is_replaced_again_and_again_takes_no_more() {
     let mut counts = Vec::new();
     for round in 0..5_000 {
         assert_eq!(guest.perform(&open(1, "new", "ctw")), Seen::Done);
-        assert_eq!(guest.perform(&Operation::Write { slot: 1, offset: 0, length: 4096, fill: round as u8 }), Seen::Done);
+        assert_eq!(
+            guest.perform(&Operation::Write { slot: 1, offset: 0, length: 4096, fill: round as u8 }),
+            Seen::Done
+        );
         guest.perform(&Operation::Close { slot: 1 });
         let (path, new_path) = ("new".to_owned(), "kept".to_owned());
         assert_eq!(guest.perform(&Operation::Rename { base: 0, path, new_base: 0, new_path }), Seen::Done);

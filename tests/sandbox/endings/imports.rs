@@ -351,7 +351,8 @@ fn resources_of_denied_interfaces_come_and_go() {
 
 #[test]
 fn resources_of_the_guests_own_are_bounded_too() {
-    let guest = |work: &str| WatGuest {
+    let guest = |work: &str| {
+        WatGuest {
         imports: "(type $t (resource (rep i32)))".to_owned(),
         made: vec![
             ("new", "(canon resource.new $t)"),
@@ -366,6 +367,7 @@ fn resources_of_the_guests_own_are_bounded_too() {
                (i32.const 0))"
         ),
         ..WatGuest::default()
+    }
     };
     check(&[
         Case::wat("made and dropped", &guest("(call $drop (call $new (local.get $i)))"), exited(0)),

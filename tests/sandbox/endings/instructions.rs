@@ -216,9 +216,13 @@ fn after_run() {
             .under(Limit::Fuel, u64::MAX)
             .under(Limit::WallTime, 50),
         Case::text("recurses", &after(recurses), limited(Limit::Stack)),
-        Case::text("grows", &after("(if (i32.eq (memory.grow (i32.const 9999)) (i32.const -1)) (then unreachable))"), limited(Limit::Memory))
-            .refused(&[Limit::Memory])
-            .inexact(),
+        Case::text(
+            "grows",
+            &after("(if (i32.eq (memory.grow (i32.const 9999)) (i32.const -1)) (then unreachable))"),
+            limited(Limit::Memory),
+        )
+        .refused(&[Limit::Memory])
+        .inexact(),
     ]);
 }
 

@@ -119,8 +119,10 @@ fn values_that_share_their_bytes() {
         guest
     };
     // At each 8 bytes from 64 KiB on: a text, or a list, of the first 64,000 bytes.
-    let shared = "(i32.store offset=65536 (local.get 0) (i32.const 0)) (i32.store offset=65540 (local.get 0) (i32.const 64000))";
-    let nothing = "(i32.store offset=65536 (local.get 0) (i32.const 0)) (i32.store offset=65540 (local.get 0) (i32.const 0))";
+    let shared =
+        "(i32.store offset=65536 (local.get 0) (i32.const 0)) (i32.store offset=65540 (local.get 0) (i32.const 64000))";
+    let nothing =
+        "(i32.store offset=65536 (local.get 0) (i32.const 0)) (i32.store offset=65540 (local.get 0) (i32.const 0))";
     // A number takes more where any value is taken than the byte that it came from.
     for (ty, few) in [("string", 20), ("(list u8)", 1)] {
         check(&[

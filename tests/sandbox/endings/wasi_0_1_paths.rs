@@ -108,7 +108,8 @@ fn long_paths_are_refused_unread() {
 /// What has nothing to do has a price, or a run could call it for as long as it likes.
 #[test]
 fn calls_that_do_nothing_end_by_fuel_and_by_the_clock() {
-    for call in ["(call $fd_sync (i32.const 5))", "(call $fd_datasync (i32.const 5))", "(call $fd_sync (i32.const 99))"] {
+    for call in ["(call $fd_sync (i32.const 5))", "(call $fd_datasync (i32.const 5))", "(call $fd_sync (i32.const 99))"]
+    {
         let again = module(1, &format!("(loop $l (drop {call}) (br $l))"));
         check(&[
             Case::bytes(call, again.clone(), limited(Limit::Fuel)).under(Limit::Fuel, 10_000_000),

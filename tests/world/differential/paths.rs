@@ -11,8 +11,12 @@ fn populated(chained: bool) -> (Pair, Tree) {
     let mut pair = Pair::new();
     let text = |text: &str| text.to_owned();
     let symlink = |target: &str, path: &str| Operation::Symlink { base: 0, target: text(target), path: text(path) };
-    let open =
-        |into, path: &str, flags: &str| Operation::Open { into, base: 0, path: text(path), flags: OpenFlags(text(flags)) };
+    let open = |into, path: &str, flags: &str| Operation::Open {
+        into,
+        base: 0,
+        path: text(path),
+        flags: OpenFlags(text(flags)),
+    };
     let mut operations = vec![
         Operation::CreateFolder { base: 0, path: text("d") },
         Operation::CreateFolder { base: 0, path: text("d/e") },
@@ -45,7 +49,9 @@ fn populated(chained: bool) -> (Pair, Tree) {
 /// A path in all the forms that lead there, beyond it, or out.
 fn forms(path: &str) -> Vec<String> {
     let mut forms = vec![path.to_owned()];
-    for after in ["/", "//", "/.", "/./", "/..", "/../", "/../f", "/../../f", "/../../../../../../etc/passwd", "/x", "/x/.."] {
+    for after in
+        ["/", "//", "/.", "/./", "/..", "/../", "/../f", "/../../f", "/../../../../../../etc/passwd", "/x", "/x/.."]
+    {
         forms.push(format!("{path}{after}"));
     }
     for before in ["./", ".//", "d/../", "d/e/../../", "to-d/../", "../", "../../", "/", "nothing/../"] {
