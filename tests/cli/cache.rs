@@ -208,3 +208,45 @@ fn a_cache_that_cannot_be_used_costs_time_and_nothing_else() {
     compiled(&machine, &read_only);
     std::fs::set_permissions(read_only.join("hutch"), std::fs::Permissions::from_mode(0o700)).unwrap();
 }
+
+/// Whoever comes first: all get the same answer, one entry is left, and nothing that is half written.
+#[test]
+fn many_processes_that_compile_one_component_leave_one_entry() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..6).map(|_| scope.spawn(|| compiled(&Machine::new(), &cache))).collect();
+        let compiled = threads.into_iter().map(|thread| thread.join().expect("an answer"));
+        assert!(compiled.filter(|compiled| *compiled).count() >= 1);
+    });
+    assert_eq!(entries(&cache).len(), 1);
+    assert!(!compiled(&machine, &cache));
+}
+
+/// Files that may not grow stand for a full disk: what does not fit is not there, and the answer is.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_costs_the_compilation_and_nothing_else() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    machine.probe(&[], &["return-ok"]).answer();
+    let limited = |blocks: u64| {
+        let call = machine.hutch(["run", "--envelope", &probe(), "args", "an answer"]);
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""), "sh"]);
+        command.arg(call.get_program()).args(call.get_args()).env_clear();
+        command.envs(call.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(machine.path(""));
+        Ran::of(command.env("XDG_CACHE_HOME", &cache).stdin(std::process::Stdio::null())).envelope()
+    };
+    assert!(compiled(&machine, machine.path("whole")));
+    let [whole] = entries(&machine.path("whole")).try_into().expect("one entry");
+    let whole = std::fs::metadata(whole).unwrap().len();
+    // More than the store needs, and less than the code has.
+    let blocks = whole / 512 / 2;
+    for _ in 0..2 {
+        let envelope = limited(blocks);
+        assert!(envelope.compiled && envelope.output["args"] == serde_json::json!(["an answer"]), "{envelope:?}");
+        assert_eq!(entries(&cache), [PathBuf::new(); 0], "half an entry");
+    }
+    assert!(limited(whole / 512 + 100).compiled && !limited(blocks).compiled);
+}

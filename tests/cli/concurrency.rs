@@ -137,3 +137,43 @@ fn a_host_that_is_killed_while_its_guest_writes_leaves_the_state_as_it_was() {
     assert_eq!(machine.probe_state(), before);
     assert_eq!(machine.probe(&[], &["read-file", "state/new"]).guest_failure(1)["error"]["errno"], "noent");
 }
+
+/// Somebody moves the instance's folder away while its guest runs, or puts another one there: what is said to be kept is in one of them, and
+/// what is not is in none.
+#[test]
+fn an_instance_that_is_moved_under_a_running_guest_is_no_mixture() {
+    let package = probe();
+    let instance = "person/.local/share/hutch/instances/probe/default";
+    for replaced in [false, true] {
+        let [machine, other, away] = [(); 3].map(|()| Machine::new());
+        machine.probe(&[], &["write-text", "state/keep", "kept"]).answer();
+        other.probe(&[], &["write-text", "state/keep", "another's"]).answer();
+        // Long enough for the line that says that it runs to come first; that line is waited for.
+        let options = ["run", "--progress", "--limit", "wall_time_ms=600000", "--limit", "fuel=1000000000000"];
+        let guest = [package.as_str(), "write-chunked", "state/new", "8000000", "1"];
+        let mut child = start(&machine, &[&options[..], &guest].concat());
+        let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+        assert!(line.contains("\"step\":\"run\""), "{line}");
+        std::fs::create_dir_all(away.path(instance).parent().unwrap()).unwrap();
+        std::fs::rename(machine.path(instance), away.path(instance)).unwrap();
+        if replaced {
+            std::fs::rename(other.path(instance), machine.path(instance)).unwrap();
+        }
+        let good = child.wait().unwrap().success();
+        drop(told);
+        println!("replaced: {replaced}, kept: {good}");
+        let has = |machine: &Machine, name: &str| machine.probe(&[], &["read-file", name]);
+        let new = [&machine, &away].map(|machine| has(machine, "state/new").status == 0);
+        assert_eq!(new.iter().filter(|there| **there).count(), usize::from(good), "{replaced}: {new:?}");
+        assert_eq!(has(&away, "state/keep").answer()["content"], "kept");
+        match replaced {
+            true => assert_eq!(has(&machine, "state/keep").answer()["content"], "another's"),
+            false => assert_eq!(has(&machine, "state/keep").status, 1),
+        }
+        for machine in [&machine, &away] {
+            machine.run(["ledger", "verify", "probe"]).result("ledger verify");
+        }
+    }
+}

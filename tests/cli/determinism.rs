@@ -152,3 +152,21 @@ fn nothing_of_the_environment_reaches_the_guest() {
     let answer = Ran::of(command.env("SECRET_OF_THE_HOST", "x").env("PATH", "/bin")).answer();
     assert_eq!(answer["variables"], serde_json::json!([]));
 }
+
+/// A machine whose clock was put back, or goes wrong: entries stand in the order in which they came, and all can be made again.
+#[test]
+fn a_clock_that_goes_back_changes_neither_order_nor_answers() {
+    let machine = Machine::new();
+    for (at, now) in ["2031-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2554-07-21T23:34:33Z", "2026-04-01T09:00:00Z"]
+        .into_iter()
+        .enumerate()
+    {
+        machine.probe(&["--now", now], &["write-text", "state/file", &at.to_string()]).answer();
+    }
+    let read = || machine.probe(&[], &["read-file", "state/file"]).answer()["content"].clone();
+    assert_eq!(read(), "3");
+    machine.run(["ledger", "verify", "probe"]).result("ledger verify");
+    assert_eq!(machine.run(["verify", "--all", &probe()]).result("verify")["differ"], 0);
+    machine.run(["undo", "probe"]).result("undo");
+    assert_eq!(read(), "2");
+}

@@ -59,6 +59,7 @@ mod serve;
 mod shells;
 mod steps;
 mod support;
+mod surroundings;
 #[cfg(unix)]
 mod terminals;
 mod trust;

@@ -60,3 +60,20 @@ fn documents_are_indented_on_a_terminal_and_one_line_elsewhere() {
     let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(parse(&printed), parse(&piped));
 }
+
+/// A limit knows bytes: what it leaves of a character is shown as what it is, and kept as it was.
+#[test]
+fn a_character_that_a_limit_cuts_in_two_is_no_failure_of_the_host() {
+    let machine = Machine::new();
+    for (text, bytes) in [("é", 1), ("abé", 3), ("\u{1f980}", 1), ("\u{1f980}", 2), ("\u{1f980}", 3)] {
+        let limit = format!("stdout_bytes={bytes}");
+        let options = ["--contract", "any", "--limit", &limit, "--stdin-text", text];
+        machine.probe(&options, &["stdin-echo"]).fault("STDOUT_LIMIT", 43);
+        let envelope = machine.probe_envelope(&options, &["stdin-echo"]);
+        assert_eq!(envelope.code(), Some("STDOUT_LIMIT"));
+        envelope.assert_dropped();
+        let shown = machine.run(["ledger", "show", &probe(), "last"]).result("ledger show");
+        assert_eq!(shown["record"]["outcome"]["stdout"]["size"], bytes);
+    }
+    assert_eq!(machine.run(["verify", "--all", &probe()]).result("verify")["differ"], 0);
+}

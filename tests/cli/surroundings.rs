@@ -1,0 +1,67 @@
+//! A machine that has little, or was set up by somebody who means harm: a call ends as it does elsewhere, or says what is missing and keeps
+//! nothing. It never waits, and no signal ends it.
+
+#![cfg(target_os = "linux")]
+
+use crate::support::{Machine, Ran, probe};
+use std::process::{Command, Stdio};
+
+/// A call in a shell that was told this first.
+fn call(machine: &Machine, before: &str, words: &[&str]) -> Ran {
+    let call = machine.hutch(words);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{before}; exec \"$@\""), "sh"]).arg(call.get_program()).args(call.get_args());
+    command.env_clear().envs(call.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Ran::of(command.current_dir(machine.path("")).stdin(Stdio::null()))
+}
+
+#[test]
+fn whatever_surrounds_it_a_call_ends_as_elsewhere_or_keeps_nothing() {
+    let package = probe();
+    let machine = Machine::new();
+    machine.probe(&[], &["write-text", "state/file", "0"]).answer();
+    let (mut good, mut kept) = (0, "0".to_owned());
+    for (number, before) in [
+        "ulimit -s 64",
+        "ulimit -s 256",
+        "ulimit -s unlimited",
+        "ulimit -n 3",
+        "ulimit -n 10",
+        "ulimit -n 16",
+        "ulimit -n 32",
+        "ulimit -c 0",
+        "ulimit -l 0",
+        "trap '' XFSZ; ulimit -f 0",
+        "ulimit -d 8192",
+        "ulimit -v 100000",
+        "ulimit -t 1",
+        "exec <&-",
+        "exec >&-",
+        "exec 2>&-",
+        "exec <&- >&- 2>&-",
+        "exec </dev/full",
+        "exec 2>/dev/full",
+        "trap '' PIPE",
+        "trap '' CHLD",
+        "trap '' PIPE CHLD TERM HUP INT XFSZ XCPU",
+        "umask 077",
+        "cd /proc/self",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = (number + 1).to_string();
+        let ran = call(&machine, before, &["run", &package, "write-text", "state/file", &text]);
+        let now = machine.probe(&[], &["read-file", "state/file"]).answer()["content"].as_str().unwrap().to_owned();
+        println!("{before}: {}", ran.status);
+        match ran.status {
+            0 => assert_eq!(now, text, "{before}: {ran:?}"),
+            _ => assert!(now == kept || ran.stderr.contains("\"kept\":true"), "{before}: {now} of {text}: {ran:?}"),
+        }
+        good += usize::from(ran.status == 0);
+        kept = now;
+    }
+    assert!(good >= 12, "{good} calls ended well");
+    machine.run(["ledger", "verify", "probe"]).result("ledger verify");
+    assert_eq!(machine.run(["verify", "--all", &package]).result("verify")["differ"], 0);
+}
