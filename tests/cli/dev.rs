@@ -15,14 +15,14 @@ const COPY: [&str; 4] = ["--", "cp", "source/letter.md", "package/samples/letter
 /// A machine with a package and its source.
 fn workshop() -> Machine {
     let machine = Machine::new();
-    copy_folder(&repository().join("packages/convert"), &machine.path("work/package"));
-    copy_folder(&machine.path("work/package/samples"), &machine.path("work/source"));
+    copy_folder(&repository().join("packages/convert"), &machine.path("bench/package"));
+    copy_folder(&machine.path("bench/package/samples"), &machine.path("bench/source"));
     machine
 }
 
 /// How many calls the package's contract shows.
 fn shown(machine: &Machine) -> usize {
-    let contract = std::fs::read(machine.path("work/package/schemas/commands.json")).unwrap();
+    let contract = std::fs::read(machine.path("bench/package/schemas/commands.json")).unwrap();
     let contract: Value = serde_json::from_slice(&contract).unwrap();
     let examples = |command: &Value| command["examples"].as_array().map_or(0, Vec::len);
     contract["commands"].as_array().unwrap().iter().map(examples).sum()
@@ -32,7 +32,7 @@ fn edit(path: &Path, from: &str, to: &str) {
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.contains(from), "{path:?} holds no {from}");
     // As an editor writes: in one step, so that nobody sees half of it.
-    let new = path.ancestors().find(|folder| folder.ends_with("work")).unwrap().join("new");
+    let new = path.ancestors().find(|folder| folder.ends_with("bench")).unwrap().join("new");
     std::fs::write(&new, text.replace(from, to)).unwrap();
     std::fs::rename(&new, path).unwrap();
 }
@@ -40,7 +40,7 @@ fn edit(path: &Path, from: &str, to: &str) {
 /// One round, in the folder of the work.
 fn once(machine: &Machine, words: &[&str]) -> Ran {
     let words = [&["dev", "--once", "package"], words].concat();
-    Ran::of(machine.hutch(words).current_dir(machine.path("work")))
+    Ran::of(machine.hutch(words).current_dir(machine.path("bench")))
 }
 
 /// `hutch dev` as it goes on.
@@ -52,7 +52,7 @@ struct Going {
 impl Going {
     fn on(machine: &Machine, words: &[&str]) -> Going {
         let mut command = machine.hutch([&["dev", "--watch", "source", "package"], words].concat());
-        let mut child = command.current_dir(machine.path("work")).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.current_dir(machine.path("bench")).stdout(Stdio::piped()).spawn().unwrap();
         let rounds = child.stdout.take().map(BufReader::new);
         Going { child, rounds }
     }
@@ -77,20 +77,20 @@ impl Drop for Going {
 /// The names of the files that caused a round.
 fn changed(round: &Value) -> Vec<String> {
     let paths = round["changed"].as_array().unwrap().iter();
-    paths.map(|path| path.as_str().unwrap().rsplit_once("/work/").unwrap().1.to_owned()).collect()
+    paths.map(|path| path.as_str().unwrap().rsplit_once("/bench/").unwrap().1.to_owned()).collect()
 }
 
 #[test]
 fn one_round_builds_checks_and_calls_every_example_and_keeps_nothing() {
     let machine = workshop();
-    edit(&machine.path("work/source/letter.md"), "Ada", "Grace");
+    edit(&machine.path("bench/source/letter.md"), "Ada", "Grace");
     let round = once(&machine, &COPY).result("dev");
     assert_eq!(
         (&round["good"], &round["examples"]),
         (&json!(true), &json!({"called": shown(&machine), "left_out": 0}))
     );
     assert!(round["build_ms"].is_u64() && round["answers"] == json!([]) && round["state"] == json!([]));
-    let built = std::fs::read_to_string(machine.path("work/package/samples/letter.md")).unwrap();
+    let built = std::fs::read_to_string(machine.path("bench/package/samples/letter.md")).unwrap();
     assert!(built.contains("Grace"), "it was built before it was tried");
     assert!(!machine.path("person/.local/share/hutch/instances").exists(), "no instance was made");
     // Without a command there is nothing to build.
@@ -105,7 +105,7 @@ fn a_round_that_is_not_good_says_why() {
     assert_eq!(failed.details["round"]["examples"], Value::Null, "what was not built is not tried");
     once(&machine, &["--", "./no-such-program"]).fault("BUILD_FAILED", 1);
 
-    std::fs::remove_file(machine.path("work/package/samples/letter.md")).unwrap();
+    std::fs::remove_file(machine.path("bench/package/samples/letter.md")).unwrap();
     let failed = once(&machine, &[]).fault("EXAMPLE_FAILED", 1);
     let examples = failed.details["failed"].as_array().unwrap();
     assert_eq!(examples[0]["arguments"], json!(["show", "samples/letter.md", "--as", "html"]));
@@ -118,7 +118,7 @@ fn a_round_that_is_not_good_says_why() {
         examples.len()
     );
 
-    edit(&machine.path("work/package/APP.md"), "slug: convert", "slug: Convert!");
+    edit(&machine.path("bench/package/APP.md"), "slug: convert", "slug: Convert!");
     let failed = once(&machine, &[]).fault("PACKAGE_INVALID", 2);
     assert_eq!(failed.details["diagnostics"][0]["file"], "APP.md");
     assert_eq!(failed.details["round"]["examples"], Value::Null);
@@ -127,7 +127,7 @@ fn a_round_that_is_not_good_says_why() {
 #[test]
 fn what_a_change_comes_to_is_shown_and_what_comes_to_nothing_causes_no_round() {
     let machine = workshop();
-    let (source, manifest) = (machine.path("work/source/letter.md"), machine.path("work/package/APP.md"));
+    let (source, manifest) = (machine.path("bench/source/letter.md"), machine.path("bench/package/APP.md"));
     let mut going = Going::on(&machine, &COPY);
     let first = going.round();
     assert_eq!((&first["round"], &first["good"], &first["changed"]), (&json!(1), &json!(true), &json!([])));
@@ -170,10 +170,10 @@ fn a_build_that_writes_what_is_watched_comes_to_rest() {
     let mut going = Going::on(&machine, &["--", "sh", "-c", count]);
     assert_eq!(going.round()["ignored"], json!([]));
     assert_eq!(changed(&going.round()), ["source/count"], "what the build wrote looks like an edit, once");
-    edit(&machine.path("work/source/letter.md"), "Ada", "Grace");
+    edit(&machine.path("bench/source/letter.md"), "Ada", "Grace");
     let third = going.round();
     assert_eq!(changed(&third), ["source/letter.md"]);
-    assert!(third["ignored"][0].as_str().unwrap().ends_with("/work/source/count"), "{third}");
+    assert!(third["ignored"][0].as_str().unwrap().ends_with("/bench/source/count"), "{third}");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn who_stops_reading_ends_it() {
     let mut going = Going::on(&machine, &COPY);
     going.round();
     going.rounds = None;
-    edit(&machine.path("work/source/letter.md"), "Ada", "Grace");
+    edit(&machine.path("bench/source/letter.md"), "Ada", "Grace");
     assert!(going.child.wait().unwrap().success());
 }
 
@@ -191,10 +191,21 @@ fn only_a_folder_is_worked_on_and_a_preview_starts_nothing() {
     let machine = workshop();
     let preview = once(&machine, &["--dry-run", "--", "touch", "started"]).document();
     assert_eq!(preview["result"]["build_ms"], Value::Null);
-    assert!(!machine.path("work/started").exists());
+    assert!(!machine.path("bench/started").exists());
     machine.run(["pack", "--output", machine.path("todo.tar").to_str().unwrap(), &todo()]).result("pack");
     machine.run(["dev", "--once", machine.path("todo.tar").to_str().unwrap()]).fault("USAGE", 2);
     machine.run(["install", "--yes", &todo()]).result("install");
     machine.run(["dev", "--once", "installed:todo"]).fault("USAGE", 2);
     machine.run(["dev", "--once", "nowhere"]).fault("PACKAGE_NOT_FOUND", 20);
+}
+
+#[test]
+fn what_can_never_change_again_is_not_waited_for() {
+    let machine = workshop();
+    let package = machine.path("bench/package");
+    machine.run(["dev", "--watch", "nowhere", package.to_str().unwrap()]).fault("NOT_FOUND", 20);
+    let mut going = Going::on(&machine, &[]);
+    going.round();
+    std::fs::remove_dir_all(package).unwrap();
+    assert_eq!(going.child.wait().unwrap().code(), Some(20));
 }

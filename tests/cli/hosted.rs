@@ -117,7 +117,11 @@ fn an_application_that_declares_no_flag_hands_its_listing_on_and_tells_its_own_r
         assert!(file.ends_with(&format!("---\n\n{}\n", rule["content"].as_str().unwrap())), "{rule}");
     }
     assert!(help["skills"][0]["description"].as_str().unwrap().starts_with("Keeps short notes"), "{}", help["skills"]);
-    // A package without rules of its own is told those of the host.
+    // Rules that nobody would read, larger than an agent has room for, are as none; and a package without any is told those of the host.
+    let long = format!("---\nname: long\ndescription: d\n---\n{}", "x".repeat(16 << 10));
+    std::fs::write(machine.path("made/package/agent/rules/long.md"), long).unwrap();
+    let help = machine.guest(&[&package, "--help"]).document();
+    assert!(help["rules"].to_string().contains("hutch find"), "{}", help["rules"]);
     std::fs::remove_dir_all(machine.path("made/package/agent")).unwrap();
     let help = machine.guest(&[&package, "--help"]).document();
     assert!(help["rules"].to_string().contains("hutch find"), "{}", help["rules"]);

@@ -153,6 +153,24 @@ unsettled || fail "what somebody wrote was taken back in silence"
 [ "$(cat "$home/granted/a")" = "after and mine" ] || fail "what somebody wrote is lost"
 kills=$((kills + 2))
 
+# A system without openat2, or one that forbids it: paths in a granted folder are taken apart, and lead no further.
+fresh
+printf secret >"$home/secret"
+(cd "$home/granted" && ln -s ../secret out && ln -s .. above && ln -s /etc/passwd absolute && ln -s sub to-sub && ln -s sub/../a inside)
+paths=(a sub/b to-sub/b inside to-sub/../a out out/ above/secret absolute ../secret sub/../../secret to-sub/../../secret a/ to-sub/)
+for path in "${paths[@]}"; do
+    line=(run --guard off --mount "$home/granted:mnt" "$probe" read-file "mnt/$path")
+    hutch "${line[@]}" >"$scratch/expected" 2>/dev/null || true
+    ! grep -q -e secret\" -e root: "$scratch/expected" || fail "$path leads out"
+    for error in ENOSYS EPERM; do
+        inject openat2 "error=$error" >/dev/null
+        cmp -s "$scratch/expected" "$scratch/out" || fail "$path, $error at openat2: $(cat "$scratch/out" "$scratch/said")"
+    done
+done
+env -i HOME="$home" PATH="$PATH" strace -f -qq -o "$scratch/calls" -e trace=openat2 "$program" "${line[@]}" >/dev/null || true
+grep -q openat2 "$scratch/calls" || fail "no openat2 was ever made"
+rm "$home/granted"/{out,above,absolute,to-sub,inside} "$home/secret"
+
 # Two writers that repeat what was overtaken, and an editor that saves a file of its own, all at once.
 what=write
 fresh

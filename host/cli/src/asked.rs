@@ -124,11 +124,17 @@ fn brief(package: &Package) -> Option<String> {
     text(package, "agent/brief.md").map(|text| text.trim_end().to_owned())
 }
 
+/// The most that the files of a package's rules hold together. They are told whole or not at all: an agent reads them with each help.
+const RULES_BYTES_MAX: u64 = 16 << 10;
+
 /// What it tells them about how it is used: the files of `agent/rules` whose front matter says what they are.
 fn rules(package: &Package) -> impl Iterator<Item = Value> {
     let folder = PackagePath::parse("agent/rules").ok();
-    let files = folder.and_then(|folder| package.entries(&folder).ok()).unwrap_or_default().into_iter();
-    files.filter_map(|file| {
+    let mut files = folder.and_then(|folder| package.entries(&folder).ok()).unwrap_or_default();
+    if files.iter().filter_map(|file| file.file_bytes).sum::<u64>() > RULES_BYTES_MAX {
+        files.clear();
+    }
+    files.into_iter().filter_map(|file| {
         let name = file.path.components().last()?.strip_suffix(".md")?;
         let rule = front_matter(package, file.path.as_str(), name)?;
         Some(json!({"name": name, "description": rule.description(), "content": rule.body().trim()}))

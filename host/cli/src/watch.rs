@@ -81,6 +81,10 @@ impl Watch {
     pub(crate) fn look(&mut self, folder: &Path, which: Which, except: Option<&Path>) -> Result<Seen, Fault> {
         loop {
             let (folders, files) = walk(folder, which, except)?;
+            if !folders.contains(folder) {
+                // Nothing would ever happen there.
+                return Err(Fault::new(ErrorCode::NotFound, format!("{} is no folder, or is gone", folder.display())));
+            }
             // One that is gone and comes again is another one.
             let is_here =
                 |known: &Path| known.starts_with(folder) && !except.is_some_and(|except| known.starts_with(except));

@@ -115,6 +115,8 @@ fn calls_that_do_nothing_end_by_fuel_and_by_the_clock() {
             Case::bytes(call, again.clone(), limited(Limit::Fuel)).under(Limit::Fuel, 10_000_000),
             Case::bytes(call, again, limited(Limit::WallTime)).under(Limit::Fuel, u64::MAX).under(Limit::WallTime, 50),
         ]);
+        let fuel = |times: usize| outcome(&module(1, &format!("(drop {call})").repeat(times)), &[], 0, &[]).fuel;
+        assert!(fuel(1_000) - fuel(0) >= 1_000 * price::CALL, "{call}");
     }
 }
 

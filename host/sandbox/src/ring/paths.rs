@@ -77,7 +77,7 @@ mod linux {
     const JUDGED: ABI = ABI::V7;
 
     /// What has to end has nothing left to do: it is a thread that said its last word, or has been waited for.
-    const ENDING: Duration = Duration::from_secs(1);
+    const ENDING: Duration = Duration::from_secs(10);
     const PAUSE: Duration = Duration::from_millis(1);
 
     /// Nobody writes devices, pipes or sockets into a folder, and nothing there is started.
