@@ -172,7 +172,23 @@ fn samples_are_deterministic() {
         let (first, second) = (call(&one, &fixed, name, arguments), call(&other, &fixed, name, arguments));
         assert_eq!(first.answer(), second.answer(), "{name}");
     }
-    let drawn =
-        |seed: &str| call(&one, &["--seed", seed], "tables", &["query", "SELECT random()"]).answer()["items"].clone();
-    assert_ne!(drawn("7"), drawn("8"));
+    for drawn in ["random()", "randomblob(8)"] {
+        let query = format!("SELECT {drawn}");
+        let draw = |seed: &str| call(&one, &["--seed", seed], "tables", &["query", &query]).answer()["items"].clone();
+        assert_eq!(draw("7"), draw("7"), "{drawn}");
+        assert_ne!(draw("7"), draw("8"), "{drawn}");
+    }
+}
+
+/// What a sample has of its own is short: what every application needs is in the library.
+#[test]
+fn a_sample_has_at_most_200_lines_of_code() {
+    for name in ["convert", "json", "tables"] {
+        let sources = std::fs::read_dir(repository().join("guest-todo/samples").join(name).join("src")).unwrap();
+        let sources = sources.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("tests.rs"));
+        let text: String = sources.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+        let code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+        let lines = text.lines().filter(code).count();
+        assert!((100..=200).contains(&lines), "{name}: {lines}");
+    }
 }

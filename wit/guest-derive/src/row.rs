@@ -81,8 +81,8 @@ pub(crate) fn document(input: &DeriveInput) -> Result<TokenStream> {
                     .map_err(|error| ::std::string::ToString::to_string(&error))
             }
 
-            fn encode(&self) -> ::hutch_guest::serde_json::Result<::std::vec::Vec<u8>> {
-                let mut bytes = ::hutch_guest::serde_json::to_vec_pretty(self)?;
+            fn encode(self) -> ::hutch_guest::serde_json::Result<::std::vec::Vec<u8>> {
+                let mut bytes = ::hutch_guest::serde_json::to_vec_pretty(&self)?;
                 bytes.push(b'\n');
                 ::std::result::Result::Ok(bytes)
             }

@@ -14,7 +14,7 @@ pub const STATE_CORRUPT: FailureCode = FailureCode {
 /// succeeded and says that something changed.
 ///
 /// The derive of this name keeps a type that has `serde`'s traits as readable JSON; [`Table`](crate::table::Table) is many
-/// items in one file; `()` is no state.
+/// items in one file; `sqlite::Database` (feature `sqlite`) a database; `()` is no state.
 pub trait Document: Default + Sized + 'static {
     /// The name of the file in the directory `state`; `None` for an application that keeps nothing.
     const FILE: Option<&'static str>;
@@ -25,11 +25,11 @@ pub trait Document: Default + Sized + 'static {
     /// What is wrong with them, and where.
     fn decode(bytes: &[u8]) -> Result<Self, String>;
 
-    /// The bytes of this state.
+    /// The bytes of this state, which ends with them.
     ///
     /// # Errors
-    /// When a value has no JSON form.
-    fn encode(&self) -> serde_json::Result<Vec<u8>>;
+    /// When a value has no form in them.
+    fn encode(self) -> serde_json::Result<Vec<u8>>;
 }
 
 impl Document for () {
@@ -39,7 +39,7 @@ impl Document for () {
         Ok(())
     }
 
-    fn encode(&self) -> serde_json::Result<Vec<u8>> {
+    fn encode(self) -> serde_json::Result<Vec<u8>> {
         Ok(Vec::new())
     }
 }

@@ -100,6 +100,8 @@ pub mod help;
 pub mod input;
 pub mod row;
 pub mod schema;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 pub mod standard;
 mod start;
 pub mod storage;

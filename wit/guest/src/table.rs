@@ -196,7 +196,7 @@ impl<T: Item> Document for Table<T> {
         Ok(Self { next_id: file.next_id, items: file.items })
     }
 
-    fn encode(&self) -> serde_json::Result<Vec<u8>> {
+    fn encode(self) -> serde_json::Result<Vec<u8>> {
         let mut bytes = format!("{{\"version\":{VERSION},\"nextId\":\"{}\",\"items\":[", self.next_id).into_bytes();
         for (index, item) in self.items.iter().enumerate() {
             bytes.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });

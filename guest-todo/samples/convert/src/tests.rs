@@ -85,16 +85,20 @@ fn what_a_stranger_wrote_is_shown_and_never_run() {
 
 #[test]
 fn a_text_and_a_spreadsheet_are_told_apart_by_what_they_hold() {
-    let headings = convert().ok(&["outline", "samples/letter.md"]);
-    let expected = json!([
-        {"level": 1, "line": 1, "title": "Letter to Ada"},
-        {"level": 2, "line": 5, "title": "What is left"}
-    ]);
-    assert_eq!(headings["items"], expected);
-    let sheets = convert().ok(&["sheets", "samples/budget.xlsx"]);
-    assert_eq!(sheets["items"][0], json!({"file": "samples/budget.xlsx", "sheet": "Costs", "rows": 4, "columns": 3}));
-    for args in [&["sheets", "samples/letter.md"][..], &["outline", "samples/stock.ods"]] {
-        assert_eq!(convert().refused(args)["code"], "FORM_UNSUITED", "{args:?}");
+    let all = convert().ok(&["show", "samples/budget.xlsx", "--fields", "file,sheet,as,bytes"]);
+    let sheet =
+        |name: &str, bytes: u64| json!({"file": "samples/budget.xlsx", "sheet": name, "as": "html", "bytes": bytes});
+    assert_eq!(all["items"], json!([sheet("Costs", 276), sheet("Notes", 141)]));
+    let second = convert().ok(&["show", "samples/budget.xlsx", "--limit", "1", "--offset", "1"]);
+    assert_eq!((&second["items"][0]["sheet"], &second["total"]), (&json!("Notes"), &json!(2)));
+    let letter = convert().ok(&["show", "samples/letter.md"]);
+    assert_eq!((&letter["items"][0]["sheet"], &letter["count"]), (&Value::Null, &json!(1)));
+    for (args, code) in [
+        (&["show", "samples/letter.md", "--sheet", "Costs"][..], "SHEET_NOT_FOUND"),
+        (&["show", "samples/letter.md", "--as", "csv"], "INVALID_VALUE"),
+        (&["show", "samples/stock.ods", "--sheet", "Costs"], "SHEET_NOT_FOUND"),
+    ] {
+        assert_eq!(convert().refused(args)["code"], code, "{args:?}");
     }
 }
 
@@ -123,7 +127,7 @@ fn a_broken_document_is_told_and_leaves_nothing() {
 #[test]
 fn a_cell_in_a_far_corner_is_told_before_there_is_memory_for_it() {
     let far = include_bytes!("../../../../tests/cli/samples/far.xlsx");
-    for args in [&["sheets"][..], &["show"], &["write", "--to", "far.html"]] {
+    for args in [&["show"][..], &["write", "--to", "far.html"]] {
         let answer = made("far", far, args);
         assert_eq!(answer["error"]["code"], "SHEET_TOO_LARGE", "{answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains("17179869184 cells"), "{answer}");
@@ -133,11 +137,11 @@ fn a_cell_in_a_far_corner_is_told_before_there_is_memory_for_it() {
 #[test]
 fn the_sheets_of_a_document_are_a_batch() {
     let convert = convert();
-    let sheets = convert.ok(&["sheets", "samples/budget.xlsx"]).to_string();
+    let sheets = convert.ok(&["show", "samples/budget.xlsx", "--as", "markdown"]).to_string();
     let reply = convert.call(&["write", "--json-input"], sheets.as_bytes());
     assert_eq!(reply.exit_status, 0, "{}", reply.stdout);
-    assert!(convert.file("budget-Costs.html").unwrap().starts_with(b"<table>"));
-    assert!(convert.file("budget-Notes.html").is_some());
+    assert!(convert.file("budget-Costs.markdown").unwrap().starts_with(b"| Day |"));
+    assert!(convert.file("budget-Notes.markdown").is_some());
     // What has no plain name needs one.
     let unnamed = made("Übersicht", b"# Hi", &["write"]);
     assert_eq!(unnamed["error"]["code"], "INVALID_VALUE", "{unnamed}");
@@ -150,7 +154,10 @@ fn a_file_is_written_with_what_would_be_shown() {
     convert.ok(&[&args[..], &["--dry-run"]].concat());
     assert_eq!(convert.file("costs.csv"), None);
     let written = convert.ok(&args);
-    assert_eq!(written["items"][0], json!({"file": "state/costs.csv", "form": "csv", "bytes": 96}));
+    assert_eq!(
+        written["items"][0],
+        json!({"file": "state/costs.csv", "sheet": "Costs", "as": "csv", "bytes": 96, "text": null})
+    );
     assert_eq!(convert.file("costs.csv").unwrap(), shown("samples/budget.xlsx", "csv").as_bytes());
     assert_eq!(
         convert.refused(&["write", "samples/letter.md", "--as", "html", "--to", "../x"])["code"],

@@ -5,8 +5,11 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use hutch_guest::{Call, Changed, Choice, Command, Failure, InputFile, Page, Reads, Row, Writes};
-use store::{CSV_INVALID, Database, NOT_FOUND, Record, SQL_INVALID, SQL_REFUSED, TABLE_EXISTS, Table};
+use hutch_guest::sqlite::{self, Columns, SQL_INVALID, SQL_REFUSED, Values};
+use hutch_guest::{Call, Changed, Choice, Command, Failure, InputFile, Page, Reads, Writes};
+use store::{CSV_INVALID, NOT_FOUND, TABLE_EXISTS, Table};
+
+type Database = sqlite::Database<store::Csv>;
 
 /// Bytes of one CSV file. It is in memory three times: as it came, as a database, and as the bytes of that.
 const CSV_BYTES_MAX: usize = 32 << 20;
@@ -51,7 +54,7 @@ impl Writes for Import {
 
     fn run(self, database: &mut Database, _: &Call) -> Result<Changed<Table>, Failure> {
         let csv = self.file.read(CSV_BYTES_MAX)?;
-        database.import(&self.name, &csv, self.delimiter as u8, self.replace).map(Changed::yes)
+        store::import(database, &self.name, &csv, self.delimiter as u8, self.replace).map(Changed::yes)
     }
 }
 
@@ -69,19 +72,12 @@ struct Query {
     sql: String,
 }
 
-/// What is said of all rows of an answer.
-#[derive(Row)]
-struct Columns {
-    columns: Vec<String>,
-}
-
 impl Reads for Query {
     type State = Database;
-    type Answer = Page<Record, Columns>;
+    type Answer = Page<Values, Columns>;
 
     fn run(self, database: &Database, call: &Call) -> Result<Self::Answer, Failure> {
-        let (columns, page) = database.query(&self.sql, call)?;
-        Ok(page.with(Columns { columns }))
+        database.ask(&self.sql, call)
     }
 }
 
@@ -95,7 +91,7 @@ impl Reads for Tables {
     type Answer = Page<Table>;
 
     fn run(self, database: &Database, call: &Call) -> Result<Page<Table>, Failure> {
-        Ok(call.page(&database.tables()?, Table::clone))
+        Ok(call.page(&store::all(database)?, Table::clone))
     }
 }
 
@@ -116,7 +112,7 @@ impl Writes for Drop {
     type Row = Table;
 
     fn run(self, database: &mut Database, _: &Call) -> Result<Changed<Table>, Failure> {
-        database.drop(&self.name).map(Changed::yes)
+        store::drop(database, &self.name).map(Changed::yes)
     }
 }
 

@@ -13,7 +13,7 @@ fn tables() -> Harness<Database> {
 
 /// What importing this comes to.
 fn import(csv: &[u8]) -> Result<Table, Failure> {
-    Database::default().import("t", csv, b',', false)
+    store::import(&mut Database::default(), "t", csv, b',', false)
 }
 
 fn code(failure: &Value) -> &str {
@@ -113,6 +113,10 @@ fn chance_is_that_of_the_call() {
     let draw = || tables().ok(&["query", "SELECT random(), random()"])["items"][0]["row"].clone();
     let drawn = draw();
     assert!(drawn[0].is_i64() && drawn[0] != drawn[1] && drawn != draw(), "{drawn}");
+    let blob =
+        |length: &str| tables().ok(&["query", &format!("SELECT randomblob({length})")])["items"][0]["row"][0].clone();
+    assert_ne!(blob("20"), blob("20"));
+    assert_eq!(["-1", "0", "1", "20"].map(|length| blob(length).as_str().unwrap().len()), [2, 2, 2, 40]);
 }
 
 #[test]
