@@ -13,7 +13,7 @@ fn are_whole() -> bool {
     ring::is_there() && ring::paths::abi() >= ring::paths::WHOLE_ABI
 }
 
-/// The program with this line, and with rings when that says.
+/// The program with this line, and with rings when that says, as the surroundings say it.
 fn when(machine: &Machine, when: &str, line: &[&str]) -> Command {
     let mut command = machine.hutch(line);
     command.env("HUTCH_RING", when);
@@ -104,6 +104,24 @@ fn where_the_kernel_judges_no_paths_only_who_requires_it_is_refused() {
     }
     let told = without_landlock(machine.hutch(["doctor"])).result("doctor");
     assert!(checks(&told)[1].contains("none"), "{told}");
+}
+
+#[test]
+fn a_line_that_says_when_there_are_rings_is_heard_before_the_surroundings() {
+    let machine = Machine::new();
+    let probe = probe();
+    let asking = |asked, rings| when(&machine, rings, &["--ring", asked, "run", &probe, "return-ok"]);
+    let fault = without_landlock(asking("required", "off")).fault("RING_REQUIRED", 30);
+    assert!(fault.message.contains("Landlock 0"), "{}", fault.message);
+    for asked in ["auto", "off"] {
+        assert_eq!(without_landlock(asking(asked, "required")).status, 0, "{asked}");
+    }
+    machine.run(["run", "--ring", "perhaps", &probe, "return-ok"]).fault("USAGE", 2);
+    // Nothing is promised where there are none.
+    for line in [&["certify", &probe][..], &["dev", "--once", &probe], &["doctor"], &["list"]] {
+        let fault = machine.run([&["--ring", "auto"][..], line].concat()).fault("USAGE", 2);
+        assert!(fault.message.contains("around run, validate"), "{line:?}: {}", fault.message);
+    }
 }
 
 #[test]

@@ -78,42 +78,42 @@ pub(crate) struct Global {
     /// Print what this program is
     #[arg(long, global = true)]
     pub(crate) brief: bool,
-    /// Confirm what destroys or grants something
+    /// Confirm what destroys or grants
     #[arg(long, global = true)]
     pub(crate) yes: bool,
-    /// Say what would be done alone
+    /// Say what would be done
     #[arg(long, global = true)]
     pub(crate) dry_run: bool,
-    /// Print only errors on standard error
+    /// Only errors on standard error
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
     /// Say what takes longer than a second
     #[arg(long, global = true)]
     pub(crate) progress: bool,
-    /// Keep these fields of the result or of its items
+    /// Keep these fields of the result or its items
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
-    /// Print the result's value at a path, as items[0].id
+    /// Print the value at a path, as items[0].id
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) query: Option<Path>,
     /// Replace hidden characters
     #[arg(long, global = true)]
     pub(crate) sanitize: bool,
-    /// Replace personal data and credentials
+    /// Replace personal data and secrets
     #[arg(long, global = true)]
     pub(crate) redact: bool,
-    /// The longest wait for standard input or a lock
+    /// Longest wait for standard input or a lock
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub(crate) wait: Duration,
-    /// Folder of all instances; else HUTCH_HOME, else the platform's
+    /// Folder of all instances; else HUTCH_HOME
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
+    /// Rings around a run
+    #[arg(long, global = true, value_name = "WHEN")]
+    pub(crate) ring: Option<Ring>,
     /// The line itself, for calls that mend it.
     #[arg(skip)]
     pub(crate) line: CallLine,
-    /// When there are rings around the command, if it runs guests.
-    #[arg(skip)]
-    pub(crate) ring: Option<Ring>,
 }
 
 /// The shape of a line that names no command, or this one: all that reading such a line needs. Making the shape of every command

@@ -54,8 +54,7 @@ pub(crate) fn help(root: &Command, path: &[&str]) -> Value {
 }
 
 fn usage_note() -> &'static str {
-    "hutch COMMAND [FLAGS] …; hutch COMMAND --help states a command's parameters, answer, errors and examples. A command without an effect \
-     only reads."
+    "hutch COMMAND --help states parameters, answer, errors and examples. A command without an effect only reads."
 }
 
 fn globals(root: &Command) -> impl Iterator<Item = &Arg> {

@@ -4,6 +4,7 @@
 use crate::arguments::Command;
 use crate::fault::Fault;
 use crate::{progress, surroundings};
+use clap::ValueEnum;
 use hutch::package::open_folder;
 use hutch::{Enclose, Failure};
 use hutch_model::error_code::ErrorCode;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// When there are rings around a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ring {
     /// Always: nothing runs where they are not whole.
     Required,
@@ -23,26 +24,15 @@ pub(crate) enum Ring {
     Off,
 }
 
-impl Ring {
-    /// As `HUTCH_RING` says it.
-    pub(crate) fn named(name: &str) -> Option<Ring> {
-        match name {
-            "required" => Some(Ring::Required),
-            "" | "auto" => Some(Ring::Auto),
-            "off" => Some(Ring::Off),
-            _ => None,
-        }
-    }
-}
-
 /// How the system says that access is denied, whoever denies it.
 const DENIED: &str = "Permission denied (os error 13)";
 
 /// What became of the ring that judges paths.
 static PATHS: Mutex<Option<Result<Held, PathsError>>> = Mutex::new(None);
 
-/// When there are rings around a command; `None` if it runs no guests and ends, as servers don't, which need sockets and files.
-pub(crate) fn of(command: &Command) -> Result<Option<Ring>, Fault> {
+/// When there are rings around a command: as its line says, else as the surroundings do. `None` if it runs no guests and ends, as servers
+/// don't, which need sockets and files: a line that asks for rings all the same is refused.
+pub(crate) fn of(command: &Command, asked: Option<Ring>) -> Result<Option<Ring>, Fault> {
     let runs = matches!(
         command,
         Command::Run(_)
@@ -52,7 +42,14 @@ pub(crate) fn of(command: &Command) -> Result<Option<Ring>, Fault> {
             | Command::Replay(_)
             | Command::Verify(_)
     );
-    runs.then(surroundings::ring).transpose()
+    match (runs, asked) {
+        (true, Some(asked)) => Ok(Some(asked)),
+        (true, None) => surroundings::ring().map(Some),
+        (false, Some(_)) => {
+            Err(Fault::usage("there are rings around run, validate, plan, apply, replay and verify alone"))
+        }
+        (false, None) => Ok(None),
+    }
 }
 
 /// Puts up the ring that refuses system calls, before there are other threads. Where rings are required, nothing begins without them.
@@ -107,9 +104,8 @@ pub(crate) fn encloser(asked: Ring, read: Vec<PathBuf>) -> Arc<Enclose> {
 pub(crate) fn told(fault: Fault) -> Fault {
     let is_up = matches!(&*PATHS.lock().unwrap_or_else(PoisonError::into_inner), Some(Ok(_)));
     match is_up && fault.report().message.contains(DENIED) {
-        true => fault.suggest(
-            "the run was behind a ring that judges paths: HUTCH_RING=off shows whether it is what refused this",
-        ),
+        true => fault
+            .suggest("the run was behind a ring that judges paths: --ring off shows whether it is what refused this"),
         false => fault,
     }
 }
@@ -124,7 +120,7 @@ mod tests {
         let (denied, other) = (format!("/a/b: {}", std::io::Error::from_raw_os_error(13)), "/a/b: no space");
         assert_eq!(advice(&denied), ErrorCode::HostFault.fix());
         *PATHS.lock().unwrap() = Some(Ok(Held::Whole));
-        assert!(advice(&denied).contains("HUTCH_RING=off"));
+        assert!(advice(&denied).contains("--ring off"));
         assert_eq!(advice(other), ErrorCode::HostFault.fix());
         *PATHS.lock().unwrap() = Some(Err(PathsError::Missing(String::new())));
         assert_eq!(advice(&denied), ErrorCode::HostFault.fix());

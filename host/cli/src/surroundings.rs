@@ -8,6 +8,7 @@ use crate::invocation::InputArguments;
 use crate::line::HomeVariable;
 use crate::progress;
 use crate::ring::{self, Ring};
+use clap::ValueEnum;
 use etcetera::BaseStrategy;
 use hutch::Host;
 use hutch::installed::Installed;
@@ -85,12 +86,15 @@ pub(crate) fn format() -> Option<String> {
     std::env::var("HUTCH_FORMAT").ok()
 }
 
-/// When there are to be rings around a run.
+/// When there are to be rings around a run whose line does not say it.
 #[expect(clippy::disallowed_methods, reason = "the variable is the operator's setting")]
 pub(crate) fn ring() -> Result<Ring, Fault> {
     let asked = std::env::var_os("HUTCH_RING").unwrap_or_default();
     let wrong = || Fault::usage(format!("HUTCH_RING is {asked:?}: expected required, auto or off"));
-    asked.to_str().and_then(Ring::named).ok_or_else(wrong)
+    match asked.is_empty() {
+        true => Ok(Ring::Auto),
+        false => asked.to_str().and_then(|asked| Ring::from_str(asked, false).ok()).ok_or_else(wrong),
+    }
 }
 
 /// Refuses a setting that means nothing, unless a flag stands in its place or the caller looks for what is wrong.

@@ -58,7 +58,8 @@ use std::process::ExitCode;
 
 /// Carries out a command and gives the exit status.
 pub(crate) fn run(mut arguments: Arguments, output: &Output) -> ExitCode {
-    let ringed = ring::of(&arguments.command).and_then(|asked| ring::begin(asked).map(|()| asked));
+    let ringed =
+        ring::of(&arguments.command, arguments.global.ring).and_then(|asked| ring::begin(asked).map(|()| asked));
     match ringed {
         Ok(asked) => arguments.global.ring = asked,
         Err(fault) => return output.fail(&fault),
