@@ -240,6 +240,7 @@ fn a_batch_is_many_runs_in_one_call() {
     let gone_on = run(&["--keep-going", "--ndjson"], "[\"get\",\"td_9999\"] [\"add\",\"two\"]");
     assert_eq!((gone_on.status, gone_on.stdout.lines().count()), (1, 2));
     assert_eq!(run(&["--batch-max", "1"], "[\"list\"] [\"list\"]").code(), "STDIN_LIMIT");
+    assert_eq!(hutch.call_with(&["run", "--batch-max", "1", "packages/todo", "list"], "", &[]).code(), "USAGE");
     assert_eq!(run(&[], "not json").code(), "USAGE");
     // What one command answers is what another reads.
     let examples = hutch.line("examples packages/todo reminder list");

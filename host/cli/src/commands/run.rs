@@ -32,9 +32,9 @@ pub(crate) struct RunArguments {
     /// Make each call on standard input: JSON arrays of arguments, or objects with arguments, stdin, now, seed
     #[arg(long, conflicts_with_all = ["stdin", "stdin_file", "stdin_text"])]
     json_input: bool,
-    /// Most calls in such a list
-    #[arg(long, value_name = "N", default_value_t = batch::CALLS_MAX, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    batch_max: u32,
+    /// Most calls in a list; else 1000
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    batch_max: Option<u32>,
     /// Go on after a call that failed
     #[arg(long, requires = "json_input")]
     keep_going: bool,
@@ -67,6 +67,11 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
         let message =
             "behind PACKAGE, --fields and --query choose from the application's answer, which this call does not print";
         return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("write them before PACKAGE").into());
+    }
+    if own.batch_max.is_some() && !own.json_input && !asked.batch {
+        return Err(Fault::usage(
+            "--batch-max is for a list of calls, and this is one call: add --json-input, or leave it out",
+        ));
     }
     let host = own.invocation.host(global)?;
     if own.json_input || asked.batch {
@@ -179,12 +184,13 @@ fn batch(
             "--ndjson prints each invocation whole, so --query and --fields have nothing to choose from",
         ));
     }
+    let most = own.batch_max.unwrap_or(batch::CALLS_MAX);
     let items = match of_parameters {
         true => {
             let words = std::mem::take(&mut own.invocation.arguments);
-            batch::read_parameters(asked::command(package, &words)?, own.batch_max, global.wait)?
+            batch::read_parameters(asked::command(package, &words)?, most, global.wait)?
         }
-        false => batch::read(own.batch_max, global.wait)?,
+        false => batch::read(most, global.wait)?,
     };
     let total = items.len();
     let word = own.invocation.package.display().to_string();
