@@ -69,13 +69,13 @@ pub(crate) struct Arguments {
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Answer with JSON, the default
+    /// Answer in JSON, the default
     #[arg(long, global = true, conflicts_with = "human")]
     pub(crate) agent: bool,
-    /// Answer with text for people
+    /// Answer in text
     #[arg(long, global = true)]
     pub(crate) human: bool,
-    /// Print what this program is
+    /// Print what this is
     #[arg(long, global = true)]
     pub(crate) brief: bool,
     /// Confirm what destroys or grants
@@ -102,7 +102,7 @@ pub(crate) struct Global {
     /// Replace personal data and secrets
     #[arg(long, global = true)]
     pub(crate) redact: bool,
-    /// Longest wait for standard input or a lock
+    /// Longest wait for input or a lock
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub(crate) wait: Duration,
     /// Folder of all instances; else HUTCH_HOME
