@@ -295,6 +295,42 @@ fn links_out_of_a_granted_folder_are_withheld_and_named() {
     assert!(names.contains(&"fine -> a.txt".to_owned()), "{names:?}");
 }
 
+/// What a shell, an editor or a version control would act on; the operator may grant it.
+#[test]
+fn what_tools_act_on_is_refused_unless_it_is_granted() {
+    use std::os::unix::fs::PermissionsExt;
+    let granted = granted();
+    fs::set_permissions(granted.folder.join("b.txt"), fs::Permissions::from_mode(0o755)).expect("not set");
+    fs::create_dir(granted.folder.join(".git")).expect("no folder");
+    fs::write(granted.folder.join(".git/config"), "[core]").expect("not written");
+    let before = granted.tree();
+    let guests: [&[&str]; 6] = [
+        &["write-text", "mnt/.git/config", "evil"],
+        &["write-text", "mnt/inner/.EnvRC", "evil"],
+        &["write-text", "mnt/b.txt", "evil"],
+        &["symlink", "inner", "mnt/.vscode"],
+        &["rename", "mnt/.git/config", "mnt/config"],
+        &["rename", "mnt/a.txt", "mnt/inner/Desktop.ini"],
+    ];
+    let entries = || granted.home.json(&["ledger", "list", "probe"])["items"].clone();
+    for guest in guests {
+        let mount = format!("{}:mnt:rw", granted.folder.display());
+        let line = [&["run", "--guard", "off", "--mount", &mount, "tests/packages/probe"], guest].concat();
+        let (status, error) = granted.home.error(&line);
+        assert_eq!((status, &error["code"]), (11, &json!("PERMISSION_DENIED")), "{guest:?}: {error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(":rwx")), "{error}");
+        assert_eq!(granted.tree(), before, "{guest:?}");
+        assert!(entries().to_string().contains("PERMISSION_DENIED"), "{guest:?}");
+    }
+    assert_eq!(granted.good(":rw", &["read-file", "mnt/.git/config"])["content"], "[core]");
+    for guest in guests {
+        granted.good(":rwx", guest);
+    }
+    assert!(granted.tree().contains(&"inner/.EnvRC = evil".to_owned()), "{:?}", granted.tree());
+    let record = granted.home.json(&["ledger", "last", "probe"])["record"].clone();
+    assert_eq!(record["invocation"]["mounts"]["mnt"]["acted_on"], true);
+}
+
 /// The whole program under a limit of its data: what it keeps of names is paid by the guest, however long the paths are.
 #[test]
 fn a_folder_of_many_long_paths_takes_no_more_memory_than_a_run_may() {

@@ -253,7 +253,7 @@ fn example(argument: &Arg) -> Option<&'static str> {
     match value_name(argument)?.as_str() {
         "NAME=VALUE" => Some("memory_bytes=64MiB"),
         "NAME=TEXT" => Some("LANG=en"),
-        "DIR:NAME[:ro|rw]" => Some("notes:notes:ro"),
+        "DIR:NAME[:ro|rw|rwx]" => Some("notes:notes:ro"),
         "SEED" => Some("7"),
         "INSTANT" => Some("2026-04-01T09:00:00Z"),
         "ENTRY" | "PLAN" => Some("last"),

@@ -42,8 +42,8 @@ pub(crate) struct InvocationArguments {
     #[arg(long = "secret", value_name = "NAME")]
     pub(crate) secrets: Vec<String>,
     /// Grant a real folder that it asks for; :rw to write
-    #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw]", value_parser = parse_mount)]
-    pub(crate) mounts: Vec<(PathBuf, String, Access)>,
+    #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw|rwx]", value_parser = parse_mount)]
+    pub(crate) mounts: Vec<Asked>,
     /// What output is held to; else json, any for --human
     #[arg(long, value_enum)]
     pub(crate) contract: Option<ContractChoice>,
@@ -132,23 +132,35 @@ pub(crate) fn parse_limit(text: &str) -> Result<(Limit, u64), String> {
     Ok((limit, amount))
 }
 
+/// A folder that is to be granted.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    folder: PathBuf,
+    name: String,
+    access: Access,
+    /// Whether what tools act on is granted with it.
+    acted_on: bool,
+}
+
 /// Read-only unless it says otherwise.
-fn parse_mount(text: &str) -> Result<(PathBuf, String, Access), String> {
-    let (text, access) = match text.rsplit_once(':') {
-        Some((rest, "ro")) => (rest, Access::ReadOnly),
-        Some((rest, "rw")) => (rest, Access::ReadWrite),
-        _ => (text, Access::ReadOnly),
+fn parse_mount(text: &str) -> Result<Asked, String> {
+    let (text, access, acted_on) = match text.rsplit_once(':') {
+        Some((rest, "ro")) => (rest, Access::ReadOnly, false),
+        Some((rest, "rw")) => (rest, Access::ReadWrite, false),
+        Some((rest, "rwx")) => (rest, Access::ReadWrite, true),
+        _ => (text, Access::ReadOnly, false),
     };
-    let (folder, name) = text.rsplit_once(':').ok_or("expected DIR:NAME, DIR:NAME:ro or DIR:NAME:rw")?;
-    Ok((folder.into(), name.to_owned(), access))
+    let (folder, name) = text.rsplit_once(':').ok_or("expected DIR:NAME, and then :ro, :rw or :rwx if need be")?;
+    Ok(Asked { folder: folder.into(), name: name.to_owned(), access, acted_on })
 }
 
 /// The granted folders. What can't be granted is refused before anything else is looked at.
-fn mounts(asked: Vec<(PathBuf, String, Access)>, host: &Host) -> Result<BTreeMap<String, Mount>, Fault> {
+fn mounts(asked: Vec<Asked>, host: &Host) -> Result<BTreeMap<String, Mount>, Fault> {
     let mut mounts = BTreeMap::new();
-    for (folder, name, access) in asked {
+    for Asked { folder, name, access, acted_on } in asked {
         let path = std::path::absolute(&folder).map_err(|error| Fault::file(&folder, &error))?;
         let mount = Mount::open(&path, access).map_err(|error| Fault::file(&folder, &error))?;
+        let mount = if acted_on { mount.with_acted_on() } else { mount };
         host.check_mounts([&mount])?;
         if mounts.insert(name.clone(), mount).is_some() {
             return Err(Fault::usage(format!("two folders are to be mounted as {name}")));

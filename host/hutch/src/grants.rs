@@ -48,7 +48,8 @@ impl Session {
         let refused = |failure| (failure, Some(Box::new(Record { kept: false, ..record.clone() })));
         let mut wanted = Vec::new();
         for granted in granted {
-            let wishes = Wishes::of(all, granted.change).map_err(|error| refused(failure(granted.mount, error)))?;
+            let wishes = Wishes::of(granted.mount, all, granted.change)
+                .map_err(|error| refused(failure(granted.mount, error)))?;
             wanted.push((granted, wishes));
         }
         // Held to the end: who comes meanwhile knows that this run lives.
@@ -294,7 +295,7 @@ fn failure(mount: &Mount, error: CarryError) -> Failure {
     let changed = matches!(error, CarryError::Changed(_));
     let denied = matches!(&error, CarryError::Io { source, .. }
         if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::DirectoryNotEmpty))
-        || matches!(error, CarryError::Withheld(_));
+        || matches!(error, CarryError::Withheld(_) | CarryError::ActedOn(_));
     let path = mount.path().display().to_string();
     match error {
         CarryError::Object(error) => StoreError::object(path, &error).into(),

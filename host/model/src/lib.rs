@@ -2,6 +2,7 @@
 //! randomness and knows no engine.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
+pub mod acted_on;
 pub mod asks;
 pub mod command_line;
 pub mod contract;

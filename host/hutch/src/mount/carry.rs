@@ -11,6 +11,7 @@ use super::{Mount, STAGING};
 use crate::answer::VolumeChange;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Gone, Hands, Stamp, look, open_file, open_folder, stays_inside};
+use hutch_model::acted_on::is_acted_on;
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, Objects, compare, read_file};
 use std::collections::BTreeSet;
@@ -32,6 +33,9 @@ pub(crate) enum CarryError {
     /// The run wants what the folder can't get, and also wants something gone, which may be the same.
     #[error("{0} can't be in a granted folder, and the run also removed something there: it may have been moved")]
     Withheld(String),
+    /// Tools act on it, and the operator did not grant that.
+    #[error("tools act on {0}, which only a folder that is granted with :rwx lets a run change")]
+    ActedOn(String),
     /// An object can't be had.
     #[error(transparent)]
     Object(#[from] ObjectError),
@@ -75,9 +79,11 @@ impl Wishes {
     /// What `change` comes to.
     ///
     /// # Errors
-    /// An object can't be had; it is too much; or what can't be had could have been moved there, so that it would be nowhere.
-    pub(crate) fn of(objects: &dyn Objects, change: &VolumeChange) -> Result<Wishes, CarryError> {
+    /// An object can't be had; it is too much; tools act on it; or what can't be had could have been moved there, so that it would be
+    /// nowhere.
+    pub(crate) fn of(mount: &Mount, objects: &dyn Objects, change: &VolumeChange) -> Result<Wishes, CarryError> {
         let (mut wanted, mut withheld, mut bytes) = (Vec::new(), BTreeSet::new(), 0);
+        let mut acted_on = None;
         compare(objects, &change.before, &change.after, &mut |difference| {
             let path = difference.path;
             bytes += path.len();
@@ -94,6 +100,11 @@ impl Wishes {
                 withheld.insert(path.to_owned());
             }
             if !reserved {
+                let acts =
+                    || is_acted_on(path) || is_rewritten(difference.was, difference.is) && can_be_started(mount, path);
+                if !mount.acted_on && acted_on.is_none() && acts() {
+                    acted_on = Some(path.to_owned());
+                }
                 let is = difference.is.filter(|entry| !leaves(entry)).cloned();
                 wanted.push(Wanted { path: path.to_owned(), was: difference.was.cloned(), is });
             }
@@ -101,6 +112,9 @@ impl Wishes {
         if bytes > PATH_BYTES_MAX {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "the run changed too many paths at once");
             return Err(CarryError::Io { path: String::new(), source });
+        }
+        if let Some(path) = acted_on {
+            return Err(CarryError::ActedOn(path));
         }
         if let Some(first) = withheld.first()
             && wanted.iter().any(|wanted| wanted.was.is_some() && wanted.is.is_none())
@@ -253,7 +267,7 @@ impl<'a> Carry<'a> {
                 let file = file.map_err(io_at(path))?;
                 read_file(objects, content, *size, &mut |bytes| self.hands.write(&file, bytes).map_err(io_at(path)))?;
                 #[cfg(unix)]
-                if replaces && let Some(mode) = self.mode(path) {
+                if replaces && let Some(mode) = mode(self.mount, path) {
                     self.hands.set_mode(&file, mode).map_err(io_at(path))?;
                 }
                 self.hands.set_file_modified(&file, is.modified_ns).map_err(&failed)?;
@@ -278,15 +292,6 @@ impl<'a> Carry<'a> {
         operation.map(open).transpose().map_err(io_at("")).map(Option::flatten)
     }
 
-    /// Who may do what with the file that is replaced.
-    #[cfg(unix)]
-    fn mode(&self, path: &str) -> Option<u32> {
-        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let folder = open_below(self.mount.dir(), above).ok()??;
-        let file = open_file(&folder, name).ok()?;
-        Some(std::os::unix::fs::PermissionsExt::mode(&file.metadata().ok()?.permissions()))
-    }
-
     /// Does it. What was there is kept aside.
     ///
     /// # Errors
@@ -308,6 +313,29 @@ impl<'a> Carry<'a> {
 
 fn is_folder(entry: &Entry) -> bool {
     matches!(entry.node, Node::Folder { .. })
+}
+
+/// Whether a file gets other content, and stays what it is to everybody else.
+fn is_rewritten(was: Option<&Entry>, is: Option<&Entry>) -> bool {
+    let (Some(was), Some(is)) = (was, is) else { return false };
+    matches!((&was.node, &is.node), (Node::File { .. }, Node::File { .. })) && was.node != is.node
+}
+
+/// Who may do what with a file.
+#[cfg(unix)]
+fn mode(mount: &Mount, path: &str) -> Option<u32> {
+    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folder = open_below(mount.dir(), above).ok()??;
+    let file = open_file(&folder, name).ok()?;
+    Some(std::os::unix::fs::PermissionsExt::mode(&file.metadata().ok()?.permissions()))
+}
+
+/// Whether somebody may start a file as a program. What a run makes, nobody may.
+fn can_be_started(mount: &Mount, path: &str) -> bool {
+    #[cfg(unix)]
+    return mode(mount, path).is_some_and(|mode| mode & 0o111 != 0);
+    #[cfg(not(unix))]
+    return false;
 }
 
 fn io_at(path: &str) -> impl Fn(io::Error) -> CarryError + use<> {

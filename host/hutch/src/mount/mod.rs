@@ -37,6 +37,8 @@ pub struct Mount {
     real_path: PathBuf,
     /// What the guest may do.
     access: Access,
+    /// Whether it may change what tools act on, too.
+    acted_on: bool,
 }
 
 impl Mount {
@@ -48,7 +50,13 @@ impl Mount {
         let dir = Arc::new(crate::package::open_folder(path)?);
         #[expect(clippy::disallowed_methods, reason = "a granted folder is held against the home, which is a path too")]
         let real_path = path.canonicalize()?;
-        Ok(Mount { dir, path: path.to_owned(), real_path, access })
+        Ok(Mount { dir, path: path.to_owned(), real_path, access, acted_on: false })
+    }
+
+    /// The same, where the guest may also change what [tools act on](hutch_model::acted_on), and files that can be started.
+    #[must_use]
+    pub fn with_acted_on(self) -> Mount {
+        Mount { acted_on: true, ..self }
     }
 
     /// Where it is, as the operator said.
@@ -75,7 +83,7 @@ impl Mount {
     }
 
     pub(crate) fn record(&self) -> MountRecord {
-        MountRecord { path: self.path.to_string_lossy().into_owned(), access: self.access }
+        MountRecord { path: self.path.to_string_lossy().into_owned(), access: self.access, acted_on: self.acted_on }
     }
 
     /// Where it is, without links: what the ledger says, so that it is found again.

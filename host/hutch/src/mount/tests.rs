@@ -88,8 +88,8 @@ struct Ran {
 }
 
 impl Ran {
-    fn wishes(&self) -> Result<Wishes, CarryError> {
-        Wishes::of(&self.objects, &self.change)
+    fn wishes(&self, mount: &Mount) -> Result<Wishes, CarryError> {
+        Wishes::of(mount, &self.objects, &self.change)
     }
 }
 
@@ -167,7 +167,7 @@ fn ran(mount: &Mount, after: Files<'_>) -> Ran {
 }
 
 fn carry<'a>(mount: &'a Mount, ran: &Ran, hands: Hands) -> Result<Carried<'a>, CarryError> {
-    Carry::stage(mount, &ran.objects, (&ran.wishes()?, &ran.seen), STAGED, hands)?.apply()
+    Carry::stage(mount, &ran.objects, (&ran.wishes(mount)?, &ran.seen), STAGED, hands)?.apply()
 }
 
 fn recover(mount: &Mount, recorded: bool) -> io::Result<()> {
@@ -372,7 +372,7 @@ fn a_journal_that_cannot_be_read_leaves_everything_as_it_stands() {
 
 /// Carries out until the hands fail, and leaves everything as it stands then. Whether nothing failed.
 fn end_in_the_middle(mount: &Mount, ran: &Ran, hands: Hands) -> bool {
-    let staged = Carry::stage_and_stop(mount, &ran.objects, (&ran.wishes().unwrap(), &ran.seen), STAGED, hands);
+    let staged = Carry::stage_and_stop(mount, &ran.objects, (&ran.wishes(mount).unwrap(), &ran.seen), STAGED, hands);
     staged.is_ok_and(|carry| carry.apply_and_stop())
 }
 
@@ -497,7 +497,7 @@ fn links_that_leave_and_names_of_the_host_are_withheld() {
     let outside =
         [("a", "1"), ("d/out", "->../../x"), ("evil", "->../../etc/passwd"), ("root", "->/etc"), ("d/in", "->../a")];
     let ran = ran(&mount, &[&outside[..], &[(".hutch-x/y", "2"), (".hutch-z", "3")]].concat());
-    let wishes = ran.wishes().unwrap();
+    let wishes = ran.wishes(&mount).unwrap();
     assert_eq!(wishes.withheld, [".hutch-x", ".hutch-x/y", ".hutch-z", "d/out", "evil", "root"]);
     let listed = wishes.changes.listed.iter().map(|change| change.path.as_str()).collect::<Vec<_>>();
     assert_eq!((listed, wishes.changes.omitted), (vec!["d", "d/in"], 0));
@@ -524,6 +524,48 @@ fn nothing_is_moved_to_where_it_is_withheld() {
     }
 }
 
+/// What tools act on, and what can be started, is neither made, changed nor removed; nor is anything else that the run did.
+#[test]
+fn what_tools_act_on_is_changed_only_where_that_is_granted() {
+    let git: Files<'_> = &[("a", "1"), ("d/.git/config", "1")];
+    let plain: Files<'_> = &[("a", "1"), ("d/Makefile", "1"), ("run", "1")];
+    let kept = &[("a", "2"), ("d/Makefile", "2"), ("run", "1")];
+    let cases: [(Files<'_>, Files<'_>, &str); 8] = [
+        (git, &[("a", "2"), ("d/.git/config", "2")], "d/.git"),
+        (git, &[("a", "2"), ("d/.git/config", "1"), ("d/.git/hooks/post-checkout", "2")], "d/.git"),
+        (git, &[("a", "2"), ("d/b", "1")], "d/.git"),
+        (git, &[("a", "2"), ("moved/.git/config", "1")], "d/.git"),
+        (plain, &[("a", "2"), ("d/Makefile", "1"), ("run", "2")], "run"),
+        (plain, &[&kept[..], &[("new/.ENVRC", "2")]].concat(), "new/.ENVRC"),
+        (plain, &[&kept[..], &[(".vscode", "->d")]].concat(), ".vscode"),
+        (plain, &[&kept[..], &[("bare/HEAD", "2"), ("bare/config", "2")]].concat(), "bare/HEAD"),
+    ];
+    let make_startable = |granted: &Granted| {
+        let run = granted.at("run");
+        if run.exists() {
+            std::fs::set_permissions(run, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    };
+    for (before, after, refused) in cases {
+        let granted = Granted::new(before);
+        make_startable(&granted);
+        let was = granted.all();
+        let mount = granted.mount();
+        let ran = ran(&mount, after);
+        let error = carry(&mount, &ran, Hands::default()).err().unwrap();
+        assert!(matches!(&error, CarryError::ActedOn(path) if path == refused), "{refused}: {error}");
+        assert_eq!(granted.all(), was, "{refused}");
+        let mount = mount.with_acted_on();
+        carry(&mount, &ran, Hands::default()).unwrap().finish();
+        assert_eq!(granted.files(), expected(after), "{refused}");
+    }
+    let granted = Granted::new(plain);
+    make_startable(&granted);
+    let mount = granted.mount();
+    carry(&mount, &ran(&mount, kept), Hands::default()).unwrap().finish();
+    assert_eq!(granted.files(), expected(kept));
+}
+
 #[test]
 fn a_rewritten_file_keeps_its_nine_bits_and_no_more() {
     let granted = Granted::new(&[("setuid", "1"), ("private", "1")]);
@@ -532,7 +574,7 @@ fn a_rewritten_file_keeps_its_nine_bits_and_no_more() {
     };
     set("setuid", 0o6755);
     set("private", 0o600);
-    let mount = granted.mount();
+    let mount = granted.mount().with_acted_on();
     let ran = ran(&mount, &[("setuid", "2"), ("private", "2"), ("new", "3")]);
     // On the way in nobody else can read it, not even a name.
     let staging = granted.at(STAGED);
@@ -609,8 +651,13 @@ fn what_somebody_wrote_after_the_end_of_a_process_is_not_taken_back() {
         let files: Vec<_> = [("old", if was.is_some() { "2" } else { "1" }), ("other", "2")].into();
         let files = if was.is_none() { [files, vec![("new", "2")]].concat() } else { files };
         let ran = ran(&mount, &files);
-        let staged =
-            Carry::stage_and_stop(&mount, &ran.objects, (&ran.wishes().unwrap(), &ran.seen), STAGED, Hands::default());
+        let staged = Carry::stage_and_stop(
+            &mount,
+            &ran.objects,
+            (&ran.wishes(&mount).unwrap(), &ran.seen),
+            STAGED,
+            Hands::default(),
+        );
         assert!(staged.unwrap().apply_and_stop(), "{path}");
         std::fs::write(granted.at(path), "a person's own words").unwrap();
         assert!(recover(&mount, false).is_err(), "{path}");

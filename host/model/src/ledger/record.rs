@@ -303,6 +303,9 @@ pub struct MountRecord {
     pub path: String,
     /// What the guest might do with it.
     pub access: Access,
+    /// Whether it might change what tools act on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acted_on: bool,
 }
 
 /// All that went into a guest besides its state.
