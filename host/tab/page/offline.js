@@ -3,7 +3,7 @@
 const KEPT = "hutch-page-0.1.0";
 const FILES = [
   "./", "index.html", "page.css", "page.js", "form.js",
-  "hutch/hutch.js", "hutch/door.js", "hutch/storage.js", "hutch/pack.js", "hutch/worker.js", "hutch/hutch.wasm",
+  "hutch/hutch.js", "hutch/door.js", "hutch/storage.js", "hutch/pack.js", "hutch/worker.js", "hutch/kept.js", "hutch/hutch.wasm",
 ];
 
 self.addEventListener("install", (event) => {

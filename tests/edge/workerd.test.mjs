@@ -1,0 +1,150 @@
+// The module in workerd, the runtime of Cloudflare's workers, which compiles nothing from bytes: it comes to what native code comes to,
+// keeps state in a Durable Object, and refuses what it should.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+import { gzipSync } from "node:zlib";
+import { Door } from "../../host/tab/npm/door.js";
+import { holdsToNative } from "../tab/alike.mjs";
+import { Machine, ROOT, temporary } from "../tab/machine.mjs";
+
+const WORKERD = join(process.env.HUTCH_WORKERD, "node_modules/workerd/bin/workerd");
+const given = { package: "todo", at: "2026-04-01T09:00:00Z", seed: "7" };
+
+/** What is deployed, in a folder: the README's program with two packages. */
+function deployed(t) {
+  const folder = temporary(t);
+  const machine = new Machine(folder);
+  cpSync(join(ROOT, "host/tab/npm"), join(folder, "hutch"), { recursive: true });
+  for (const name of ["packages.js", "config.capnp"]) copyFileSync(join(ROOT, "tests/edge", name), join(folder, name));
+  const [, program] = /```js\n(import packages [^`]*(?:`[^`]+`[^`]*)*?)```\n/.exec(readFileSync(join(ROOT, "README.md"), "utf8"));
+  writeFileSync(join(folder, "applications.js"), program);
+  for (const slug of ["todo", "probe"]) {
+    writeFileSync(join(folder, `${slug}.tar`), machine.packed(slug));
+    machine.artifact(slug);
+  }
+  mkdirSync(join(folder, "kept"));
+  return { folder, machine };
+}
+
+/** A process of it; `ask` answers like the module, with the HTTP status beside it. */
+async function started(t, folder) {
+  const child = spawn(WORKERD, ["serve", "--control-fd=3", "config.capnp"], { cwd: folder, stdio: ["ignore", "inherit", "inherit", "pipe"] });
+  const ended = once(child, "exit");
+  t.after(() => child.kill("SIGKILL"));
+  const port = await new Promise((resolve, reject) => {
+    let said = "";
+    child.on("error", reject);
+    child.on("exit", (code) => reject(new Error(`workerd ended with ${code}`)));
+    child.stdio[3].on("data", (part) => {
+      said += part;
+      const listening = said.split("\n").filter((line) => line.includes('"listen"'))[0];
+      if (listening) resolve(JSON.parse(listening).port);
+    });
+  });
+  const url = `http://127.0.0.1:${port}/`;
+  const send = (body, more = {}) => fetch(url, { method: "POST", headers: { authorization: "Bearer for tests" }, body, ...more });
+  return {
+    send,
+    async ask(request) {
+      const answered = await send(JSON.stringify(request));
+      const { attachment = "", ...json } = await answered.json();
+      return { status: answered.status, json, attachment: new Uint8Array(Buffer.from(attachment, "base64")) };
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+test("native code and workerd come to the same", async (t) => {
+  const { folder, machine } = deployed(t);
+  const { ask } = await started(t, folder);
+  const { calls, entries } = await holdsToNative(t, machine, ask);
+  t.diagnostic(`${calls} calls, ${entries} entries`);
+});
+
+test("what was answered is there after the process was killed", async (t) => {
+  const { folder } = deployed(t);
+  const first = await started(t, folder);
+  const begun = performance.now();
+  const added = await first.ask({ ...given, op: "run", arguments: ["add", "Write docs"] });
+  const between = performance.now();
+  await first.ask({ ...given, op: "run", arguments: ["list"] });
+  const done = performance.now();
+  // The digest that the README's tour shows.
+  assert.equal(added.json.result.volumes.state.after, "2acdfb9c193941b67dd69ceefc7590ed386b1895a301ee42cf948e36f8dc588e");
+  // More than one value of a Durable Object holds, and more values than one write of it takes.
+  const bytes = 20_000_000;
+  const large = { ...given, package: "probe", op: "run", arguments: ["write-file", "state/large", String(bytes)] };
+  const written = await first.ask(large);
+  assert.equal(written.json.result?.kept, true, JSON.stringify(written.json));
+  await first.kill();
+
+  const second = await started(t, folder);
+  const listed = await second.ask({ ...given, op: "run", arguments: ["list"] });
+  assert.equal(listed.json.result.output.items[0].title, "Write docs");
+  const file = await second.ask({ at: given.at, package: "probe", op: "read", path: "state/large" });
+  assert.ok(Buffer.from(file.attachment).equals(Buffer.alloc(bytes, "abcdefghijklmnopqrstuvwxyz")), `${file.attachment.length} bytes: ${JSON.stringify(file.json)}`);
+  const { json } = await second.ask({ at: given.at, package: "todo", op: "verify" });
+  assert.ok(json.result.items.filter((item) => item.status === "equal").length >= 3);
+  const wasm = readFileSync(join(folder, "hutch/hutch.wasm"));
+  t.diagnostic(`module ${wasm.length} bytes, ${gzipSync(wasm).length} gzipped; artifact of todo ${statSync(join(folder, "todo.artifact")).size}`);
+  t.diagnostic(`first request ${Math.round(between - begun)} ms, next ${Math.round(done - between)} ms`);
+});
+
+test("what is asked wrongly is refused, and nothing is kept of it", async (t) => {
+  const { folder } = deployed(t);
+  const { ask, send } = await started(t, folder);
+  assert.equal((await send("{}", { headers: {} })).status, 401);
+  assert.equal((await send(undefined, { method: "GET" })).status, 405);
+  assert.equal((await send("x".repeat(16 * 1024 * 1024 + 1))).status, 413);
+  const refused = async (request, status, code) => {
+    const { status: said, json } = await ask(request);
+    assert.deepEqual([said, json.code], [status, code], JSON.stringify(json));
+  };
+  // Code is the embedder's alone to bring.
+  for (const op of ["load", "artifact", "open", "start", undefined]) await refused({ ...given, op }, 400, "USAGE");
+  await refused({ ...given, op: "run" }, 400, "USAGE");
+  await refused({ ...given, op: "run", arguments: ["list"], instance: "../other" }, 400, "USAGE");
+  await refused({ ...given, op: "import", attachment: "!" }, 400, "USAGE");
+  const failed = await ask({ ...given, op: "run", arguments: ["complete", "td_9999"] });
+  assert.deepEqual([failed.status, failed.json.result.kept], [200, false]);
+  assert.deepEqual((await ask({ ...given, op: "run", arguments: ["list"] })).json.result.output.count, 0);
+});
+
+test("calls at one time go on one after the other, and none is lost", async (t) => {
+  const { folder } = deployed(t);
+  const { ask } = await started(t, folder);
+  const titles = Array.from({ length: 12 }, (_, at) => `Task ${at}`);
+  const added = await Promise.all(titles.map((title) => ask({ ...given, op: "run", arguments: ["add", title] })));
+  assert.deepEqual(added.map(({ json }) => json.result.kept), titles.map(() => true));
+  const listed = await ask({ ...given, op: "run", arguments: ["list"] });
+  assert.deepEqual(listed.json.result.output.items.map(({ title }) => title).sort(), titles.sort());
+});
+
+test("an artifact that was changed runs nothing, whichever byte it is", async (t) => {
+  const { folder } = deployed(t);
+  const path = join(folder, "todo.artifact");
+  const artifact = new Uint8Array(readFileSync(path));
+  const door = new Door(new WebAssembly.Module(readFileSync(join(folder, "hutch/hutch.wasm"))));
+  const step = Math.ceil(artifact.length / 200);
+  for (let at = 0; at < artifact.length + step; at += at < 300 ? 1 : step) {
+    const place = Math.min(at, artifact.length - 1);
+    artifact[place] ^= 1;
+    const { json } = door.call({ op: "artifact" }, artifact);
+    assert.equal(json.code, "COMPONENT_INVALID", `byte ${place}: ${JSON.stringify(json)}`);
+    artifact[place] ^= 1;
+  }
+  assert.ok(door.call({ op: "artifact" }, artifact).json.ok);
+  artifact[artifact.length >> 1] ^= 1;
+  writeFileSync(path, artifact);
+  const { ask } = await started(t, folder);
+  const { status, json } = await ask({ ...given, op: "run", arguments: ["list"] });
+  assert.deepEqual([status, json.code], [500, "COMPONENT_INVALID"], JSON.stringify(json));
+});
