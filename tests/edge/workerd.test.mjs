@@ -9,6 +9,8 @@ import { join } from "node:path";
 import test from "node:test";
 import { gzipSync } from "node:zlib";
 import { Door } from "../../host/tab/npm/door.js";
+import { durable } from "../../host/tab/npm/edge.js";
+import { inTurn } from "../../host/tab/npm/kept.js";
 import { holdsToNative } from "../tab/alike.mjs";
 import { Machine, ROOT, temporary } from "../tab/machine.mjs";
 
@@ -79,7 +81,6 @@ test("what was answered is there after the process was killed", async (t) => {
   const done = performance.now();
   // The digest that the README's tour shows.
   assert.equal(added.json.result.volumes.state.after, "2acdfb9c193941b67dd69ceefc7590ed386b1895a301ee42cf948e36f8dc588e");
-  // More than one value of a Durable Object holds, and more values than one write of it takes.
   const bytes = 20_000_000;
   const large = { ...given, package: "probe", op: "run", arguments: ["write-file", "state/large", String(bytes)] };
   const written = await first.ask(large);
@@ -109,13 +110,73 @@ test("what is asked wrongly is refused, and nothing is kept of it", async (t) =>
     assert.deepEqual([said, json.code], [status, code], JSON.stringify(json));
   };
   // Code is the embedder's alone to bring.
-  for (const op of ["load", "artifact", "open", "start", undefined]) await refused({ ...given, op }, 400, "USAGE");
+  for (const [op, file] of [["load", "probe.tar"], ["artifact", "probe.artifact"], ["open"], ["start"], [undefined]]) {
+    // As the module itself would take it.
+    const attachment = file && readFileSync(join(folder, file)).toString("base64");
+    const { status, json } = await ask({ op, attachment });
+    assert.equal(status, 400);
+    assert.match(json.message ?? "", /^the op of a request is one of /, `${op}: ${JSON.stringify(json)}`);
+  }
   await refused({ ...given, op: "run" }, 400, "USAGE");
   await refused({ ...given, op: "run", arguments: ["list"], instance: "../other" }, 400, "USAGE");
   await refused({ ...given, op: "import", attachment: "!" }, 400, "USAGE");
   const failed = await ask({ ...given, op: "run", arguments: ["complete", "td_9999"] });
   assert.deepEqual([failed.status, failed.json.result.kept], [200, false]);
   assert.deepEqual((await ask({ ...given, op: "run", arguments: ["list"] })).json.result.output.count, 0);
+});
+
+/** A Durable Object's storage as its documents bound it: 128 KiB a value, 128 pairs a write, a transaction whole or not at all. */
+function bounded() {
+  const kept = new Map();
+  let writes = 0;
+  const put = (into) => async (pairs) => {
+    assert.ok(Object.keys(pairs).length <= 128, `${Object.keys(pairs).length} pairs`);
+    for (const [key, value] of Object.entries(pairs)) {
+      assert.ok(value.length <= 128 * 1024, `${value.length} bytes`);
+      into.set(key, value);
+    }
+    writes += 1;
+    if (writes === storage.failing) throw new Error("the storage fails");
+  };
+  const storage = {
+    kept,
+    failing: 0,
+    async list({ prefix }) { return new Map([...kept].filter(([key]) => key.startsWith(prefix)).sort(([one], [other]) => (one < other ? -1 : 1))); },
+    async transaction(inside) {
+      const next = new Map();
+      await inside({ put: put(next) });
+      next.forEach((value, key) => kept.set(key, value));
+    },
+  };
+  return storage;
+}
+
+test("a log keeps to what a Durable Object takes, and an entry is in it whole or not at all", async () => {
+  const storage = bounded();
+  const log = await durable(storage).log("a");
+  const bytes = Buffer.alloc(20_000_000, "abcdefghijklmnopqrstuvwxyz");
+  await log.append(new Uint8Array(bytes));
+  await log.append(new Uint8Array([1, 2, 3]));
+  const whole = async () => Buffer.from((await durable(storage).log("a")).read());
+  assert.ok((await whole()).equals(Buffer.concat([bytes, Buffer.from([1, 2, 3])])));
+  const begun = storage.kept.size;
+  // The second write of an entry that takes two.
+  storage.failing = 5;
+  await assert.rejects(log.append(new Uint8Array(bytes)), /the storage fails/);
+  assert.equal(storage.kept.size, begun);
+});
+
+test("a job begins when the one before has ended, however it ended", async () => {
+  const turn = inTurn();
+  const said = [];
+  const job = (name, fails) => turn(async () => {
+    said.push(`${name} begins`);
+    await new Promise(setImmediate);
+    said.push(`${name} ends`);
+    if (fails) throw new Error(name);
+  });
+  await Promise.allSettled([job("a"), job("b", true), job("c")]);
+  assert.deepEqual(said, ["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
 });
 
 test("calls at one time go on one after the other, and none is lost", async (t) => {
