@@ -17,7 +17,7 @@ hutch_guest::codes! {
     pub(crate) DOCUMENT_INVALID = 2:
         "the document is broken: no spreadsheet although it begins as one, or no text",
         "get the document again, or save it anew in the program that it comes from";
-    pub(crate) SHEET_NOT_FOUND = 20: "the document has no sheet of that name", "call show --fields sheet for those that it has";
+    pub(crate) SHEET_NOT_FOUND = 20: "the document has no sheet of that name, or none at all", "call show --fields sheet for those that it has";
     pub(crate) SHEET_TOO_LARGE = 2:
         "the cells of the sheet lie too far apart, or are too many",
         "take out what stands far from the rest, or save the part that matters as a sheet of its own";
@@ -48,10 +48,10 @@ pub(crate) fn converted(file: &InputFile, form: Form, sheet: Option<&str>) -> Re
     }
     let mut book = open_workbook_auto_from_rs(Cursor::new(bytes)).map_err(broken(file.path()))?;
     let mut names = book.sheet_names();
-    if let Some(sheet) = sheet.filter(|sheet| !names.iter().any(|name| name == sheet)) {
-        return Err(Failure::new(SHEET_NOT_FOUND, format!("no sheet is called {sheet}; it has {}", names.join(", "))));
-    }
     names.retain(|name| sheet.is_none_or(|sheet| sheet == name));
+    if names.is_empty() {
+        return Err(Failure::new(SHEET_NOT_FOUND, format!("its sheets are called: {}", book.sheet_names().join(", "))));
+    }
     Ok(Box::new(names.into_iter().map(move |name| {
         let cells = cells(&mut book, &name)?;
         let text = match form {
@@ -68,7 +68,7 @@ fn broken<E: Display>(what: &str) -> impl Fn(E) -> Failure {
 }
 
 /// The cells of a sheet, all between the outermost ones. How far they reach is seen before there is memory for them: a file of Excel can
-/// have one in the last of 17 thousand million places. Other files were read whole when they were opened.
+/// have one in the last of 17 thousand million places. What other files hold is bounded by the memory that the host gives.
 fn cells(book: &mut Sheets<Cursor<Vec<u8>>>, sheet: &str) -> Result<Range<Data>, Failure> {
     if let Sheets::Xlsx(book) = book {
         let mut cells = book.worksheet_cells_reader(sheet).map_err(broken(sheet))?;

@@ -135,6 +135,15 @@ fn a_cell_in_a_far_corner_is_told_before_there_is_memory_for_it() {
 }
 
 #[test]
+fn of_a_document_without_sheets_nothing_is_shown_or_written() {
+    let empty = include_bytes!("../../../../tests/cli/samples/empty.ods");
+    for args in [&["show"][..], &["write", "--to", "empty.html"]] {
+        let answer = made("empty", empty, args);
+        assert_eq!(answer["error"]["code"], "SHEET_NOT_FOUND", "{answer}");
+    }
+}
+
+#[test]
 fn the_sheets_of_a_document_are_a_batch() {
     let convert = convert();
     let sheets = convert.ok(&["show", "samples/budget.xlsx", "--as", "markdown"]).to_string();
