@@ -40,6 +40,7 @@ mod large_answers;
 mod limits;
 mod lock;
 mod lost_answers;
+mod map;
 mod mcp;
 mod one_build;
 mod output;

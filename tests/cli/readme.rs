@@ -226,8 +226,8 @@ fn every_block_is_of_a_kind_that_is_known() {
     for document in DOCUMENTS {
         let text = std::fs::read_to_string(repository().join(document)).unwrap();
         for (language, line, _) in blocks(&text) {
-            // `js`: run by tests/tab/readme.test.mjs.
-            let known = ["console", "sh", "text", "json", "yaml", "toml", "rust", "markdown", "js"];
+            // `js`: run by tests/tab/readme.test.mjs; `bash` and `python`: by tests/fleet/run.
+            let known = ["console", "sh", "text", "json", "yaml", "toml", "rust", "markdown", "js", "bash", "python"];
             assert!(known.contains(&language.as_str()), "{document}:{line}: {language:?}");
         }
     }

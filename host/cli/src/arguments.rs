@@ -19,6 +19,7 @@ use crate::commands::issue::IssueCommand;
 use crate::commands::key::KeyCommand;
 use crate::commands::ledger::LedgerArguments;
 use crate::commands::lock::{LockArguments, SyncArguments};
+use crate::commands::map::MapArguments;
 use crate::commands::mcp::McpArguments;
 use crate::commands::meta::MetaArguments;
 use crate::commands::pack::PackArguments;
@@ -87,13 +88,13 @@ pub(crate) struct Global {
     /// Only errors on standard error
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
-    /// Say what takes longer than a second
+    /// Say what takes long
     #[arg(long, global = true)]
     pub(crate) progress: bool,
-    /// Keep these fields of the result or its items
+    /// Keep these fields
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
-    /// Print the value at a path, as items[0].id
+    /// Print one value, as items[0].id
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) query: Option<Path>,
     /// Replace hidden characters
@@ -138,6 +139,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "undo" => UndoArguments::augment_args(command),
         "replay" => ReplayArguments::augment_args(command),
         "verify" => VerifyArguments::augment_args(command),
+        "map" => MapArguments::augment_args(command),
         "ledger" => LedgerArguments::augment_args(command),
         "state" => StateArguments::augment_args(command),
         "instance" => InstanceCommand::augment_subcommands(command).subcommand_required(true),
@@ -202,12 +204,17 @@ pub(crate) enum Command {
     ///
     /// The guest runs again and must come to the same. A command that asks for a confirmation needs --yes here as in a run.
     Apply(ApplyArguments),
-    /// Take back changes, as a new entry
+    /// Take back changes
     Undo(UndoArguments),
     /// Make a recorded call again
     Replay(ReplayArguments),
     /// Re-execute calls, and compare
     Verify(VerifyArguments),
+    /// Make many calls, and keep nothing
+    ///
+    /// Each line is {"id":"1","arguments":["list"]}, stdin beside them, and is answered by a line, in order. A call's seed follows from
+    /// --seed and its id, so shards, threads, retries and machines come to the same lines. A call that fails is a line too.
+    Map(Box<MapArguments>),
     /// Look up what was asked for and what came of it
     Ledger(LedgerArguments),
     /// Look inside volumes, and carry them in and out

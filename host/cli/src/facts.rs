@@ -57,6 +57,7 @@ table! {
     "undo" "undo";
     "replay" "replay";
     "verify" "verify";
+    "map" "map";
     "ledger list" "ledger-list";
     "ledger show" "ledger-show";
     "ledger last" "ledger-last";

@@ -169,7 +169,7 @@ fn mounts(asked: Vec<Asked>, host: &Host) -> Result<BTreeMap<String, Mount>, Fau
     Ok(mounts)
 }
 
-fn parse_pair(text: &str) -> Result<(String, String), String> {
+pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }

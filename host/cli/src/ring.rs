@@ -41,12 +41,13 @@ pub(crate) fn of(command: &Command, asked: Option<Ring>) -> Result<Option<Ring>,
             | Command::Apply(_)
             | Command::Replay(_)
             | Command::Verify(_)
+            | Command::Map(_)
     );
     match (runs, asked) {
         (true, Some(asked)) => Ok(Some(asked)),
         (true, None) => surroundings::ring().map(Some),
         (false, Some(_)) => {
-            Err(Fault::usage("there are rings around run, validate, plan, apply, replay and verify alone"))
+            Err(Fault::usage("there are rings around run, validate, plan, apply, replay, verify and map alone"))
         }
         (false, None) => Ok(None),
     }

@@ -252,6 +252,20 @@ impl Failure {
         }
     }
 
+    /// Whether the call itself is what is wrong: another one may be made all the same.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Failure::Invocation(_)
+                | Failure::Guard(_)
+                | Failure::Confirmation { .. }
+                | Failure::Arguments { .. }
+                | Failure::NoSchema
+                | Failure::Environment { .. }
+                | Failure::MountNotAsked { .. }
+        )
+    }
+
     /// The report, with the facts that the failure has.
     pub fn report(&self) -> ErrorReport {
         let report = ErrorReport::new(self.code(), self.to_string());

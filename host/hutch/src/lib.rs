@@ -40,6 +40,7 @@ pub mod installed;
 mod instance;
 #[cfg(feature = "machine")]
 pub mod instances;
+mod map;
 #[cfg_attr(not(feature = "machine"), path = "nowhere/mount.rs")]
 mod mount;
 mod output_schema;
@@ -70,6 +71,7 @@ pub use history::Moved;
 pub use host::Enclose;
 pub use host::{Host, Stores};
 pub use instance::Instance;
+pub use map::{Job, Mapped};
 pub use mount::Mount;
 pub use prepare::Validated;
 pub use requests::Answered;

@@ -124,17 +124,24 @@ impl Host {
         if let Some(name) = call.environment.keys().find(|name| !asked.contains(name.as_str())) {
             return Err(Failure::Environment { name: name.clone() });
         }
-        let mut argv = vec![manifest.slug().to_string()];
-        argv.extend(manifest.entry().arguments().iter().chain(&call.arguments).cloned());
-        let volumes = manifest.volumes().iter().map(|path| (path.to_string(), Access::ReadWrite));
-        let resources = manifest.resources().iter().map(|path| (path.to_string(), Access::ReadOnly));
         let asked: BTreeSet<&str> = manifest.mounts().iter().map(|path| path.as_str()).collect();
         if let Some(name) = call.mounts.keys().find(|name| !asked.contains(name.as_str())) {
             return Err(Failure::MountNotAsked { name: name.clone() });
         }
         self.check_mounts(call.mounts.values())?;
+        let invocation = self.invocation(package, call)?;
+        Ok(Validated { command: decision.command, changes, invocation, confirmation: decision.confirmation })
+    }
+
+    /// What of a call would reach the guest; nothing of it is held against what the package declares.
+    pub(crate) fn invocation(&self, package: &Package, call: &Call) -> Result<Invocation, Failure> {
+        let manifest = package.manifest();
+        let mut argv = vec![manifest.slug().to_string()];
+        argv.extend(manifest.entry().arguments().iter().chain(&call.arguments).cloned());
+        let volumes = manifest.volumes().iter().map(|path| (path.to_string(), Access::ReadWrite));
+        let resources = manifest.resources().iter().map(|path| (path.to_string(), Access::ReadOnly));
         let mounts = call.mounts.iter().map(|(name, mount)| (name.clone(), mount.access()));
-        let invocation = Invocation::new(InvocationParts {
+        Ok(Invocation::new(InvocationParts {
             argv,
             environment: call.environment.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
             stdin: call.stdin.clone(),
@@ -143,8 +150,7 @@ impl Host {
             limits: self.limits(package, call.limits.iter().map(|(limit, value)| (*limit, *value))),
             preopens: volumes.chain(resources).chain(mounts).collect(),
             mounts: call.mounts.keys().cloned().collect(),
-        })?;
-        Ok(Validated { command: decision.command, changes, invocation, confirmation: decision.confirmation })
+        })?)
     }
 
     /// Checks a call and makes its program ready. `preview` needs no confirmation: nothing of it is kept.

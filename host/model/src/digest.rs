@@ -40,6 +40,10 @@ pub enum Kind {
     Mount,
     /// Where a symbolic link points.
     Link,
+    /// All that the outcome of one call follows from.
+    Call,
+    /// The seed of one of many calls.
+    Seed,
 }
 
 impl Kind {
@@ -60,6 +64,8 @@ impl Kind {
             Kind::Note => "hutch v1 note",
             Kind::Mount => "hutch v1 mount",
             Kind::Link => "hutch v1 link",
+            Kind::Call => "hutch v1 call",
+            Kind::Seed => "hutch v1 seed",
         }
     }
 }

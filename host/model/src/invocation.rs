@@ -1,6 +1,7 @@
 //! Everything that reaches a guest besides its state. Two runs of one component with equal invocations and equal states have
 //! equal outcomes; so nothing runs without one, and there is one way to make one.
 
+use crate::digest::{Hasher, Kind};
 use crate::instant::Instant;
 use crate::limits::{Limit, Limits};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -23,6 +24,18 @@ pub enum Access {
 /// endian) followed by zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seed(pub [u8; 32]);
+
+impl Seed {
+    /// The seed of one of many calls that have this one in common: it follows from the call's name, and not from which others there are,
+    /// in which order.
+    #[must_use]
+    pub fn of_call(&self, name: &[u8]) -> Seed {
+        let mut hasher = Hasher::new(Kind::Seed);
+        hasher.update(&self.0);
+        hasher.update(name);
+        Seed(*hasher.finish().as_bytes())
+    }
+}
 
 impl fmt::Display for Seed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -185,6 +198,16 @@ mod tests {
 
     fn parts() -> InvocationParts {
         InvocationParts { argv: vec!["app".to_owned(), "list".to_owned()], ..Default::default() }
+    }
+
+    #[test]
+    fn seeds_of_calls_follow_from_seed_and_name_alone() {
+        let seed: Seed = "7".parse().unwrap();
+        let (one, other) = (seed.of_call(b"\"a\""), seed.of_call(b"\"b\""));
+        // Never another one: lines that were answered would be answered otherwise.
+        assert_eq!(one.to_string(), "54ae37da73dfb0068283d64dc7aa6dd6ff2feca69138b23e1e356050bc3c01dc");
+        assert_ne!(one, other);
+        assert_ne!(one, Seed::default().of_call(b"\"a\""));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) struct LedgerArguments {
 
 #[derive(Debug, Subcommand)]
 enum LedgerCommand {
-    /// List entries, the last first
+    /// List entries, last first
     List(ListArguments),
     /// Show an entry
     Show(ShowArguments),

@@ -20,6 +20,7 @@ pub(crate) mod issue;
 pub(crate) mod key;
 pub(crate) mod ledger;
 pub(crate) mod lock;
+pub(crate) mod map;
 pub(crate) mod mcp;
 pub(crate) mod meta;
 pub(crate) mod pack;
@@ -74,6 +75,7 @@ pub(crate) fn run(mut arguments: Arguments, output: &Output) -> ExitCode {
         Command::Undo(own) => undo::undo(global, &own, output),
         Command::Replay(own) => replay::replay(global, &own, output),
         Command::Verify(own) => verify::verify(global, &own, output),
+        Command::Map(own) => map::map(global, *own, output),
         Command::Ledger(own) => ledger::ledger(global, &own, output),
         Command::State(own) => state::state(global, &own, output),
         Command::Instance(own) => instances::instance(global, own, output),
@@ -126,6 +128,7 @@ pub(crate) fn run(mut arguments: Arguments, output: &Output) -> ExitCode {
 fn long(command: &Command) -> Option<&'static str> {
     Some(match command {
         Command::Verify(_) => "verify",
+        Command::Map(_) => "map",
         Command::Ledger(_) => "ledger",
         Command::State(_) => "state",
         Command::Instance(_) => "instance",

@@ -8,10 +8,10 @@ use crate::invocation::secret_values;
 use crate::output::Output;
 use crate::{human, progress};
 use clap::Args;
-use hutch::{EntryName, Verified};
+use hutch::{EntryName, Failure, Session, Verified};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::ledger::Pin;
+use hutch_model::ledger::{Chain, Pin, Sealed};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -24,8 +24,14 @@ pub(crate) struct VerifyArguments {
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
     /// Verify all entries
-    #[arg(long, conflicts_with = "entry")]
+    #[arg(long, conflicts_with_all = ["entry", "from", "to"])]
     all: bool,
+    /// Verify a part of the ledger, from this entry on
+    #[arg(long, value_name = "ENTRY", conflicts_with = "entry")]
+    from: Option<EntryName>,
+    /// Up to this entry; else to the last
+    #[arg(long, value_name = "ENTRY", conflicts_with = "entry")]
+    to: Option<EntryName>,
     #[command(flatten)]
     instance: InstanceArguments,
     /// The entry: the beginning of its hash, @ and its number, or last; the last one with a run if absent
@@ -38,11 +44,12 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
     own.instance.open(global)?;
     let (host, package, session) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
-    let entries = match &own.entry {
-        _ if own.all => session.entries(1).collect::<Result<Vec<_>, _>>().map_err(hutch::Failure::from)?,
-        Some(name) => vec![session.entry(name)?],
-        None => session.last_run()?.into_iter().collect(),
+    let part = (own.from.is_some() || own.to.is_some()).then(|| part(&session, own.from.as_ref(), own.to.as_ref()));
+    let (entries, ends) = match part.transpose()? {
+        Some((entries, ends)) => (entries, Some(ends)),
+        None => (meant(&session, own)?, None),
     };
+    let all = own.all || ends.is_some();
     let mut earlier = Earlier::of(global, &package)?;
     // Before the first guest starts: behind the ring nothing is compiled.
     for sealed in &entries {
@@ -54,8 +61,14 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
         let maker = earlier.maker(sealed, &package)?;
         verified.push((sealed.pin(), host.verify(maker, &session, sealed, &secrets)?));
     }
-    match verified_value(&verified, own.all) {
-        Ok((value, summary)) => output.answer("verify", value, |_| summary)?,
+    match verified_value(&verified, all) {
+        Ok((mut value, summary)) => {
+            if let Some((after, last)) = ends {
+                value["after"] = json!({"sequence": after.sequence, "hash": after.hash});
+                value["last"] = json!({"sequence": last.sequence, "hash": last.hash});
+            }
+            output.answer("verify", value, |_| summary)?;
+        }
         Err(report) => {
             let results = report.details.get("entries").and_then(Value::as_array).cloned().unwrap_or_default();
             let others: Vec<Value> =
@@ -65,6 +78,38 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The entries that are meant, if no part of the ledger is.
+fn meant(session: &Session, own: &VerifyArguments) -> Result<Vec<Sealed>, Failure> {
+    Ok(match &own.entry {
+        _ if own.all => session.entries(1).collect::<Result<Vec<_>, _>>()?,
+        Some(name) => vec![session.entry(name)?],
+        None => session.last_run()?.into_iter().collect(),
+    })
+}
+
+/// A part of the ledger, which hangs together, with the entry that it rests on and the last one of it. Parts whose ends meet are a ledger
+/// that was verified whole.
+fn part(
+    session: &Session,
+    from: Option<&EntryName>,
+    to: Option<&EntryName>,
+) -> Result<(Vec<Sealed>, (Pin, Pin)), Fault> {
+    let first = session.entry(from.unwrap_or(&EntryName::Sequence(1)))?;
+    let last = session.entry(to.unwrap_or(&EntryName::Last))?;
+    let count = (last.sequence + 1).checked_sub(first.sequence).filter(|count| *count > 0);
+    let count = count.ok_or_else(|| Fault::usage("--from is behind --to"))?;
+    let rests = first.open().map_err(Failure::Entry)?;
+    let after = Pin { sequence: rests.sequence.saturating_sub(1), hash: rests.previous };
+    let mut chain = Chain::after(after);
+    let mut entries = Vec::new();
+    for sealed in session.entries(first.sequence).take(usize::try_from(count).unwrap_or(usize::MAX)) {
+        let sealed = sealed.map_err(Failure::from)?;
+        chain.take(&sealed).map_err(Failure::Chain)?;
+        entries.push(sealed);
+    }
+    Ok((entries, (after, chain.head())))
 }
 
 /// The document about entries that were run again, and the same in words; a report if one of them did not come to the same. Entries

@@ -23,7 +23,8 @@ pub use canonical::{NotCanonical, canonical};
 pub use chain::{Chain, ChainError, Pin, verify_chain};
 pub use record::{
     CHANGES_WRITTEN_MAX, Caller, CollectRecord, EntryKind, EnvironmentRecord, FolderRecord, INPUTS_BYTES_MAX, Inputs,
-    InvocationRecord, MountRecord, OutcomeRecord, PackageRecord, Record, SecretKey, StreamRecord, VolumeRecord,
+    InvocationRecord, MapRecord, MountRecord, OutcomeRecord, PackageRecord, Record, SecretKey, StreamRecord,
+    VolumeRecord,
 };
 pub use request::Request;
 pub use standing::{Contradiction, Origin, Owner, Standing};

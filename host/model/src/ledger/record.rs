@@ -49,6 +49,8 @@ pub enum EntryKind {
     Intent,
     /// The end of an intent whose process did not live to write it: the folders are as they were before it.
     Recover,
+    /// Many invocations over one state, of which nothing is kept.
+    Map,
 }
 
 /// One thing that happened.
@@ -98,6 +100,9 @@ pub struct Record {
     /// What was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collected: Option<CollectRecord>,
+    /// The calls that were made over one state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapped: Option<MapRecord>,
 }
 
 impl Record {
@@ -120,6 +125,7 @@ impl Record {
             closes: None,
             owner: None,
             collected: None,
+            mapped: None,
         }
     }
 
@@ -240,6 +246,22 @@ pub struct CollectRecord {
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
+}
+
+/// Many calls over one state. What they have in common is the entry's invocation, and what they saw is in its volumes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MapRecord {
+    /// How many calls.
+    pub calls: u64,
+    /// How many of them did not end well.
+    pub failed: u64,
+    /// Which of the lines they were: every so manieth (the second), from which on (the first); all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<(u64, u64)>,
+    /// The lines that asked for them, all that were read.
+    pub input: StreamRecord,
+    /// The lines that answer them, as they were written.
+    pub output: StreamRecord,
 }
 
 /// Bytes read or written by a guest. They may be kept as an object of their own.

@@ -1,0 +1,255 @@
+//! `hutch map`: many calls over one state, line by line. What a line comes to follows from the line, the package, the state and what the
+//! job is given, so that no order, number of threads, shard or machine can change a byte of it.
+
+use super::open_package;
+use crate::arguments::Global;
+use crate::done::Done;
+use crate::fault::Fault;
+use crate::input::{Line, Lines, Source};
+use crate::invocation::{ContractChoice, GuardChoice, InputArguments, InvocationArguments, parse_limit, parse_pair};
+use crate::mapped::{Asked, LINE_BYTES_MAX, answered, answers, asked};
+use crate::output::Output;
+use crate::resumed::{Destination, Resumed};
+use crate::{human, repair};
+use clap::Args;
+use hutch::{Call, EntryName, Job};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::instant::Instant;
+use hutch_model::invocation::Seed;
+use hutch_model::ledger::MapRecord;
+use hutch_model::limits::Limit;
+use hutch_store::InstanceName;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+
+#[derive(Debug, Args)]
+pub(crate) struct MapArguments {
+    /// Read the calls from this file; else from standard input
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Write the lines to this new file, and not into the answer
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print each line, and no other answer
+    #[arg(long, conflicts_with = "output")]
+    ndjson: bool,
+    /// Go on with an output that was not finished
+    #[arg(long, requires_all = ["output", "now", "seed"], conflicts_with = "unordered")]
+    resume: bool,
+    /// Make every Nth call, from the Kth on: 0/4 to 3/4
+    #[arg(long, value_name = "K/N", requires_all = ["now", "seed"])]
+    shard: Option<Shard>,
+    /// Calls at once; else as many as there are processors
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    /// Write each line as soon as its call ends
+    #[arg(long)]
+    unordered: bool,
+    /// Stop at the first call that does not end well
+    #[arg(long)]
+    fail_fast: bool,
+    /// The entry whose state the calls see; else the last one's
+    #[arg(long, value_name = "ENTRY")]
+    at: Option<EntryName>,
+    /// The instance whose state the calls see
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    instance: InstanceName,
+    /// The guest's clock at the start of each call; now if absent
+    #[arg(long, value_name = "INSTANT")]
+    now: Option<Instant>,
+    /// From this and its id follows each call's seed: a number or 64 hexadecimal digits; else random
+    #[arg(long, value_name = "SEED")]
+    seed: Option<Seed>,
+    /// Set a limit; may be repeated
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
+    limits: Vec<(Limit, u64)>,
+    /// Give a value of the environment that it asks for
+    #[arg(long = "env", value_name = "NAME=TEXT", value_parser = parse_pair)]
+    environment: Vec<(String, String)>,
+    /// The same, from this process's environment; kept as a keyed hash
+    #[arg(long = "secret", value_name = "NAME")]
+    secrets: Vec<String>,
+    /// What output is held to; else json
+    #[arg(long, value_enum)]
+    contract: Option<ContractChoice>,
+    /// Start even if arguments break the contract
+    #[arg(long)]
+    unchecked: bool,
+    /// How strictly arguments are judged; else as the package says
+    #[arg(long, value_enum)]
+    guard: Option<GuardChoice>,
+    /// A folder, a packed file, or an installed package
+    #[arg(value_name = "PACKAGE")]
+    package: PathBuf,
+    /// The guest's arguments that all calls have; those of a line follow
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Which of the lines.
+#[derive(Debug, Clone, Copy)]
+struct Shard {
+    first: u64,
+    of: u64,
+}
+
+impl FromStr for Shard {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Shard, &'static str> {
+        let shard = text.split_once('/').and_then(|(first, of)| Some((first.parse().ok()?, of.parse().ok()?)));
+        let (first, of) = shard.filter(|(first, of)| first < of).ok_or("expected K/N with K below N, as 0/4")?;
+        Ok(Shard { first, of })
+    }
+}
+
+/// What was made.
+#[derive(Default)]
+struct Made {
+    calls: u64,
+    failed: u64,
+    /// Where it stopped, if it was to stop.
+    stopped: Option<ErrorReport>,
+}
+
+pub(super) fn map(global: &Global, own: MapArguments, output: &Output) -> Result<ExitCode, Fault> {
+    if own.ndjson && output.shaping.selects() {
+        return Err(Fault::usage("--ndjson prints lines alone, so --query and --fields have nothing to choose from"));
+    }
+    let invocation = own.invocation();
+    let package = open_package(global, &own.package, invocation.component_bytes_max())?;
+    let word = own.package.display().to_string();
+    let host = invocation.host(global)?;
+    let call = invocation.call(global, &host, &package, 0)?;
+    // What has a path is opened before the ring that judges paths is up.
+    let source = own.input.as_deref().map_or(Ok(Source::Stdin), opened)?;
+    let (mut destination, existing) = match &own.output {
+        Some(path) => Destination::file(path, own.resume, global.dry_run)?,
+        None if own.ndjson => (Destination::lines(), None),
+        None => (Destination::answer(), None),
+    };
+    let job = host.job(&package, &call, own.at.as_ref());
+    let job = job.map_err(|failure| repair::explain(&failure, &global.line, (&package, &word), &call))?;
+    let mut lines = Lines::of(source, LINE_BYTES_MAX, global.wait)?;
+    let mut made = Made::default();
+    let done = make(&job, &call, &own, (&mut lines, existing), (&mut destination, output), &mut made);
+    let stopped = done.as_ref().err().map(|fault| fault.report().code).or(made.stopped.as_ref().map(|it| it.code));
+    let written = destination.finish();
+    let mapped = MapRecord {
+        calls: made.calls,
+        failed: made.failed,
+        shard: own.shard.map(|shard| (shard.first, shard.of)),
+        input: lines.stream(),
+        output: destination.stream(),
+    };
+    let entry = job.end(&call, mapped, stopped).map_err(Fault::from);
+    done.and(written)?;
+    let entry = entry?;
+    if own.output.is_some() {
+        output.done(Done::changed(None));
+    }
+    if let Some(report) = made.stopped {
+        return Err(report.detail("calls", made.calls).detail("failed", made.failed).into());
+    }
+    if own.ndjson {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut result = json!({
+        "calls": made.calls,
+        "failed": made.failed,
+        "resumed": destination.resumed(),
+        "input": { "digest": mapped.input.digest, "bytes": mapped.input.size },
+        "output": { "path": own.output, "digest": mapped.output.digest, "bytes": mapped.output.size },
+        "now": call.clock_start,
+        "seed": call.seed,
+        "entry": if global.dry_run { None } else { Some(json!({"sequence": entry.sequence, "hash": entry.hash})) },
+    });
+    if let Some(items) = destination.items() {
+        result["items"] = items.into();
+    }
+    output.answer("map", result, |result| match result["items"].as_array() {
+        Some(items) => human::table(items, &[("id", "ID"), ("status", "STATUS"), ("output", "OUTPUT")]),
+        None => human::fields(result).into(),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the calls that are not in the output yet.
+fn make(
+    job: &Job<'_>,
+    call: &Call,
+    own: &MapArguments,
+    (lines, existing): (&mut Lines, Option<Resumed>),
+    (destination, output): (&mut Destination, &Output),
+    made: &mut Made,
+) -> Result<(), Fault> {
+    let mut place = 0_u64;
+    let mut mine = lines.by_ref().filter_map(|line| {
+        let blank = matches!(&line, Ok(Line::Whole(bytes)) if bytes.trim_ascii().is_empty());
+        let at = place;
+        place += u64::from(!blank);
+        let is_mine = line.is_err() || own.shard.is_none_or(|shard| at % shard.of == shard.first);
+        (!blank && is_mine).then(|| line.map(|line| asked(line, call)))
+    });
+    if let Some(mut existing) = existing {
+        while let Some(line) = existing.next_line()? {
+            let asked = mine.next().transpose()?.ok_or_else(|| existing.is_another("is behind the last call"))?;
+            made.failed += u64::from(existing.is_failure_of(&line, job, &asked)?);
+            made.calls += 1;
+        }
+        destination.go_on(existing)?;
+    }
+    let threads =
+        own.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from);
+    let answer = |asked: Asked| answered(job, asked);
+    answers(mine, threads, !own.unordered, &answer, |(mut line, failed)| {
+        output.shaping.cleaning.value(&mut line);
+        made.calls += 1;
+        made.failed += u64::from(failed.is_some());
+        destination.line(&line, output)?;
+        if let Some(mut report) = failed.filter(|_| own.fail_fast) {
+            report.message = format!("call {}: {}", line["id"], report.message);
+            made.stopped = Some(report);
+            return Ok(false);
+        }
+        Ok(!output.is_unread())
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
+fn opened(path: &Path) -> Result<Source, Fault> {
+    let failed = |error: std::io::Error| Fault::unreadable(path, &error);
+    // To open anything else may wait for its other end.
+    if !path.metadata().map_err(failed)?.is_file() {
+        let report = ErrorReport::new(ErrorCode::Usage, format!("{} is no regular file", path.display()));
+        return Err(report.suggest("leave --input out, and send the lines on standard input").into());
+    }
+    Ok(Source::Open(path.to_owned(), std::fs::File::open(path).map_err(failed)?))
+}
+
+impl MapArguments {
+    /// What the calls have in common.
+    fn invocation(&self) -> InvocationArguments {
+        InvocationArguments {
+            instance: self.instance.clone(),
+            now: self.now,
+            seed: self.seed,
+            limits: self.limits.clone(),
+            environment: self.environment.clone(),
+            secrets: self.secrets.clone(),
+            contract: self.contract,
+            unchecked: self.unchecked,
+            guard: self.guard,
+            package: self.package.clone(),
+            arguments: self.arguments.clone(),
+            yes: false,
+            input: InputArguments { stdin: false, stdin_file: None, stdin_text: None },
+            mounts: Vec::new(),
+            adopt: false,
+            digests_only: false,
+        }
+    }
+}

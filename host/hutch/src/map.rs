@@ -1,0 +1,147 @@
+//! Many calls over one state, of which nothing is kept. Each has a guest of its own and sees nothing of the others, so they may be made at
+//! once, in any order, more than once, and on as many machines as there are: what they come to is the same.
+
+use crate::call::Call;
+use crate::entries::EntryName;
+use crate::execute::execute;
+use crate::failure::Failure;
+use crate::host::Host;
+use crate::package::Package;
+use crate::prepare::Prepared;
+use crate::session::Session;
+use hutch_model::digest::{Digest, Kind};
+use hutch_model::error_code::ErrorCode;
+use hutch_model::ledger::{EntryKind, InvocationRecord, MapRecord, Pin, Record, SecretKey, VolumeRecord, canonical};
+use hutch_model::outcome::{Outcome, Verdict};
+use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
+use hutch_store::{State, StoreError};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A package and a state, for many calls. May be shared by threads.
+pub struct Job<'h> {
+    host: &'h Host,
+    package: &'h Package,
+    session: Session,
+    state: State,
+    objects: Arc<dyn Objects>,
+    key: SecretKey,
+}
+
+/// What one call came to. Nothing of it is kept.
+#[non_exhaustive]
+pub struct Mapped {
+    /// How the guest ended and what it said.
+    pub outcome: Outcome,
+    /// What that means.
+    pub verdict: Verdict,
+    /// The volumes that it left otherwise than it found them, by name; none if its end was not good.
+    pub after: BTreeMap<String, Digest>,
+    /// What all of it follows from; see [`Job::key`].
+    pub key: Digest,
+}
+
+impl Host {
+    /// Takes the state of an instance for many calls, as it is now or as an entry left it. `call` is what they have in common. The process
+    /// is enclosed by then, if its owner wants that.
+    ///
+    /// # Errors
+    /// As for [`Host::open`]; there is no such entry, or its state is not kept any more; the component can't be run.
+    pub fn job<'h>(&'h self, package: &'h Package, call: &Call, entry: Option<&EntryName>) -> Result<Job<'h>, Failure> {
+        let session = self.open_for(EntryKind::Map, package, &call.instance, call.at)?;
+        let ready = self.take_state(&session, package, call, entry);
+        let (state, key) = session.recorded(EntryKind::Map, ready)?;
+        let objects = session.objects();
+        Ok(Job { host: self, package, session, state, objects, key })
+    }
+
+    fn take_state(
+        &self,
+        session: &Session,
+        package: &Package,
+        call: &Call,
+        entry: Option<&EntryName>,
+    ) -> Result<(State, SecretKey), Failure> {
+        session.absorb_edits()?;
+        let state = match entry {
+            Some(name) => session.store().state_at(session.entry(name)?.sequence)?,
+            None => session.head()?.state,
+        };
+        self.load(package, &self.limits(package, call.limits.clone()))?;
+        package.resources()?;
+        self.enclose(package, session, &BTreeMap::new())?;
+        Ok((state, session.store().secret_key()?))
+    }
+}
+
+impl Job<'_> {
+    /// Makes one of the calls. No confirmation is needed, because nothing is kept.
+    ///
+    /// # Errors
+    /// It is refused, which is told apart by [`Failure::is_refusal`]; or the host or the store failed.
+    pub fn run(&self, call: &Call) -> Result<Mapped, Failure> {
+        let prepared = self.prepared(call)?.on_behalf_of(&self.session);
+        let key = self.key_of(&prepared)?;
+        let executed = execute(&prepared, Arc::clone(&self.objects), &self.state)?;
+        let changed = executed.volumes.into_iter().filter(|(_, volume)| volume.before != volume.after);
+        let after = changed.map(|(name, volume)| (name, volume.after)).collect();
+        Ok(Mapped { outcome: executed.outcome, verdict: executed.verdict, after, key })
+    }
+
+    /// What a call's outcome follows from, as a digest: component, folders of the package, engine, invocation, the schema that its answer is
+    /// held to, and state. Where it is equal, so is what the call comes to, on whichever machine. A secret goes into it as the instance's
+    /// ledger would have it, under a key that no other instance has.
+    ///
+    /// # Errors
+    /// The call is refused.
+    pub fn key(&self, call: &Call) -> Result<Digest, Failure> {
+        self.key_of(&self.prepared(call)?)
+    }
+
+    fn prepared(&self, call: &Call) -> Result<Prepared, Failure> {
+        let call = Call { mounts: BTreeMap::new(), ..call.clone() };
+        self.host.prepare(self.package, &call, &self.session, true).map_err(|refused| *refused.failure)
+    }
+
+    fn key_of(&self, prepared: &Prepared) -> Result<Digest, Failure> {
+        // Neither changes what a run comes to.
+        let invocation = InvocationRecord { confirmed: false, digests_only: false, ..prepared.record.clone() };
+        let parts = json!({
+            "component": self.package.component_digest(),
+            "resources": prepared.resources.trees,
+            "profile": hutch_sandbox::profile(),
+            "invocation": invocation,
+            "schema": prepared.output_schema.as_ref().map(|schema| Digest::of(Kind::Note, schema.to_string().as_bytes())),
+            "state": self.state.iter().map(|(name, tree)| (name.as_str(), tree)).collect::<BTreeMap<_, _>>(),
+        });
+        let bytes = canonical(&parts).map_err(StoreError::from)?;
+        Ok(Digest::of(Kind::Call, &bytes))
+    }
+
+    /// Writes down what was done: `call` is what the calls had in common, and `error` why there were no more of them, if there should have
+    /// been. Secrets are hashed, as everywhere.
+    ///
+    /// # Errors
+    /// The store can't be written.
+    pub fn end(self, call: &Call, mapped: MapRecord, error: Option<ErrorCode>) -> Result<Pin, Failure> {
+        let invocation = self.host.invocation(self.package, call)?;
+        let secrets: BTreeSet<String> =
+            call.environment.iter().filter(|(_, value)| value.secret).map(|(name, _)| name.clone()).collect();
+        let (invocation, inputs) = InvocationRecord::of(&invocation, &secrets, &self.key);
+        let seen = self
+            .state
+            .iter()
+            .map(|(name, tree)| (name.to_string(), VolumeRecord::new(Some(*tree), *tree, Changes::default())));
+        let record = Record {
+            invocation: Some(InvocationRecord { contract: call.contract.unwrap_or_default(), ..invocation }),
+            mapped: Some(mapped),
+            error,
+            volumes: seen.collect(),
+            owner: self.session.owner(),
+            ..self.session.record(EntryKind::Map)
+        };
+        let streams: Vec<&[u8]> = inputs.as_deref().into_iter().collect();
+        Ok(self.session.commit(&record, &MemoryObjects::default(), &streams)?.0.pin())
+    }
+}
