@@ -394,6 +394,31 @@ fn what_no_state_can_hold_blocks_nothing_and_is_named() {
     assert!(edits.as_array().unwrap().iter().all(|entry| entry["kind"] != "edit"), "{edits}");
 }
 
+/// What a shell or an editor would act on for an application is in its state, is named, and stands in no folder.
+#[test]
+fn what_tools_act_on_is_in_no_plain_folder() {
+    let home = home_with(&["one"]);
+    let write = |path: &str| {
+        let line = ["run", "--guard", "off", "--envelope", "tests/packages/probe", "write-text", path, "evil"];
+        home.json(&line)["withheld"].clone()
+    };
+    assert_eq!(write("state/plain"), Value::Null);
+    assert_eq!(write("state/.envrc"), json!(["state/.envrc"]));
+    home.json(&["run", "--guard", "off", "tests/packages/probe", "make-dir", "state/.git"]);
+    assert_eq!(write("state/.git/config"), json!(["state/.git/config"]));
+    let names = || {
+        let listed = std::fs::read_dir(home.path().join(".local/share/hutch/instances/probe/default/state")).unwrap();
+        listed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert!(names().contains(&"plain".to_owned()));
+    assert!(names().iter().all(|name| !name.starts_with('.')), "{:?}", names());
+    let status = home.json(&["state", "status", "probe"])["volumes"]["state"].clone();
+    assert_eq!((&status["withheld"], &status["edited_outside"]), (&json!([".envrc", ".git"]), &json!([])));
+    assert_eq!(home.json(&["state", "cat", "probe", "state/.envrc"])["content"], "evil");
+    assert_eq!(home.json(&["run", "tests/packages/probe", "read-file", "state/.git/config"])["content"], "evil");
+    home.json(&["verify", "--all", "tests/packages/probe"]);
+}
+
 /// A file that is written to all the time is one edit for each call, not one for each write.
 #[test]
 fn a_busy_file_is_one_edit_for_each_call() {

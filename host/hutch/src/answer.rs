@@ -7,7 +7,7 @@ use hutch_model::snapshot::{Changes, Layered};
 use hutch_store::Skipped;
 use std::collections::BTreeMap;
 
-/// The most paths that are named of those that granted folders do not get.
+/// The most paths that are named of those that folders do not get.
 pub const WITHHELD_MAX: usize = 100;
 
 /// A guest's end, judged and recorded.
@@ -23,8 +23,8 @@ pub struct Answer {
     pub volumes: BTreeMap<String, VolumeChange>,
     /// Each granted folder that the guest might change, by name.
     pub mounted: BTreeMap<String, VolumeChange>,
-    /// Paths that a granted folder did not get, the folder's name first: links that could leave it, and names that are the host's.
-    /// At most [`WITHHELD_MAX`].
+    /// Paths that a granted folder did not get, the folder's name first: links that could leave it, and names that are the host's. And those
+    /// that a plain directory does not show, because people's tools act on them. At most [`WITHHELD_MAX`].
     pub withheld: Vec<String>,
     /// How many more such paths there are.
     pub withheld_omitted: u64,

@@ -1,11 +1,14 @@
 //! What people change in plain directories: noticed where a run touched it, and made part of the state as an entry of its own, which
 //! starts from the state that the directory was compared with and from no other.
 
+use crate::answer::WITHHELD_MAX;
 use crate::execute::Executed;
 use crate::failure::Failure;
 use crate::session::Session;
+use hutch_model::acted_on::is_acted_on;
 use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
-use hutch_model::snapshot::Changes;
+use hutch_model::snapshot::{Changes, Node, read_tree};
+use hutch_sandbox::RunError;
 use hutch_store::plain::{Bounds, Imported, Plain};
 use hutch_store::{Skipped, StoreError, VolumeName};
 use std::collections::BTreeMap;
@@ -113,6 +116,48 @@ impl Session {
             edits.insert(volume.to_string(), status.unwrap_or_default());
         }
         Ok(edits)
+    }
+}
+
+/// What a plain directory does not show.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Withheld {
+    /// The first paths, in the volume; what is in a folder goes with it.
+    pub listed: Vec<String>,
+    /// How many more there are.
+    pub omitted: u64,
+}
+
+impl Session {
+    /// What of each volume its plain directory does not show, because people's tools act on it where it stands.
+    ///
+    /// # Errors
+    /// A state can't be read.
+    pub fn withheld(&self) -> Result<BTreeMap<String, Withheld>, Failure> {
+        let (objects, mut all) = (self.objects(), BTreeMap::new());
+        for (volume, root) in self.head()?.state.iter().filter(|_| self.plain.is_some()) {
+            let mut withheld = Withheld::default();
+            let mut folders = vec![(String::new(), *root)];
+            while let Some((above, digest)) = folders.pop() {
+                for entry in read_tree(&*objects, &digest).map_err(RunError::from)?.into_entries() {
+                    let path = format!("{above}{}", entry.name);
+                    match entry.node {
+                        _ if is_acted_on(volume.as_str()) || is_acted_on(entry.name.as_str()) => {
+                            match withheld.listed.len() < WITHHELD_MAX {
+                                true => withheld.listed.push(path),
+                                false => withheld.omitted += 1,
+                            }
+                        }
+                        Node::Folder { tree, .. } => folders.push((path + "/", tree)),
+                        Node::File { .. } | Node::Link { .. } => {}
+                    }
+                }
+            }
+            if withheld != Withheld::default() {
+                all.insert(volume.to_string(), withheld);
+            }
+        }
+        Ok(all)
     }
 }
 

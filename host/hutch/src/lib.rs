@@ -63,6 +63,8 @@ pub use carried::Taken;
 pub use describe::{Described, check_described};
 pub use document::DocumentSize;
 pub use edits::Edits;
+#[cfg(feature = "machine")]
+pub use edits::Withheld;
 pub use entries::{EntryName, NotAnEntryName};
 pub use expected::{argument_violations, asked, usual_output, verdict_by_schema};
 pub use failure::Failure;

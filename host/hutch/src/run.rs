@@ -19,8 +19,10 @@ use crate::package::Package;
 use crate::prepare::{Prepared, Refused};
 use crate::session::Session;
 use crate::turns::Turn;
+use hutch_model::acted_on::is_acted_on;
 use hutch_model::ledger::{EntryKind, OutcomeRecord, Record, VolumeRecord};
 use hutch_model::outcome::Verdict;
+use hutch_model::snapshot::{Change, Changes, PathChange};
 use hutch_store::StoreError;
 use std::collections::BTreeMap;
 
@@ -136,6 +138,13 @@ fn concluded(session: &Session, prepared: &Prepared, executed: &Executed, record
     }
 }
 
+/// What of a volume's changes its plain directory does not show.
+fn unshown<'c>(volume: &'c str, changes: &'c Changes) -> impl Iterator<Item = String> + 'c {
+    let comes = |change: &&PathChange| change.change != Change::Removed;
+    let paths = changes.listed.iter().filter(comes).map(move |change| format!("{volume}/{}", change.path));
+    paths.filter(|path| is_acted_on(path))
+}
+
 /// Records a run as `record` says, and keeps its state or not. `turn` ends when the next run can see that.
 ///
 /// # Errors
@@ -177,6 +186,9 @@ pub(crate) fn conclude(
     let last = if is_reading { executed.saw } else { sealed.sequence };
     session.store.settle(last).map_err(|error| (error.into(), None))?;
     let behind = session.update_plain();
+    if kept && session.has_plain() {
+        withheld.extend(executed.volumes.iter().flat_map(|(name, volume)| unshown(name, &volume.changes)));
+    }
     let withheld_omitted = withheld.len().saturating_sub(WITHHELD_MAX) as u64;
     withheld.truncate(WITHHELD_MAX);
     let Executed { outcome, verdict, measured, volumes, mut mounted, all, .. } = executed;

@@ -337,6 +337,18 @@ impl Session {
         failure
     }
 
+    /// Whether there are plain directories, for people.
+    #[cfg(feature = "machine")]
+    pub(crate) fn has_plain(&self) -> bool {
+        self.plain.is_some()
+    }
+
+    /// There are none.
+    #[cfg(not(feature = "machine"))]
+    pub(crate) fn has_plain(&self) -> bool {
+        false
+    }
+
     /// There are no plain directories that could be behind.
     #[cfg(not(feature = "machine"))]
     pub(crate) fn update_plain(&self) -> Option<String> {

@@ -129,13 +129,17 @@ struct RestoreArguments {
 
 /// What the state is, and what was changed outside of any run.
 pub(super) fn status_value(session: &Session) -> Result<Value, Failure> {
-    let edits = session.edits()?;
+    let (edits, withheld) = (session.edits()?, session.withheld()?);
     let volume = |(name, digest): (String, Digest)| {
         let (changes, skipped) = edits.get(&name).cloned().unwrap_or_default();
         let mut value = json!({ "digest": digest, "edited_outside": changes.listed });
         add_omitted(&mut value, changes.omitted);
         if skipped != Skipped::default() {
             value["skipped"] = one_skipped(&skipped);
+        }
+        if let Some(withheld) = withheld.get(&name) {
+            value["withheld"] = json!(withheld.listed);
+            value["withheld_omitted"] = withheld.omitted.into();
         }
         (name, value)
     };

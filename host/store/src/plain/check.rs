@@ -8,6 +8,7 @@ use crate::error::StoreError;
 use crate::names::VolumeName;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Handles, Stamp, list, look};
+use hutch_model::acted_on::is_acted_on;
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::{
     Change, Entry, Lack, Node, ObjectError, Objects, PathChange, Touched, TouchedName, Tree, find, read_tree,
@@ -69,7 +70,7 @@ impl Look<'_> {
     ) -> Result<Option<PathChange>, StoreError> {
         let Some(folder) = self.here()? else { return Ok(None) };
         let mut below = Vec::new();
-        for TouchedName { name, below: inside } in &touched.names {
+        for TouchedName { name, below: inside } in touched.names.iter().filter(|one| !is_acted_on(one.name.as_str())) {
             let name = name.as_str();
             let expected = tree.get(name);
             if let Some(change) = self.compare(&folder, name, expected, id)? {
@@ -84,7 +85,7 @@ impl Look<'_> {
             let came = found.iter().map(String::as_str).filter(|name| tree.get(name).is_none());
             let went = tree.entries().iter().map(|entry| entry.name.as_str());
             let went = went.filter(|name| found.binary_search_by(|listed| listed.as_str().cmp(name)).is_err());
-            for name in came.chain(went) {
+            for name in came.chain(went).filter(|name| !is_acted_on(name)) {
                 if let Some(change) = self.compare(&folder, name, tree.get(name), id)? {
                     return Ok(Some(self.change(name, change)));
                 }

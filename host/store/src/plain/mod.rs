@@ -14,6 +14,9 @@
 //!
 //! What no state can hold (a pipe, a link that leaves the directory, a name that is not UTF-8) is left where it is, and said.
 //!
+//! What people's tools act on ([`is_acted_on`]) is not shown: a run could have code run by a shell that enters the directory. It stays in the
+//! state, and what others put there under such names stays in the directory; neither is ever made the other.
+//!
 //! Nothing here is made durable, because all of it follows from the store. After another start of the machine, or without stamps,
 //! a directory may show what it showed earlier, or files without their content: each file that holds what an earlier snapshot has
 //! there, or whose time is the snapshot's to the nanosecond, is then ours too, and is written anew. A volume's directory that is
@@ -40,6 +43,7 @@ use crate::skipped::Skipped;
 use crate::store::{State, Store};
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Hands, Stamp, look, open_folder};
+use hutch_model::acted_on::is_acted_on;
 use hutch_model::snapshot::{Changes, empty_tree};
 use stamps::{Shown, Stamps};
 use std::io;
@@ -169,7 +173,7 @@ impl Plain {
     fn durable_state(&self) -> Result<State, StoreError> {
         let head = self.store.head()?;
         self.store.settle(head.changed)?;
-        Ok(head.state)
+        Ok(head.state.into_iter().filter(|(volume, _)| !is_acted_on(volume.as_str())).collect())
     }
 
     /// The path of something in a volume, for messages.

@@ -9,6 +9,7 @@ use crate::names::VolumeName;
 use crate::skipped::Skipped;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Handles, Stamp, link_target, list, look, open_file};
+use hutch_model::acted_on::is_acted_on;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
 use hutch_model::limits::Limit;
@@ -280,8 +281,11 @@ impl Scanner<'_> {
 
     fn count(&mut self, node: &Node) -> Result<(), StoreError> {
         // What is in a folder was counted one by one.
-        let own = if let Node::Folder { .. } = node { Totals { files: 1, ..Totals::default() } } else { node.totals() };
-        self.totals = self.totals.plus(own);
+        self.add(if let Node::Folder { .. } = node { Totals { files: 1, ..Totals::default() } } else { node.totals() })
+    }
+
+    fn add(&mut self, more: Totals) -> Result<(), StoreError> {
+        self.totals = self.totals.plus(more);
         let limits = [
             (Limit::StateFiles, self.totals.files, self.bounds.files),
             (Limit::StateBytes, self.totals.bytes, self.bounds.bytes),
@@ -371,8 +375,8 @@ impl Scanner<'_> {
         for entry in old.into_entries() {
             let name = entry.name.as_str();
             let withheld = matches!(marks.get(name), Some(Mark::Withheld(held)) if Some(*held) == content(&entry.node));
-            if withheld && !listed.contains(name) {
-                self.count(&entry.node)?;
+            if is_acted_on(name) || (withheld && !listed.contains(name)) {
+                self.add(entry.node.totals())?;
                 entries.push(entry);
             }
         }
@@ -382,6 +386,10 @@ impl Scanner<'_> {
 
     /// Looks at one name of a folder.
     fn look(&mut self, frame: &Frame, name: &str) -> Result<Found, StoreError> {
+        if self.expected.is_some() && is_acted_on(name) {
+            self.skip(name, "people's tools act on such names");
+            return Ok(Found::Nothing);
+        }
         let folder = self.handles.at(&self.path).and_then(|folder| folder.map(Dir::try_clone).transpose());
         let Some(folder) = folder.map_err(|error| self.failed(error))? else { return Ok(Found::Nothing) };
         let Some(stamp) = look(&folder, name).map_err(|error| self.failed(error))? else { return Ok(Found::Nothing) };

@@ -16,6 +16,7 @@ use crate::names::VolumeName;
 use crate::store::State;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Gone, Handles, Stamp, list, look, stays_inside};
+use hutch_model::acted_on::is_acted_on;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::Limit;
 use hutch_model::snapshot::{DEPTH_MAX, Entry, Lack, Node, ObjectError, Objects, Tree, empty_tree, read_tree};
@@ -251,8 +252,11 @@ impl Update<'_> {
         }
         let places: Vec<Place> = (level.was.beside(&level.is))
             .filter(|(was, is)| self.restarted || was != is)
-            .map(|(was, is)| {
+            .filter_map(|(was, is)| {
                 let name = is.or(was).map_or("", |entry| entry.name.as_str());
+                (!is_acted_on(name)).then_some((was, is, name))
+            })
+            .map(|(was, is, name)| {
                 let earlier = level.earlier.iter().filter_map(|tree| tree.get(name)).map(|entry| entry.node.clone());
                 let earlier: Vec<Node> = earlier.collect();
                 let always = was == is && earlier.len() == level.earlier.len();

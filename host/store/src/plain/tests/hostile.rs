@@ -19,6 +19,79 @@ fn links_that_could_leave_are_withheld_and_stay_in_the_state() {
     assert_eq!(setting.status(), []);
 }
 
+/// A shell that enters the directory, an editor that opens it: nothing of a run's is there for them.
+#[test]
+fn what_tools_act_on_is_never_shown_and_stays_in_the_state() {
+    let setting = Setting::new();
+    let hidden = [
+        (".envrc", "1"),
+        ("d/.git/config", "1"),
+        ("d/.git/hooks/pre-commit", "1"),
+        ("d/HEAD", "1"),
+        ("x.Desktop", "->a"),
+    ];
+    let files = [&[("a", "1"), ("d/a", "1")][..], &hidden].concat();
+    put(&setting.store, &files);
+    assert_eq!(setting.plain().update().unwrap(), Updated::default());
+    assert_eq!(real(&setting.folder()), expected(&[("a", "1"), ("d/a", "1")]));
+    // That nothing stands there is nobody's edit.
+    assert_eq!((setting.status(), setting.skipped()), (vec![], vec![]));
+    assert_eq!(setting.check(&[".envrc", "d/.git/config", "d/.git/hooks/", "/", "d/"]), None);
+    assert_eq!(setting.restarted().update().unwrap(), Updated::default());
+    // A person has such files there too: they are theirs, whatever the state has under the same names.
+    let own = ["d/.git/config", ".envrc", ".DS_Store", "d/.git/own"];
+    for path in own {
+        std::fs::create_dir_all(setting.folder().join(path).parent().unwrap()).unwrap();
+        std::fs::write(setting.folder().join(path), "mine").unwrap();
+    }
+    std::fs::write(setting.folder().join("d/a"), "2").unwrap();
+    assert_eq!(setting.check(&[".envrc", "d/.git/config", "d/.git/", "/"]), None);
+    assert_eq!(setting.adopt(), [("d/a".to_owned(), Change::Modified)]);
+    assert_eq!(setting.skipped(), [".DS_Store", ".envrc", "d/.git"]);
+    let now = state(&setting.store).unwrap();
+    let told = hidden[..4].iter().map(|(path, _)| text(&*setting.store.objects(), &now, path));
+    assert!(told.eq(vec![Some("1".to_owned()); 4]), "an edit beside them takes them along");
+    for after in [&[(".envrc", "3"), ("d/.git/config", "3"), ("d/a", "3")][..], &[("d", "no folder any more")], &[]] {
+        put(&setting.store, after);
+        let (updated, restarted) = (setting.plain().update(), setting.restarted().update());
+        assert!(updated.is_ok() && restarted.is_ok(), "{updated:?} {restarted:?}");
+        for path in own {
+            assert_eq!(std::fs::read_to_string(setting.folder().join(path)).unwrap(), "mine", "{after:?}");
+        }
+    }
+}
+
+/// Nor is a volume that is called so.
+#[test]
+fn a_volume_that_tools_would_act_on_has_no_directory() {
+    let setting = Setting::new();
+    put(&setting.store, &[("a", "1")]);
+    let mut run = record(EntryKind::Run, 1);
+    let tree = state(&setting.store).unwrap();
+    run.volumes = BTreeMap::from([(".git".to_owned(), VolumeRecord::new(None, tree, Changes::default()))]);
+    run.kept = true;
+    setting.store.commit(&run, &no_objects(), &[]).unwrap();
+    assert_eq!(setting.plain().update().unwrap(), Updated::default());
+    assert!(setting.folder().join("a").exists() && !setting.store.dir().path().join(".git").exists());
+    assert!(setting.plain().import(&".git".parse().unwrap(), &BOUNDS).unwrap().is_none());
+}
+
+/// What a person may start is replaced by what nobody may.
+#[test]
+fn a_file_that_a_run_changed_may_not_be_started() {
+    use std::os::unix::fs::PermissionsExt;
+    let setting = Setting::new();
+    put(&setting.store, &[("script", "1")]);
+    setting.plain().update().unwrap();
+    let script = setting.folder().join("script");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(setting.adopt(), []);
+    put(&setting.store, &[("script", "2")]);
+    setting.plain().update().unwrap();
+    assert_eq!(std::fs::read_to_string(&script).unwrap(), "2");
+    assert_eq!(std::fs::metadata(&script).unwrap().permissions().mode() & 0o111, 0);
+}
+
 #[test]
 fn no_link_is_followed_out_of_a_volume() {
     let setting = Setting::new();
