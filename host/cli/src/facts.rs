@@ -107,6 +107,7 @@ table! {
     "push" "push";
     "pull" "pull";
     "compile" "compile";
+    "export" "export";
     "init" "init";
     "dev" "dev";
     "instance list" "instance-list";
