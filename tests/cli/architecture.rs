@@ -66,6 +66,7 @@ fn crates_depend_on_each_other_in_one_direction() {
             ],
         ),
         ("hutch-serve", &["hutch-model", "hutch-sandbox", "hutch-store", "hutch"]),
+        ("hutch-edge", &["hutch-model", "hutch-sandbox", "hutch-store", "hutch"]),
         ("hutch-tab", &["hutch-model", "hutch-sandbox", "hutch-store", "hutch"]),
         ("hutch-shared-features", &[]),
         ("guest-todo", &["hutch-guest"]),
@@ -96,6 +97,7 @@ fn what_is_heavy_or_powerful_has_one_home() {
         ("ring", "hutch-registry"),
         ("landlock", "hutch-sandbox"),
         ("seccompiler", "hutch-sandbox"),
+        ("lexopt", "hutch-edge"),
     ] {
         let users: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains(foreign)).collect();
         // The second holds nothing, and the first is a part of guests.
@@ -110,7 +112,7 @@ fn what_is_heavy_or_powerful_has_one_home() {
     // The tab answers those who ask for randomness where there is none, and asks for none itself.
     let random: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains("getrandom")).collect();
     let random: Vec<_> = random.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(random, ["hutch-cli", "hutch-shared-features", "hutch-tab"]);
+    assert_eq!(random, ["hutch-cli", "hutch-edge", "hutch-shared-features", "hutch-tab"]);
     let engines: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains("wasmtime")).collect();
     let engines: Vec<_> = engines.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(engines, ["hutch-engine", "hutch-sandbox"]);
@@ -201,6 +203,19 @@ fn every_source_says_what_it_is_for() {
     assert!(all.len() > 100, "the sources are elsewhere");
     let silent: Vec<_> = all.iter().filter(|path| !std::fs::read_to_string(path).unwrap().starts_with("//!")).collect();
     assert_eq!(silent, [&PathBuf::new(); 0], "these do not begin with //!");
+}
+
+/// Compiled code that somebody else vouches for is believed; hutch itself believes none.
+#[test]
+fn code_that_is_given_is_taken_where_there_is_no_compiler_alone() {
+    let mut all = Vec::new();
+    sources(&repository().join("host"), &mut all);
+    let takers: BTreeSet<_> = all
+        .iter()
+        .filter(|path| std::fs::read_to_string(path).unwrap().contains(".give("))
+        .map(|path| path.strip_prefix(repository()).unwrap().display().to_string())
+        .collect();
+    assert_eq!(takers.into_iter().collect::<Vec<_>>(), ["host/edge/src/application.rs", "host/tab/src/tab.rs"]);
 }
 
 #[test]

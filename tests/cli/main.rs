@@ -23,6 +23,8 @@ mod damage;
 mod determinism;
 mod dev;
 mod earlier;
+#[cfg(unix)]
+mod edge;
 mod envelope;
 mod error_codes;
 mod feedback;

@@ -7,6 +7,8 @@
 //! seen, with a home of their own and the built program on PATH. `cargo run --release -- …` is the built program; other cargo
 //! commands would take minutes, so they are held to a list of those that `.ci/run` or this file vouches for.
 
+#[cfg(unix)]
+use crate::edge::hutch_edge;
 use crate::support::package::copy_folder;
 use crate::support::{HUTCH, Machine, repository};
 use hutch_model::error_code::ErrorCode;
@@ -108,7 +110,8 @@ const PRELUDE: &str = r#"
 cargo() {
     case "$*" in
     "run --release -- "*) shift 3; hutch "$@" ;;
-    "test --release --workspace" | "build --release" | "install --locked --path host/cli") ;;
+    "test --release --workspace" | "build --release" | "install --locked --path host/cli" | \
+        "install --locked --path host/edge") ;;
     *) echo "not vouched for: cargo $*"; return 1 ;;
     esac
 }
@@ -116,6 +119,7 @@ git() { echo "not vouched for: git $*"; return 1; }
 "#;
 
 fn run(document: &str) {
+    hutch_edge();
     let text = std::fs::read_to_string(repository().join(document)).unwrap();
     let steps: Vec<Step> = blocks(&text)
         .into_iter()

@@ -9,6 +9,7 @@ use crate::commands::compile::CompileArguments;
 use crate::commands::dev::DevArguments;
 use crate::commands::examples::ExamplesArguments;
 use crate::commands::explain_error::ExplainErrorArguments;
+use crate::commands::export::ExportArguments;
 use crate::commands::find::FindArguments;
 use crate::commands::gc::GcArguments;
 use crate::commands::index::IndexCommand;
@@ -172,6 +173,7 @@ fn shape(name: &str) -> Option<clap::Command> {
         "signatures" => SignaturesArguments::augment_args(command),
         "pack" => PackArguments::augment_args(command),
         "compile" => CompileArguments::augment_args(command),
+        "export" => ExportArguments::augment_args(command),
         "mcp" => McpArguments::augment_args(command),
         "serve" => ServeArguments::augment_args(command),
         "doctor" | "compile-component" => command,
@@ -249,7 +251,7 @@ pub(crate) enum Command {
     /// On this machine alone unless --listen says otherwise, until SIGTERM. Callers send a token of the token file as Authorization:
     /// Bearer TOKEN. What is asked for is answered as by the command of the same name.
     Serve(ServeArguments),
-    /// Show calls of a package's commands
+    /// Show a package's example calls
     Examples(ExamplesArguments),
     /// Explain an error code
     ExplainError(ExplainErrorArguments),
@@ -258,7 +260,7 @@ pub(crate) enum Command {
     /// It is copied, and pinned to its digest. What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a
     /// package is named, and so does SLUG where no file or folder has that name.
     Install(InstallArguments),
-    /// List the installed packages
+    /// List installed packages
     List(ListArguments),
     /// Update an installed package
     ///
@@ -317,6 +319,11 @@ pub(crate) enum Command {
     /// Or one for another machine, into a file. What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built
     /// with hutch's engine of the same build key: no hutch reads one, because nobody can tell what machine code does.
     Compile(CompileArguments),
+    /// Export an app as one file
+    ///
+    /// The package and its compiled code, for hutch-edge, which has no compiler; with --executable behind that program, so that the file is
+    /// the application. Its bytes follow from package, target and program. Who runs it believes who made it: nobody can tell what machine code does.
+    Export(ExportArguments),
     /// Make a new package
     ///
     /// It runs, and passes its check.

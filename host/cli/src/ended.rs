@@ -6,77 +6,25 @@ use crate::guest;
 use hutch::{Answer, DocumentSize, Host};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::outcome::{Ending, Outcome, Verdict};
+use hutch_model::outcome::{Ending, Outcome};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-/// Bytes of a bad run's output that its error report shows.
-const SHOWN_BYTES: usize = 4096;
-
-/// The exit status of a command that answers as the guest did.
-pub(crate) fn status(answer: &Answer) -> u8 {
-    match &answer.verdict {
-        Verdict::Good => 0,
-        Verdict::Failed { status } => *status,
-        Verdict::Bad { code, .. } => code.exit_status(),
-    }
-}
 
 /// The host's report about a run that is not good.
 /// A person is told elsewhere what the guest said.
 pub(crate) fn failure_of(answer: &Answer, person: bool) -> Option<ErrorReport> {
-    let failed = || if person { unsaid(answer, true) } else { guest_failed(answer) };
-    bad_end(answer).or_else(failed)
+    let failed = || if person { unsaid(answer, true) } else { answer.own_failure() };
+    answer.bad_end().or_else(failed)
 }
 
-/// The host's report about a guest that ended with a failure of its own.
-fn guest_failed(answer: &Answer) -> Option<ErrorReport> {
-    let Verdict::Failed { status } = &answer.verdict else { return None };
-    let said = if is_silent(answer) { " and said nothing" } else { "" };
-    let message = format!("the guest ended with status {status}{said}, so nothing of what it did is kept");
-    Some(measured(ErrorReport::new(ErrorCode::GuestFailed, message), answer))
-}
-
-/// The same, if whoever asked would not learn it from the guest: it said nothing, or a person asked, who is told everything alike.
+/// The host's report about a guest that ended with a failure of its own, if whoever asked would not learn it from the guest: it said
+/// nothing, or a person asked, who is told everything alike.
 pub(crate) fn unsaid(answer: &Answer, person: bool) -> Option<ErrorReport> {
-    let report = guest_failed(answer).filter(|_| person || is_silent(answer))?;
-    Some(report.suggest(match is_silent(answer) {
+    let report = answer.own_failure().filter(|_| person || answer.is_silent())?;
+    Some(report.suggest(match answer.is_silent() {
         true => "it gives no reason: hutch meta says what it expects, and hutch state ls what it found",
         false => "mend what the application says, then make the call again",
     }))
-}
-
-fn is_silent(answer: &Answer) -> bool {
-    [&answer.outcome.stdout, &answer.outcome.stderr].into_iter().all(|bytes| bytes.trim_ascii().is_empty())
-}
-
-/// What is known of a run that did not end well.
-fn measured(report: ErrorReport, answer: &Answer) -> ErrorReport {
-    let outcome = &answer.outcome;
-    let report = match outcome.ending {
-        Ending::Exited { status } => report.detail("exit_status", status),
-        _ => report,
-    };
-    report
-        .detail("fuel", outcome.fuel)
-        .detail("fuel_exact", outcome.fuel_exact)
-        .detail("memory_peak_bytes", outcome.memory_peak_bytes)
-        .detail("refused", json!(outcome.refused))
-}
-
-/// The host's report about a guest that ended otherwise than by its own exit, or broke the contract.
-pub(crate) fn bad_end(answer: &Answer) -> Option<ErrorReport> {
-    let Verdict::Bad { code, message } = &answer.verdict else { return None };
-    let outcome = &answer.outcome;
-    let mut report = measured(ErrorReport::new(*code, message.clone()), answer)
-        .detail("stdout", shown(&outcome.stdout))
-        .detail("stderr", shown(&outcome.stderr));
-    match &outcome.ending {
-        Ending::Limited { limit } => report = report.detail("limit", limit.name()),
-        Ending::Trapped { trap } => report = report.detail("trap", trap.as_str()),
-        Ending::Exited { .. } => {}
-    }
-    Some(report)
 }
 
 /// What a guest said before it ended badly, for people: its own message first.
@@ -87,13 +35,10 @@ pub(crate) fn said(answer: &Answer) -> String {
     // A stream that holds the message and nothing else has been shown by it.
     let told = |on_stderr| own.as_ref().is_some_and(|own| own.alone && own.on_stderr == on_stderr);
     let parts = streams.into_iter().filter(|(_, bytes, on_stderr)| !bytes.trim_ascii().is_empty() && !told(*on_stderr));
-    let parts = parts
-        .map(|(name, bytes, _)| format!("the guest's {name}:\n  {}", shown(bytes).trim_end().replace('\n', "\n  ")));
+    let parts = parts.map(|(name, bytes, _)| {
+        format!("the guest's {name}:\n  {}", Answer::shown(bytes).trim_end().replace('\n', "\n  "))
+    });
     own.iter().map(guest::Said::for_people).chain(parts).collect::<Vec<_>>().join("\n")
-}
-
-fn shown(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes.get(..SHOWN_BYTES).unwrap_or(bytes)).into_owned()
 }
 
 /// The same as [`run_value`]; a preview has no entry.
@@ -176,7 +121,7 @@ pub(crate) fn run_value(answer: &Answer, room: &mut Room) -> Result<Value, Error
         "volumes": volumes,
         "mounts": answer.mounted.iter().map(|(name, mount)| (name, &mount.changes.listed)).collect::<BTreeMap<_, _>>(),
         "entry": { "sequence": answer.entry.sequence, "hash": answer.entry.hash },
-        "error": bad_end(answer),
+        "error": answer.bad_end(),
     });
     if !answer.withheld.is_empty() {
         value["withheld"] = json!(answer.withheld);

@@ -108,6 +108,7 @@ table! {
     "push" "push";
     "pull" "pull";
     "compile" "compile";
+    "export" "export";
     "init" "init";
     "dev" "dev";
     "instance list" "instance-list";

@@ -19,7 +19,16 @@ pub(crate) struct NewFile {
 impl NewFile {
     /// Begins to write the file at `path`, beside it.
     pub(crate) fn begin(path: &Path) -> Result<NewFile, Fault> {
-        let aside = builder().tempfile_in(folder_of(path)).map_err(|error| Fault::file(path, &error))?;
+        NewFile::begin_with(path, 0o666)
+    }
+
+    /// The same, of a file that can be started.
+    pub(crate) fn begin_program(path: &Path) -> Result<NewFile, Fault> {
+        NewFile::begin_with(path, 0o777)
+    }
+
+    fn begin_with(path: &Path, mode: u32) -> Result<NewFile, Fault> {
+        let aside = builder(mode).tempfile_in(folder_of(path)).map_err(|error| Fault::file(path, &error))?;
         Ok(NewFile { aside, path: path.to_owned() })
     }
 
@@ -92,13 +101,14 @@ pub(crate) fn is_another(path: &Path) -> Fault {
     ErrorReport::new(ErrorCode::AlreadyExists, message).suggest("remove it, or name another with --output").into()
 }
 
-/// A new file that can be read by whom the umask lets.
-fn builder() -> tempfile::Builder<'static, 'static> {
+/// A new file that can be used by whom the umask lets.
+#[cfg_attr(not(unix), expect(unused_variables, reason = "there are no modes"))]
+fn builder(mode: u32) -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+        builder.permissions(std::fs::Permissions::from_mode(mode));
     }
     builder
 }

@@ -8,11 +8,12 @@ use crate::pager;
 use crate::progress;
 use crate::shaping::Shaping;
 use crate::surroundings;
-use crate::told::{self, Screen, Told};
+use crate::told::{Screen, Told, one_line};
 use console::Term;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::redact::Cleaning;
+use hutch_model::terminal::neutral;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -165,7 +166,7 @@ impl Output {
     pub(crate) fn remark(&self, text: &str) {
         if !self.quiet {
             // One that can't be printed is not worth failing for.
-            say(&told::neutral(&self.shaping.cleaning.text(text)));
+            say(&neutral(&self.shaping.cleaning.text(text)));
         }
     }
 
@@ -208,7 +209,7 @@ fn cleaned(mut report: ErrorReport, cleaning: Cleaning) -> ErrorReport {
 
 /// An error as people read it. Each part is one line, so that no name in it can look like another part.
 fn for_people(report: &ErrorReport) -> String {
-    let line = told::one_line;
+    let line = one_line;
     let mut text = format!("error: {} [{}]\n  {}", line(&report.message), report.code, line(&report.suggestion));
     // A command that can't be shown as it is would be another one.
     for fix in report.fixes.iter().filter(|fix| line(&fix.cmd) == fix.cmd) {
@@ -233,5 +234,5 @@ fn for_terminal(bytes: &[u8], terminal: bool) -> Cow<'_, [u8]> {
     if !terminal {
         return Cow::Borrowed(bytes);
     }
-    Cow::Owned(told::neutral(&String::from_utf8_lossy(bytes)).into_owned().into_bytes())
+    Cow::Owned(neutral(&String::from_utf8_lossy(bytes)).into_owned().into_bytes())
 }

@@ -1,14 +1,20 @@
 //! What comes of a run: data, and nothing that does anything.
 
 use hutch_model::digest::Digest;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Pin;
-use hutch_model::outcome::{Measured, Outcome, Verdict};
+use hutch_model::outcome::{Ending, Measured, Outcome, Verdict};
 use hutch_model::snapshot::{Changes, Layered};
 use hutch_store::Skipped;
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The most paths that are named of those that folders do not get.
 pub const WITHHELD_MAX: usize = 100;
+
+/// Bytes of a bad run's output that its error report shows.
+const SHOWN_BYTES: usize = 4096;
 
 /// A guest's end, judged and recorded.
 #[non_exhaustive]
@@ -38,6 +44,63 @@ pub struct Answer {
     pub behind: Option<String>,
     /// What stands in plain directories and can be in no state, by volume, if they were looked through.
     pub skipped: BTreeMap<String, Skipped>,
+}
+
+impl Answer {
+    /// The exit status of a command that answers as the guest did.
+    pub fn status(&self) -> u8 {
+        match &self.verdict {
+            Verdict::Good => 0,
+            Verdict::Failed { status } => *status,
+            Verdict::Bad { code, .. } => code.exit_status(),
+        }
+    }
+
+    /// Whether the guest said nothing at all.
+    pub fn is_silent(&self) -> bool {
+        [&self.outcome.stdout, &self.outcome.stderr].into_iter().all(|bytes| bytes.trim_ascii().is_empty())
+    }
+
+    /// The beginning of what a guest wrote.
+    pub fn shown(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes.get(..SHOWN_BYTES).unwrap_or(bytes)).into_owned()
+    }
+
+    /// The host's report about a guest that ended otherwise than by its own exit, or broke the contract.
+    pub fn bad_end(&self) -> Option<ErrorReport> {
+        let Verdict::Bad { code, message } = &self.verdict else { return None };
+        let report = self.measured(ErrorReport::new(*code, message.clone()));
+        let outcome = &self.outcome;
+        let report = report.detail("stdout", Answer::shown(&outcome.stdout));
+        let report = report.detail("stderr", Answer::shown(&outcome.stderr));
+        Some(match &outcome.ending {
+            Ending::Limited { limit } => report.detail("limit", limit.name()),
+            Ending::Trapped { trap } => report.detail("trap", trap.as_str()),
+            Ending::Exited { .. } => report,
+        })
+    }
+
+    /// The host's report about a guest that ended with a failure of its own.
+    pub fn own_failure(&self) -> Option<ErrorReport> {
+        let Verdict::Failed { status } = &self.verdict else { return None };
+        let said = if self.is_silent() { " and said nothing" } else { "" };
+        let message = format!("the guest ended with status {status}{said}, so nothing of what it did is kept");
+        Some(self.measured(ErrorReport::new(ErrorCode::GuestFailed, message)))
+    }
+
+    /// What is known of a run that did not end well.
+    fn measured(&self, report: ErrorReport) -> ErrorReport {
+        let outcome = &self.outcome;
+        let report = match outcome.ending {
+            Ending::Exited { status } => report.detail("exit_status", status),
+            _ => report,
+        };
+        report
+            .detail("fuel", outcome.fuel)
+            .detail("fuel_exact", outcome.fuel_exact)
+            .detail("memory_peak_bytes", outcome.memory_peak_bytes)
+            .detail("refused", json!(outcome.refused))
+    }
 }
 
 /// What became of a volume.

@@ -22,6 +22,12 @@ pub enum Failure {
     /// The component can't be run.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// A file is no exported application, or not as it was written.
+    #[error("the bundle {reason}")]
+    Bundle {
+        /// How it shows.
+        reason: &'static str,
+    },
     /// The arguments or another input can't reach a guest.
     #[error(transparent)]
     Invocation(#[from] InvocationError),
@@ -222,6 +228,7 @@ impl Failure {
             Failure::Load(error) => error.code(),
             Failure::Invocation(InvocationError::TooLarge { limit, .. }) => limit.info().code,
             Failure::Invocation(_) => ErrorCode::Usage,
+            Failure::Bundle { .. } => ErrorCode::PackageInvalid,
             Failure::Guard(_) => ErrorCode::ArgumentRefused,
             Failure::Confirmation { .. } => ErrorCode::ConfirmationRequired,
             Failure::Environment { .. } | Failure::MountNotAsked { .. } => ErrorCode::PermissionDenied,
@@ -279,6 +286,7 @@ impl Failure {
             Failure::Guard(violation) => {
                 report.detail("rule", violation.rule.id()).detail("argument", violation.index as u64 + 1)
             }
+            Failure::Bundle { .. } => report.suggest("make it again with hutch export"),
             Failure::Environment { name } | Failure::MountNotAsked { name } => report.detail("name", name.as_str()),
             Failure::Arguments { violations } => {
                 report.detail("violations", serde_json::to_value(violations).unwrap_or_default())
@@ -302,7 +310,9 @@ impl Failure {
                 report.detail("sequence", *sequence).detail("differences", differences.clone())
             }
             Failure::BundleUnproved { sequence, .. } => report.detail("sequence", *sequence),
-            Failure::Load(LoadError::Target { has, .. }) => report.detail("targets", has.clone()),
+            Failure::Load(LoadError::Target { has, .. } | LoadError::Elsewhere { has, .. }) => {
+                report.detail("targets", has.clone())
+            }
             Failure::Chain(error) => report.detail("sequence", error.sequence()),
             Failure::Describe(_) | Failure::Run(_) | Failure::Unenclosed { .. } => report.detail("kept", false),
             _ => report,

@@ -27,6 +27,7 @@ mod enclosed;
 mod entries;
 mod execute;
 mod expected;
+mod exported;
 mod failure;
 pub mod find;
 #[cfg_attr(not(feature = "machine"), path = "nowhere/grants.rs")]
@@ -67,6 +68,7 @@ pub use edits::Edits;
 pub use edits::Withheld;
 pub use entries::{EntryName, NotAnEntryName};
 pub use expected::{argument_violations, asked, usual_output, verdict_by_schema};
+pub use exported::Exported;
 pub use failure::Failure;
 pub use history::Moved;
 #[cfg(feature = "machine")]

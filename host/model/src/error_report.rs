@@ -40,6 +40,13 @@ impl ErrorReport {
         ErrorReport { error: true, code, message: message.into(), suggestion, details: Map::new(), fixes: Vec::new() }
     }
 
+    /// Says first what it is about.
+    #[must_use]
+    pub fn of(mut self, what: impl std::fmt::Display) -> ErrorReport {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
+
     /// Replaces the suggestion.
     #[must_use]
     pub fn suggest(mut self, suggestion: impl Into<String>) -> ErrorReport {

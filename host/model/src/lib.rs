@@ -30,5 +30,6 @@ pub mod redact;
 pub mod skill;
 pub mod snapshot;
 pub mod step;
+pub mod terminal;
 pub mod trust;
 mod yaml;

@@ -35,26 +35,33 @@ fn invalid(reason: &str) -> LoadError {
 /// # Errors
 /// It is no artifact, is damaged, or was made by another version.
 pub fn read_artifact(bytes: &[u8]) -> Result<(ArtifactHeader, &[u8]), LoadError> {
+    let (header, code) = artifact_header(bytes)?;
+    let (whole, digest) = bytes.split_at(bytes.len().saturating_sub(DIGEST_BYTES));
+    match Digest::of(Kind::Artifact, whole).as_bytes() == digest {
+        true => Ok((header, code)),
+        false => Err(invalid("is damaged: it does not match its digest")),
+    }
+}
+
+/// The same of a file that is known to be whole, or of which nothing but the header is believed.
+///
+/// # Errors
+/// It is no artifact, or was made by another version.
+pub fn artifact_header(bytes: &[u8]) -> Result<(ArtifactHeader, &[u8]), LoadError> {
     let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| invalid("does not begin as one does"))?;
     let cut = || invalid("is cut short");
-    let digest_at = bytes.len().checked_sub(DIGEST_BYTES).ok_or_else(cut)?;
-    let (whole, digest) = bytes.split_at_checked(digest_at).ok_or_else(cut)?;
-    if Digest::of(Kind::Artifact, whole).as_bytes() != digest {
-        return Err(invalid("is damaged: it does not match its digest"));
-    }
-    let (length, _) = rest.split_first_chunk().ok_or_else(cut)?;
-    let header_end = usize::try_from(u32::from_le_bytes(*length)).ok().and_then(|length| length.checked_add(4));
-    let header_end = header_end.and_then(|end| end.checked_add(MAGIC.len())).ok_or_else(cut)?;
-    let header = whole.get(MAGIC.len() + 4..header_end).ok_or_else(cut)?;
+    let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+    let rest = rest.get(..rest.len().checked_sub(DIGEST_BYTES).ok_or_else(cut)?).ok_or_else(cut)?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| cut())?;
+    let (header, code) = rest.split_at_checked(length).ok_or_else(cut)?;
     let header: ArtifactHeader = serde_json::from_slice(header).map_err(|_| invalid("has a header of another form"))?;
-    if header.profile != profile() {
-        return Err(invalid(&format!(
-            "was made under the profile {}, and this host has {}",
-            header.profile,
-            profile()
-        )));
+    match header.profile == profile() {
+        true => Ok((header, code)),
+        false => {
+            let (made, here) = (header.profile, profile());
+            Err(invalid(&format!("was made under the profile {made}, and this host has {here}")))
+        }
     }
-    Ok((header, whole.get(header_end..).ok_or_else(cut)?))
 }
 
 /// Such a file, of code that was compiled.

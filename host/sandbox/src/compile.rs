@@ -252,7 +252,9 @@ pub(crate) fn is_final(refusal: &LoadError) -> bool {
     match refusal {
         LoadError::Invalid(_) | LoadError::TooSlow { .. } => true,
         LoadError::TooMuch(text) => !text.starts_with(GAVE_UP),
-        LoadError::Processor { .. } | LoadError::Target { .. } | LoadError::Host(_) => false,
+        LoadError::Processor { .. } | LoadError::Target { .. } | LoadError::Elsewhere { .. } | LoadError::Host(_) => {
+            false
+        }
     }
 }
 

@@ -1,17 +1,44 @@
 //! A guest's deadline, which is kept from outside of its thread, by whoever waits for it: by the engine's epoch while the guest's
 //! code runs, and by a flag that every priced step of the host looks at. So whatever goes on there ends.
 
-use crate::program::{NOTICED_AFTER, Program, Work};
+use crate::program::Program;
 use crate::run::RunError;
 use crate::stop::Stop;
+use crate::threads::Threads;
 use hutch_engine::Guest;
 use hutch_model::limits::Limit;
+use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Stack beside the guest's own, for the host's functions and for naming state.
 const HOST_STACK_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Work that a person may want to know of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// A component is compiled.
+    Compile,
+    /// A guest runs, and has for [`NOTICED_AFTER`].
+    Run,
+}
+
+/// How long a guest runs unnoticed. Nearly all end before, and cost nothing for being watched.
+pub const NOTICED_AFTER: Duration = Duration::from_secs(1);
+
+/// Is told of work as it begins. What it answers with is dropped when that work ends.
+pub type Watch = Arc<dyn Fn(Work) -> Box<dyn Any> + Send + Sync>;
+
+/// What a program's runs have beside it. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Keeper {
+    pub(crate) watch: Option<Watch>,
+    pub(crate) threads: Arc<Threads>,
+    /// What stops its runs before their end.
+    pub(crate) stop: Option<Stop>,
+}
 
 /// Time between reminders of a deadline.
 const TICK: Duration = Duration::from_millis(1);
@@ -32,9 +59,9 @@ pub(crate) fn on_thread<R: Send + 'static>(
     let wall_time = Duration::from_millis(guest.world.meter.limit(Limit::WallTime));
     let late = guest.world.meter.late();
     let stack_bytes = usize::try_from(program.stack_bytes + HOST_STACK_BYTES).unwrap_or(usize::MAX);
-    let running = program.threads.start(stack_bytes, move || body(guest))?;
+    let running = program.keeper.threads.start(stack_bytes, move || body(guest))?;
     let mut stopped = false;
-    let finished = program.threads.finish(running, |answer| {
+    let finished = program.keeper.threads.finish(running, |answer| {
         keep(program, wall_time, answer).or_else(|| {
             stopped = is_stopped(program);
             late.store(true, Ordering::Release);
@@ -54,7 +81,7 @@ pub(crate) fn on_thread<R: Send + 'static>(
 }
 
 fn is_stopped(program: &Program) -> bool {
-    program.stop.as_ref().is_some_and(Stop::is_stopped)
+    program.keeper.stop.as_ref().is_some_and(Stop::is_stopped)
 }
 
 /// What comes within the wall time, unless the run is stopped before.
@@ -63,14 +90,14 @@ fn keep<R>(program: &Program, wall_time: Duration, answer: &Receiver<R>) -> Opti
     let rest = wall_time.checked_sub(NOTICED_AFTER).filter(|rest| !rest.is_zero() && !is_stopped(program));
     soon.or_else(|| {
         let rest = rest?;
-        let _watched = program.watch.as_ref().map(|watch| watch(Work::Run));
+        let _watched = program.keeper.watch.as_ref().map(|watch| watch(Work::Run));
         unstopped(program, rest, answer)
     })
 }
 
 /// What comes within a time. Where something may stop the run, that is looked for from time to time.
 fn unstopped<R>(program: &Program, time: Duration, answer: &Receiver<R>) -> Option<R> {
-    if program.stop.is_none() {
+    if program.keeper.stop.is_none() {
         return answer.recv_timeout(time).ok();
     }
     let waited = Stopwatch::start();

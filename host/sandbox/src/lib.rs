@@ -3,8 +3,8 @@
 //! In order: [`Sandbox::load`] has the component compiled, or finds it compiled (`program`, `compile`, `cache`); [`run`] lets
 //! `hutch_engine` run it on a thread of its size (`threads`) under a deadline (`deadline`).
 //!
-//! Without the feature `machine` it takes compiled code from whoever has it (`artifact`, `given`) and runs it where the caller is (`here`):
-//! so it builds for a browser.
+//! Without the feature `machine` it takes compiled code from whoever has it (`artifact`, `given`, `bare`); without `threads` too it runs it
+//! where the caller is (`here`): so it builds for a browser.
 //!
 //! It knows no package, no store and no command line.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
@@ -14,15 +14,16 @@ mod artifact;
 mod cache;
 #[cfg(feature = "machine")]
 mod compile;
-#[cfg_attr(not(feature = "machine"), path = "here.rs")]
+#[cfg_attr(not(feature = "threads"), path = "here.rs")]
 mod deadline;
 mod describe;
+mod given;
 #[cfg(feature = "machine")]
 mod interface;
 #[cfg(feature = "machine")]
 mod key;
 mod load_error;
-#[cfg_attr(not(feature = "machine"), path = "given.rs")]
+#[cfg_attr(not(feature = "machine"), path = "bare.rs")]
 mod program;
 #[cfg(feature = "machine")]
 pub mod ring;
@@ -31,18 +32,20 @@ mod run;
 mod shape;
 #[cfg(feature = "machine")]
 mod shelf;
-#[cfg(feature = "machine")]
+#[cfg(feature = "threads")]
 mod stop;
-#[cfg(feature = "machine")]
+#[cfg(feature = "threads")]
 mod threads;
 #[cfg(feature = "machine")]
 mod verdict;
 
-pub use artifact::{ArtifactHeader, read_artifact};
+pub use artifact::{ArtifactHeader, artifact_header, read_artifact};
 #[cfg(feature = "machine")]
 pub use cache::ArtifactCache;
 #[cfg(feature = "machine")]
 pub use compile::{CHILD_HEADER_BYTES, Compile, compile_as_child, compile_from_stdin};
+#[cfg(feature = "threads")]
+pub use deadline::{NOTICED_AFTER, Watch, Work};
 pub use describe::{DescribeError, describe};
 pub use hutch_engine::settings::{Backend, profile};
 #[cfg(feature = "machine")]
@@ -51,11 +54,9 @@ pub use hutch_world::NAME_MEMORY_BYTES;
 #[cfg(feature = "machine")]
 pub use interface::{Interface, interface};
 pub use load_error::LoadError;
-#[cfg(feature = "machine")]
-pub use program::{NOTICED_AFTER, Watch, Work};
 pub use program::{Program, Sandbox};
 pub use run::{Run, RunError, run};
-#[cfg(feature = "machine")]
+#[cfg(feature = "threads")]
 pub use stop::Stop;
 #[cfg(feature = "machine")]
 pub use verdict::SealKey;

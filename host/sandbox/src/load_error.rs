@@ -1,5 +1,6 @@
 //! Why a component is no program.
 
+use hutch_engine::settings::{self, Backend};
 use hutch_model::error_code::ErrorCode;
 
 /// Why a component is no program.
@@ -31,19 +32,36 @@ pub enum LoadError {
         /// What there is.
         has: Vec<String>,
     },
+    /// Its code was made for another host.
+    #[error("the artifact is for {target}, and this host needs one for {}", .has.join(" or "))]
+    Elsewhere {
+        /// What it was made for.
+        target: String,
+        /// What this host runs.
+        has: Vec<String>,
+    },
     /// The host's own failure.
     #[error("the component could not be loaded: {0}")]
     Host(String),
 }
 
 impl LoadError {
+    /// Refuses native code where the processor lacks what it may use.
+    pub(crate) fn if_processor_lacks(backend: Backend) -> Result<(), LoadError> {
+        let missing = if backend == Backend::Native { settings::missing_features() } else { Vec::new() };
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(LoadError::Processor { missing: missing.join(", ") }),
+        }
+    }
+
     /// The code to report it with.
     pub fn code(&self) -> ErrorCode {
         match self {
             LoadError::Invalid(_) => ErrorCode::ComponentInvalid,
             LoadError::TooMuch(_) => ErrorCode::ComponentLimit,
             LoadError::TooSlow { .. } => ErrorCode::CompileTimeLimit,
-            LoadError::Target { .. } => ErrorCode::TargetUnsupported,
+            LoadError::Target { .. } | LoadError::Elsewhere { .. } => ErrorCode::TargetUnsupported,
             LoadError::Processor { .. } | LoadError::Host(_) => ErrorCode::HostFault,
         }
     }

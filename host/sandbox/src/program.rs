@@ -3,47 +3,32 @@
 use crate::artifact;
 use crate::cache::ArtifactCache;
 use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, given, is_final};
+use crate::deadline::{Keeper, Stopwatch, Watch, Work};
+use crate::given::Given;
 use crate::load_error::LoadError;
 use crate::shape;
 use crate::stop::Stop;
-use crate::threads::Threads;
 use crate::verdict::{self, Verdict};
 use hutch_engine::settings::{self, Backend, Target};
 use hutch_engine::{Code, Linked};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::limits::{Limit, Limits};
-use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 use wasmtime::Engine;
-
-/// Work that a person may want to know of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Work {
-    /// A component is compiled.
-    Compile,
-    /// A guest runs, and has for [`NOTICED_AFTER`].
-    Run,
-}
-
-/// How long a guest runs unnoticed. Nearly all end before, and cost nothing for being watched.
-pub const NOTICED_AFTER: Duration = Duration::from_secs(1);
-
-/// Is told of work as it begins. What it answers with is dropped when that work ends.
-pub type Watch = Arc<dyn Fn(Work) -> Box<dyn Any> + Send + Sync>;
 
 /// Makes programs. One for a process; it may be shared by threads.
 pub struct Sandbox {
     backend: Backend,
     cache: Option<Arc<ArtifactCache>>,
     compile: Compile,
-    watch: Option<Watch>,
+    /// The code of all its programs, if it compiles none.
+    given: Option<Given>,
+    keeper: Keeper,
     /// Engines by stack size, the one setting that differs between runs, of which there are few.
     engines: Mutex<HashMap<u64, Engine>>,
     /// The last programs, the one that was used last at the end.
     programs: Mutex<Vec<Program>>,
-    threads: Arc<Threads>,
 }
 
 /// Programs that are kept ready. Each holds its machine code mapped, of which only the pages that are used take memory.
@@ -59,10 +44,7 @@ pub struct Program {
     pub(crate) made: u64,
     pub(crate) load_time_us: u64,
     pub(crate) compiled: bool,
-    pub(crate) watch: Option<Watch>,
-    pub(crate) threads: Arc<Threads>,
-    /// What stops its runs before their end.
-    pub(crate) stop: Option<Stop>,
+    pub(crate) keeper: Keeper,
     digest: Digest,
 }
 
@@ -79,11 +61,28 @@ impl Sandbox {
             backend: Backend::Native,
             cache: cache.map(Arc::new),
             compile,
-            watch: None,
+            given: None,
+            keeper: Keeper::default(),
             engines: Mutex::default(),
             programs: Mutex::default(),
-            threads: Arc::default(),
         }
+    }
+
+    /// A sandbox that has been given nothing yet, and compiles nothing.
+    pub fn of_artifacts(backend: Backend) -> Sandbox {
+        Sandbox { given: Some(Given::default()), ..Sandbox::default() }.on(backend)
+    }
+
+    /// Gives such a sandbox the code of a component, and says of which. The code is believed to be what a compiler of hutch made of it.
+    ///
+    /// # Errors
+    /// It is no artifact, or one for another kind of host; or the sandbox compiles by itself.
+    pub fn give(&self, artifact: Vec<u8>) -> Result<Digest, LoadError> {
+        let compiles = || LoadError::Host("this sandbox compiles by itself, and takes no code".to_owned());
+        let component = self.given.as_ref().ok_or_else(compiles)?.take(self.backend, artifact)?;
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        programs.retain(|program| program.digest != component);
+        Ok(component)
     }
 
     /// The same on another backend: outcomes are equal, and one engine is checked by another so.
@@ -98,7 +97,7 @@ impl Sandbox {
 
     /// The same, telling of what may take long.
     pub fn watched(self, watch: Watch) -> Sandbox {
-        Sandbox { watch: Some(watch), ..self }
+        Sandbox { keeper: Keeper { watch: Some(watch), ..self.keeper }, ..self }
     }
 
     /// Makes a program of a component, or of a core module of WASI 0.1. Compiles it unless its artifact is in the cache.
@@ -121,37 +120,28 @@ impl Sandbox {
         limits: &Limits,
         read: impl FnOnce() -> Result<&'c [u8], E>,
     ) -> Result<Program, E> {
-        #[expect(clippy::disallowed_methods, reason = "measures the loading; nothing that a guest sees depends on it")]
-        let start = Instant::now();
+        let start = Stopwatch::start();
         check_length(bytes, limits)?;
         let stack_bytes = settings::stack_bytes(limits.get(Limit::Stack));
         if let Some(program) = self.loaded(&digest, stack_bytes) {
-            let load_time_us = start.elapsed().as_micros() as u64;
+            let load_time_us = start.elapsed_us();
             return Ok(Program { load_time_us, compiled: false, ..program });
         }
         let engine = self.engine(stack_bytes)?;
-        let name = artifact_name(self.backend, &digest);
-        let usable = |verdict: Verdict| ready(&engine, verdict, limits);
-        let cached = self.cache.as_ref().and_then(|cache| cache.get(&name)).and_then(usable);
-        let compiled = cached.is_none();
-        let ready = match cached {
-            Some(ready) => ready,
-            None => {
-                let component = read()?;
-                let _watched = self.watch.as_ref().map(|watch| watch(Work::Compile));
-                self.compile(&engine, &name, component, limits)
+        let (Ready { code, made }, compiled) = match &self.given {
+            Some(given) => {
+                let (code, made) = given.code(&engine, &digest)?;
+                (Ready { code, made }, false)
             }
+            None => self.found_or_compiled(&engine, &digest, limits, read)?,
         };
-        let Ready { code, made } = ready?;
         let linked = code.link(&engine).map_err(|error| match error.is::<wasmtime::OutOfMemory>() {
             true => LoadError::Host(format!("{error:#}")),
             false => LoadError::Invalid(format!("{error:#}")),
         })?;
-        let load_time_us = start.elapsed().as_micros() as u64;
-        let watch = self.watch.clone();
-        let threads = Arc::clone(&self.threads);
-        let program =
-            Program { engine, linked, stack_bytes, made, load_time_us, compiled, watch, threads, stop: None, digest };
+        let load_time_us = start.elapsed_us();
+        let keeper = self.keeper.clone();
+        let program = Program { engine, linked, stack_bytes, made, load_time_us, compiled, keeper, digest };
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         if programs.len() >= PROGRAMS_MAX {
             programs.remove(0);
@@ -171,7 +161,7 @@ impl Sandbox {
             name: target.to_owned(),
             has: Target::all().iter().map(|target| target.name().to_owned()).collect(),
         })?;
-        let _watched = self.watch.as_ref().map(|watch| watch(Work::Compile));
+        let _watched = self.keeper.watch.as_ref().map(|watch| watch(Work::Compile));
         let (code, made) = given(compile(&self.compile, &target, component, limits))?;
         artifact::written(component, target.name(), made, &code)
     }
@@ -188,6 +178,24 @@ impl Sandbox {
         let program = programs.iter().position(is_it).map(|at| programs.remove(at))?;
         programs.push(program.clone());
         Some(program)
+    }
+
+    /// The code of a component, and whether it was compiled now.
+    fn found_or_compiled<'c, E: From<LoadError>>(
+        &self,
+        engine: &Engine,
+        digest: &Digest,
+        limits: &Limits,
+        read: impl FnOnce() -> Result<&'c [u8], E>,
+    ) -> Result<(Ready, bool), E> {
+        let name = artifact_name(self.backend, digest);
+        let usable = |verdict: Verdict| ready(engine, verdict, limits);
+        if let Some(found) = self.cache.as_ref().and_then(|cache| cache.get(&name)).and_then(usable) {
+            return Ok((found?, false));
+        }
+        let component = read()?;
+        let _watched = self.keeper.watch.as_ref().map(|watch| watch(Work::Compile));
+        Ok((self.compile(engine, &name, component, limits)?, true))
     }
 
     /// Compiles a component and keeps what that comes to.
@@ -216,10 +224,7 @@ impl Sandbox {
         if let Some(engine) = engines.get(&stack_bytes) {
             return Ok(engine.clone());
         }
-        let missing = if self.backend == Backend::Native { settings::missing_features() } else { Vec::new() };
-        if !missing.is_empty() {
-            return Err(LoadError::Processor { missing: missing.join(", ") });
-        }
+        LoadError::if_processor_lacks(self.backend)?;
         let engine = settings::runner(self.backend, stack_bytes);
         let engine = engine.map_err(|error| LoadError::Host(format!("no engine: {error:#}")))?;
         engines.insert(stack_bytes, engine.clone());
@@ -231,7 +236,7 @@ impl Program {
     /// The same program, whose runs `stop` ends: none of them comes to an outcome then.
     #[must_use]
     pub fn stopped_by(self, stop: Stop) -> Program {
-        Program { stop: Some(stop), ..self }
+        Program { keeper: Keeper { stop: Some(stop), ..self.keeper }, ..self }
     }
 
     /// The digest of the component's bytes, as given.

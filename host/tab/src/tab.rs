@@ -37,7 +37,7 @@ pub struct Tab {
 
 #[cfg(target_family = "wasm")]
 fn sandbox() -> Sandbox {
-    Sandbox::new(Backend::Interpreter32)
+    Sandbox::of_artifacts(Backend::Interpreter32)
 }
 
 /// On a machine the same engine interprets, with addresses of 64 bits.

@@ -17,11 +17,11 @@ use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum InstanceCommand {
-    /// List the instances of the home
+    /// List instances
     List(InstanceListArguments),
     /// Copy an instance
     Copy(InstanceTargetArguments),
-    /// Give an instance another name
+    /// Rename an instance
     Rename(InstanceTargetArguments),
     /// Delete an instance
     Purge(InstanceArguments),

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Make a key that signs
+    /// Make a signing key
     ///
     /// ECDSA on P-256, as PEM: the private one (PKCS#8, not encrypted) where only you can read it, the public one beside it with .pub
     /// behind its name. What is there is not overwritten.

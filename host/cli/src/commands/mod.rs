@@ -9,6 +9,7 @@ pub(crate) mod dev;
 pub(crate) mod doctor;
 pub(crate) mod examples;
 pub(crate) mod explain_error;
+pub(crate) mod export;
 pub(crate) mod find;
 pub(crate) mod gc;
 pub(crate) mod index;
@@ -105,6 +106,7 @@ pub(crate) fn run(mut arguments: Arguments, output: &Output) -> ExitCode {
         Command::Signatures(own) => sign::signatures(global, &own, output),
         Command::Pack(own) => pack::pack(global, &own, output),
         Command::Compile(own) => compile::compile(global, &own, output),
+        Command::Export(own) => export::export(global, &own, output),
         Command::Dev(own) => dev::dev(global, &own, output),
         Command::Init(own) => init::init(global, &own, output),
         Command::Skills(own) => skills::skills(&own, output),
@@ -148,6 +150,7 @@ fn long(command: &Command) -> Option<&'static str> {
         Command::Signatures(_) => "signatures",
         Command::Pack(_) => "pack",
         Command::Compile(_) => "compile",
+        Command::Export(_) => "export",
         Command::Doctor => "doctor",
         Command::Certify(_) => "certify",
         _ => return None,

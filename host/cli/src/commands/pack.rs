@@ -69,7 +69,7 @@ fn keep(package: &Package, path: &Path) -> Result<u64, Fault> {
     file.keep()
 }
 
-fn write(package: &Package, to: &mut dyn Write, path: &Path) -> Result<(), Fault> {
+pub(super) fn write(package: &Package, to: &mut dyn Write, path: &Path) -> Result<(), Fault> {
     package.pack(to).map_err(|error| match error {
         PackError::Package(error) => error.into(),
         PackError::Io(error) => Fault::file(path, &error),

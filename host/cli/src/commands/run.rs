@@ -4,7 +4,7 @@ use super::open_package;
 use super::plan::preview;
 use crate::arguments::Global;
 use crate::done::{Done, show_entry};
-use crate::ended::{Room, bad_end, failure_of, run_value, said, status, unsaid};
+use crate::ended::{Room, failure_of, run_value, said, unsaid};
 use crate::fault::Fault;
 use crate::guest;
 use crate::invocation::InvocationArguments;
@@ -114,17 +114,17 @@ fn finish(answer: &Answer, envelope: bool, asked: &Asked, output: &Output) -> Re
         output.answer_as(good, "run", value, human::fields).map_err(|fault| match failure_of(answer, person) {
             // What was asked for is not there because the run failed: that is what has to be said.
             Some(report) if fault.report().code == ErrorCode::NotFound => {
-                output.unanswered(report).ending_with(status(answer))
+                output.unanswered(report).ending_with(answer.status())
             }
             _ => fault,
         })?;
-        return Ok(ExitCode::from(status(answer)));
+        return Ok(ExitCode::from(answer.status()));
     }
-    if let Some(report) = bad_end(answer) {
+    if let Some(report) = answer.bad_end() {
         return Err(Fault::from(report).seen_as(said(answer)));
     }
     if let Some(report) = unsaid(answer, person) {
-        return Err(Fault::from(report).ending_with(status(answer)).seen_as(said(answer)));
+        return Err(Fault::from(report).ending_with(answer.status()).seen_as(said(answer)));
     }
     let (stdout, mut stderr) = (&answer.outcome.stdout, answer.outcome.stderr.as_slice());
     if answer.verdict == Verdict::Good {
@@ -140,7 +140,7 @@ fn finish(answer: &Answer, envelope: bool, asked: &Asked, output: &Output) -> Re
         Some(drawn) => output.guest(&[], stderr).and_then(|()| output.told(drawn))?,
         None => output.guest(stdout, stderr)?,
     }
-    Ok(ExitCode::from(status(answer)))
+    Ok(ExitCode::from(answer.status()))
 }
 
 /// Answers with a document about a run whose end was good; any other end is a failure, with the document among its details.
@@ -222,7 +222,7 @@ fn batch(
                     seen.get_or_insert_with(|| said(&answer));
                 }
                 match run_value(&answer, &mut room) {
-                    Ok(value) => (value, status(&answer), failure_of(&answer, person)),
+                    Ok(value) => (value, answer.status(), failure_of(&answer, person)),
                     Err(report) => {
                         let report = failure_of(&answer, person).unwrap_or(report);
                         let report = output.unanswered(report).report().clone();

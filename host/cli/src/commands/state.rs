@@ -37,15 +37,15 @@ pub(crate) struct StateArguments {
 enum StateCommand {
     /// List entries that changed state
     Log(LogArguments),
-    /// List a folder of a volume
+    /// List a volume's folder
     Ls(LsArguments),
-    /// Show a file of a volume
+    /// Show a volume's file
     Cat(CatArguments),
     /// Compare two entries' states
     Diff(DiffArguments),
     /// Write a volume into a folder
     Export(FolderArguments),
-    /// Make a folder the state of a volume
+    /// Make a folder a volume's state
     Import(FolderArguments),
     /// Go back to an entry's state
     Restore(RestoreArguments),
@@ -53,7 +53,7 @@ enum StateCommand {
     Status(InstanceArguments),
     /// Check all of an instance
     Check(InstanceArguments),
-    /// Record outside changes as an entry
+    /// Record outside changes
     Absorb(InstanceArguments),
 }
 

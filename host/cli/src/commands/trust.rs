@@ -32,7 +32,7 @@ pub(crate) enum TrustCommand {
     /// attested: and such a key says how it was built.
     /// Of several rules the longest counts. A package that lacks it is neither run nor installed.
     Require(TrustRequireArguments),
-    /// Take a key or a rule away
+    /// Remove a key or rule
     Remove(TrustRemoveArguments),
     /// Say how far a package is trusted
     Check(TrustCheckArguments),

@@ -1,0 +1,28 @@
+//! Text that others wrote, for a terminal that must not act on it.
+
+use std::borrow::Cow;
+
+/// Without what could rewrite what a person sees: control characters but line ends and tabs, and those that turn the direction of text.
+pub fn neutral(text: &str) -> Cow<'_, str> {
+    let acts = |letter: char| match letter {
+        '\n' | '\t' => false,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}' => true,
+        letter => letter.is_control(),
+    };
+    match text.contains(acts) {
+        true => Cow::Owned(text.chars().map(|letter| if acts(letter) { '\u{fffd}' } else { letter }).collect()),
+        false => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_acts_on_is_replaced_and_nothing_else() {
+        let wild = "a\u{1b}[2J\u{7}\r\u{202e}b\n\tc\u{9b}";
+        assert_eq!(neutral(wild), "a\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}b\n\tc\u{fffd}");
+        assert!(matches!(neutral("plain ünïcode\n\t👩‍🚀"), Cow::Borrowed(_)));
+    }
+}
