@@ -13,6 +13,7 @@
 mod architecture;
 mod attest;
 mod cache;
+mod carried;
 mod check;
 mod cleaning;
 mod command_line;

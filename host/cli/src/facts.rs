@@ -115,6 +115,8 @@ table! {
     "instance copy" "instance-copy";
     "instance rename" "instance-rename";
     "instance purge" "instance-purge";
+    "instance export" "instance-export";
+    "instance import" "instance-import";
     "issue create" "issue-create";
     "issue list" "issue-list";
     "issue show" "issue-show";

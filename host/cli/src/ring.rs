@@ -2,6 +2,7 @@
 //! is put up when the program is there and its guest is about to start: what was needed until then is out of reach from then on.
 
 use crate::arguments::Command;
+use crate::commands::instances::InstanceCommand;
 use crate::fault::Fault;
 use crate::{progress, surroundings};
 use clap::ValueEnum;
@@ -42,13 +43,14 @@ pub(crate) fn of(command: &Command, asked: Option<Ring>) -> Result<Option<Ring>,
             | Command::Replay(_)
             | Command::Verify(_)
             | Command::Map(_)
+            | Command::Instance(InstanceCommand::Import(_))
     );
     match (runs, asked) {
         (true, Some(asked)) => Ok(Some(asked)),
         (true, None) => surroundings::ring().map(Some),
-        (false, Some(_)) => {
-            Err(Fault::usage("there are rings around run, validate, plan, apply, replay, verify and map alone"))
-        }
+        (false, Some(_)) => Err(Fault::usage(
+            "there are rings around run, validate, plan, apply, replay, verify, map and instance import alone",
+        )),
         (false, None) => Ok(None),
     }
 }

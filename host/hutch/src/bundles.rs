@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::package::Package;
 use crate::session::Session;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::Sealed;
+use hutch_model::ledger::{Sealed, SecretKey};
 use hutch_store::{InstanceName, MemoryStore, StoreError, bundle};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,17 +46,23 @@ impl Host {
         at: Instant,
         bytes: &[u8],
     ) -> Result<TakenIn, Failure> {
+        if bytes.is_empty() {
+            return Ok(TakenIn { entries: 0, verified: Vec::new() });
+        }
+        // Where there is no instance yet, none is made for what is damaged.
+        if !self.is_there(package, instance)? {
+            whole(bundle::take_in(&MemoryStore::new(SecretKey::new([0; 32])), bytes)?, bytes)?;
+        }
         let session = self.open_unready(package, instance, at)?;
         session.absorb_edits()?;
         let first = session.head()?.last.sequence.saturating_add(1);
         let trial = session.over(Arc::new(MemoryStore::over(session.store.clone())));
-        let taken = bundle::take_in(trial.store(), bytes)?;
-        if taken.whole_bytes != bytes.len() as u64 {
-            let (at, what) = ("the bundle".to_owned(), "its end".to_owned());
-            return Err(StoreError::Damaged { at, what, reason: "is cut short".to_owned() }.into());
-        }
+        let taken = whole(bundle::take_in(trial.store(), bytes)?, bytes)?;
         let mut verified = Vec::new();
-        for sealed in trial.entries(first).collect::<Result<Vec<_>, _>>()? {
+        let entries = trial.entries(first).collect::<Result<Vec<_>, _>>()?;
+        // Before the first guest starts: behind a ring nothing is compiled.
+        entries.iter().for_each(|sealed| self.load_again(package, sealed));
+        for sealed in entries {
             match self.verify(package, &trial, &sealed, &BTreeMap::new())? {
                 Verified::Differs(differences) => {
                     return Err(Failure::BundleDiffers { sequence: sealed.sequence, differences });
@@ -74,4 +80,13 @@ impl Host {
         let _ = session.update_plain();
         Ok(TakenIn { entries: taken.entries, verified })
     }
+}
+
+/// Refuses a bundle of which the end is missing.
+fn whole(taken: bundle::TakenIn, bytes: &[u8]) -> Result<bundle::TakenIn, Failure> {
+    if taken.whole_bytes == bytes.len() as u64 {
+        return Ok(taken);
+    }
+    let (at, what) = ("the bundle".to_owned(), "its end".to_owned());
+    Err(StoreError::Damaged { at, what, reason: "is cut short".to_owned() }.into())
 }

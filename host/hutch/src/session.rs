@@ -77,6 +77,16 @@ impl Host {
         self.make_ready(kind, package, session)
     }
 
+    /// Whether there is such an instance already.
+    pub(crate) fn is_there(&self, package: &Package, instance: &InstanceName) -> Result<bool, Failure> {
+        let slug = package.manifest().slug();
+        #[cfg(feature = "machine")]
+        let in_home = InstanceDir::new(self.home(), slug, instance).exists();
+        #[cfg(not(feature = "machine"))]
+        let in_home = false;
+        Ok(in_home || self.given_store(slug, instance)?.is_some())
+    }
+
     /// The instance of a package, of which nothing was looked at yet.
     pub(crate) fn open_unready(
         &self,

@@ -1,13 +1,17 @@
-//! `hutch instance`: whole instances, listed, copied, renamed and taken away.
+//! `hutch instance`: whole instances, listed, copied, renamed, taken away, and carried from one home to another.
 
 use super::instance::{InstanceArguments, slug};
+use super::open_package;
 use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::input::{self, Source};
+use crate::new_file::{self, NewFile};
 use crate::output::Output;
 use crate::selection::Page;
 use crate::{human, repair, surroundings};
 use clap::{Args, Subcommand};
+use hutch::{EntryName, Verified};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_store::InstanceName;
@@ -25,6 +29,15 @@ pub(crate) enum InstanceCommand {
     Rename(InstanceTargetArguments),
     /// Delete an instance
     Purge(InstanceArguments),
+    /// Write an instance as one file
+    ///
+    /// Its entries, states, inputs and outputs, and no key: for another home, a browser tab or a safe place. Its bytes follow from the ledger.
+    Export(InstanceExportArguments),
+    /// Take in what export wrote
+    ///
+    /// Every entry is made again and every run is run again, and must come to the same, before anything is taken: all of it or nothing.
+    /// --dry-run verifies the file alone.
+    Import(InstanceImportArguments),
 }
 
 #[derive(Debug, Args)]
@@ -34,6 +47,27 @@ pub(crate) struct InstanceListArguments {
     /// Those of this package alone
     #[arg(value_name = "PACKAGE")]
     package: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstanceExportArguments {
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Leave out this entry and all before it, which the other side has
+    #[arg(long, value_name = "ENTRY")]
+    after: Option<EntryName>,
+    #[command(flatten)]
+    instance: InstanceArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstanceImportArguments {
+    /// The file that export wrote
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    instance: InstanceArguments,
 }
 
 #[derive(Debug, Args)]
@@ -73,8 +107,63 @@ pub(super) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
             let value = json!({"package": slug.as_str(), "instance": own.instance.as_str()});
             output.answer("instance purge", value, human::fields)?;
         }
+        InstanceCommand::Export(own) => export(global, &own, output)?,
+        InstanceCommand::Import(own) => import(global, &own, output)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The most bytes of a file that is taken in: all of it is held in memory. What is more is exported in parts.
+const BUNDLE_BYTES_MAX: u64 = 1 << 30;
+
+fn export(global: &Global, own: &InstanceExportArguments, output: &Output) -> Result<(), Fault> {
+    let session = own.instance.open(global)?;
+    let after = own.after.as_ref().map(|name| session.entry(name)).transpose()?.map_or(0, |sealed| sealed.sequence);
+    let last = session.head()?.last;
+    let bytes = session.bundle(after)?;
+    match global.dry_run {
+        true => new_file::preview(&own.output, &bytes)?,
+        false => {
+            let mut file = NewFile::begin(&own.output)?;
+            file.writer().write_all(&bytes).map_err(|error| Fault::file(&own.output, &error))?;
+            file.keep()?;
+            output.done(Done::changed(None));
+        }
+    }
+    let result = json!({
+        "package": own.instance.slug(global)?.as_str(),
+        "instance": own.instance.instance.as_str(),
+        "path": own.output,
+        "bytes": bytes.len(),
+        "entries": last.sequence - after,
+        "last": {"sequence": last.sequence, "hash": last.hash},
+    });
+    output.answer("instance export", result, human::fields)
+}
+
+fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Result<(), Fault> {
+    let bytes = input::read(Source::File(own.input.clone()), BUNDLE_BYTES_MAX, global.wait)?;
+    if bytes.len() as u64 > BUNDLE_BYTES_MAX {
+        let message = format!("{} has more than {BUNDLE_BYTES_MAX} bytes", own.input.display());
+        let suggestion = "export the instance in parts, each --after the last entry of the one before";
+        return Err(ErrorReport::new(ErrorCode::StdinLimit, message).suggest(suggestion).into());
+    }
+    let host = surroundings::host(global)?;
+    let package = open_package(global, &own.instance.package, None)?;
+    let taken = host.take_in(&package, &own.instance.instance, surroundings::now(), &bytes)?;
+    if let Some((sealed, _)) = taken.verified.last() {
+        output.done(Done::entry(sealed.pin(), own.instance.show(global, &sealed.pin())));
+    }
+    let equal = taken.verified.iter().filter(|(_, verified)| *verified == Verified::Equal).count();
+    let last = taken.verified.last().map(|(sealed, _)| json!({"sequence": sealed.sequence, "hash": sealed.hash}));
+    let result = json!({
+        "package": package.manifest().slug().as_str(),
+        "instance": own.instance.instance.as_str(),
+        "entries": taken.entries,
+        "equal": equal,
+        "last": last,
+    });
+    output.answer("instance import", result, human::fields)
 }
 
 fn list(global: &Global, own: &InstanceListArguments, output: &Output) -> Result<(), Fault> {
