@@ -107,7 +107,7 @@ pub(crate) struct Global {
     /// Longest wait for input or a lock
     #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
     pub(crate) wait: Duration,
-    /// Folder of all instances; else HUTCH_HOME
+    /// Home folder; else HUTCH_HOME
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
     /// Rings around a run
@@ -202,7 +202,7 @@ pub(crate) enum Command {
     ///
     /// The guest runs on the current state; only the record is kept. Takes what run takes.
     Plan(Box<PlanArguments>),
-    /// Commit a plan, if nothing changed since
+    /// Commit a plan
     ///
     /// The guest runs again and must come to the same. A command that asks for a confirmation needs --yes here as in a run.
     Apply(ApplyArguments),
@@ -224,17 +224,17 @@ pub(crate) enum Command {
     /// List, copy, rename and purge instances
     #[command(subcommand)]
     Instance(InstanceCommand),
-    /// Reclaim the space of old states
+    /// Drop old states
     Gc(GcArguments),
     /// Check a package
     Check(CheckArguments),
-    /// List packages by their front matter
+    /// List packages by front matter
     Catalog(CatalogArguments),
     /// Find commands by what they do
     ///
     /// Other forms of a word, common synonyms and misspellings are found too; each result says why it was found.
     Find(FindArguments),
-    /// Make a catalogue of packages
+    /// Make a catalogue
     #[command(subcommand)]
     Index(IndexCommand),
     /// Show a package's APP.md and skills
@@ -328,7 +328,7 @@ pub(crate) enum Command {
     ///
     /// It runs, and passes its check.
     Init(InitArguments),
-    /// Build and try a package as it changes
+    /// Build and try a package
     ///
     /// Each round builds it with COMMAND, checks it, makes the calls that its contract shows on a state that is thrown away, and says
     /// what is other than in the round before. COMMAND is no package's: what builds one stands behind -- alone.
@@ -344,7 +344,7 @@ pub(crate) enum Command {
     ///
     /// To read it: hutch man | man -l -
     Man(ManArguments),
-    /// Check this machine and the home
+    /// Check machine and home
     Doctor,
     /// Hold a command line to 98 rules
     ///

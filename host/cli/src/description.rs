@@ -231,11 +231,11 @@ fn parameter(argument: &Arg) -> Value {
     let mut fields = Map::from_iter([
         ("name".to_owned(), parameter_name(argument).into()),
         ("type".to_owned(), value_type(argument, flag, &choices).into()),
+        ("required".to_owned(), argument.is_required_set().into()),
         ("help".to_owned(), argument.get_help().map(ToString::to_string).unwrap_or_default().into()),
     ]);
     // What is absent is no, or nothing.
     let more = [
-        ("required", argument.is_required_set().then_some(true.into())),
         ("default", Some(default).filter(|default| !default.is_null())),
         ("position", argument.get_index().map(|index| (index - 1).into())),
         ("repeated", is_repeated(argument).then_some(true.into())),

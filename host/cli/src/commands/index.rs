@@ -29,7 +29,7 @@ const RELEASES_MAX: usize = 100;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum IndexCommand {
-    /// Make a catalogue of packages
+    /// Make a catalogue
     ///
     /// A folder to put on a web server. Its index.json is for programs, hutch find --index among them; its pages are for people and need no script. No component is fetched
     /// from a repository, and none is run. An index that is there is replaced at once; anything else that is there is left alone.

@@ -29,11 +29,12 @@ pub(crate) enum InstanceCommand {
     Rename(InstanceTargetArguments),
     /// Delete an instance
     Purge(InstanceArguments),
-    /// Write an instance as one file
+    /// Export an instance
     ///
-    /// Its entries, states, inputs and outputs, and no key: for another home, a browser tab or a safe place. Its bytes follow from the ledger.
+    /// Its entries, states, inputs and outputs, and no key, as one file: for another home, a browser tab or a safe place. Its bytes follow from
+    /// the ledger.
     Export(InstanceExportArguments),
-    /// Take in what export wrote
+    /// Import an instance
     ///
     /// Every entry is made again and every run is run again, and must come to the same, before anything is taken: all of it or nothing.
     /// --dry-run verifies the file alone.

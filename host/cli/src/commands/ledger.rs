@@ -30,7 +30,7 @@ enum LedgerCommand {
     Last(InstanceArguments),
     /// Show the ledger's head
     Head(InstanceArguments),
-    /// Give all entries as stored
+    /// Export all entries
     ///
     /// Each with the bytes that its hash is of, so that the chain can be checked elsewhere. With --ndjson these bytes alone, one
     /// entry a line, however many there are.

@@ -43,13 +43,13 @@ enum StateCommand {
     Cat(CatArguments),
     /// Compare two entries' states
     Diff(DiffArguments),
-    /// Write a volume into a folder
+    /// Export a volume
     Export(FolderArguments),
-    /// Make a folder a volume's state
+    /// Import a volume
     Import(FolderArguments),
     /// Go back to an entry's state
     Restore(RestoreArguments),
-    /// Say what changed outside runs
+    /// Show outside changes
     Status(InstanceArguments),
     /// Check all of an instance
     Check(InstanceArguments),

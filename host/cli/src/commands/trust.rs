@@ -34,7 +34,7 @@ pub(crate) enum TrustCommand {
     Require(TrustRequireArguments),
     /// Remove a key or rule
     Remove(TrustRemoveArguments),
-    /// Say how far a package is trusted
+    /// Show a package's trust
     Check(TrustCheckArguments),
 }
 
