@@ -131,11 +131,14 @@ pub(super) fn map(global: &Global, own: MapArguments, output: &Output) -> Result
         None if own.ndjson => (Destination::lines(), None),
         None => (Destination::answer(), None),
     };
+    // So is what the system says of processors.
+    let threads =
+        own.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from);
     let job = host.job(&package, &call, own.at.as_ref());
     let job = job.map_err(|failure| repair::explain(&failure, &global.line, (&package, &word), &call))?;
     let mut lines = Lines::of(source, LINE_BYTES_MAX, global.wait)?;
     let mut made = Made::default();
-    let done = make(&job, &call, &own, (&mut lines, existing), (&mut destination, output), &mut made);
+    let done = make(&job, &call, (&own, threads), (&mut lines, existing), (&mut destination, output), &mut made);
     let stopped = done.as_ref().err().map(|fault| fault.report().code).or(made.stopped.as_ref().map(|it| it.code));
     let written = destination.finish();
     let mapped = MapRecord {
@@ -181,7 +184,7 @@ pub(super) fn map(global: &Global, own: MapArguments, output: &Output) -> Result
 fn make(
     job: &Job<'_>,
     call: &Call,
-    own: &MapArguments,
+    (own, threads): (&MapArguments, usize),
     (lines, existing): (&mut Lines, Option<Resumed>),
     (destination, output): (&mut Destination, &Output),
     made: &mut Made,
@@ -202,8 +205,6 @@ fn make(
         }
         destination.go_on(existing)?;
     }
-    let threads =
-        own.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from);
     let answer = |asked: Asked| answered(job, asked);
     answers(mine, threads, !own.unordered, &answer, |(mut line, failed)| {
         output.shaping.cleaning.value(&mut line);
