@@ -85,7 +85,18 @@ fn with_rings_and_without_the_same_comes_of_every_command() {
         let mut listed = when(&machine, rings, &["run", "--progress", "--json-input", &todo]);
         let listed = Ran::with_input(&mut listed, b"[\"list\"] [\"add\", \"tea\"]");
         assert_eq!(answered(&listed)["done"], 2);
+        let mut mapped = when(&machine, rings, &["map", "--threads", "2", "--progress", &todo]);
+        let calls = b"{\"id\":1,\"arguments\":[\"list\"]}\n{\"id\":2,\"arguments\":[\"add\",\"tea\"]}";
+        let mapped = answered(&Ran::with_input(&mut mapped, calls));
+        assert_eq!((&mapped["calls"], &mapped["failed"]), (&json!(2), &json!(0)));
+        let file = format!("todo-{rings}");
+        machine.run(["instance", "export", "--output", &file, &todo]).result("instance export");
+        let name = format!("taken{rings}");
+        let taken = when(&machine, rings, &["instance", "import", "--input", &file, "--instance", &name, &todo]);
+        assert!(answered(&Ran::of(&mut { taken }))["equal"].as_u64() > Some(2));
     }
+    let lines = ["map", &todo];
+    without_landlock(when(&machine, "required", &lines)).fault("RING_REQUIRED", 30);
     let fault = Ran::of(&mut when(&machine, "perhaps", &["run", &probe, "return-ok"])).fault("USAGE", 2);
     assert!(fault.message.contains("HUTCH_RING"), "{}", fault.message);
     let doctor = Ran::of(&mut when(&machine, "perhaps", &["doctor"])).fault("HOST_FAULT", 50);
