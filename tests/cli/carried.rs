@@ -1,6 +1,7 @@
 //! An instance as one file: written from one home and taken in by another, which believes nothing of it.
 
 use crate::support::{FIXED, Machine, probe, todo};
+use hutch_model::digest::{Digest, Kind};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -79,6 +80,19 @@ fn no_changed_byte_is_taken_in() {
     for length in [1, 15, bytes.len() / 2, bytes.len() - 1] {
         refused(&bytes[..length]);
     }
+}
+
+/// A whole bundle, by its digest, of one entry that would take memory a hundredfold if it were read.
+#[test]
+fn an_entry_that_is_longer_than_any_is_refused_unread() {
+    let machine = Machine::new();
+    let entry = format!("{{\"sequence\":1,\"more\":[{}0]}}", "0,".repeat(200_000));
+    let item = [b"E", &(entry.len() as u64).to_le_bytes()[..], entry.as_bytes()].concat();
+    let digest = Digest::of(Kind::Artifact, &item);
+    let parts = [b"hutch-bundle-1\n", &(item.len() as u64).to_le_bytes()[..], &item, digest.as_bytes()];
+    machine.write("bundle", parts.concat());
+    let fault = machine.run(["instance", "import", "--input", "bundle", &todo()]).fault("STORE_DAMAGED", 50);
+    assert!(fault.message.contains("is longer than any entry"), "{fault:?}");
 }
 
 #[test]

@@ -208,6 +208,10 @@ fn fail_fast_stops_at_the_first_line_that_fails_and_says_so() {
     assert!(fault.message.starts_with("call \"gone\": "), "{fault:?}");
     assert_eq!((&fault.details["calls"], &fault.details["failed"]), (&json!(3), &json!(1)));
     assert_eq!(fs::read_to_string(machine.path("answers")).unwrap().lines().count(), 3);
+    // Without a file the lines up to there are in the report.
+    let told = machine.run([&["map", "--input", "lines", "--fail-fast"], &FIXED[..], &[&todo()]].concat());
+    let items = told.fault("GUEST_FAILED", 1).details["items"].clone();
+    assert_eq!(items.as_array().unwrap().iter().map(|line| line["status"].clone()).collect::<Vec<_>>(), [0, 0, 20]);
     let record = machine.run(["ledger", "last", &todo()]).result("ledger last")["record"].clone();
     assert_eq!((&record["error"], &record["mapped"]["calls"]), (&json!("GUEST_FAILED"), &json!(3)));
 }
@@ -238,6 +242,24 @@ fn a_guest_that_does_its_worst_is_one_line() {
         json!(["end", 0, null]),
     ];
     assert_eq!(told, expect);
+}
+
+/// Neither what a guest prints nor what stands in the file takes more memory than a line may.
+#[test]
+fn a_line_is_bounded_whoever_writes_it() {
+    let machine = machine();
+    let lines =
+        "{\"id\":1,\"arguments\":[\"stdout\",\"16000000\"]}\n{\"id\":2,\"arguments\":[\"stdout\",\"20000000\"]}\n";
+    let words = ["map", "--ndjson", "--limit", "stdout_bytes=100MiB", "--contract", "any", &probe()];
+    let answers = read(&Ran::with_input(&mut machine.hutch(words), lines.as_bytes()));
+    assert_eq!(answers[0]["output"].as_str().map(str::len), Some(15_999_998));
+    assert_eq!((&answers[1]["error"]["code"], &answers[1]["output"]), (&json!("ANSWER_LOST"), &Value::Null));
+    // A file without an end of line, which is longer than any memory.
+    let file = fs::File::create(machine.path("part")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let fault = map(&machine, &["--output", "part", "--resume"]).fault("CONFLICT", 30);
+    assert!(fault.message.contains("longer than any answer"), "{fault:?}");
+    assert_eq!(file.metadata().unwrap().len(), 1 << 40);
 }
 
 #[test]
@@ -280,6 +302,7 @@ fn words_that_would_break_the_promise_are_refused() {
         &["--shard", "2/2", "--now", FIXED[1], "--seed", "7"],
         &["--shard", "0/0", "--now", FIXED[1], "--seed", "7"],
         &["--resume", "--unordered", "--output", "x", "--now", FIXED[1], "--seed", "7"],
+        &["--resume", "--fail-fast", "--output", "x", "--now", FIXED[1], "--seed", "7"],
         &["--threads", "0"],
         &["--ndjson", "--query", "calls"],
         &["--ndjson", "--output", "x"],

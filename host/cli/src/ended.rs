@@ -68,7 +68,11 @@ impl Room {
         Ok(serde_json::from_slice(stdout).ok())
     }
 
-    fn output(&mut self, outcome: &Outcome) -> Result<Option<Value>, String> {
+    /// The same, where all that the guest printed is in the answer.
+    ///
+    /// # Errors
+    /// It is too large for that.
+    pub(crate) fn output(&mut self, outcome: &Outcome) -> Result<Option<Value>, String> {
         spend(&mut self.stream_bytes, (outcome.stdout.len() + outcome.stderr.len()) as u64, &STREAM_BYTES)?;
         self.document(&outcome.stdout)
     }

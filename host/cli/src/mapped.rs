@@ -13,8 +13,10 @@ use serde_json::{Value, json};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
-/// The most bytes of one line.
+/// The most bytes of a line that asks.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 20;
+/// More than a line that answers has: what a guest printed, of at most 16 MiB, takes six times as much where all of it is escaped.
+pub(crate) const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
 /// A line, read.
 pub(crate) struct Asked {
@@ -97,7 +99,7 @@ pub(crate) fn answered(job: &Job<'_>, asked: Asked) -> Result<Answered, Fault> {
 fn told(id: &Value, mapped: &Mapped) -> Result<Answered, ErrorReport> {
     let outcome = &mapped.outcome;
     let lost = |reason| ErrorReport::new(ErrorCode::AnswerLost, format!("the line would be too large: {reason}"));
-    let document = Room::default().document(&outcome.stdout).map_err(lost)?;
+    let document = Room::default().output(outcome).map_err(lost)?;
     let mut line = json!({"id": id, "key": mapped.key, "fuel": outcome.fuel});
     let failed = match &mapped.verdict {
         Verdict::Good => None,

@@ -2,7 +2,7 @@
 
 use crate::ended::Room;
 use crate::fault::Fault;
-use crate::mapped::Asked;
+use crate::mapped::{ANSWER_BYTES_MAX, Asked};
 use crate::new_file;
 use crate::output::Output;
 use hutch::Job;
@@ -12,7 +12,7 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::StreamRecord;
 use serde_json::{Value, json};
 use std::fs::{File, TryLockError};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 enum To {
@@ -91,7 +91,7 @@ impl Destination {
             To::Answer(lines, room) => lines.extend(room.document(text.as_bytes()).map_err(|reason| {
                 let message = format!("the answer would be too large: {reason}");
                 let suggestion = "write the lines to a file with --output, or print them with --ndjson";
-                ErrorReport::new(ErrorCode::AnswerLost, message).suggest(suggestion)
+                ErrorReport::new(ErrorCode::AnswerLost, message).suggest(suggestion).detail("kept", false)
             })?),
             To::Nowhere => {}
         }
@@ -160,8 +160,12 @@ impl Resumed {
     /// The next whole line.
     pub(crate) fn next_line(&mut self) -> Result<Option<Vec<u8>>, Fault> {
         let mut line = Vec::new();
-        let read = self.reader.read_until(b'\n', &mut line);
+        let read = self.reader.by_ref().take(ANSWER_BYTES_MAX).read_until(b'\n', &mut line);
         read.map_err(|error| Fault::unreadable(&self.path, &error))?;
+        if line.len() as u64 == ANSWER_BYTES_MAX {
+            self.lines += 1;
+            return Err(self.is_another("is longer than any answer"));
+        }
         if line.last() != Some(&b'\n') {
             return Ok(None);
         }

@@ -7,7 +7,7 @@ use hutch_model::limits::Limit;
 use hutch_model::manifest::Guard;
 use hutch_model::outcome::Contract;
 use hutch_store::InstanceName;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A value for the guest's environment.
 #[derive(Clone, PartialEq, Eq)]
@@ -55,4 +55,11 @@ pub struct Call {
     pub keep_streams: bool,
     /// What the ledger says that the run took, where this host has no clock to measure it by; what was measured if `None`.
     pub wall_time_us: Option<u64>,
+}
+
+impl Call {
+    /// The names of values that are written down nowhere.
+    pub(crate) fn secrets(&self) -> BTreeSet<String> {
+        self.environment.iter().filter(|(_, value)| value.secret).map(|(name, _)| name.clone()).collect()
+    }
 }

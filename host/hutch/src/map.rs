@@ -13,10 +13,10 @@ use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::ledger::{EntryKind, InvocationRecord, MapRecord, Pin, Record, SecretKey, VolumeRecord, canonical};
 use hutch_model::outcome::{Outcome, Verdict};
-use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
+use hutch_model::snapshot::{MemoryObjects, Objects};
 use hutch_store::{State, StoreError};
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A package and a state, for many calls. May be shared by threads.
@@ -126,13 +126,8 @@ impl Job<'_> {
     /// The store can't be written.
     pub fn end(self, call: &Call, mapped: MapRecord, error: Option<ErrorCode>) -> Result<Pin, Failure> {
         let invocation = self.host.invocation(self.package, call)?;
-        let secrets: BTreeSet<String> =
-            call.environment.iter().filter(|(_, value)| value.secret).map(|(name, _)| name.clone()).collect();
-        let (invocation, inputs) = InvocationRecord::of(&invocation, &secrets, &self.key);
-        let seen = self
-            .state
-            .iter()
-            .map(|(name, tree)| (name.to_string(), VolumeRecord::new(Some(*tree), *tree, Changes::default())));
+        let (invocation, inputs) = InvocationRecord::of(&invocation, &call.secrets(), &self.key);
+        let seen = self.state.iter().map(|(name, tree)| (name.to_string(), VolumeRecord::unchanged(*tree)));
         let record = Record {
             invocation: Some(InvocationRecord { contract: call.contract.unwrap_or_default(), ..invocation }),
             mapped: Some(mapped),

@@ -162,12 +162,10 @@ impl Host {
         preview: bool,
     ) -> Result<Prepared, Refused> {
         let Validated { invocation, confirmation, changes, .. } = self.validate(package, call).map_err(unwritten)?;
-        let secrets: BTreeSet<String> =
-            call.environment.iter().filter(|(_, value)| value.secret).map(|(name, _)| name.clone()).collect();
         let key = session.store().secret_key().map_err(|error| unwritten(error.into()))?;
         let usual = || expected::usual_output(package, &call.arguments).map_err(|error| unwritten(error.into()));
         let contract = call.contract.map_or_else(usual, Ok)?;
-        let (record, inputs) = InvocationRecord::of(&invocation, &secrets, &key);
+        let (record, inputs) = InvocationRecord::of(&invocation, &call.secrets(), &key);
         let record = InvocationRecord {
             mounts: call.mounts.iter().map(|(name, mount)| (name.clone(), mount.record())).collect(),
             confirmed: call.confirmed,

@@ -11,6 +11,7 @@ use crate::absorb::{Shelf, absorb};
 use crate::error::StoreError;
 use crate::store::Store;
 use hutch_model::digest::{Digest, Kind};
+use hutch_model::ledger::ENTRY_BYTES_MAX;
 use hutch_model::snapshot::{MemoryObjects, Objects, Tree};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -182,6 +183,10 @@ impl Incoming {
             StoreError::Damaged { at: "the bundle".to_owned(), what, reason: reason.to_owned() }
         };
         let last = store.head()?.last.sequence;
+        // Before any of it takes memory as a value.
+        if bytes.len() > ENTRY_BYTES_MAX {
+            return Err(wrong(last + 1, "is longer than any entry"));
+        }
         let place: Option<serde_json::Value> = serde_json::from_slice(bytes).ok();
         let sequence = place.as_ref().and_then(|place| place.get("sequence")?.as_u64());
         let sequence = sequence.ok_or_else(|| wrong(last + 1, "has no place in a chain"))?;

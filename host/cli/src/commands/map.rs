@@ -37,7 +37,7 @@ pub(crate) struct MapArguments {
     #[arg(long, conflicts_with = "output")]
     ndjson: bool,
     /// Go on with an output that was not finished
-    #[arg(long, requires_all = ["output", "now", "seed"], conflicts_with = "unordered")]
+    #[arg(long, requires_all = ["output", "now", "seed"], conflicts_with_all = ["unordered", "fail_fast"])]
     resume: bool,
     /// Make every Nth call, from the Kth on: 0/4 to 3/4
     #[arg(long, value_name = "K/N", requires_all = ["now", "seed"])]
@@ -155,7 +155,12 @@ pub(super) fn map(global: &Global, own: MapArguments, output: &Output) -> Result
         output.done(Done::changed(None));
     }
     if let Some(report) = made.stopped {
-        return Err(report.detail("calls", made.calls).detail("failed", made.failed).into());
+        let report = report.detail("calls", made.calls).detail("failed", made.failed);
+        return Err(match destination.items() {
+            Some(items) => report.detail("items", items),
+            None => report,
+        }
+        .into());
     }
     if own.ndjson {
         return Ok(ExitCode::SUCCESS);

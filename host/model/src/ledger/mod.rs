@@ -15,16 +15,17 @@
 
 mod canonical;
 mod chain;
+mod invoked;
 mod record;
 mod request;
 mod standing;
 
 pub use canonical::{NotCanonical, canonical};
 pub use chain::{Chain, ChainError, Pin, verify_chain};
+pub use invoked::{EnvironmentRecord, INPUTS_BYTES_MAX, Inputs, InvocationRecord, MountRecord, SecretKey};
 pub use record::{
-    CHANGES_WRITTEN_MAX, Caller, CollectRecord, EntryKind, EnvironmentRecord, FolderRecord, INPUTS_BYTES_MAX, Inputs,
-    InvocationRecord, MapRecord, MountRecord, OutcomeRecord, PackageRecord, Record, SecretKey, StreamRecord,
-    VolumeRecord,
+    CHANGES_WRITTEN_MAX, Caller, CollectRecord, EntryKind, FolderRecord, MapRecord, OutcomeRecord, PackageRecord,
+    Record, StreamRecord, VolumeRecord,
 };
 pub use request::Request;
 pub use standing::{Contradiction, Origin, Owner, Standing};
