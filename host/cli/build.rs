@@ -13,6 +13,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let target = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
     if target("OS") == "linux" && target("ENV") == "gnu" {
         println!("cargo::rustc-link-arg-bins=-no-pie");
+        // Names of functions are a fifth of the program, and nothing that it says needs them; profilers do.
+        println!("cargo::rerun-if-env-changed=HUTCH_SYMBOLS");
+        if env::var_os("HUTCH_SYMBOLS").is_none() {
+            println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
+        }
     }
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../..").canonicalize()?;
     let mut project = vec![PathBuf::from("AGENTS.md"), PathBuf::from("CHANGELOG.md")];

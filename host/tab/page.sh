@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}/release
 cp host/tab/page/* "$out"
 mkdir -p "$out/hutch" "$out/example"
-for file in hutch.js door.js storage.js pack.js worker.js kept.js hutch.wasm; do
+for file in hutch.js door.js storage.js pack.js worker.js kept.js hutch.wasm compiler.wasm; do
     cp "host/tab/npm/$file" "$out/hutch/"
 done
 home=$(mktemp -d)

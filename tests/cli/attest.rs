@@ -17,7 +17,7 @@ fn attested() -> Machine {
     }
     machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
     for changed in [true, false] {
-        assert_eq!(machine.run(["attest", SHOP, "--key", "mine"]).result("attest")["changed"], changed);
+        assert_eq!(machine.run(["sign", "--build", SHOP, "--key", "mine"]).result("sign")["changed"], changed);
     }
     machine
 }
@@ -37,7 +37,7 @@ fn what_is_said_of_the_build_is_no_signature() {
     let fault = machine.run(["signatures", SHOP, "--key", "mine.pub"]).fault("SIGNATURE_REQUIRED", 30);
     assert_eq!(fault.details["signatures"][0]["says"], PROVENANCE);
     machine.run(["install", SHOP, "--key", "mine.pub"]).fault("SIGNATURE_REQUIRED", 30);
-    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+    assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
     machine.run(["sign", SHOP, "--key", "mine"]).result("sign");
     let found = machine.run(["signatures", SHOP, "--key", "mine.pub"]).result("signatures");
     // A name in an answer is no file's, though it ends like one with a key.
@@ -59,16 +59,14 @@ fn a_rule_asks_for_it_and_every_command_that_lists_says_who_said_it() {
     machine.run(["trust", "require", "attested", "*", "--signer", "acme"]).result("trust require");
     machine.run(["trust", "require", "trusted", "*", "--signer", "acme"]).fault("CONFIRMATION_REQUIRED", 30);
     // By a key that is trusted and does not count here.
-    machine.run(["attest", "oci-layout:plain:0.2.0", "--key", "others"]).result("attest");
+    machine.run(["sign", "--build", "oci-layout:plain:0.2.0", "--key", "others"]).result("sign");
     let fault = machine.run(["install", "oci-layout:plain:0.2.0"]).fault("TRUST_REQUIRED", 30);
     assert_eq!((&fault.details["level"], &fault.details["required"]), (&json!("trusted"), &json!("attested")));
 
     let installed = machine.run(["install", SHOP]).result("install");
     assert_eq!((&installed["trust"], &installed["attester"]), (&json!("attested"), &key));
-    for command in ["list", "catalog"] {
-        let item = machine.run([command]).result(command)["items"][0].clone();
-        assert_eq!((&item["trust"], &item["attester"]), (&json!("attested"), &key), "{command}");
-    }
+    let item = machine.run(["catalog"]).result("catalog")["items"][0].clone();
+    assert_eq!((&item["trust"], &item["attester"]), (&json!("attested"), &key));
     let shown = machine.run(["show", "todo"]).result("show");
     assert_eq!((&shown["trust"], &shown["attester"]), (&json!("attested"), &key));
     let checked = machine.run(["check", "todo"]).result("check");
@@ -98,10 +96,10 @@ fn it_comes_along_in_a_file_and_an_update_does_not_lose_it() {
     assert!(fault.message.contains("how the installed version was built"), "{fault:?}");
     // Another key that is trusted is another key.
     machine.run(["trust", "add", "bolt", "others.pub"]).result("trust add");
-    machine.run(["attest", "todo-0.2.0.tar", "--key", "others"]).result("attest");
+    machine.run(["sign", "--build", "todo-0.2.0.tar", "--key", "others"]).result("sign");
     let theirs = std::fs::read(machine.path(BESIDE)).unwrap();
     machine.run(["update", "todo"]).fault("SIGNER_CHANGED", 30);
-    let mine = machine.run(["list"]).result("list")["items"][0]["attester"].clone();
+    let mine = machine.run(["catalog"]).result("catalog")["items"][0]["attester"].clone();
     let moved = machine.run(["update", "todo", "--allow-signer-change"]).result("update");
     assert!(moved["attester"].is_string() && moved["attester"] != mine, "{moved}");
     let fault = machine.run(["sync", "--check"]).fault("LOCK_DIFFERS", 30);
@@ -120,14 +118,14 @@ fn it_comes_along_in_a_file_and_an_update_does_not_lose_it() {
         flipped[20] = if flipped[20] == b'A' { b'B' } else { b'A' };
         *signature = String::from_utf8(flipped).unwrap().into();
         std::fs::write(machine.path(BESIDE), bundle.to_string()).unwrap();
-        if machine.run(["list"]).result("list")["total"] == 1 {
+        if machine.run(["catalog"]).result("catalog")["total"] == 1 {
             for line in [&["update", "todo"][..], &["signatures", "todo-0.2.0.tar", "--key", "mine.pub"]] {
                 machine.run(line).fault("SIGNATURE_INVALID", 30);
             }
             machine.run(["--yes", "remove", "todo"]).result("remove");
         }
         machine.run(installing).fault("SIGNATURE_INVALID", 30);
-        assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+        assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
     }
 }
 
@@ -136,13 +134,13 @@ fn a_record_that_is_not_of_this_component_is_not_signed() {
     let machine = Machine::new();
     machine.run(["key", "generate", "mine"]).result("key generate");
     let folder = edit_record(&machine, |record| record["component"]["sha256"] = "0".repeat(64).into());
-    let fault = machine.run(["attest", &folder, "--key", "mine"]).fault("PACKAGE_INVALID", 2);
+    let fault = machine.run(["sign", "--build", &folder, "--key", "mine"]).fault("PACKAGE_INVALID", 2);
     assert!(fault.message.contains("it is of a component with the sha256 000"), "{fault:?}");
     std::fs::write(machine.path("package/app/app.wasm.provenance.json"), "{}").unwrap();
-    let fault = machine.run(["attest", &folder, "--key", "mine"]).fault("PACKAGE_INVALID", 2);
+    let fault = machine.run(["sign", "--build", &folder, "--key", "mine"]).fault("PACKAGE_INVALID", 2);
     assert!(fault.message.contains("malformed"), "{fault:?}");
     std::fs::remove_file(machine.path("package/app/app.wasm.provenance.json")).unwrap();
-    let fault = machine.run(["attest", &folder, "--key", "mine"]).fault("NOT_FOUND", 20);
+    let fault = machine.run(["sign", "--build", &folder, "--key", "mine"]).fault("NOT_FOUND", 20);
     assert!(fault.message.contains("no record of its build"), "{fault:?}");
     assert!(!machine.path("probe-0.1.0.tar.provenance.sigstore.json").exists());
 }

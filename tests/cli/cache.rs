@@ -1,6 +1,6 @@
 //! Compiled artifacts: made once, never trusted when broken, and never a reason to fail.
 
-use crate::support::{Machine, Ran, probe, todo};
+use crate::support::{Fault, Machine, Ran, package, probe, todo};
 use std::path::{Path, PathBuf};
 
 /// Runs the probe with the cache below this folder; whether it was compiled. The answer is always the same.
@@ -41,6 +41,24 @@ fn the_first_run_compiles_and_later_ones_do_not() {
     }
 }
 
+/// What one home compiled is another's if both have its key, wherever they are: the code is for a baseline, and in no way this machine's.
+#[test]
+fn homes_with_one_key_share_what_was_compiled_and_others_do_not() {
+    let [one, same, other] = [(); 3].map(|()| Machine::new());
+    let cache = one.path("cache");
+    assert!(compiled(&one, &cache));
+    // Whoever brings the folder elsewhere brings the key with it.
+    let brought = same.path("brought");
+    std::fs::create_dir_all(&brought).unwrap();
+    std::fs::rename(cache.join("hutch"), brought.join("hutch")).unwrap();
+    assert!(!compiled(&same, &brought));
+    other.run(["catalog"]);
+    std::fs::write(other.home().join("artifacts.key"), [8; 32]).unwrap();
+    assert!(compiled(&other, &brought), "another key's seal was taken");
+    assert!(!compiled(&other, &brought) && !compiled(&same, &brought), "one took the other's place");
+    assert_eq!(entries(&brought).len(), 2);
+}
+
 /// Where no program can start itself, it compiles where it is, on its word: without the bounds that only a process can have.
 #[test]
 fn compiling_happens_where_the_operator_says() {
@@ -78,7 +96,85 @@ fn what_was_compiled_ahead_is_found_by_the_first_run() {
     // What nobody will find was not compiled ahead.
     let file = machine.write("no-folder", "");
     assert!(compile(&machine, &file, &[&todo()]).fault("HOST_FAULT", 50).message.contains("cache"));
-    compile(&machine, &cache, &[&todo(), "missing"]).fault("PACKAGE_NOT_FOUND", 20);
+}
+
+/// The codes of those packages that failed, by their place, and nothing of the others.
+fn failures(fault: &Fault) -> Vec<(usize, String)> {
+    let packages = fault.details["packages"].as_array().unwrap();
+    assert_eq!(fault.details["total"], packages.len());
+    let codes = packages.iter().map(|package| package["error"]["code"].as_str().map(str::to_owned));
+    let failures: Vec<_> = codes.enumerate().filter_map(|(at, code)| Some((at, code?))).collect();
+    assert_eq!(fault.details["failed"], failures.len());
+    failures
+}
+
+#[test]
+fn one_package_that_fails_keeps_no_other_from_being_compiled() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    let broken = package::with_payload(&machine, "broken", b"(component)").display().to_string();
+    let failed = compile(&machine, &cache, &["missing", &todo(), &broken, &probe()]);
+    let fault = failed.fault("PACKAGE_NOT_FOUND", 20);
+    assert_eq!(failures(&fault), [(0, "PACKAGE_NOT_FOUND".to_owned()), (2, "COMPONENT_INVALID".to_owned())]);
+    assert!(fault.message.contains("missing") && fault.details["kept"] == true, "{fault:?}");
+    let packages = &fault.details["packages"];
+    for at in [1, 3] {
+        assert_eq!((&packages[at]["compiled"], &packages[at]["kept"]), (&true.into(), &true.into()), "{fault:?}");
+    }
+    assert_eq!((&packages[2]["package"], &packages[3]["package"]), (&broken.into(), &probe().into()));
+    assert!(!compiled(&machine, &cache), "what stood behind a failure was not compiled");
+    // One package's failure is its own, and of many that fail nothing is kept.
+    assert!(compile(&machine, &cache, &["missing"]).fault("PACKAGE_NOT_FOUND", 20).details.get("packages").is_none());
+    let fault = compile(&machine, &cache, &["missing", "gone"]).fault("PACKAGE_NOT_FOUND", 20);
+    assert_eq!((failures(&fault).len(), &fault.details["kept"]), (2, &false.into()));
+    let shown = compile(&machine, &cache, &["--human", "missing", &todo()]);
+    assert_eq!(shown.status, 20, "{shown:?}");
+    assert!(shown.stderr.contains("PACKAGE_NOT_FOUND") && shown.stderr.contains(&todo()), "{shown:?}");
+}
+
+#[test]
+fn code_of_many_packages_for_elsewhere_is_in_a_file_each() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    let folder = machine.path("code");
+    std::fs::create_dir(&folder).unwrap();
+    let word = folder.display().to_string();
+    let into = |more: &[&str]| {
+        compile(&machine, &cache, &[&["--target", "pulley32", "--output-dir", &word][..], more].concat())
+    };
+    let files = || {
+        let mut names: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    into(&["--dry-run", &todo(), &probe()]).answer();
+    assert_eq!(files(), [String::new(); 0], "a preview wrote");
+    let names = ["probe-0.1.0.pulley32.artifact", "todo-0.2.0.pulley32.artifact"];
+    let fault = into(&[&todo(), "missing", &probe()]).fault("PACKAGE_NOT_FOUND", 20);
+    assert_eq!(
+        (failures(&fault), files()),
+        (vec![(1, "PACKAGE_NOT_FOUND".to_owned())], names.map(str::to_owned).into())
+    );
+    let done = into(&[&todo(), &probe()]).result("compile");
+    let paths: Vec<_> = done["packages"].as_array().unwrap().iter().map(|package| package["path"].clone()).collect();
+    assert_eq!(paths, [names[1], names[0]].map(|name| folder.join(name).display().to_string()));
+    for package in done["packages"].as_array().unwrap() {
+        let code = std::fs::read(package["path"].as_str().unwrap()).unwrap();
+        assert!(code.starts_with(b"hutch-artifact-1\n") && package["bytes"] == code.len(), "{package}");
+    }
+    // Two components of one name: the second one's file is the first one's, in a preview too.
+    let other = package::with_payload(&machine, "other", &std::fs::read(todo() + "/app/app.wasm").unwrap());
+    let (probe, other) = (probe(), other.display().to_string());
+    for preview in [&["--dry-run"][..], &[]] {
+        let both = [preview, &["--target", "pulley64", &probe, &other]].concat();
+        assert_eq!(failures(&compile(&machine, &cache, &both).fault("ALREADY_EXISTS", 30)).len(), 1);
+    }
+    assert!(machine.path("probe-0.1.0.pulley64.artifact").exists(), "without a folder it is here");
+    // What is wrong with the call is said before anything is opened.
+    compile(&machine, &cache, &["missing", "--target", "mips"]).fault("TARGET_UNSUPPORTED", 2);
+    compile(&machine, &cache, &["missing", "--target", "pulley32", "--output-dir", "nowhere"]).fault("NOT_FOUND", 20);
+    compile(&machine, &cache, &["missing", "--output-dir", &word]).fault("USAGE", 2);
 }
 
 #[test]
@@ -102,8 +198,7 @@ fn code_for_elsewhere_is_written_to_a_file_and_nowhere_else() {
     let refused = into("mips-unknown-linux-gnu", &[]).fault("TARGET_UNSUPPORTED", 2);
     let has = refused.details["targets"].as_array().unwrap().clone();
     assert!(has.contains(&"pulley64".into()) && has.contains(&"pulley32".into()), "{refused:?}");
-    for wrong in [&[&todo(), "--target", "pulley32"][..], &[&todo(), &probe(), "--target", "pulley32", "--output", "x"]]
-    {
+    for wrong in [&[&todo(), "--output", "x"][..], &[&todo(), &probe(), "--target", "pulley32", "--output", "x"]] {
         compile(&machine, &cache, wrong).fault("USAGE", 2);
     }
     compile(&machine, &cache, &[&todo(), "--limit", "compile_time_ms=1"]).fault("COMPILE_TIME_LIMIT", 40);

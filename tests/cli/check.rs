@@ -60,7 +60,7 @@ fn all_problems_are_listed_at_once() {
     let text = text.replacen("version: 0.1.0\n", "", 1).replacen("    state:\n", "    colour: blue\n    state:\n", 1);
     std::fs::write(&manifest, text).unwrap();
     std::fs::remove_file(folder.join("skills/probe-usage/SKILL.md")).unwrap();
-    std::fs::write(folder.join("schemas/commands.json"), "{").unwrap();
+    std::fs::write(folder.join("schemas/commands.json"), r#"{"schema": "hutch/commands@0.1""#).unwrap();
     let path = folder.display().to_string();
     let problems = problems(&check(&machine, &path));
     let found = codes(&problems);

@@ -162,6 +162,10 @@ fn help_and_version_are_data_unless_they_are_for_people() {
             && human.stdout.contains("--envelope")
             && serde_json::from_str::<serde_json::Value>(&human.stdout).is_err()
     );
+    // A command's own options come first, and those of every command are a part of their own.
+    let (own, shared) = human.stdout.split_once("\nOptions of every command:\n").unwrap();
+    assert!(own.contains("  --digests-only\n") && !own.contains("  --human\n"), "{own}");
+    assert!(shared.contains("  --human\n") && !shared.contains("  --digests-only\n"), "{shared}");
 }
 
 #[test]
@@ -194,9 +198,9 @@ fn a_path_of_ones_own_may_lead_upwards_and_a_guests_may_not() {
 fn a_format_that_means_nothing_is_told_and_not_passed_over() {
     let machine = Machine::new();
     let with = |words: &[&str]| Ran::of(machine.hutch(words.iter().copied()).env("HUTCH_FORMAT", "xml"));
-    let fault = with(&["list"]).fault("USAGE", 2);
+    let fault = with(&["catalog"]).fault("USAGE", 2);
     assert!(fault.message.contains("HUTCH_FORMAT") && fault.message.contains("xml"), "{}", fault.message);
     // A flag stands in its place, and who looks for what is wrong finds it.
-    assert_eq!(with(&["list", "--agent"]).result("list")["total"], 0);
+    assert_eq!(with(&["catalog", "--agent"]).result("catalog")["total"], 0);
     assert!(with(&["doctor"]).stdout.contains("HUTCH_FORMAT") || with(&["doctor"]).stderr.contains("HUTCH_FORMAT"));
 }

@@ -125,3 +125,26 @@ fn what_the_to_do_application_refuses_is_refused_without_running_it() {
     machine.todo(&["list", "--limit", "1"]).answer();
     machine.todo(&["add", &long[1..]]).answer();
 }
+
+/// The shape of `schemas/` is a package's own affair; what APP.md asks to be confirmed still waits for its person.
+#[test]
+fn a_package_with_schemas_of_its_own_kind_runs_and_is_gated_by_its_manifest() {
+    let machine = Machine::new();
+    for (name, text) in
+        [("list", "[]"), ("other", r#"{"schema": "acme/cli@1", "verbs": {}}"#), ("no-json", "add: {}\n")]
+    {
+        let folder = package::copy_todo(&machine, name);
+        std::fs::write(folder.join("schemas/commands.json"), text).unwrap();
+        let folder = folder.to_str().unwrap();
+        let call =
+            |options: &[&str], words: &[&str]| machine.guest(&[options, &["--instance", name, folder], words].concat());
+        assert_eq!(call(&[], &["add", "milk"]).answer()["ok"], true, "{name}");
+        call(&[], &["remove", "td_1"]).fault("CONFIRMATION_REQUIRED", 30);
+        assert_eq!(call(&[], &["list"]).answer()["count"], 1, "{name}: nothing was removed");
+        // What is not described is not judged before it runs: the application says it itself.
+        assert_ne!(call(&[], &["list", "--limit", "-3"]).status, 0, "{name}");
+        let checked = machine.run(["check", folder]).result("check");
+        assert_eq!((&checked["errors"], checked["warnings"].as_u64() >= Some(1)), (&json!(0), true), "{checked}");
+        assert!(checked.to_string().contains("CONTRACT_FOREIGN"), "{checked}");
+    }
+}

@@ -52,6 +52,8 @@ fn a_flipped_byte_is_found_by_name() {
         assert_eq!(fault.details["instance"], "probe/b");
         let human = machine.run(["state", "check", "--human", "--instance", "b", "probe"]);
         assert!(human.stderr.contains(&digest) && human.status == 50, "{human:?}");
+        machine.run(["backup", "home.backup"]).fault("STORE_DAMAGED", 50);
+        assert!(!machine.path("home.backup").exists());
         let fault = machine.run(["doctor"]).fault("STORE_DAMAGED", 50);
         let checks = fault.details["checks"].as_array().unwrap();
         let of = |name: &str| checks.iter().find(|check| check["name"] == name).unwrap();

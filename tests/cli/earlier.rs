@@ -80,7 +80,7 @@ fn gc_takes_away_versions_that_no_entry_of_any_instance_names() {
 #[test]
 fn a_version_whose_files_were_changed_makes_nothing_again() {
     let machine = updated();
-    let now = machine.run(["list"]).result("list")["items"][0]["digest"].as_str().unwrap().to_owned();
+    let now = machine.run(["catalog"]).result("catalog")["items"][0]["digest"].as_str().unwrap().to_owned();
     let folder = machine.path("person/.local/share/hutch/packages/probe");
     for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() && !entry.ends_with(&now) {

@@ -45,6 +45,28 @@ fn an_issue_about_a_package_says_where_its_maintainers_are() {
     assert_eq!((&create(&machine, &[])["package"], &create(&machine, &[])["report_to"]), (&Value::Null, &Value::Null));
 }
 
+/// A person who follows it sees what is sent, and nothing that an issue may not hold is in it.
+#[test]
+fn an_issue_can_be_sent_on_by_a_link_and_is_not_by_us() {
+    let machine = Machine::new();
+    let address = "mailto:probe@example.com";
+    let package = with_manifest(&machine, "probe", "    mounts:", &format!("    feedback: {address}\n    mounts:"));
+    let package = package.to_str().unwrap();
+    machine.run(["run", "--instance", "diary", package, "return-ok"]).answer();
+    let line = ["issue", "create", "--type", "bug", "--message", "ask me@home.example or 4111 1111 1111 1111"];
+    let more = ["--package", package, "--instance", "diary", "--entry", "last"];
+    let about = machine.run([&line[..], &more].concat()).result("issue create");
+    let link = about["report_link"].as_str().unwrap();
+    assert!(link.starts_with("mailto:probe@example.com?subject=bug%3A%20") && link.contains("&body="), "{link}");
+    assert!(link.contains("package%3A%20probe") && link.contains("return-ok") && link.len() <= 8192, "{link}");
+    for hidden in ["home.example", "4111", "diary"] {
+        assert!(!link.contains(hidden), "{hidden} is in {link}");
+    }
+    // With no place to send it to there is no link.
+    assert_eq!(create(&machine, &["--package", &crate::support::todo()])["report_link"], Value::Null);
+    assert_eq!(create(&machine, &[])["report_link"], Value::Null);
+}
+
 #[test]
 fn what_is_not_there_makes_no_issue() {
     let machine = Machine::new();

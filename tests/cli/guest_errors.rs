@@ -1,6 +1,6 @@
 //! A guest's failure is never silent, and people read the guest's own words first.
 
-use crate::support::{Machine, Ran, probe, todo};
+use crate::support::{Machine, Ran, package, probe, todo};
 use serde_json::json;
 
 #[test]
@@ -20,6 +20,36 @@ fn a_failure_without_a_word_is_told_by_the_host() {
         let ran = machine.run([&["run", &probe()], arguments].concat());
         assert!(!ran.stderr.contains("GUEST_FAILED") && !ran.stdout.contains("GUEST_FAILED"), "{ran:?}");
     }
+}
+
+/// Where it went wrong stands at the end of what a runtime prints, often far from the beginning.
+#[test]
+fn what_a_guest_wrote_before_it_broke_down_is_told_to_its_end() {
+    let machine = Machine::new();
+    let (first, last) = ("this is the first line\n", "the probe was asked to panic at the end\n");
+    let call = |options: &[&str], bytes: &str| machine.run([options, &[&probe(), "stderr-then-panic", bytes]].concat());
+    let fault = call(&["run"], "20000").fault("GUEST_TRAPPED", 45);
+    let stderr = fault.details["stderr"].as_str().unwrap();
+    assert!(stderr.starts_with(first) && stderr.contains(last) && stderr.len() > 20_000, "{stderr}");
+    assert!(fault.details.get("stderr_bytes").is_none() && fault.details["stdout"] == "", "{:?}", fault.details);
+    let people = call(&["run", "--human"], "20000");
+    assert_eq!((people.status, people.stdout.as_str()), (45, ""));
+    assert!(people.stderr.contains(first) && people.stderr.contains(last.trim_end()), "{people:?}");
+    assert!(!people.stderr.contains("bytes are not shown"), "{people:?}");
+
+    // Both ends of what is long, and how much is missing between them.
+    let fault = call(&["run"], "200000").fault("GUEST_TRAPPED", 45);
+    let stderr = fault.details["stderr"].as_str().unwrap();
+    assert!(stderr.starts_with(first) && stderr.contains(last), "{stderr}");
+    let [bytes, omitted] = ["stderr_bytes", "stderr_omitted_bytes"].map(|name| fault.details[name].as_u64().unwrap());
+    assert!(bytes > 200_000 && bytes - omitted == 64 << 10, "{bytes} {omitted}");
+    assert!(stderr.len() < (64 << 10) + 100 && stderr.contains(&format!("\n[{omitted} bytes are not shown]\n")));
+    let people = call(&["run", "--human"], "200000");
+    assert!(people.stderr.contains(last.trim_end()), "{people:?}");
+    assert!(people.stderr.contains(&format!("[{omitted} bytes are not shown]")), "{people:?}");
+    // All of it is kept, and in what asks for all of it.
+    let entry = machine.run(["ledger", "show", &probe(), "last"]).result("ledger show");
+    assert_eq!(entry["stderr"].as_str().unwrap().len() as u64, bytes);
 }
 
 #[test]
@@ -84,4 +114,28 @@ fn people_see_an_answer_as_a_table_and_programs_as_it_is() {
     // What is no document is shown as it is.
     let prose = machine.run(["run", "--human", "--contract", "any", &probe(), "not-json"]);
     assert_eq!(prose.stdout, "This is prose, not JSON.\n");
+}
+
+/// Also when the refusal comes from the cache, where it lies with the feature's name.
+#[test]
+fn what_a_component_needs_and_this_host_has_not_is_named() {
+    let threads = b"\0asm\x01\0\0\0\x05\x04\x01\x03\x01\x01";
+    let streams = b"\0asm\x0d\0\x01\0\x07\x04\x01\x66\x01\x7d";
+    for (payload, feature, words) in [
+        (&threads[..], "threads", "it needs threads, which this host does not have"),
+        (streams, "wasi_0_3", "it needs WASI 0.3 (functions that wait, streams and futures), which"),
+    ] {
+        let machine = Machine::new();
+        let package = package::with_payload(&machine, "package", payload);
+        for _ in 0..2 {
+            let fault = machine.guest(&[package.to_str().unwrap(), "return-ok"]).fault("COMPONENT_INVALID", 2);
+            assert_eq!(fault.details["feature"], feature, "{fault:?}");
+            assert!(fault.message.contains(words), "{fault:?}");
+        }
+    }
+    // What is broken lacks nothing.
+    let machine = Machine::new();
+    let package = package::with_payload(&machine, "broken", b"\0asm\x01\0\0\0\x05\x04");
+    let fault = machine.guest(&[package.to_str().unwrap(), "return-ok"]).fault("COMPONENT_INVALID", 2);
+    assert!(fault.details.get("feature").is_none(), "{fault:?}");
 }

@@ -28,7 +28,7 @@ fn stocked() -> Machine {
 }
 
 fn build(machine: &Machine, source: &str) -> Value {
-    machine.run(["index", "build", source, "--output", "catalogue"]).result("index build")
+    machine.run(["index", source, "--output", "catalogue"]).result("index")
 }
 
 fn document(machine: &Machine) -> Value {
@@ -194,7 +194,7 @@ fn a_source_that_is_broken_leaves_what_was_there() {
         ("oci-layout:shop:9.9.9", "PACKAGE_NOT_FOUND", 20),
         ("oci://Nowhere", "USAGE", 2),
     ] {
-        let fault = machine.run(["index", "build", &good, source, "--output", "catalogue"]).fault(code, status);
+        let fault = machine.run(["index", &good, source, "--output", "catalogue"]).fault(code, status);
         let told = format!("{fault:?}");
         let place = source.strip_prefix("oci-layout:").unwrap_or(source);
         assert!(told.contains(place), "{source}: {told}");
@@ -208,8 +208,7 @@ fn a_source_that_is_broken_leaves_what_was_there() {
             std::fs::write(machine.path("shop").join(path), &bytes[1..]).unwrap();
         }
     }
-    let fault =
-        machine.run(["index", "build", "oci-layout:shop", "--output", "catalogue"]).fault("ARTIFACT_INVALID", 46);
+    let fault = machine.run(["index", "oci-layout:shop", "--output", "catalogue"]).fault("ARTIFACT_INVALID", 46);
     assert!(format!("{fault:?}").contains("oci-layout:shop:0."), "{fault:?}");
     assert_eq!(files(&machine.path("catalogue")), held);
 }
@@ -230,7 +229,7 @@ fn a_broken_signature_is_not_taken_for_none() {
     let shop = hutch::package::open_folder(&machine.path("shop")).unwrap();
     let shop = hutch_registry::Repository::Layout(hutch_registry::Layout::new(shop, "shop"));
     assert!(shop.attach(&std::fs::read(manifest).unwrap(), &bundle).unwrap());
-    let fault = machine.run(["index", "build", "oci-layout:shop", "--output", "catalogue"]);
+    let fault = machine.run(["index", "oci-layout:shop", "--output", "catalogue"]);
     let fault = format!("{:?}", fault.fault("SIGNATURE_INVALID", 30));
     assert!(fault.contains("oci-layout:shop:0.2.0") && fault.contains("about something else"), "{fault}");
     assert_eq!(files(&machine.path("catalogue")), held);
@@ -239,18 +238,18 @@ fn a_broken_signature_is_not_taken_for_none() {
 #[test]
 fn what_hutch_did_not_write_is_left_alone_and_a_preview_writes_nothing() {
     let machine = Machine::new();
-    machine.run(["index", "build", &todo(), "--output", "catalogue", "--dry-run"]).document();
+    machine.run(["index", &todo(), "--output", "catalogue", "--dry-run"]).document();
     assert!(!machine.path("catalogue").exists());
     machine.write("catalogue/index.json", "{}");
     machine.write("catalogue/mine", "mine");
     let (held, todo) = (files(&machine.path("catalogue")), todo());
     for more in [&[][..], &["--dry-run"]] {
-        let words = [&["index", "build", &todo, "--output", "catalogue"][..], more].concat();
+        let words = [&["index", &todo, "--output", "catalogue"][..], more].concat();
         machine.run(words).fault("ALREADY_EXISTS", 30);
     }
     assert_eq!(files(&machine.path("catalogue")), held);
     for (place, code, status) in [("..", "USAGE", 2), ("nothing/catalogue", "NOT_FOUND", 20)] {
-        machine.run(["index", "build", &todo, "--output", place]).fault(code, status);
+        machine.run(["index", &todo, "--output", place]).fault(code, status);
     }
 }
 

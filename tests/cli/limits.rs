@@ -391,6 +391,7 @@ const BEHAVIOURS: &[(&[&str], i32)] = &[
     (&["return-err"], 1),
     (&["trap"], 45),
     (&["panic"], 45),
+    (&["stderr-then-panic", "100"], 45),
     (&["json-and-exit", "30"], 30),
     (&["not-json"], 46),
     (&["two-json"], 46),

@@ -28,7 +28,7 @@ fn edit(machine: &Machine, change: impl FnOnce(&mut Value)) {
 }
 
 fn list(machine: &Machine) -> Value {
-    machine.run(["list"]).result("list")
+    machine.run(["catalog"]).result("catalog")
 }
 
 fn remove(machine: &Machine) {
@@ -57,7 +57,7 @@ fn the_same_packages_are_the_same_bytes_wherever_the_folder_is() {
     assert_eq!(other.run(["sync", "--check"]).result("sync")["changed"], false);
     let (mut here, mut there) = (list(&one)["items"][0].take(), list(&other)["items"][0].take());
     for item in [&mut here, &mut there] {
-        item.as_object_mut().unwrap().retain(|name, _| name != "installed_at" && name != "source");
+        item.as_object_mut().unwrap().retain(|name, _| name != "installed_at" && name != "provenance");
     }
     assert_eq!(here, there);
     other.run(["lock", "--file", "again.lock"]).result("lock");

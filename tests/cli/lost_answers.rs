@@ -52,8 +52,7 @@ fn a_selection_that_no_answer_has_is_refused_before_anything_is_done() {
         &["issue", "create", "--type", "bug", "--message", "x"],
         &["init", "made"],
         &["pack", &package],
-        &["state", "restore", &package, "@1"],
-        &["state", "absorb", &package],
+        &["undo", &package, "--to", "@1"],
     ] {
         let fault = machine.run([words, &["--query", "nosuch"]].concat()).fault("USAGE", 2);
         assert!(fault.message.contains("nosuch"), "{fault:?}");
@@ -63,7 +62,7 @@ fn a_selection_that_no_answer_has_is_refused_before_anything_is_done() {
     let left: Vec<_> = std::fs::read_dir(machine.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["person"], "nothing was made");
     assert_eq!(machine.run(["issue", "list"]).result("issue list")["total"], 0);
-    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+    assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
 }
 
 /// What a kept call says whose answer is lost: where the ledger has it, and never to repeat it.
@@ -142,9 +141,9 @@ fn an_answer_that_cannot_be_written_says_what_is_kept() {
     machine.run(["plan", &package, "add", "eggs"]).result("plan");
     assert_kept(&machine, &lost(&["apply", &package, "last"]));
     assert_kept(&machine, &lost(&["undo", &package]));
-    assert_kept(&machine, &lost(&["state", "restore", &package, "@2"]));
+    assert_kept(&machine, &lost(&["undo", &package, "--to", "@2"]));
     for (words, look) in [
-        (&["install", package.as_str()][..], "hutch list"),
+        (&["install", package.as_str()][..], "hutch catalog"),
         (&["init", "made"], "hutch check ./made/package"),
         (&["issue", "create", "--type", "bug", "--message", "x"], "hutch issue show is_0001"),
     ] {
@@ -155,7 +154,7 @@ fn an_answer_that_cannot_be_written_says_what_is_kept() {
     }
     // Where nothing was done, it is said, and that the call may be made again.
     for words in [
-        &["list"][..],
+        &["catalog"][..],
         &["ledger", "list", &package],
         &["--dry-run", "undo", &package],
         &["run", &package, "get", "td_9999"],
@@ -190,7 +189,7 @@ fn a_reader_that_goes_away_is_told_what_was_changed_and_nothing_else() {
     let package = todo();
     let fault = unread(&mut machine.hutch(["run", &package, "add", "milk"])).fault("ANSWER_LOST", 50);
     assert_kept(&machine, &fault);
-    for words in [&["run", &package, "list"][..], &["plan", &package, "add", "x"], &["list"], &["--help"]] {
+    for words in [&["run", &package, "list"][..], &["plan", &package, "add", "x"], &["catalog"], &["--help"]] {
         let ran = unread(&mut machine.hutch(words));
         assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{words:?}");
     }

@@ -12,6 +12,7 @@
 
 mod architecture;
 mod attest;
+mod backup;
 mod cache;
 mod carried;
 mod check;
@@ -40,13 +41,16 @@ mod instances;
 mod job;
 mod key;
 mod large_answers;
+mod library;
 mod limits;
 mod lock;
 mod lost_answers;
 mod map;
 mod mcp;
+mod memo;
 mod one_build;
 mod output;
+mod parts;
 #[cfg(unix)]
 mod people;
 #[cfg(unix)]
@@ -58,14 +62,19 @@ mod registry;
 #[cfg(target_os = "linux")]
 mod ring;
 mod samples;
+mod schedule;
 mod serve;
 #[cfg(unix)]
 mod shells;
 mod steps;
+mod stores;
 mod support;
 mod surroundings;
 #[cfg(unix)]
 mod terminals;
+#[cfg(unix)]
+mod tour;
 mod trust;
+mod untrusted;
 #[cfg(unix)]
 mod waits;

@@ -107,7 +107,7 @@ fn no_order_number_of_threads_shard_or_home_changes_a_byte() {
 #[test]
 fn nothing_is_kept_but_one_entry_that_says_what_was_done() {
     let machine = machine();
-    let state = || machine.run(["state", "log", &todo()]).result("state log")["items"].clone();
+    let state = || machine.run(["ledger", "list", "--changes", &todo()]).result("ledger list")["items"].clone();
     let before = state();
     let result = map(&machine, &["--output", "answers"]).result("map");
     assert_eq!(state(), before);
@@ -314,4 +314,19 @@ fn words_that_would_break_the_promise_are_refused() {
     machine.run(["map", "--input", ".", &todo()]).fault("USAGE", 2);
     machine.run(["map", "--input", "lines", "--output", "no/where", &todo()]).fault("NOT_FOUND", 20);
     assert!(!machine.path("x").exists());
+}
+
+/// What nobody sees in a line is written as an escape, in a pipe and in a file alike; the digest is of what is written.
+#[test]
+fn hidden_characters_of_a_line_are_escaped_wherever_it_goes() {
+    let machine = machine();
+    machine.write("hidden", json!({"id": "a\u{200b}\u{e0041}", "arguments": ["list"]}).to_string() + "\n");
+    let map = |words: &[&str]| machine.run([&["map", "--input", "hidden"], &FIXED[..], words, &[&todo()]].concat());
+    let printed = map(&["--ndjson"]);
+    assert_eq!(read(&printed)[0]["id"], "a\u{200b}\u{e0041}");
+    assert!(printed.stdout.contains(r#""id":"a\u200b\udb40\udc41""#), "{printed:?}");
+    let written = map(&["--output", "answers"]).result("map");
+    let bytes = fs::read(machine.path("answers")).unwrap();
+    assert_eq!(String::from_utf8_lossy(&bytes), printed.stdout);
+    assert_eq!(written["output"]["digest"], json!(StreamRecord::of(&bytes).digest));
 }

@@ -77,3 +77,32 @@ fn a_character_that_a_limit_cuts_in_two_is_no_failure_of_the_host() {
     }
     assert_eq!(machine.run(["verify", "--all", &probe()]).result("verify")["differ"], 0);
 }
+
+/// What a guest says goes through a pipe as it is; where the host tells of it, what nobody sees is written so that it is seen.
+#[test]
+fn documents_of_the_host_escape_what_nobody_sees() {
+    let machine = Machine::new();
+    let probe = probe();
+    let said = serde_json::json!({"a\u{200b}": "x\u{e0041}\u{202e}\u{7f}", "seen": "👩\u{200d}🚀 ünïcode"});
+    let (text, hidden) = (said.to_string(), ['\u{200b}', '\u{202e}', '\u{e0041}', '\u{7f}']);
+    let run = ["run", "--stdin-text", &text];
+    assert_eq!(machine.run([&run[..], &[&probe, "stdin-echo"]].concat()).stdout, text);
+    let missing = "state/no\u{200b}where\u{e0041}";
+    for words in [
+        &["--envelope", &probe, "stdin-echo"][..],
+        &["--query", "output", &probe, "stdin-echo"],
+        &["--guard", "off", "--limit", "fuel=1", &probe, "read-file", missing],
+        &["--guard", "off", "--no\u{200b}flag\u{e0041}", &probe, "read-file", missing],
+    ] {
+        let ran = machine.run([&run[..], words].concat());
+        let told = if ran.status == 0 { &ran.stdout } else { &ran.stderr };
+        let document = serde_json::from_str::<serde_json::Value>(told).unwrap();
+        assert!(!told.contains(hidden), "{words:?}: {told:?}");
+        if ran.status == 0 {
+            assert!(told.contains("👩\u{200d}🚀 ünïcode"), "{told:?}");
+            assert!([&document["result"]["output"], &document].contains(&&said), "{told}");
+        }
+    }
+    let shown = machine.run(["ledger", "list", "--ndjson", &probe]);
+    assert!(!shown.stdout.contains(hidden) && shown.stdout.contains("\\udb40\\udc41"), "{shown:?}");
+}

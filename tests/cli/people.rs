@@ -85,10 +85,7 @@ fn tables_fit_the_screen() {
 fn what_is_longer_than_the_screen_goes_through_the_pager() {
     let machine = Machine::new();
     let show = |pager: &str, rows: &str| {
-        let terminal = Terminal::open();
-        let name = std::fs::File::open(terminal.name()).unwrap();
-        assert!(Command::new("stty").args(["rows", rows, "cols", "70"]).stdin(name).status().unwrap().success());
-        terminal.run(machine.hutch(["skills", "--human"]).env("PAGER", pager))
+        Terminal::of(rows.parse().unwrap(), 70).run(machine.hutch(["skills", "--human"]).env("PAGER", pager))
     };
     let (_, plain) = show("cat", "4");
     assert!(plain.lines().count() > 4 && plain.starts_with("NAME"), "{plain}");
@@ -153,11 +150,11 @@ fn people_see_which_call_of_a_list_failed_and_why() {
 fn help_is_about_the_command_and_not_about_a_word_that_looks_like_one() {
     let machine = Machine::new();
     let name = |words: &[&str]| machine.run(words).document()["name"].as_str().unwrap().to_owned();
-    assert_eq!(name(&["--home", "run", "list", "--help"]), "list");
+    assert_eq!(name(&["--home", "run", "catalog", "--help"]), "catalog");
     assert_eq!(name(&["--home=run", "state", "--wait", "5s", "ls", "--help"]), "state ls");
     assert_eq!(name(&["help", "state", "ls"]), "state ls");
     assert_eq!(name(&["--home", "help", "help", "run"]), "run");
-    assert_eq!(name(&["--home", "help", "list", "--help"]), "list");
+    assert_eq!(name(&["--home", "help", "catalog", "--help"]), "catalog");
     assert_eq!(machine.run(["help"]).stdout, machine.run(["--help"]).stdout);
     assert_eq!(machine.run(["help", "--human", "run"]).stdout, machine.run(["run", "--help", "--human"]).stdout);
     machine.run(["help", "frobnicate"]).fault("USAGE", 2);
@@ -210,7 +207,7 @@ fn an_update_goes_back_to_where_the_package_came_from_and_says_if_it_is_older() 
         if older {
             // Nobody goes back unsaid.
             machine.run(["update", "probe"]).fault("VERSION_OLDER", 30);
-            assert_eq!(machine.run(["list"]).result("list")["items"][0]["version"], "9.0.0");
+            assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["version"], "9.0.0");
         }
         let said = if older { &["--allow-downgrade"][..] } else { &[] };
         let updated = machine.run([&["update", "probe"], said].concat()).result("update");

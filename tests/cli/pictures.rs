@@ -5,13 +5,22 @@ use crate::support::terminal::Terminal;
 use crate::support::{Machine, repository};
 use std::path::Path;
 
+/// Higher than any picture: what is higher goes through a pager.
+pub(crate) const ROWS: u16 = 100;
+
 /// The same on every machine and on every day: no digits of instants and digests, of the same length.
-fn still(seen: &str) -> String {
+pub(crate) fn still(seen: &str) -> String {
     let mut shown = String::new();
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-:.".contains(letter);
     let mut rest = seen;
     while let Some(first) = rest.chars().next() {
-        let end = rest.find(|letter| is_part(letter) != is_part(first)).unwrap_or(rest.len());
+        // Emphasis ends where its letter stands, and what follows it is no part of it.
+        if let Some((code, after)) = rest.split_once('m').filter(|_| first == '\u{1b}') {
+            shown.push_str(&format!("{code}m"));
+            rest = after;
+            continue;
+        }
+        let end = rest.find(|letter| is_part(letter) != is_part(first) || letter == '\u{1b}').unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
         let is_digest = part.len() >= 12 && part.chars().all(|letter| letter.is_ascii_hexdigit());
         let is_instant = part.len() >= 20 && part.ends_with('Z') && part.contains('T') && part.contains(':');
@@ -27,7 +36,7 @@ fn still(seen: &str) -> String {
     shown
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
         let target = to.join(entry.file_name());
@@ -43,6 +52,8 @@ fn people_see_these_pictures() {
     let machine = Machine::new();
     copy(&repository().join("packages/todo"), &machine.path("apps/todo"));
     machine.run(["install", "apps/todo"]).result("install");
+    // What takes long says so, on a terminal.
+    machine.run(["compile", "apps/todo"]).result("compile");
     let when = ["--now", "2026-04-01T09:00:00Z", "--seed", "7"];
     let call = |verb: &'static str, words: &[&'static str]| [&[verb], &when[..], &["todo"], words].concat();
     let calls: &[(&str, i32, Vec<&str>)] = &[
@@ -67,10 +78,10 @@ fn people_see_these_pictures() {
     for (name, expected, words) in calls {
         let mut command = machine.hutch(words);
         command.env("TERM", "xterm-256color").env("HUTCH_FORMAT", "human");
-        let (status, seen) = Terminal::open().run(&mut command);
+        let (status, seen) = Terminal::of(ROWS, 80).run(&mut command);
         assert_eq!(status, *expected, "{name}: {seen}");
 
-        let seen = still(&seen.replace('\u{1b}', "␛"));
+        let seen = still(&seen).replace('\u{1b}', "␛");
         let path = folder.join(format!("{name}.txt"));
         if std::fs::read_to_string(&path).unwrap_or_default() != seen {
             if std::env::var_os("HUTCH_BLESS").is_some() {

@@ -1,7 +1,7 @@
 //! What is said while something takes longer than a second, where, and that nothing is said anywhere else.
 
 use crate::support::terminal::Terminal;
-use crate::support::{Machine, Ran, probe};
+use crate::support::{Machine, Ran, package, probe};
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 
@@ -76,27 +76,46 @@ fn a_pipe_gets_json_lines_if_asked_and_one_error_else() {
             assert_eq!(said, json!({"progress": {"step": "run", "elapsed_ms": elapsed}}));
         }
     }
-    machine.run(["--progress", "--no-progress", "list"]).fault("USAGE", 2);
+    machine.run(["--progress", "--no-progress", "catalog"]).fault("USAGE", 2);
 }
 
 #[test]
 fn a_list_says_how_far_it_is() {
     let machine = Machine::new();
     let package = probe();
-    let call = [&["run", "--progress", "--json-input", "--keep-going", "--ndjson"], &SLOW[..], &[&package]].concat();
-    let ran = Ran::with_input(&mut machine.hutch(call), b"[\"spin\"] [\"spin\"]");
+    let call = [&["run", "--progress", "--json-input", "--ndjson"], &SLOW[..], &[&package]].concat();
+    let ran = Ran::with_input(&mut machine.hutch(call), b"[\"return-ok\"] [\"spin\"]");
     assert_eq!((ran.status, ran.stdout.lines().count()), (40, 2), "{ran:?}");
     let mut said: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(said.pop().unwrap()["code"], "WALL_TIME_LIMIT", "the failure stands last");
     let far: Vec<_> = said.iter().map(|said| (&said["progress"]["done"], &said["progress"]["total"])).collect();
-    assert!(far.starts_with(&[(&json!(0), &json!(2))]) && far.ends_with(&[(&json!(1), &json!(2))]), "{ran:?}");
+    assert!(!far.is_empty() && far.iter().all(|far| *far == (&json!(1), &json!(2))), "{ran:?}");
+}
+
+/// Nobody knows how many lines there will be.
+#[test]
+fn a_job_counts_its_calls() {
+    let machine = Machine::new();
+    let slow = ["--limit", "wall_time_ms=700", "--limit", "fuel=1000000000000000"];
+    let package = probe();
+    let call = [&["map", "--progress", "--ndjson", "--threads", "1"][..], &slow, &[&package]].concat();
+    let lines: String = (0..3).map(|id| format!("{{\"id\":{id},\"arguments\":[\"spin\"]}}\n")).collect();
+    let ran = Ran::with_input(&mut machine.hutch(call), lines.as_bytes());
+    assert_eq!((ran.status, ran.stdout.lines().count()), (0, 3), "{ran:?}");
+    let said: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let done: Vec<u64> = said.iter().filter_map(|said| said["progress"]["done"].as_u64()).collect();
+    assert!(done.contains(&1) && done.is_sorted(), "{ran:?}");
+    assert!(
+        said.iter().all(|said| said["progress"]["step"] == "map" && said["progress"]["total"].is_null()),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn what_is_quick_says_nothing() {
     let machine = Machine::new();
     machine.probe(&[], &["return-ok"]).answer();
-    for words in [&["run", &probe(), "return-ok"][..], &["check", &probe()], &["list"], &["--version"]] {
+    for words in [&["run", &probe(), "return-ok"][..], &["check", &probe()], &["catalog"], &["--version"]] {
         let terminal = Terminal::open();
         let mut command = machine.hutch([&["--progress"], words].concat());
         assert!(command.stdout(Stdio::null()).stderr(terminal.end()).status().unwrap().success());
@@ -104,4 +123,71 @@ fn what_is_quick_says_nothing() {
         assert_eq!(terminal.printed(), "", "{words:?}");
         assert_eq!(machine.run([&["--progress"], words].concat()).stderr, "", "{words:?}");
     }
+}
+
+/// A module whose compilation takes time with the square of one function's length, just within what such may have.
+fn slow_to_compile() -> Vec<u8> {
+    let number = |mut value: usize| {
+        // Of five bytes, whatever it is.
+        let bytes: [u8; 5] = std::array::from_fn(|at| {
+            let byte = (value & 0x7f) as u8;
+            value >>= 7;
+            if at < 4 { byte | 0x80 } else { byte }
+        });
+        bytes
+    };
+    let section = |id: u8, bytes: &[u8]| [&[id][..], &number(bytes.len()), bytes].concat();
+    // (block (local.set 0 (i32.add (i32.const 1) (local.get 0))))
+    let block = [0x02, 0x40, 0x41, 0x01, 0x20, 0x00, 0x6a, 0x21, 0x00, 0x0b];
+    let body = [&[0x00][..], &block.repeat(50_000), &[0x0b]].concat();
+    [
+        b"\0asm\x01\0\0\0",
+        &section(1, b"\x01\x60\x01\x7f\x00")[..],
+        &section(3, b"\x01\x00"),
+        &section(10, &[&[0x01][..], &number(body.len()), &body].concat()),
+    ]
+    .concat()
+}
+
+#[test]
+fn compiling_many_says_how_far_it_is() {
+    let machine = Machine::new();
+    let package = package::with_payload(&machine, "slow", &slow_to_compile()).display().to_string();
+    let words = ["compile", "--progress", "--limit", "compile_time_ms=1500", "missing", &package];
+    let ran = Ran::of(machine.hutch(words).env("XDG_CACHE_HOME", machine.path("cache")));
+    assert_eq!((ran.status, ran.stdout.as_str()), (20, ""), "{ran:?}");
+    let mut said: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = said.pop().unwrap();
+    assert_eq!(last["details"]["packages"][1]["error"]["code"], "COMPILE_TIME_LIMIT", "{last}");
+    let far = |said: &Value| (said["progress"]["done"].clone(), said["progress"]["total"].clone());
+    assert!(!said.is_empty() && said.iter().all(|said| far(said) == (json!(1), json!(2))), "{ran:?}");
+}
+
+#[test]
+fn a_compilation_says_that_it_goes_on() {
+    // With caches of their own: what was too slow is remembered.
+    let slow = |machine: &Machine, flags: &[&str]| {
+        let package = package::with_payload(machine, "slow", &slow_to_compile());
+        let words = ["run", "--limit", "compile_time_ms=1500", package.to_str().unwrap(), "return-ok"];
+        let mut command = machine.hutch([flags, &words].concat());
+        command.env("XDG_CACHE_HOME", machine.path("cache"));
+        command
+    };
+    let machine = Machine::new();
+    let ran = Ran::of(&mut slow(&machine, &["--progress"]));
+    assert_eq!((ran.status, ran.stdout.as_str()), (40, ""), "{ran:?}");
+    let mut said: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(said.pop().unwrap()["code"], "COMPILE_TIME_LIMIT", "the failure stands last");
+    assert!(!said.is_empty() && said.iter().all(|said| said["progress"]["step"] == "compile"), "{ran:?}");
+    // The second time nothing goes on, and nothing is said.
+    let again = Ran::of(&mut slow(&machine, &["--progress"]));
+    assert_eq!((again.stderr.lines().count(), again.status), (1, 40), "{again:?}");
+
+    let (machine, terminal) = (Machine::new(), Terminal::open());
+    let mut command = slow(&machine, &[]);
+    let status = command.env("TERM", "xterm").stdout(Stdio::null()).stderr(terminal.end()).status().unwrap();
+    drop(command);
+    let printed = terminal.printed();
+    assert_eq!(status.code(), Some(40), "{printed:?}");
+    assert!(printed.starts_with("\rhutch: compile, 1 s"), "{printed:?}");
 }

@@ -230,11 +230,27 @@ fn every_block_is_of_a_kind_that_is_known() {
     for document in DOCUMENTS {
         let text = std::fs::read_to_string(repository().join(document)).unwrap();
         for (language, line, _) in blocks(&text) {
-            // `js`: run by tests/tab/readme.test.mjs; `bash` and `python`: by tests/fleet/run.
-            let known = ["console", "sh", "text", "json", "yaml", "toml", "rust", "markdown", "js", "bash", "python"];
+            // `js`: run by tests/tab/readme.test.mjs; `bash` and `python`: by tests/fleet/run; `c` and `python`: by tests/capi/run;
+            // `shell` and `sql`: by tests/postgres/run and tests/bucket/run.
+            let known = [
+                "console", "sh", "text", "json", "yaml", "toml", "rust", "markdown", "js", "bash", "python", "c",
+                "shell", "sql",
+            ];
             assert!(known.contains(&language.as_str()), "{document}:{line}: {language:?}");
         }
     }
+}
+
+/// `tests/capi/run` runs it.
+#[test]
+fn the_example_in_rust_is_one_of_the_library() {
+    let text = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let example = std::fs::read_to_string(repository().join("host/hutch/examples/embed.rs")).unwrap();
+    let shown: Vec<String> =
+        blocks(&text).into_iter().filter(|(language, ..)| language == "rust").map(|block| block.2).collect();
+    let [shown] = &shown[..] else { panic!("{shown:?}") };
+    assert!(example.trim_end().ends_with(shown.trim_end()), "{shown}");
+    assert!(shown.lines().count() <= 20);
 }
 
 #[test]

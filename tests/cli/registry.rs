@@ -60,7 +60,7 @@ fn nothing_is_left_of_what_was_not_what_it_was_announced_to_be() {
     machine.run(["pull", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).fault("ARTIFACT_INVALID", 46);
     machine.run(["install", "oci-layout:shop:0.2.0"]).fault("ARTIFACT_INVALID", 46);
     assert!(!is_there(&machine, "todo.tar"));
-    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+    assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn a_signature_goes_with_the_package_and_must_be_there_if_a_key_is_named() {
     assert_eq!(machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign")["changed"], true);
     assert_eq!(machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign")["changed"], false);
     machine.run(["install", "oci-layout:shop:0.2.0", "--key", "others.pub"]).fault("SIGNATURE_REQUIRED", 30);
-    assert_eq!(machine.run(["list"]).result("list")["total"], 0, "installed all the same");
+    assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0, "installed all the same");
     machine.run(["pull", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pull");
     let installed = machine.run(["install", "todo.tar", "--key", "mine.pub"]).result("install");
-    assert_eq!(machine.run(["list"]).result("list")["items"][0]["signer"], installed["signer"]);
+    assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["signer"], installed["signer"]);
     // Without its signature it is not by the signer any more.
     std::fs::remove_file(machine.path("todo.tar.sigstore.json")).unwrap();
     machine.run(["update", "todo"]).fault("SIGNER_CHANGED", 30);
@@ -121,7 +121,7 @@ fn a_file_of_secrets_is_no_key_and_no_authority() {
     for (flag, file) in [("--ca", ".env"), ("--key", ".env"), ("--key", "certs/id_rsa"), ("--ca", "keys.p12")] {
         machine.run(["install", flag, file, "oci-layout:shop:0.2.0"]).fault("ARGUMENT_REFUSED", 2);
     }
-    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+    assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_broken_signature_is_never_taken_for_none() {
             machine.run(line.iter().copied()).fault("SIGNATURE_INVALID", 30);
         }
     }
-    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+    assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn a_line_that_says_when_there_are_rings_is_heard_before_the_surroundings() {
     }
     machine.run(["run", "--ring", "perhaps", &probe, "return-ok"]).fault("USAGE", 2);
     // Nothing is promised where there are none.
-    for line in [&["certify", &probe][..], &["dev", "--once", &probe], &["doctor"], &["list"]] {
+    for line in [&["certify", &probe][..], &["dev", "--once", &probe], &["doctor"], &["catalog"]] {
         let fault = machine.run([&["--ring", "auto"][..], line].concat()).fault("USAGE", 2);
         assert!(fault.message.contains("around run, validate"), "{line:?}: {}", fault.message);
     }
@@ -186,4 +186,28 @@ fn a_cold_cache_is_filled_before_the_ring_is_up() {
     std::fs::remove_dir_all(&cache).unwrap();
     let verified = answered(&run(&["--progress", "verify", "--all", "probe"]));
     assert_eq!((&verified["equal"], &verified["not_reproducible"]), (&json!(2), &json!(0)));
+}
+
+#[test]
+fn what_whoever_started_it_left_open_is_closed_unless_it_is_named() {
+    let machine = Machine::new();
+    let probe = probe();
+    machine.write("said", "{\"ok\":true}");
+    std::os::unix::fs::symlink("/proc/self/fd/7", machine.path("link")).unwrap();
+    let call = |ring: &str, file: &str| {
+        let words = ["--ring", ring, "run", "--stdin-file", file, &probe, "stdin-echo"];
+        let (hutch, line) = (machine.hutch(words), "exec 7<said \"$0\" \"$@\"");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", line]).arg(hutch.get_program()).args(hutch.get_args());
+        command.env_clear().envs(hutch.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(machine.path("."));
+        Ran::of(&mut command)
+    };
+    for (ring, file) in [("auto", "/dev/fd/7"), ("auto", "/proc/self/fd/7"), ("off", "link")] {
+        assert_eq!(call(ring, file).stdout, "{\"ok\":true}", "{ring} {file}");
+    }
+    // It leads to the same, and no word of the line says so.
+    let closed = call("auto", "link");
+    assert_ne!(closed.status, 0, "{closed:?}");
+    assert!(!closed.stdout.contains("ok"), "{closed:?}");
 }

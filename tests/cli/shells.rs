@@ -112,15 +112,13 @@ fn sourcing_completions_carries_nothing_out_and_makes_nothing() {
             let machine = Machine::new();
             // All that is on the search path tells that it was called; hutch then answers.
             for name in ["APP.md", "effect", "code", "fixes", "hutch"] {
-                let spy = machine.write(
+                machine.write_program(
                     &format!("spy/{name}"),
                     format!(
                         "#!/bin/sh\necho \"{name} $*\" >> {}\nexec {HUTCH} \"$@\"\n",
                         machine.path("calls").display()
                     ),
                 );
-                let made = Command::new("chmod").arg("+x").arg(spy).status().unwrap();
-                assert!(made.success());
             }
             let home = machine.path("home");
             std::fs::create_dir(&home).unwrap();

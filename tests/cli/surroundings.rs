@@ -65,3 +65,35 @@ fn whatever_surrounds_it_a_call_ends_as_elsewhere_or_keeps_nothing() {
     machine.run(["ledger", "verify", "probe"]).result("ledger verify");
     assert_eq!(machine.run(["verify", "--all", &package]).result("verify")["differ"], 0);
 }
+
+/// A container in which nobody mounted /proc and /dev: what can do without them does, and rings that are required are missed by their name.
+#[test]
+fn without_proc_and_dev_a_call_ends_well_unless_rings_are_required() {
+    let unshared = || {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount"]);
+        command
+    };
+    if !unshared().arg("true").status().is_ok_and(|status| status.success()) {
+        println!("this machine makes no name spaces");
+        return;
+    }
+    let (package, machine) = (probe(), Machine::new());
+    machine.probe(&[], &["write-text", "state/file", "before"]).answer();
+    let call = |rings: &str, words: &[&str]| {
+        let call = machine.hutch([&["--ring", rings, "run", &package], words].concat());
+        let mut command = unshared();
+        let before = "mount -t tmpfs none /proc && mount -t tmpfs none /dev || exit 99; exec \"$@\"";
+        command.args(["sh", "-c", before, "sh"]).arg(call.get_program()).args(call.get_args());
+        command.env_clear().envs(call.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Ran::of(command.env("PATH", "/usr/bin:/bin").current_dir(machine.path("")).stdin(Stdio::null()))
+    };
+    let read = || machine.probe(&[], &["read-file", "state/file"]).answer()["content"].clone();
+    for rings in ["auto", "off"] {
+        assert_eq!(call(rings, &["write-text", "state/file", rings]).status, 0, "{rings}");
+        assert_eq!(read(), rings);
+    }
+    call("required", &["write-text", "state/file", "required"]).fault("RING_REQUIRED", 30);
+    assert_eq!(read(), "off");
+    machine.run(["ledger", "verify", "probe"]).result("ledger verify");
+}

@@ -14,15 +14,33 @@ fn on_terminal(machine: &Machine, words: &[&str]) -> (i32, String) {
     Terminal::open().run(command.env("TERM", "xterm-256color"))
 }
 
-/// All that acts on a terminal in a text but what is emphasis of ours, at the beginning of a line and round it.
-#[track_caller]
-fn assert_tame(text: &str, told: &str) {
-    let mut rest = text.replace("\r\n", "\n");
-    for line in text.lines() {
-        if let Some(heading) = line.strip_prefix("\u{1b}[1m").and_then(|line| line.strip_suffix("\u{1b}[0m")) {
-            rest = rest.replace(line, heading);
+/// What of a text is not emphasis of ours: a whole line in bold, or a part of one in green, yellow, red or dim, each ended where it
+/// ends.
+fn without_emphasis(line: &str) -> String {
+    if let Some(heading) = line.strip_prefix("\u{1b}[1m").and_then(|line| line.strip_suffix("\u{1b}[0m")) {
+        return heading.to_owned();
+    }
+    let (mut rest, mut kept) = (line, String::new());
+    while let Some(at) = rest.find('\u{1b}') {
+        let (before, code) = rest.split_at(at);
+        kept.push_str(before);
+        let begun = ["2", "31", "32", "33"].iter().find_map(|code_of| code.strip_prefix(&format!("\u{1b}[{code_of}m")));
+        let ended = begun.and_then(|text| text.split_once("\u{1b}[0m"));
+        match ended.filter(|(text, _)| !text.is_empty() && !text.contains('\u{1b}')) {
+            Some((text, after)) => {
+                kept.push_str(text);
+                rest = after;
+            }
+            None => return kept + code,
         }
     }
+    kept + rest
+}
+
+/// Nothing in a text acts on a terminal but what is emphasis of ours.
+#[track_caller]
+fn assert_tame(text: &str, told: &str) {
+    let rest: String = text.replace("\r\n", "\n").lines().map(|line| without_emphasis(line) + "\n").collect();
     let acts = |letter: char| {
         (letter.is_control() && !matches!(letter, '\n' | '\t')) || ('\u{202a}'..='\u{202e}').contains(&letter)
     };
@@ -48,7 +66,7 @@ fn calls(machine: &Machine) -> Vec<Vec<String>> {
         words(&["ledger", "list", "--human", &probe]),
         words(&["ledger", "export", "--human", &probe]),
         words(&["state", "ls", "--human", &probe, "state"]),
-        words(&["state", "log", "--human", &probe]),
+        words(&["ledger", "list", "--changes", "--human", &probe]),
         words(&["state", "diff", "--human", &probe, "@1", "@3"]),
         words(&["state", "status", "--human", &probe]),
         words(&["state", "cat", "--human", &probe, "state/plain"]),
@@ -121,7 +139,7 @@ fn headings_stand_out_where_they_can_and_are_wanted() {
     machine.run(["install", &package]).result("install");
     machine.run(["run", &package, "add", "x"]).answer();
     for (words, heading) in [
-        (&["list", "--human"][..], "SLUG  VERSION  INSTALLED "),
+        (&["catalog", "--human"][..], "PACKAGE  VERSION  TRUST "),
         (&["ledger", "list", "--human", "todo"], "N  AT"),
         (&["skills", "--human"], "NAME             DESCRIPTION"),
         (&["examples", "--human", "todo"], "To-do"),
@@ -147,11 +165,52 @@ fn headings_stand_out_where_they_can_and_are_wanted() {
     }
 }
 
+/// Words of ours have colours where they stand in our own fields, and cells stay where they were; what a guest says has none.
+#[test]
+fn words_of_ours_have_a_colour_and_no_others() {
+    let machine = Machine::new();
+    let probe = probe();
+    let diff = ["run", "--guard", "off", &probe, "write-text", "state/notes.txt"];
+    machine.run([&diff[..], &["one\ntwo\n"]].concat()).answer();
+    let plan = ["plan", "--human", "--guard", "off", &probe, "write-text", "state/notes.txt", "one\n\u{1b}[32mthree\n"];
+    let todo = todo();
+    machine.todo(&["add", "delete"]).answer();
+    machine.run(["run", "--limit", "fuel=100000", &todo, "list"]);
+    for (words, seen) in [
+        (
+            &["meta", "--human", &todo][..],
+            &["add             \u{1b}[33mwrite\u{1b}[0m   ", "\u{1b}[31mdelete\u{1b}[0m  Takes"][..],
+        ),
+        (&["ledger", "list", "--human", &todo], &["\u{1b}[31mFUEL_LIMIT\u{1b}[0m", "\u{1b}[2m20"]),
+        (&["doctor", "--human"], &["\u{1b}[32mok\u{1b}[0m      "]),
+        (&["run", "--human", &todo, "get", "td_9999"], &["\u{1b}[31merror:\u{1b}[0m the guest ended"]),
+        (&plan, &["\u{1b}[31m  -two\u{1b}[0m\n", "\u{1b}[32m  +\u{fffd}[32mthree\u{1b}[0m\n"]),
+    ] {
+        let (_, coloured) = on_terminal(&machine, words);
+        for part in seen {
+            assert!(coloured.contains(part), "{words:?}: {part:?} is not in {coloured:?}");
+        }
+        assert_tame(&coloured, &format!("{words:?}"));
+        // The same text, but for what differs from call to call.
+        let mut command = machine.hutch(words);
+        let (_, plain) = Terminal::open().run(command.env("TERM", "xterm-256color").env("NO_COLOR", "1"));
+        let digits = |text: &str| text.replace(|letter: char| letter.is_ascii_hexdigit(), "0");
+        let bare: String = coloured.lines().map(|line| without_emphasis(line) + "\n").collect();
+        if words[0] != "plan" && words[0] != "doctor" {
+            assert_eq!(digits(&bare), digits(&plain), "{words:?}");
+        }
+        assert!(!plain.contains('\u{1b}') && !machine.run(words).stdout.contains('\u{1b}'), "{words:?}: {plain:?}");
+    }
+    // A list of the guest's, with our words in it: plain.
+    let (_, listed) = on_terminal(&machine, &["run", "--human", &todo, "list"]);
+    assert!(listed.contains("td_0001  delete  open"), "{listed:?}");
+}
+
 #[test]
 fn people_are_shown_what_is_wrong_and_not_only_that_something_is() {
     let machine = Machine::new();
     machine.run(["install", "--yes", &probe()]).result("install");
-    let digest = machine.run(["list", "--query", "items[0].digest"]).stdout;
+    let digest = machine.run(["catalog", "--query", "items[0].digest"]).stdout;
     let file = format!("person/.local/share/hutch/packages/probe/{}/app/app.wasm", digest.trim().trim_matches('"'));
     machine.write(&file, "another");
     let ran = machine.run(["doctor", "--human"]);

@@ -26,7 +26,7 @@ fn what_lacks_the_level_that_a_rule_asks_for_is_neither_run_nor_installed() {
     machine.run(["trust", "require", "trusted", "oci-layout:shop"]).result("trust require");
     let fault = machine.run(["install", "oci-layout:shop:0.2.0"]).fault("TRUST_REQUIRED", 30);
     assert_eq!((&fault.details["level"], &fault.details["required"]), (&json!("unsigned"), &json!("trusted")));
-    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+    assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
     // Named by the caller, known to nobody.
     let fault = machine.run(["install", "oci-layout:shop:0.2.0", "--key", "mine.pub"]).fault("TRUST_REQUIRED", 30);
     assert_eq!(fault.details["level"], "signed");
@@ -35,7 +35,7 @@ fn what_lacks_the_level_that_a_rule_asks_for_is_neither_run_nor_installed() {
     machine.run(["--yes", "trust", "add", "acme", "mine.pub"]).result("trust add");
     let installed = machine.run(["install", "oci-layout:shop:0.2.0"]).result("install");
     assert_eq!(installed["trust"], "trusted");
-    assert_eq!(machine.run(["list"]).result("list")["items"][0]["trust"], "trusted");
+    assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["trust"], "trusted");
     assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["trust"], "trusted");
     let checked = machine.run(["trust", "check", "installed:todo"]).result("trust check");
     let rule = format!("oci-layout:{}", machine.path("shop").canonicalize().unwrap().display());
@@ -156,7 +156,7 @@ fn an_update_does_not_change_what_a_version_means_unsaid() {
     };
     packed("first.tar");
     machine.run(["install", "--yes", "first.tar"]).result("install");
-    let digest = || machine.run(["list"]).result("list")["items"][0]["digest"].clone();
+    let digest = || machine.run(["catalog"]).result("catalog")["items"][0]["digest"].clone();
     let before = digest();
     machine.write("package/app/more.txt", "more");
     packed("second.tar");
@@ -219,7 +219,7 @@ fn a_rule_about_a_folder_holds_whatever_leads_there() {
         machine.run(["run", word, "return-ok"]).fault("TRUST_REQUIRED", 30);
         machine.run(["--yes", "install", word]).fault("TRUST_REQUIRED", 30);
     }
-    assert_eq!(machine.run(["list"]).result("list")["total"], 0);
+    assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
     for pattern in ["OCI://GHCR.IO/acme/*", "oci://GHCR.io/acme/"] {
         machine.run(["trust", "require", "trusted", pattern]).fault("USAGE", 2);
     }
@@ -229,7 +229,7 @@ fn a_rule_about_a_folder_holds_whatever_leads_there() {
 #[cfg(unix)]
 fn a_link_that_leads_nowhere_is_not_taken_for_nothing() {
     let machine = Machine::new();
-    machine.run(["list"]).result("list");
+    machine.run(["catalog"]).result("catalog");
     machine.write(POLICY, "");
     std::fs::remove_file(machine.path(POLICY)).unwrap();
     std::os::unix::fs::symlink("/nowhere/trust.json", machine.path(POLICY)).unwrap();
@@ -256,7 +256,7 @@ fn a_component_that_may_not_be_run_is_not_asked_what_it_describes() {
         &["pack", "package"][..],
         &["push", "package", "oci-layout:shop"],
         &["sign", "package", "--key", "mine"],
-        &["attest", "package", "--key", "mine"],
+        &["sign", "--build", "package", "--key", "mine"],
     ] {
         machine.run(line).fault("TRUST_REQUIRED", 30);
     }

@@ -110,7 +110,7 @@ fn a_command_that_reads_gives_up_and_does_nothing() {
     }
     assert!(machine.is_untouched(), "nothing was run");
     for (wait, part) in [("0", "0"), ("soon", "soon"), ("25h", "24h"), ("-1", "-1")] {
-        let fault = machine.run(["--wait", wait, "list"]).fault("USAGE", 2);
+        let fault = machine.run(["--wait", wait, "catalog"]).fault("USAGE", 2);
         assert!(fault.message.contains(part), "{fault:?}");
     }
 }
@@ -145,12 +145,9 @@ fn a_pipe_where_the_program_keeps_a_file_is_no_file() {
     let home = "person/.local/share/hutch";
     // Of each file: calls that need it.
     for (file, calls) in [
-        (
-            "packages/todo/pin.json",
-            &[&["run", "todo", "list"][..], &["list"], &["catalog"], &["remove", "--yes", "todo"]][..],
-        ),
+        ("packages/todo/pin.json", &[&["run", "todo", "list"][..], &["catalog"], &["remove", "--yes", "todo"]][..]),
         ("issues/is_0001.json", &[&["issue", "list"], &["issue", "show", "is_0001"], &["doctor"]]),
-        ("instances/todo/default/hutch.lock", &[&["run", "todo", "add", "y"], &["state", "absorb", "todo"]]),
+        ("instances/todo/default/hutch.lock", &[&["run", "todo", "add", "y"], &["undo", "todo"]]),
         ("instances/todo/default/hutch.db", &[&["run", "todo", "list"], &["state", "ls", "todo"], &["undo", "todo"]]),
     ] {
         let path = machine.path(home).join(file);
@@ -159,7 +156,7 @@ fn a_pipe_where_the_program_keeps_a_file_is_no_file() {
         pipe_at(&path);
         for call in calls {
             let ran = ended(&mut machine.hutch(*call));
-            assert!(ran.status != 0 || !ran.stderr.is_empty() || call[0] == "list", "{file}, {call:?}: {ran:?}");
+            assert!(ran.status != 0 || !ran.stderr.is_empty() || call[0] == "catalog", "{file}, {call:?}: {ran:?}");
         }
         std::fs::remove_file(&path).unwrap();
         std::fs::rename(&kept, &path).unwrap();
@@ -205,14 +202,15 @@ fn a_lock_that_another_process_holds_is_waited_for_as_long_as_was_said() {
     let folder = machine.path("person/.local/share/hutch/instances/todo/default");
     let lock = std::fs::File::options().write(true).open(folder.join("hutch.lock")).unwrap();
     lock.lock().unwrap();
-    ended(&mut machine.hutch(["--wait", "20ms", "state", "absorb", "todo"])).fault("INSTANCE_BUSY", 30);
+    ended(&mut machine.hutch(["--wait", "20ms", "undo", "todo"])).fault("INSTANCE_BUSY", 30);
     let other = rusqlite::Connection::open(folder.join("hutch.db")).unwrap();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let fault = ended(&mut machine.hutch(["--wait", "20ms", "undo", "todo"])).fault("INSTANCE_BUSY", 30);
     assert!(fault.suggestion.contains("--wait"), "{fault:?}");
     // A reader waits for nobody.
-    for looks in ["log", "status"] {
-        assert_eq!(ended(&mut machine.hutch(["--wait", "20ms", "state", looks, "todo"])).status, 0);
+    for looks in [["ledger", "list"], ["state", "status"]] {
+        let line = [&["--wait", "20ms"][..], &looks, &["todo"]].concat();
+        assert_eq!(ended(&mut machine.hutch(line)).status, 0);
     }
     drop(other);
     lock.unlock().unwrap();

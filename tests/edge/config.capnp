@@ -1,4 +1,4 @@
-# For tests/edge/workerd.test.mjs, which puts the files beside it. State is on the disk, so that it is there for the next process.
+# For tests/edge/workerd.test.mjs, which puts the files beside it and names those of the packages. State is on the disk, so that it is there for the next process.
 using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
@@ -18,10 +18,8 @@ const applications :Workerd.Worker = (
     (name = "hutch/door.js", esModule = embed "hutch/door.js"),
     (name = "hutch/storage.js", esModule = embed "hutch/storage.js"),
     (name = "hutch/hutch.wasm", wasm = embed "hutch/hutch.wasm"),
-    (name = "todo.tar", data = embed "todo.tar"),
-    (name = "todo.artifact", data = embed "todo.artifact"),
-    (name = "probe.tar", data = embed "probe.tar"),
-    (name = "probe.artifact", data = embed "probe.artifact"),
+    (name = "all.js", esModule = embed "all.js"),
+    PACKAGES
   ],
   compatibilityDate = "2026-11-01",
   bindings = [

@@ -1,10 +1,7 @@
 // The packages that workerd.test.mjs deploys with the README's program. They are there only where a request can't compile from bytes;
 // workerd lets a program do so while it starts, before it has any request.
 
-import probeArtifact from "./probe.artifact";
-import probe from "./probe.tar";
-import todoArtifact from "./todo.artifact";
-import todo from "./todo.tar";
+import all from "./all.js";
 
 function compiles() {
   try {
@@ -18,7 +15,6 @@ function compiles() {
 export default {
   *[Symbol.iterator]() {
     if (compiles()) throw new Error("this runtime compiles from bytes");
-    yield { packed: todo, artifact: todoArtifact };
-    yield { packed: probe, artifact: probeArtifact };
+    yield* all;
   },
 };

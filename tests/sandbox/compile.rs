@@ -86,6 +86,10 @@ fn child(role: &str) {
     match role {
         "compile" => compile_from_stdin().expect("pipes"),
         "crash" => std::process::abort(),
+        // As a system that has no memory left ends it.
+        "killed" => {
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).expect("a signal");
+        }
         "leave" => {}
         // What a program ends with that the system could not start in a child that was begun for it.
         "not-started" => std::process::exit(127),
@@ -185,9 +189,15 @@ fn reach(stdout: &mut impl Write, mut inherited: std::fs::File) {
         let mapped = libc::mmap(std::ptr::null_mut(), 6, libc::PROT_READ, libc::MAP_PRIVATE, descriptor, 0);
         let forked = libc::fork();
         if forked == 0 {
+            libc::pause();
             libc::_exit(0);
         }
-        (mapped, forked, libc::kill(libc::getppid(), 0), libc::ptrace(libc::PTRACE_SEIZE, forked, 0, 0))
+        // One that has ended can't be traced.
+        let traced = libc::ptrace(libc::PTRACE_SEIZE, forked, 0, 0);
+        if forked > 0 {
+            libc::kill(forked, libc::SIGKILL);
+        }
+        (mapped, forked, libc::kill(libc::getppid(), 0), traced)
     };
     let done = [
         ("open", std::fs::File::open("/etc/passwd").is_ok()),
@@ -258,11 +268,15 @@ fn refuses() {
         b"prose".to_vec(),
         wat("(component (import \"a\" (func)))"),
         wat("(module)"),
+        wat("(module (memory 1 1 shared) (func (export \"_start\")))"),
         wat(&("(component ".repeat(9) + &")".repeat(9))),
     ];
     for bytes in cases {
         let here = Sandbox::new(Compile::Here, None).load(&bytes, &Limits::default()).err();
-        assert!(matches!(here, Some(LoadError::Invalid(_) | LoadError::TooMuch(_))), "{here:?}");
+        assert!(
+            matches!(here, Some(LoadError::Invalid(_) | LoadError::Lacking { .. } | LoadError::TooMuch(_))),
+            "{here:?}"
+        );
         assert_eq!(load("compile", &bytes, &[]), here);
     }
 }
@@ -273,6 +287,7 @@ fn misbehaving_children() {
     for bytes in [&bytes, &large] {
         let start = Instant::now();
         assert!(matches!(load("crash", bytes, &[]), Some(LoadError::TooMuch(text)) if text.contains("gave up")));
+        assert!(matches!(load("killed", bytes, &[]), Some(LoadError::Host(text)) if text.contains("KILL")));
         assert!(matches!(load("leave", bytes, &[]), Some(LoadError::Host(_))));
         assert!(matches!(load("not-started", bytes, &[]), Some(LoadError::Host(text)) if text.contains("127")));
         assert_eq!(load("hang", bytes, &[(Limit::CompileTime, 200)]), Some(LoadError::TooSlow { time_ms: 200 }));
@@ -479,10 +494,14 @@ fn refusals_are_paid_for_once() {
         // Modules of WASI 0.1 that can be compiled and not be linked.
         wat("(module (import \"wasi_snapshot_preview1\" \"fd_fly\" (func)) (func (export \"_start\")))"),
         wat("(module (func (export \"start\")))"),
+        wat("(component (type (stream u8)))"),
     ];
     for bad in bad {
         let refusal = with("compile", &bad, 5_000);
-        assert!(matches!(refusal, Some(LoadError::Invalid(_) | LoadError::TooMuch(_))), "{refusal:?}");
+        assert!(
+            matches!(refusal, Some(LoadError::Invalid(_) | LoadError::Lacking { .. } | LoadError::TooMuch(_))),
+            "{refusal:?}"
+        );
         assert_eq!(with("crash", &bad, 5_000), refusal);
     }
 }

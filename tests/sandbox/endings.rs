@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
 
+#[path = "endings/any_call.rs"]
+mod any_call;
 #[path = "endings/bytes.rs"]
 mod bytes;
 #[path = "endings/features.rs"]

@@ -1,4 +1,4 @@
-//! Modules that nobody thought of come to the same on both engines: what they leave in memory, what they return, how they end, the work
+//! Modules that nobody thought of come to the same on both engines, and in code for the baseline and for all that this processor has: what they leave in memory, what they return, how they end, the work
 //! and the peak of memory. HUTCH_GENERATED says how many.
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
@@ -12,6 +12,7 @@ use hutch_sandbox::{Backend, Compile, LoadError, Sandbox};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
+use support::processor::Full;
 use support::{limits, parts, run_parts, sandbox};
 use wasm_smith::{Config, Module};
 
@@ -84,6 +85,7 @@ fn generated_modules_come_to_the_same_on_both_engines() {
     let count = std::env::var("HUTCH_GENERATED").map_or(300, |count| count.parse().expect("a number"));
     let interpreter = Sandbox::new(Compile::Here, None).on(Backend::Interpreter64);
     let limits = limits(&[(Limit::Fuel, 500_000)]);
+    let full = Full::new();
     let mut ends = BTreeMap::new();
     for seed in 0..count {
         let text = module(seed);
@@ -91,6 +93,10 @@ fn generated_modules_come_to_the_same_on_both_engines() {
         let [native, interpreted] =
             [sandbox(), &interpreter].map(|engine| comparable(observed(engine, &bytes, &limits)));
         assert_eq!(native, interpreted, "seed {seed} differs on the interpreter");
+        if let Some(full) = &full {
+            let full = full.with(&bytes).and_then(|(sandbox, _)| observed(sandbox, &bytes, &limits));
+            assert_eq!(native, comparable(full), "seed {seed} differs on all that the processor has");
+        }
         let end = match native {
             Ok(Outcome { ending: Ending::Exited { .. }, stdout, .. }) if stdout.len() == 65_520 => {
                 "printed its memory".to_owned()

@@ -3,7 +3,8 @@
 # a call that takes more than its budget, in budget.txt. Needs valgrind and a built program: target/release/hutch, or HUTCH.
 #
 #   tests/speed/instructions.sh            one table
-#   tests/speed/instructions.sh --keep DIR the same, and callgrind's files there, for callgrind_annotate
+#   tests/speed/instructions.sh --keep DIR the same, and callgrind's files there, for callgrind_annotate; of a program that was built
+#                                          with HUTCH_SYMBOLS=1, which leaves the names of functions in it
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export LC_ALL=C
@@ -52,6 +53,6 @@ while read -r name most arguments; do
     printf '%-10s %14d %14d%s\n' "$name" "$count" "$most" "$verdict"
 done < "$budget"
 if [ "$failed" != 0 ]; then
-    echo "run tests/speed/instructions.sh --keep DIR and callgrind_annotate --inclusive=yes DIR/CALL to see where they go" >&2
+    echo "build with HUTCH_SYMBOLS=1, run tests/speed/instructions.sh --keep DIR and callgrind_annotate --inclusive=yes DIR/CALL to see where they go" >&2
     exit 1
 fi

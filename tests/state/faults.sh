@@ -79,12 +79,25 @@ count_calls() {
         awk '{ if ($1 > most[$3]) most[$3] = $1 } END { for (call in most) print most[call], call }' | LC_ALL=C sort -k2
 }
 
+# What is waited for: a run that keeps state waits for the log, once, and for nothing else; one that reads waits for nothing.
+what=write
+for kind in write read write; do
+    fresh
+    case_of $kind
+    env -i HOME="$home" PATH="$PATH" strace -f -y -qq -o "$scratch/syncs" \
+        -e trace=fsync,fdatasync,syncfs,sync,sync_file_range,msync "$program" "${line[@]}" >/dev/null
+    synced=$(sed -nE 's/^[0-9]+ +([a-z_]+)\([0-9]+<([^>]*)>.*/\1 \2/p; s/^[0-9]+ +(sync|msync)\(.*/\1/p' "$scratch/syncs")
+    expected=
+    [ $kind = read ] || expected="fdatasync $home/.local/share/hutch/instances/probe/default/hutch.db-wal"
+    [ "$synced" = "$expected" ] || fail "$kind waits for: $synced"
+done
+
 # One of so many calls is tried, beginning with another one for each kind of fault.
 every=${HUTCH_FAULTS_EVERY:-1} turn=0
 for what in write mount move read undo; do
     count_calls >"$scratch/kinds"
-    grep -q fsync "$scratch/kinds" || [ "$what" = read ] || fail "$what makes nothing durable: $(cat "$scratch/kinds")"
-    ! grep -q fsync "$scratch/kinds" || [ "$what" != read ] || fail "a reading makes something durable: $(cat "$scratch/kinds")"
+    grep -q sync "$scratch/kinds" || [ "$what" = read ] || fail "$what makes nothing durable: $(cat "$scratch/kinds")"
+    ! grep -q sync "$scratch/kinds" || [ "$what" != read ] || fail "a reading makes something durable: $(cat "$scratch/kinds")"
     for fault in signal=KILL error=EIO error=ENOSPC; do
         while read -r calls call <&3; do
             for ((when = 1; when <= calls; when++)); do
@@ -125,14 +138,17 @@ done
 # said.
 half_done() {
     what=mount
-    for ((when = 1; when < 100; when++)); do
-        fresh
-        case_of mount
-        granted_before=$(granted)
-        inject fsync "signal=KILL:when=$when" >/dev/null
-        [ "$(cat "$home/granted/a")" = after ] || continue
-        find "$home/granted" -name '.hutch-*' | grep -q . || fail "the run was not killed half way"
-        return
+    # The folder's own syncs first: they come before the entry that decides.
+    for call in fsync fdatasync; do
+        for ((when = 1; when < 100; when++)); do
+            fresh
+            case_of mount
+            granted_before=$(granted)
+            [ "$(inject $call "signal=KILL:when=$when")" = 137 ] || break
+            [ "$(cat "$home/granted/a")" = after ] || continue
+            find "$home/granted" -name '.hutch-*' | grep -q . || continue
+            return
+        done
     done
     fail "no kill leaves a granted folder half done"
 }
@@ -185,7 +201,7 @@ for ((at = 0; at < each * 4; at++)); do
 done
 wait
 printf last >"$home/.local/share/hutch/instances/probe/default/state/by-hand"
-hutch state absorb probe >/dev/null
+hutch instance copy probe other >/dev/null
 whole "writers and an editor"
 [ "$(hutch state cat --raw probe state/by-hand)" = last ] || fail "what the editor saved last is lost"
 for ((writer = 0; writer < writers; writer++)); do

@@ -105,9 +105,8 @@ fn a_preview_answers_as_the_command_would_and_leaves_every_byte() {
         (&["apply", "--dry-run", "packages/todo", id], "/entry"),
         (&["replay", "--dry-run", "packages/todo", "@2"], "/entry"),
         (&["undo", "--dry-run", "todo"], "/entry"),
-        (&["state", "restore", "--dry-run", "todo", "@1"], "/entry"),
+        (&["undo", "--dry-run", "todo", "--to", "@1"], "/entry"),
         (&["state", "import", "--dry-run", "todo", edited], "/entry"),
-        (&["state", "absorb", "--dry-run", "todo"], "/entry"),
         (&["state", "export", "--dry-run", "todo", missing.to_str().expect("a path")], "/nothing"),
         (&["gc", "--dry-run", "--keep", "1", "todo"], "/nothing"),
     ] {
@@ -244,7 +243,7 @@ fn recorded_answers_can_be_queried() {
 fn states_are_listed_read_compared_carried_and_restored() {
     let home = home_with(&["one", "two"]);
     assert_eq!(home.json(&["state", "ls", "todo", "state"])["items"][0]["path"], "state/todos.json");
-    let log = home.json(&["state", "log", "todo"]);
+    let log = home.json(&["ledger", "list", "--changes", "todo"]);
     let kinds: Vec<&Value> = (0..3).map(|at| &log["items"][at]["kind"]).collect();
     assert_eq!((&log["total"], kinds), (&json!(3), vec![&json!("run"), &json!("run"), &json!("create")]));
     let now = home.run(&["state", "cat", "--raw", "todo", "state/todos.json"]).stdout;
@@ -265,7 +264,7 @@ fn states_are_listed_read_compared_carried_and_restored() {
     std::fs::write(format!("{folder}/todos.json"), &then).expect("not written");
     home.json(&["state", "import", "todo", folder]);
     assert_eq!(home.titles(), ["one"]);
-    home.json(&["state", "restore", "todo", "@3"]);
+    home.json(&["undo", "todo", "--to", "@3"]);
     assert_eq!(digest(&home), before);
     for path in ["state/nothing", "other", "state/todos.json/x"] {
         assert_eq!(home.run(&["state", "cat", "todo", path]).status, 20, "{path}");
@@ -339,7 +338,8 @@ fn undo_and_restore_move_the_whole_state() {
     home.json(&["run", &package, "write-text", "state/a", "1"]);
     states.extend([None, Some(now(&home))]);
     std::fs::write(state.join("a"), "by hand").unwrap();
-    home.json(&["state", "absorb", "probe"]);
+    // What is copied is written down first.
+    home.json(&["instance", "copy", "probe", "other"]);
     states.push(Some(now(&home)));
     home.json(&["run", &package, "write-text", "other/b", "2"]);
     states.push(Some(now(&home)));
@@ -347,9 +347,9 @@ fn undo_and_restore_move_the_whole_state() {
     // Before the edit: neither volume is what it became later.
     home.json(&["undo", "probe", "@3"]);
     assert_eq!(now(&home), at(2));
-    home.json(&["state", "restore", "probe", "@4"]);
+    home.json(&["undo", "probe", "--to", "@4"]);
     assert_eq!(now(&home), at(4));
-    home.json(&["state", "restore", "probe", "@3"]);
+    home.json(&["undo", "probe", "--to", "@3"]);
     assert_eq!(now(&home), at(3));
     for sequence in 2..=4 {
         let name = format!("@{sequence}");
@@ -359,7 +359,7 @@ fn undo_and_restore_move_the_whole_state() {
     }
     // Going where the state is already is nothing, and said so.
     let head = home.json(&["ledger", "head", "probe"])["sequence"].as_u64().unwrap();
-    for line in [&["state", "restore", "probe", "@3"][..], &["undo", "probe", "@4"], &["undo", "probe", "@1"]] {
+    for line in [&["undo", "probe", "--to", "@3"][..], &["undo", "probe", "@4"], &["undo", "probe", "@1"]] {
         let (status, error) = home.error(line);
         assert_eq!((status, &error["code"]), (2, &json!("USAGE")), "{line:?}: {error}");
         assert_eq!(now(&home), at(3), "{line:?}");

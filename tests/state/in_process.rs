@@ -26,24 +26,7 @@ const EACH: usize = 5;
 const AT: Instant = Instant::from_unix_ns(1_775_000_000_000_000_000);
 
 fn call(arguments: &[&str]) -> Call {
-    Call {
-        instance: "default".parse().unwrap(),
-        arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
-        stdin: Vec::new(),
-        at: AT,
-        clock_start: AT,
-        seed: Seed([7; 32]),
-        environment: BTreeMap::new(),
-        mounts: BTreeMap::new(),
-        limits: BTreeMap::new(),
-        contract: None,
-        unchecked: false,
-        guard: None,
-        confirmed: false,
-        retries: 0,
-        keep_streams: true,
-        wall_time_us: None,
-    }
+    Call::new(arguments.iter().copied(), AT, Seed([7; 32]))
 }
 
 fn package(path: &str) -> Package {
@@ -204,7 +187,9 @@ fn what_stays_within_reach_follows_from_the_call() {
     for (path, access) in [(&read, Access::ReadOnly), (&written, Access::ReadWrite)] {
         std::fs::create_dir(path).unwrap();
         let mounts = [("mnt".to_owned(), Mount::open(path, access).unwrap())].into();
-        host.run(&package, &Call { mounts, ..call(&["return-ok"]) }).unwrap();
+        let mut granted = call(&["return-ok"]);
+        granted.mounts = mounts;
+        host.run(&package, &granted).unwrap();
     }
     let instance = home.join("instances/probe/default");
     let both = [(&instance, May::Write), (&in_repository("tests/packages/probe"), May::Read)];

@@ -69,7 +69,7 @@ fn every_call_that_reaches_the_host_leaves_one_entry_whatever_its_end() {
         (&["undo", "probe"], &["undo"], None),
         (&["undo", "probe", "@999"], &["undo"], Some("NOT_FOUND")),
         (&["undo", "probe", "500"], &["undo"], Some("NOT_FOUND")),
-        (&["state", "restore", "probe", "@999"], &["restore"], Some("NOT_FOUND")),
+        (&["undo", "probe", "--to", "@999"], &["restore"], Some("NOT_FOUND")),
         (&["state", "import", "probe", "tests/packages/probe/skills"], &["import"], None),
         (&["run", "--mount", &granted, probe, "write-text", "mnt/x", "1"], &["intent", "run"], None),
         (&["run", "--mount", &granted, probe, "read-file", "mnt/x"], &["run"], None),
@@ -241,7 +241,7 @@ fn an_object_that_cannot_be_read_is_damage_and_not_missing() {
     database(&home, "todo")
         .execute_batch("UPDATE objects SET bytes = CAST('x' || substr(bytes, 2) AS BLOB) WHERE kind = 3")
         .unwrap();
-    for line in [&["undo", "todo"][..], &["undo", "todo", "2"], &["state", "restore", "todo", "@2"]] {
+    for line in [&["undo", "todo"][..], &["undo", "todo", "2"], &["undo", "todo", "--to", "@2"]] {
         let (status, error) = home.error(line);
         assert_eq!((status, &error["code"]), (50, &json!("STORE_DAMAGED")), "{line:?}: {error}");
     }

@@ -12,6 +12,26 @@ export const LIMITS = { fuel: 100_000_000 };
 export const CLOCK = "2026-03-01T09:00:00Z";
 export const SEED = "7";
 
+/** A component that holds all of CPython, where there is one: what `hutch init --lang python` makes. Its compiler makes other bytes each
+ *  time (`anew`), and other work of them. */
+export const NOTES = {
+  name: "notes in Python",
+  package: "notes",
+  anew: true,
+  calls: [
+    run("list"),
+    run("add", "Buy milk"),
+    run("add", 'say "é <&>"'),
+    run("list", "--limit", "1"),
+    { args: ["list", "--limit", "0"], unchecked: true },
+    run("nonsense"),
+    { verb: "plan", args: ["add", "Only planned"] },
+    run("add", "--", "-1"),
+    { verb: "undo" },
+    run("list"),
+  ],
+};
+
 export const SCRIPTS = [
   {
     name: "to-do",
@@ -34,6 +54,30 @@ export const SCRIPTS = [
       { args: ["list"], contract: "schema" },
     ],
   },
+  {
+    name: "to-do, planned and applied",
+    package: "todo",
+    calls: [
+      { verb: "plan", args: ["add", "Write docs"] },
+      { verb: "apply" },
+      // Its state is another by now.
+      { verb: "apply" },
+      { verb: "plan", args: ["remove", "td_0001", "--confirm"] },
+      { verb: "apply" },
+      { verb: "apply", confirmed: true },
+      run("list"),
+      { verb: "plan", args: ["complete", "td_9999"] },
+      { verb: "apply" },
+      // The entry that made the instance is no plan.
+      { verb: "apply", plan: "@1" },
+      run("add", "Buy milk"),
+      run("remove", "td_0002", "--confirm"),
+      { args: ["remove", "td_0002", "--confirm"], confirmed: true },
+      { verb: "undo" },
+      { verb: "undo" },
+    ],
+  },
+  { name: "to-do, applied without a plan", package: "todo", calls: [{ verb: "apply" }, run("list")] },
   probe("exit", "0"),
   probe("exit", "255"),
   probe("exit-result", "ok"),
@@ -96,4 +140,5 @@ export const SCRIPTS = [
   with_({ limits: { memory_bytes: 4 << 20 } }, probe("grow-and-touch")),
   with_({ limits: { state_bytes: 1000 } }, probe("write-file", "state/a", "2000")),
   with_({ limits: { stdout_bytes: 10 } }, probe("stdout", "11")),
+  ...(process.env.HUTCH_EQUAL_PYTHON ? [NOTES] : []),
 ];

@@ -73,8 +73,6 @@ test("refusals have the host's codes", async (t) => {
   const folder = temporary(t);
   const machine = new Machine(folder);
   const hutch = await open(t, { kind: "memory" });
-  await hutch.install(machine.packed("todo"));
-  await refuses(hutch.run("todo", ["list"], given), "HOST_FAULT");
   await refuses(hutch.install(machine.packed("todo"), new Uint8Array([1, 2, 3])), "COMPONENT_INVALID");
   await hutch.install(machine.packed("todo"), machine.artifact("todo"));
   assert.equal((await hutch.run("todo", ["list"], given)).status, 0);

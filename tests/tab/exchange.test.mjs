@@ -51,3 +51,41 @@ test("from the machine to the tab and back", async (t) => {
   assert.match(apart.stderr, /CONFLICT/);
   assert.equal(machine.answer(["ledger", "verify", "todo"]).entries, 7);
 });
+
+test("an instance goes from host to host with its package", async (t) => {
+  const folder = temporary(t);
+  const machine = new Machine(folder);
+  for (const words of [["add", "Natively"], ["complete", "td_0001"]]) machine.run(["run", "todo", ...words]);
+  const file = (name) => join(folder, name);
+  machine.answer(["instance", "export", "--packages", "--output", file("out"), "todo"]);
+
+  // Nothing but the file: the compiler makes the code of what it carries.
+  const open = () => Hutch.open({ storage: { kind: "folder", path: file("kept") } });
+  const hutch = await open();
+  const bundle = new Uint8Array(readFileSync(file("out")));
+  const taken = await hutch.import("todo", bundle);
+  assert.deepEqual(taken.verified.items.map((item) => item.status), ["no_run", "equal", "equal"]);
+  await assert.rejects(hutch.run("todo", ["list"], given), { code: "PACKAGE_NOT_FOUND" });
+  await hutch.close();
+
+  // What was taken in is kept, and whoever wants to go on says so.
+  const again = await open();
+  t.after(() => again.close());
+  const [packed, ...more] = await again.carried(bundle);
+  assert.deepEqual([packed, more], [machine.packed("todo"), []]);
+  await again.install(packed);
+  await again.run("todo", ["add", "In a tab"], given);
+  writeFileSync(file("back"), await again.export("todo", { packages: true }));
+
+  // Where nothing is known of the application.
+  const elsewhere = Object.assign(Object.create(machine), { home: file("other") });
+  const other = (words) => elsewhere.run(words);
+  const { status, stdout, stderr } = other(["instance", "import", "--input", file("back"), "todo"]);
+  assert.equal(status, 0, stderr.toString());
+  const { entries, equal, last } = JSON.parse(stdout).result;
+  assert.deepEqual([entries, equal, last.hash], [4, 3, (await again.ledger("todo")).head.hash]);
+  assert.equal(JSON.parse(other(["catalog"]).stdout).result.items.length, 0);
+  writeFileSync(file("alone"), await again.export("todo"));
+  const alone = other(["instance", "import", "--instance", "alone", "--input", file("alone"), "todo"]);
+  assert.equal(JSON.parse(alone.stderr).code, "PACKAGE_NOT_FOUND");
+});

@@ -1,7 +1,7 @@
 // The hutch program and what it makes, for tests of the tab. `node --test` gives no arguments on, so the places come from the environment.
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,10 @@ export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const TARGET = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target");
 const HUTCH = join(TARGET, "release/hutch");
 export const FOLDERS = { todo: join(ROOT, "packages/todo"), probe: join(ROOT, "tests/packages/probe") };
+/** A folder with the package `notes` of Python, a home in which all are installed and compiled, and its artifact: tests/equal/run makes it once. */
+const PYTHON = process.env.HUTCH_EQUAL_PYTHON;
+/** What every host is to run. */
+export const PACKAGES = PYTHON ? { ...FOLDERS, notes: join(PYTHON, "notes/package") } : FOLDERS;
 
 /** A folder for one test, removed at its end. */
 export function temporary(t) {
@@ -23,7 +27,8 @@ export class Machine {
   constructor(folder) {
     this.home = join(folder, "home");
     this.folder = folder;
-    for (const slug of Object.keys(FOLDERS)) this.answer(["--yes", "install", FOLDERS[slug]]);
+    if (PYTHON) cpSync(join(PYTHON, "home"), this.home, { recursive: true });
+    else for (const slug of Object.keys(FOLDERS)) this.answer(["--yes", "install", FOLDERS[slug]]);
   }
 
   run(args, input = "") {
@@ -47,13 +52,14 @@ export class Machine {
 
   packed(slug) {
     const path = join(this.folder, `${slug}.hutch`);
-    this.answer(["pack", "--output", path, FOLDERS[slug]]);
+    this.answer(["pack", "--output", path, PACKAGES[slug]]);
     return new Uint8Array(readFileSync(path));
   }
 
   artifact(slug) {
     const path = join(this.folder, `${slug}.artifact`);
-    this.answer(["compile", "--target", "pulley32", "--output", path, FOLDERS[slug]]);
+    if (slug === "notes") cpSync(join(PYTHON, "notes.artifact"), path);
+    else this.answer(["compile", "--target", "pulley32", "--output", path, PACKAGES[slug]]);
     return new Uint8Array(readFileSync(path));
   }
 }

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { extname, join, normalize } from "node:path";
 import test, { after, before } from "node:test";
 import { Door } from "../../host/tab/npm/door.js";
@@ -15,6 +16,7 @@ import { FOLDERS, Machine, ROOT, temporary } from "./machine.mjs";
 const { chromium } = createRequire(join(process.env.HUTCH_PLAYWRIGHT, "tab.js"))("playwright-core");
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" };
 const KEY = "00".repeat(32);
+const CHROMIUM = process.env.HUTCH_CHROMIUM ?? "/usr/bin/chromium";
 /** Where a host is to run in a browser: not on the thread of the page. */
 const WORKER = `
 import { Door } from "./hutch/door.js";
@@ -33,6 +35,8 @@ let folder;
 let browser;
 let server;
 let origin;
+/** The paths that were served. */
+const served = [];
 
 before(async () => {
   folder = join(process.env.HUTCH_PLAYWRIGHT, "page");
@@ -43,6 +47,7 @@ before(async () => {
   writeFileSync(join(folder, "calls-worker.js"), WORKER);
   server = createServer((request, response) => {
     const path = normalize(new URL(request.url, "http://x").pathname);
+    served.push(path);
     try {
       const bytes = readFileSync(join(folder, path === "/" ? "index.html" : path));
       response.writeHead(200, { "content-type": TYPES[extname(path)] ?? (path === "/" ? "text/html" : "application/octet-stream") });
@@ -53,7 +58,7 @@ before(async () => {
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   origin = `http://127.0.0.1:${server.address().port}`;
-  browser = await chromium.launch({ executablePath: process.env.HUTCH_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
 });
 
 after(async () => {
@@ -123,6 +128,160 @@ test("the to-do package: preview, commit, files, undo; reload, closed tab and no
   assert.doesNotMatch(await again.textContent("#stdout"), /Write docs/);
   assert.deepEqual(seen.complaints.filter((text) => !text.includes("ERR_INTERNET_DISCONNECTED")), []);
   assert.ok(seen.requests.every((url) => url.startsWith(origin) || url.startsWith(`blob:${origin}`)), `${seen.requests}`);
+});
+
+/** Drops files of this machine onto the page, as a person does. */
+async function drop(page, files) {
+  const session = await page.context().newCDPSession(page);
+  const data = { items: [], files, dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"]) await session.send("Input.dispatchDragEvent", { type, x: 100, y: 100, data });
+  await session.detach();
+}
+
+test("a package that is dropped is installed: a folder, for which code is made, or a file with its artifact", async (t) => {
+  const { context, seen, open } = await visitor(t);
+  const machine = new Machine(temporary(t));
+  machine.packed("todo");
+  machine.artifact("todo");
+  const compilers = () => served.filter((path) => path.endsWith("compiler.wasm"));
+  const page = await open("");
+  await status(page, "ready");
+  await drop(page, ["todo.hutch", "todo.artifact"].map((name) => join(machine.folder, name)));
+  await status(page, "install: done");
+  await call(page, "add", { title: "Dropped" });
+  assert.match(await page.textContent("#stdout"), /Dropped/);
+  assert.deepEqual(compilers(), [], "an artifact was dropped too, and the compiler was fetched");
+  await drop(page, [FOLDERS.probe]);
+  await status(page, "install: done");
+  assert.equal(await page.inputValue("#package"), "probe");
+  await call(page, "args", {});
+  assert.match(await page.textContent("#numbers"), /status0/);
+  assert.equal(compilers().length, 1);
+  // Who has fetched it has it without a network too, for a package that was never here.
+  const changed = join(machine.folder, "changed");
+  cpSync(FOLDERS.todo, changed, { recursive: true });
+  const component = readFileSync(join(changed, "app/app.wasm"));
+  // A section that says nothing: other bytes, and so another component.
+  writeFileSync(join(changed, "app/app.wasm"), Buffer.concat([component, Buffer.from([0, 2, 1, 0x78])]));
+  await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+  await context.setOffline(true);
+  await page.reload();
+  await status(page, "ready");
+  await drop(page, [changed]);
+  await status(page, "install: done");
+  await call(page, "list", {});
+  assert.match(await page.textContent("#stdout"), /Dropped/);
+  await context.setOffline(false);
+  assert.equal(page.url(), `${origin}/`, "what was dropped was opened");
+  assert.equal(context.pages().length, 1);
+  assert.deepEqual(seen.complaints.filter((text) => !text.includes("ERR_INTERNET_DISCONNECTED")), []);
+});
+
+test("what a page exports opens on an empty page, and on a machine that has nothing of it", async (t) => {
+  const page = await (await visitor(t)).open(TODO);
+  await status(page, "ready");
+  await call(page, "add", { title: "Carried" });
+  const file = join(temporary(t), "todo.bundle");
+  const download = page.waitForEvent("download");
+  await page.click("#export");
+  const downloaded = await download;
+  assert.equal(downloaded.suggestedFilename(), "todo.bundle");
+  await downloaded.saveAs(file);
+
+  const other = await (await visitor(t)).open("");
+  await status(other, "ready");
+  await other.setInputFiles("#import", file);
+  await status(other, "2 entries were run again and taken");
+  assert.match(await other.textContent("#tree"), /state\/todos.json/);
+  await call(other, "list", {});
+  assert.match(await other.textContent("#stdout"), /Carried/);
+
+  const machine = new Machine(temporary(t));
+  const elsewhere = Object.assign(Object.create(machine), { home: join(machine.folder, "other") });
+  const { status: ended, stdout, stderr } = elsewhere.run(["instance", "import", "--input", file, "todo"]);
+  assert.equal(ended, 0, `${stderr}`);
+  assert.equal(JSON.parse(stdout).result.equal, 1);
+});
+
+/** Adds items until the page is gone; says which adds were answered. */
+async function addUntilGone(page, kill) {
+  const answered = [];
+  for (let at = 0; ; at++) {
+    if (at === 3) kill();
+    try {
+      await call(page, "add", { title: `Item ${at}` });
+      answered.push(`Item ${at}`);
+    } catch {
+      return answered;
+    }
+  }
+}
+
+/** What an answer told of is there, at most the call that was at work besides, and all of it is run again to the same. */
+async function holdsAfterwards(page, answered) {
+  await status(page, "ready");
+  await call(page, "list", {});
+  const titles = JSON.parse(await page.textContent("#stdout")).items.map((item) => item.title);
+  assert.ok(answered.length >= 3, `${answered}`);
+  assert.deepEqual(titles.filter((title) => answered.includes(title)), answered);
+  assert.ok(titles.length <= answered.length + 1, `${titles} after ${answered}`);
+  await page.goto(`${origin}/blank.html`);
+  const verified = await page.evaluate(async () => {
+    const { Hutch } = await import("./hutch/hutch.js");
+    const hutch = await Hutch.open({ storage: { kind: "private", name: "hutch" } });
+    const { items } = await hutch.verify("todo");
+    await hutch.close();
+    return items.map((item) => item.status);
+  });
+  assert.ok(verified.length > answered.length && verified.every((status) => status === "equal" || status === "no_run"), `${verified}`);
+}
+
+test("a tab whose process is killed at work loses nothing that was answered", async (t) => {
+  const { open } = await visitor(t);
+  const page = await open(TODO);
+  await status(page, "ready");
+  // The process that the page and its worker are in.
+  const session = await browser.newBrowserCDPSession();
+  t.after(() => session.detach());
+  const renderers = async () => {
+    const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+    return processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
+  };
+  const crashed = new Promise((resolve) => page.once("crash", resolve));
+  const all = await renderers();
+  assert.ok(all.length > 0);
+  const answered = await addUntilGone(page, () => setTimeout(() => all.forEach((id) => process.kill(id, "SIGKILL")), 20));
+  await crashed;
+  assert.deepEqual((await renderers()).filter((id) => all.includes(id)), [], "a process lives on");
+  await page.close();
+  await holdsAfterwards(await open(""), answered);
+});
+
+test("a browser that is killed at work loses nothing that was answered", async (t) => {
+  const profile = mkdtempSync(join(tmpdir(), "hutch-tab-"));
+  const launched = [];
+  t.after(async () => {
+    for (const context of launched) await context.close().catch(() => {});
+    // Processes of the one that was killed may be about to end.
+    rmSync(profile, { recursive: true, force: true, maxRetries: 50 });
+  });
+  const launch = async () => {
+    launched.push(await chromium.launchPersistentContext(profile, { executablePath: CHROMIUM, args: ["--no-sandbox"] }));
+    return launched.at(-1);
+  };
+  const first = await launch();
+  const page = await first.newPage();
+  await page.goto(`${origin}/${TODO}`);
+  await status(page, "ready");
+  const { processInfo } = await (await first.browser().newBrowserCDPSession()).send("SystemInfo.getProcessInfo");
+  const { id } = processInfo.find(({ type }) => type === "browser");
+  const closed = new Promise((resolve) => first.once("close", resolve));
+  const answered = await addUntilGone(page, () => setTimeout(() => process.kill(id, "SIGKILL"), 20));
+  await closed;
+  const second = await launch();
+  const again = await second.newPage();
+  await again.goto(`${origin}/`);
+  await holdsAfterwards(again, answered);
 });
 
 test("a second tab is told that the first one holds the state", async (t) => {

@@ -9,7 +9,7 @@ use crate::support::{setting, wide_limits};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::Access;
 use hutch_model::limits::{Limit, Limits};
-use hutch_model::snapshot::{Entry, MemoryObjects, Name, Node, ObjectError, Objects, Tree};
+use hutch_model::snapshot::{Entry, MemoryObjects, Name, Node, ObjectError, Objects, PART_ENTRIES, PARTS, Tree};
 use hutch_world::{Errno, price};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -222,7 +222,7 @@ fn large_volume() -> (Digest, Arc<Counting>) {
 }
 
 #[test]
-fn a_folder_costs_what_is_in_it_when_it_is_read_and_nothing_before() {
+fn a_folder_costs_the_parts_that_are_read_when_they_are_and_nothing_before() {
     let (top, objects) = large_volume();
     let mut guest = Guest::resume(wide_limits(), Access::ReadWrite, top, objects.clone());
     let stat = |path: &str| Operation::StatAt { base: 0, path: path.to_owned(), follow: true };
@@ -244,22 +244,34 @@ fn a_folder_costs_what_is_in_it_when_it_is_read_and_nothing_before() {
     assert!(guest.world.meter.fuel() < 2 * price::OBJECT, "{}", guest.world.meter.fuel());
     assert!(guest.world.meter.memory_peak_bytes() < 5_000);
     let before = guest.world.meter.fuel();
+    // A name: the folder, and the part with it on each of three levels.
     assert!(matches!(guest.perform(&stat("large/file-000007")), Seen::Stat(_)));
-    assert_eq!(objects.1.load(Ordering::Relaxed), 3);
+    assert_eq!(objects.1.load(Ordering::Relaxed), 2 + 4);
     let (fuel, memory) = (guest.world.meter.fuel() - before, guest.world.meter.memory_bytes());
-    let entries = ENTRIES * price::ENTRY;
-    assert!((entries..entries + 2 * price::OBJECT).contains(&fuel), "{fuel}");
-    assert!(memory >= ENTRIES * 100, "{memory}");
+    let read = 4 * price::OBJECT + (3 * PARTS + PART_ENTRIES) as u64 * price::ENTRY + 2 * price::PATH_PART;
+    assert!((4 * price::OBJECT..read).contains(&fuel), "{fuel}");
+    assert!(memory < 50_000, "{memory}");
     let before = guest.world.meter.fuel();
+    guest.perform(&stat("large/file-000007"));
+    assert!(guest.world.meter.fuel() - before <= 5 * price::PATH_PART, "a part is read once");
+    // All of it.
+    assert_eq!(guest.perform(&open(1, "large", "r")), Seen::Done);
+    guest.perform(&Operation::List { slot: 1 });
+    let (fuel, memory) = (guest.world.meter.fuel() - before, guest.world.meter.memory_bytes());
+    assert!(fuel >= 2 * ENTRIES * price::ENTRY, "{fuel}");
+    assert!(memory >= ENTRIES * 100, "{memory}");
+    let read = objects.1.load(Ordering::Relaxed);
+    guest.perform(&Operation::List { slot: 1 });
     guest.perform(&stat("large/file-000008"));
-    assert!(guest.world.meter.fuel() - before <= 5 * price::PATH_PART, "a folder is read once");
+    assert_eq!(objects.1.load(Ordering::Relaxed), read);
 }
 
 #[test]
 fn a_folder_that_does_not_fit_ends_the_run() {
     let (top, objects) = large_volume();
     let mut guest = Guest::resume(limits(Limit::Memory, ENTRIES * 100), Access::ReadOnly, top, objects);
-    let inside = Operation::StatAt { base: 0, path: "large/x".to_owned(), follow: true };
+    assert_eq!(guest.perform(&open(1, "large", "r")), Seen::Done);
+    let inside = Operation::List { slot: 1 };
     let over = Seen::Stopped(hutch_world::Stop::Limit(Limit::Memory));
     assert_eq!(guest.perform(&inside), over);
     assert_eq!(guest.world.meter.refused(), [Limit::Memory]);

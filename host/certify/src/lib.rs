@@ -20,6 +20,22 @@ pub mod survey;
 pub mod table;
 pub mod target;
 
+use std::collections::BTreeMap;
+
+/// Makes an issue about a package with a host's own command line, follows it, and holds that to the rules about feedback. `more` are the
+/// arguments that say which package it is.
+///
+/// # Errors
+/// The host's command line can't be called at all.
+pub fn feedback(
+    host: &mut dyn target::Target,
+    more: &[String],
+    subject: &judge::feedback::Subject<'_>,
+) -> Result<BTreeMap<&'static str, rule::Finding>, target::TargetError> {
+    let survey = survey::Survey::of_issues(host, more)?;
+    Ok(judge::feedback::of_host(&survey, subject))
+}
+
 /// Calls the target, judges what happened, and reports.
 ///
 /// # Errors

@@ -4,6 +4,7 @@ use crate::judge::overridable;
 use crate::rule::{Finding, Level, Rule, Status};
 use crate::survey::Survey;
 use crate::target::Contract;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -26,7 +27,7 @@ pub struct Judged {
 }
 
 /// How many rules have each status.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct Summary {
     /// Kept.
     pub pass: usize,
@@ -45,7 +46,7 @@ pub struct Summary {
 }
 
 /// A certification.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// What was tested.
     pub target: String,
@@ -61,6 +62,7 @@ pub struct Report {
     pub asked: Level,
     /// The highest level that an application reaches by itself, without the host before it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Level>")]
     pub level_without_host: Option<Option<Level>>,
     /// How many rules have each status.
     pub summary: Summary,
@@ -73,6 +75,7 @@ pub struct Report {
     /// Calls that were not made, because there were enough or the time was over. A rule that they are for is not known to be kept.
     pub left_out: usize,
     /// Every rule.
+    #[schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>")]
     pub rules: Vec<Judged>,
 }
 

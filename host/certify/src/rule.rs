@@ -1,5 +1,6 @@
 //! What a rule is, and what became of it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How bad it is to break a rule.
@@ -28,7 +29,7 @@ pub enum Layer {
 }
 
 /// What a command line can be certified as. Each includes the one before.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
 pub enum Level {
     /// Every core rule.
     #[serde(rename = "agent-friendly")]

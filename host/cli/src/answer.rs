@@ -1,34 +1,24 @@
 //! The one form of an answer: `ok`, `command`, `result`, `rules`, `skills`, `issue` (rules R1 to R3). Every command but a plain `run`
 //! answers through [`Output::answer`] or [`Output::list`]; what a caller selects is selected here, for all of them alike.
 
-use crate::agent;
 use crate::fault::Fault;
 use crate::human;
-use crate::output::{Format, Output};
+use crate::output::{Format, Output, answer_lost};
 use crate::selection::{self, Page};
 use crate::told::Told;
+use hutch_documents::envelope;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use serde_json::{Value, json};
-
-/// What every answer to a program looks like.
-pub(crate) fn envelope(ok: bool, command: &str, result: Value) -> Value {
-    json!({
-        "ok": ok,
-        "command": command,
-        "result": result,
-        "rules": agent::rules(),
-        "skills": agent::skills(),
-        "issue": agent::ISSUE,
-    })
-}
+use hutch_model::hidden;
+use serde::Serialize;
+use serde_json::Value;
 
 impl Output {
     /// Answers with what a command found or did. `human` says the same to people.
     pub(crate) fn answer<T: Into<Told>>(
         &self,
         command: &str,
-        result: Value,
+        result: impl Serialize,
         human: impl FnOnce(&Value) -> T,
     ) -> Result<(), Fault> {
         self.answer_as(true, command, result, human)
@@ -36,6 +26,18 @@ impl Output {
 
     /// As [`Output::answer`], also for an answer about something that went wrong.
     pub(crate) fn answer_as<T: Into<Told>>(
+        &self,
+        ok: bool,
+        command: &str,
+        result: impl Serialize,
+        human: impl FnOnce(&Value) -> T,
+    ) -> Result<(), Fault> {
+        let result = serde_json::to_value(result).map_err(|error| self.unanswered(answer_lost(&error)))?;
+        self.answer_value(ok, command, result, human)
+    }
+
+    /// The same, of a document that is made already and can be large: it is not copied.
+    pub(crate) fn answer_value<T: Into<Told>>(
         &self,
         ok: bool,
         command: &str,
@@ -59,7 +61,7 @@ impl Output {
         }
     }
 
-    /// Answers with one page of a list: what [`Page::of`] or [`Page::part`] made.
+    /// Answers with one page of a list: what [`hutch_documents::Page`] made.
     pub(crate) fn list(
         &self,
         command: &str,
@@ -75,7 +77,7 @@ impl Output {
             self.keep(&mut result)?;
             return self.lines(result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default());
         }
-        self.answer(command, result, |result| {
+        self.answer_value(true, command, result, |result| {
             let items = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             let told = human(items);
             match result.get("has_more") {
@@ -120,7 +122,7 @@ impl Output {
     pub(crate) fn lines(&self, values: &[Value]) -> Result<(), Fault> {
         match values {
             [] => Ok(()),
-            values => self.data(&values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")),
+            values => self.data(&hidden::escaped(&values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n"))),
         }
     }
 }

@@ -1,51 +1,17 @@
-//! The command line's shape: what every command takes, and the list of commands. Each command's own arguments stand in its file
-//! below `commands`; doc comments are the help texts.
+//! The list of commands: what each is called, takes and needs, and what carries it out. Each command's own arguments stand in its file
+//! below `commands`, which know nothing of this list.
 
-use crate::commands::apply::ApplyArguments;
-use crate::commands::catalog::CatalogArguments;
-use crate::commands::certify::CertifyArguments;
-use crate::commands::check::CheckArguments;
-use crate::commands::compile::CompileArguments;
-use crate::commands::dev::DevArguments;
-use crate::commands::examples::ExamplesArguments;
-use crate::commands::explain_error::ExplainErrorArguments;
-use crate::commands::export::ExportArguments;
-use crate::commands::find::FindArguments;
-use crate::commands::gc::GcArguments;
-use crate::commands::index::IndexCommand;
-use crate::commands::init::InitArguments;
-use crate::commands::install::{InstallArguments, ListArguments, RemoveArguments};
-use crate::commands::instances::InstanceCommand;
-use crate::commands::issue::IssueCommand;
-use crate::commands::key::KeyCommand;
-use crate::commands::ledger::LedgerArguments;
-use crate::commands::lock::{LockArguments, SyncArguments};
-use crate::commands::map::MapArguments;
-use crate::commands::mcp::McpArguments;
-use crate::commands::meta::MetaArguments;
-use crate::commands::pack::PackArguments;
-use crate::commands::plan::PlanArguments;
-use crate::commands::pull::PullArguments;
-use crate::commands::push::PushArguments;
-use crate::commands::replay::ReplayArguments;
-use crate::commands::run::RunArguments;
-use crate::commands::serve::ServeArguments;
-use crate::commands::shell::{CompletionsArguments, ManArguments};
-use crate::commands::show::ShowArguments;
-use crate::commands::sign::{SignArguments, SignaturesArguments};
-use crate::commands::skills::SkillsArguments;
-use crate::commands::state::StateArguments;
-use crate::commands::trust::TrustCommand;
-use crate::commands::undo::UndoArguments;
-use crate::commands::validate::ValidateArguments;
-use crate::commands::verify::VerifyArguments;
-use crate::line::CallLine;
-use crate::ring::Ring;
-use crate::selection::Path;
+use crate::commands::{
+    apply, backup, catalog, certify, check, compile, dev, doctor, examples, explain_error, export, find, gc, index,
+    init, install, instances, issue, key, ledger, lock, map, mcp, meta, pack, plan, pull, push, replay, run, schedule,
+    serve, shell, show, sign, skills, state, trust, undo, validate, verify,
+};
+use crate::fault::Fault;
+use crate::global::Global;
+use crate::needs::Needs;
+use crate::output::Output;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use hutch_model::limits::Unit;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::process::ExitCode;
 
 /// The whole shape: what is declared below, and the opposite of every flag.
 pub(crate) fn command() -> clap::Command {
@@ -68,56 +34,6 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Global {
-    /// Answer in JSON, the default
-    #[arg(long, global = true, conflicts_with = "human")]
-    pub(crate) agent: bool,
-    /// Answer in text
-    #[arg(long, global = true)]
-    pub(crate) human: bool,
-    /// Print what this is
-    #[arg(long, global = true)]
-    pub(crate) brief: bool,
-    /// Confirm what destroys or grants
-    #[arg(long, global = true)]
-    pub(crate) yes: bool,
-    /// Say what would be done
-    #[arg(long, global = true)]
-    pub(crate) dry_run: bool,
-    /// Only errors on standard error
-    #[arg(long, global = true)]
-    pub(crate) quiet: bool,
-    /// Say what takes long
-    #[arg(long, global = true)]
-    pub(crate) progress: bool,
-    /// Keep these fields
-    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
-    pub(crate) fields: Vec<String>,
-    /// Print one value, as items[0].id
-    #[arg(long, global = true, value_name = "PATH")]
-    pub(crate) query: Option<Path>,
-    /// Replace hidden characters
-    #[arg(long, global = true)]
-    pub(crate) sanitize: bool,
-    /// Replace personal data and secrets
-    #[arg(long, global = true)]
-    pub(crate) redact: bool,
-    /// Longest wait for input or a lock
-    #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
-    pub(crate) wait: Duration,
-    /// Home folder; else HUTCH_HOME
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) home: Option<PathBuf>,
-    /// Rings around a run
-    #[arg(long, global = true, value_name = "WHEN")]
-    pub(crate) ring: Option<Ring>,
-    /// The line itself, for calls that mend it.
-    #[arg(skip)]
-    pub(crate) line: CallLine,
-}
-
 /// The shape of a line that names no command, or this one: all that reading such a line needs. Making the shape of every command
 /// takes longer than most calls do. `None` for a name that is not known here; [`command`] is right for every line.
 pub(crate) fn command_for(name: Option<&str>) -> Option<clap::Command> {
@@ -130,230 +46,226 @@ pub(crate) fn command_for(name: Option<&str>) -> Option<clap::Command> {
     Some(crate::pairs::with_opposites(all))
 }
 
-fn shape(name: &str) -> Option<clap::Command> {
-    let command = clap::Command::new(name.to_owned());
-    Some(match name {
-        "run" => RunArguments::augment_args(command),
-        "validate" => ValidateArguments::augment_args(command),
-        "plan" => PlanArguments::augment_args(command),
-        "apply" => ApplyArguments::augment_args(command),
-        "undo" => UndoArguments::augment_args(command),
-        "replay" => ReplayArguments::augment_args(command),
-        "verify" => VerifyArguments::augment_args(command),
-        "map" => MapArguments::augment_args(command),
-        "ledger" => LedgerArguments::augment_args(command),
-        "state" => StateArguments::augment_args(command),
-        "instance" => InstanceCommand::augment_subcommands(command).subcommand_required(true),
-        "gc" => GcArguments::augment_args(command),
-        "check" => CheckArguments::augment_args(command),
-        "catalog" => CatalogArguments::augment_args(command),
-        "find" => FindArguments::augment_args(command),
-        "index" => IndexCommand::augment_subcommands(command).subcommand_required(true),
-        "show" => ShowArguments::augment_args(command),
-        "meta" => MetaArguments::augment_args(command),
-        "examples" => ExamplesArguments::augment_args(command),
-        "explain-error" => ExplainErrorArguments::augment_args(command),
-        "install" | "update" => InstallArguments::augment_args(command),
-        "list" => ListArguments::augment_args(command),
-        "lock" => LockArguments::augment_args(command),
-        "sync" => SyncArguments::augment_args(command),
-        "remove" => RemoveArguments::augment_args(command),
-        "dev" => DevArguments::augment_args(command),
-        "init" => InitArguments::augment_args(command),
-        "skills" => SkillsArguments::augment_args(command),
-        "issue" => IssueCommand::augment_subcommands(command).subcommand_required(true),
-        "completions" => CompletionsArguments::augment_args(command),
-        "man" => ManArguments::augment_args(command),
-        "certify" => CertifyArguments::augment_args(command),
-        "push" => PushArguments::augment_args(command),
-        "pull" => PullArguments::augment_args(command),
-        "trust" => TrustCommand::augment_subcommands(command).subcommand_required(true),
-        "key" => KeyCommand::augment_subcommands(command).subcommand_required(true),
-        "sign" | "attest" => SignArguments::augment_args(command),
-        "signatures" => SignaturesArguments::augment_args(command),
-        "pack" => PackArguments::augment_args(command),
-        "compile" => CompileArguments::augment_args(command),
-        "export" => ExportArguments::augment_args(command),
-        "mcp" => McpArguments::augment_args(command),
-        "serve" => ServeArguments::augment_args(command),
-        "doctor" | "compile-component" => command,
-        _ => return None,
-    })
+/// One list of the commands: what each is called, takes and needs, how it is read, and what carries it out. Doc comments are the help.
+macro_rules! commands {
+    ($($(#[$about:meta])* $name:ident($own:ty): $word:literal, $kind:ident, $needs:expr, |$global:pat_param, $arg:pat_param, $output:pat_param| $done:expr;)*) => {
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$about])* $name($own),)*
+        }
+
+        impl Command {
+            /// What it needs before it begins.
+            #[allow(unused_variables, reason = "most commands need the same whatever they are given")]
+            pub(crate) fn needs(&self) -> Needs {
+                match self {
+                    $(Command::$name($arg) => $needs.of($word),)*
+                }
+            }
+
+            /// Does it.
+            pub(crate) fn carry_out(self, global: &Global, output: &Output) -> Result<ExitCode, Fault> {
+                match self {
+                    $(Command::$name($arg) => {
+                        let ($global, $output) = (global, output);
+                        $done
+                    })*
+                }
+            }
+        }
+
+        fn shape(name: &str) -> Option<clap::Command> {
+            let command = clap::Command::new(name.to_owned());
+            match name {
+                $($word => Some(commands!(@$kind $own, command)),)*
+                _ => None,
+            }
+        }
+    };
+    (@args $own:ty, $command:ident) => { <$own as Args>::augment_args($command) };
+    (@group $own:ty, $command:ident) => { <$own as Subcommand>::augment_subcommands($command).subcommand_required(true) };
 }
 
-/// The longest that `--wait` takes.
-const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// What a command takes that takes nothing but what every command does.
+#[derive(Debug, Args)]
+pub(crate) struct NoArguments {}
 
-fn parse_wait(text: &str) -> Result<Duration, String> {
-    let wait = Unit::Milliseconds.parse(text).map(Duration::from_millis).filter(|wait| *wait <= WAIT_MAX);
-    wait.ok_or_else(|| format!("expected {} of at most 24h", Unit::Milliseconds.expected()))
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+commands! {
     /// Run a package's command
     ///
     /// The guest's output and exit status come through unchanged. Its state is kept if it exits with 0 and keeps the contract, and
     /// else dropped. Everything after PACKAGE is the guest's.
-    Run(Box<RunArguments>),
-    /// Check a call, and run nothing
-    Validate(Box<ValidateArguments>),
+    Run(Box<run::RunArguments>): "run", args, Needs::NOTHING.instances().rings(), |global, own, output| run::run(global, *own, output);
+    /// Check a call
+    Validate(Box<validate::ValidateArguments>): "validate", args, Needs::NOTHING.instances().rings(), |global, own, output| validate::validate(global, *own, output);
     /// Show what a run would do
     ///
     /// The guest runs on the current state; only the record is kept. Takes what run takes.
-    Plan(Box<PlanArguments>),
+    Plan(Box<plan::PlanArguments>): "plan", args, Needs::NOTHING.instances().rings(), |global, own, output| plan::plan(global, *own, output);
     /// Commit a plan
     ///
     /// The guest runs again and must come to the same. A command that asks for a confirmation needs --yes here as in a run.
-    Apply(ApplyArguments),
+    Apply(apply::ApplyArguments): "apply", args, Needs::NOTHING.instances().rings(), |global, own, output| apply::apply(global, &own, output);
     /// Take back changes
-    Undo(UndoArguments),
+    Undo(undo::UndoArguments): "undo", args, Needs::NOTHING.instances(), |global, own, output| undo::undo(global, &own, output);
     /// Make a recorded call again
-    Replay(ReplayArguments),
+    Replay(replay::ReplayArguments): "replay", args, Needs::NOTHING.instances().rings(), |global, own, output| replay::replay(global, &own, output);
     /// Re-execute calls, and compare
-    Verify(VerifyArguments),
-    /// Make many calls, and keep nothing
+    Verify(verify::VerifyArguments): "verify", args, Needs::NOTHING.instances().rings().long(), |global, own, output| verify::verify(global, &own, output);
+    /// Make many calls
     ///
     /// Each line is {"id":"1","arguments":["list"]}, stdin beside them, and is answered by a line, in order. A call's seed follows from
     /// --seed and its id, so shards, threads, retries and machines come to the same lines. A call that fails is a line too.
-    Map(Box<MapArguments>),
+    Map(Box<map::MapArguments>): "map", args, Needs::NOTHING.staying().rings().long(), |global, own, output| map::map(global, *own, output);
     /// Look up what was asked for and what came of it
-    Ledger(LedgerArguments),
+    Ledger(ledger::LedgerArguments): "ledger", args, Needs::NOTHING.instances().long(), |global, own, output| ledger::ledger(global, &own, output);
     /// Look inside volumes, and carry them in and out
-    State(StateArguments),
+    State(state::StateArguments): "state", args, Needs::NOTHING.instances().long(), |global, own, output| state::state(global, &own, output);
     /// List, copy, rename and purge instances
     #[command(subcommand)]
-    Instance(InstanceCommand),
+    Instance(instances::InstanceCommand): "instance", group, own.needs(), |global, own, output| instances::instance(global, own, output);
+    /// Schedule a call
+    ///
+    /// Prints what has cron or systemd make the call, and makes none itself. Which commands are meant for that APP.md says: without a call
+    /// they are listed, and no other is taken.
+    Schedule(Box<schedule::ScheduleArguments>): "schedule", args, Needs::NOTHING, |global, own, output| schedule::schedule(global, &own, output);
     /// Drop old states
-    Gc(GcArguments),
+    Gc(gc::GcArguments): "gc", args, Needs::NOTHING.instances().long(), |global, own, output| gc::gc(global, &own, output);
+    /// Back up the home
+    ///
+    /// All instances, with ledgers, states and keys for secrets, installed packages, trust and issues, as one file that nobody else may
+    /// read, while others are at work. An unchanged home is the same bytes.
+    Backup(backup::BackupArguments): "backup", args, Needs::NOTHING.of_home().long(), |global, own, output| backup::backup(global, &own, output);
+    /// Restore a home
+    ///
+    /// Into one that is empty. All of it is looked through first, and takes its place as a whole; --dry-run reads the file alone.
+    Restore(backup::RestoreArguments): "restore", args, Needs::NOTHING.of_home().long(), |global, own, output| backup::restore(global, &own, output);
     /// Check a package
-    Check(CheckArguments),
-    /// List packages by front matter
-    Catalog(CatalogArguments),
-    /// Find commands by what they do
+    Check(check::CheckArguments): "check", args, Needs::NOTHING.long(), |global, own, output| check::check(global, &own, output);
+    /// List packages
+    Catalog(catalog::CatalogArguments): "catalog", args, Needs::NOTHING.long(), |global, own, output| catalog::catalog(global, &own, output);
+    /// Find commands
     ///
     /// Other forms of a word, common synonyms and misspellings are found too; each result says why it was found.
-    Find(FindArguments),
+    Find(find::FindArguments): "find", args, Needs::NOTHING.long(), |global, own, output| find::find(global, &own, output);
     /// Make a catalogue
-    #[command(subcommand)]
-    Index(IndexCommand),
-    /// Show a package's APP.md and skills
-    Show(ShowArguments),
-    /// Show a package's contract
-    Meta(MetaArguments),
+    ///
+    /// A folder to put on a web server. Its index.json is for programs, hutch find --index among them; its pages are for people and need no script. No component is fetched
+    /// from a repository, and none is run. An index that is there is replaced at once; anything else that is there is left alone.
+    Index(index::IndexArguments): "index", args, Needs::NOTHING.long(), |global, own, output| index::index(global, &own, output);
+    /// Show a package
+    Show(show::ShowArguments): "show", args, Needs::NOTHING.long(), |global, own, output| show::show(global, &own, output);
+    /// Show a contract
+    Meta(meta::MetaArguments): "meta", args, Needs::NOTHING, |global, own, output| meta::meta(global, &own, output);
     /// Serve packages over MCP
     ///
     /// On standard input and output, until the client closes one. Without a package: hutch's own commands, as that protocol describes
     /// tools.
-    Mcp(McpArguments),
+    Mcp(mcp::McpArguments): "mcp", args, Needs::NOTHING.staying(), |global, own, output| mcp::mcp(global, &own, output, command);
     /// Serve packages over HTTP
     ///
     /// On this machine alone unless --listen says otherwise, until SIGTERM. Callers send a token of the token file as Authorization:
     /// Bearer TOKEN. What is asked for is answered as by the command of the same name.
-    Serve(ServeArguments),
-    /// Show a package's example calls
-    Examples(ExamplesArguments),
+    Serve(serve::ServeArguments): "serve", args, Needs::NOTHING.staying(), |global, own, output| serve::serve(global, &own, output);
+    /// Show example calls
+    Examples(examples::ExamplesArguments): "examples", args, Needs::NOTHING, |global, own, output| examples::examples(global, &own, output);
     /// Explain an error code
-    ExplainError(ExplainErrorArguments),
+    ExplainError(explain_error::ExplainErrorArguments): "explain-error", args, Needs::NOTHING, |global, own, output| explain_error::explain_error(global, &own, output);
     /// Install a package
     ///
     /// It is copied, and pinned to its digest. What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a
     /// package is named, and so does SLUG where no file or folder has that name.
-    Install(InstallArguments),
-    /// List installed packages
-    List(ListArguments),
+    Install(install::InstallArguments): "install", args, Needs::NOTHING.instances().long(), |global, own, output| install::install(global, &own, output, install::Kind::Install);
     /// Update an installed package
     ///
     /// Refused if it asks for more than was granted, until that is granted too. Its state stays.
-    Update(InstallArguments),
+    Update(install::InstallArguments): "update", args, Needs::NOTHING.instances().long(), |global, own, output| install::install(global, &own, output, install::Kind::Update);
     /// Remove an installed package
     ///
     /// And its launcher. Its state stays.
-    Remove(RemoveArguments),
+    Remove(install::RemoveArguments): "remove", args, Needs::NOTHING, |global, own, output| install::remove(global, &own, output);
     /// Write hutch.lock
     ///
     /// Which packages are installed: of each where from, the digest, what it asks for and who signed it. The same packages are the same
     /// bytes, for version control; paths below the file's folder are written from there.
-    Lock(LockArguments),
-    /// Install what hutch.lock says
+    Lock(lock::LockArguments): "lock", args, Needs::NOTHING, |global, own, output| lock::lock(global, &own, output);
+    /// Install by hutch.lock
     ///
     /// What is not installed as locked is had from its source and must be the same by every digest. A lock grants nothing: what a package
     /// asks for is granted with --yes. Installed packages that the file does not name are left, and said.
-    Sync(SyncArguments),
-    /// Write a package as one file
+    Sync(lock::SyncArguments): "sync", args, Needs::NOTHING.instances().long(), |global, own, output| lock::sync(global, &own, output);
+    /// Pack a package
     ///
     /// It can be used wherever the package's folder can. The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files
     /// alone.
-    Pack(PackArguments),
+    Pack(pack::PackArguments): "pack", args, Needs::NOTHING.long(), |global, own, output| pack::pack(global, &own, output);
     /// Push a package to a registry
     ///
     /// Everything but the component is in the artifact's config, so that other programs find a component alone. The digests follow
     /// from the package, and --dry-run says them without asking anybody. A tag that names something else is left alone.
-    Push(PushArguments),
+    Push(push::PushArguments): "push", args, Needs::NOTHING.long(), |global, own, output| push::push(global, &own, output);
     /// Pull a package from a registry
     ///
     /// It comes as one file. Everything is held against the digests that name it; nothing is written before it is whole.
-    Pull(PullArguments),
+    Pull(pull::PullArguments): "pull", args, Needs::NOTHING.long(), |global, own, output| pull::pull(global, &own, output);
     /// Make keys that sign packages
     #[command(subcommand)]
-    Key(KeyCommand),
+    Key(key::KeyCommand): "key", group, Needs::NOTHING, |global, own, output| key::key(global, own, output);
     /// Say whom to believe about packages
     #[command(subcommand)]
-    Trust(TrustCommand),
+    Trust(trust::TrustCommand): "trust", group, Needs::NOTHING, |global, own, output| trust::trust(global, own, output);
     /// Sign a package
     ///
     /// The signature (a Sigstore bundle) is about the package's manifest in any registry and about its packed file. It is kept in the
-    /// registry, or in a file SLUG-VERSION.tar.sigstore.json.
-    Sign(SignArguments),
-    /// Sign how a package was built
-    ///
-    /// What the record of its build says (app.wasm.provenance.json beside the component), as SLSA provenance. It is kept as a signature is,
-    /// in a file SLUG-VERSION.tar.provenance.sigstore.json, and is worth the word of the key's holder.
-    Attest(SignArguments),
+    /// registry, or in a file SLUG-VERSION.tar.sigstore.json; with --build in SLUG-VERSION.tar.provenance.sigstore.json.
+    Sign(sign::SignArguments): "sign", args, Needs::NOTHING.long(), |global, own, output| sign::sign(global, &own, output);
     /// Check a package's signatures
     ///
     /// By the keys that are named alone; nobody is asked whom to believe. A broken signature is an error, whatever else there is.
-    Signatures(SignaturesArguments),
+    Signatures(sign::SignaturesArguments): "signatures", args, Needs::NOTHING.long(), |global, own, output| sign::signatures(global, &own, output);
     /// Compile packages ahead
     ///
-    /// Or one for another machine, into a file. What is compiled for this machine is kept in the cache folder. A file holds the engine's artifact, for programs that are built
-    /// with hutch's engine of the same build key: no hutch reads one, because nobody can tell what machine code does.
-    Compile(CompileArguments),
-    /// Export an app as one file
+    /// Or for another machine, with --target, into a file each. What is compiled for this machine is kept in the cache folder. What fails keeps no other package from being compiled. A file
+    /// holds the engine's artifact, for programs that are built with hutch's engine of the same build key: no hutch reads one, because nobody can tell what machine code does.
+    Compile(compile::CompileArguments): "compile", args, Needs::NOTHING.long(), |global, own, output| compile::compile(global, &own, output);
+    /// Export an app
     ///
     /// The package and its compiled code, for hutch-edge, which has no compiler; with --executable behind that program, so that the file is
     /// the application. Its bytes follow from package, target and program. Who runs it believes who made it: nobody can tell what machine code does.
-    Export(ExportArguments),
+    Export(export::ExportArguments): "export", args, Needs::NOTHING.long(), |global, own, output| export::export(global, &own, output);
     /// Make a new package
     ///
     /// It runs, and passes its check.
-    Init(InitArguments),
+    Init(init::InitArguments): "init", args, Needs::NOTHING, |global, own, output| init::init(global, &own, output);
     /// Build and try a package
     ///
     /// Each round builds it with COMMAND, checks it, makes the calls that its contract shows on a state that is thrown away, and says
     /// what is other than in the round before. COMMAND is no package's: what builds one stands behind -- alone.
-    Dev(DevArguments),
+    Dev(dev::DevArguments): "dev", args, Needs::NOTHING, |global, own, output| dev::dev(global, &own, output);
     /// Show what hutch teaches
-    Skills(SkillsArguments),
+    Skills(skills::SkillsArguments): "skills", args, Needs::NOTHING, |_, own, output| skills::skills(&own, output);
     /// Record and follow feedback, on this machine
     #[command(subcommand)]
-    Issue(IssueCommand),
-    /// Print a shell's completions
-    Completions(CompletionsArguments),
+    Issue(issue::IssueCommand): "issue", group, own.needs(), |global, own, output| issue::issue(global, own, output);
+    /// Print completions
+    Completions(shell::CompletionsArguments): "completions", args, Needs::NOTHING, |_, own, output| shell::completions(&own, output);
     /// Print a manual page
     ///
     /// To read it: hutch man | man -l -
-    Man(ManArguments),
+    Man(shell::ManArguments): "man", args, Needs::NOTHING, |_, own, output| shell::man(&own, output, command());
     /// Check machine and home
-    Doctor,
+    Doctor(NoArguments): "doctor", args, Needs::NOTHING.long(), |global, _, output| doctor::doctor(global, output);
     /// Hold a command line to 98 rules
     ///
     /// A package is called in the sandbox on a throw-away state, destructive commands included; nothing is kept. A native
     /// program is not sandboxed: only calls that should change nothing are made.
-    Certify(CertifyArguments),
+    Certify(certify::CertifyArguments): "certify", args, Needs::NOTHING.long(), |global, own, output| certify::certify(global, &own, output, command);
     /// Compile a component from standard input to standard output, for hutch itself
     #[command(hide = true)]
-    CompileComponent,
+    CompileComponent(NoArguments): "compile-component", args, Needs::NOTHING, |global, _, _| compile::as_child(global);
+    /// Reach the bucket that HUTCH_STORE names, for hutch itself
+    #[command(hide = true)]
+    ReachBucket(NoArguments): "reach-bucket", args, Needs::NOTHING, |global, _, _| crate::bucket::serve(global);
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault
         }
         let Ok(Some(values)) = matches.try_get_raw(id) else { continue };
         if values.len() > VALUES_MAX {
-            let name = crate::description::parameter_name(argument);
+            let name = parameter_name(argument);
             return Err(Fault::usage(format!(
                 "{name} is given {} times; at most {VALUES_MAX} are taken",
                 values.len()
@@ -94,7 +94,7 @@ fn judged(argument: &Arg, text: &str) -> String {
 }
 
 fn refused(argument: &Arg, rule: Rule, what: &str) -> Fault {
-    let name = crate::description::parameter_name(argument);
+    let name = parameter_name(argument);
     let suggestion = match rule {
         Rule::Secrets => "pass secrets with --secret NAME, from the environment",
         Rule::SensitivePaths => "copy what is needed to a file of another name",
@@ -102,10 +102,24 @@ fn refused(argument: &Arg, rule: Rule, what: &str) -> Fault {
         Rule::TraversalAndControl => {
             "write the path without .. and without control characters, from the root if need be"
         }
+        _ => "leave out what the rule refuses",
     };
     ErrorReport::new(ErrorCode::ArgumentRefused, format!("{name} {what} (rule {})", rule.id()))
         .suggest(suggestion)
         .detail("rule", rule.id())
         .detail("argument", name)
         .into()
+}
+
+/// A parameter as it is written: `--human`, `PACKAGE`.
+pub(crate) fn parameter_name(argument: &Arg) -> String {
+    match (argument.get_long(), value_name(argument)) {
+        (Some(long), _) => format!("--{long}"),
+        (None, Some(name)) => name,
+        (None, None) => argument.get_id().to_string(),
+    }
+}
+
+pub(crate) fn value_name(argument: &Arg) -> Option<String> {
+    argument.get_value_names().and_then(<[_]>::first).map(ToString::to_string)
 }

@@ -2,10 +2,7 @@
 //! not declare them. Whatever language an application is written in, and however little it does, `--help`, `--human` or `--fields`
 //! mean the same behind it.
 
-use crate::agent;
-use crate::answer::envelope;
 use crate::batch;
-use crate::ended::Room;
 use crate::fault::Fault;
 use crate::guest;
 use crate::human;
@@ -16,6 +13,9 @@ use crate::selection::{self, Path};
 use crate::told::{Screen, Told};
 use hutch::package::Package;
 use hutch_certify::target::Hosting;
+use hutch_documents::agent;
+use hutch_documents::envelope;
+use hutch_documents::run::Room;
 use hutch_model::contract::{About, Asked, Command, Contract};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -30,13 +30,16 @@ use serde_json::{Value, json};
 /// # Errors
 /// The package was changed since it was opened, or a path is none.
 pub(crate) fn take(package: &Package, own: &mut InvocationArguments) -> Result<Asked, Fault> {
-    if own.unchecked {
-        return Ok(Asked::default());
+    match own.unchecked {
+        true => Ok(Asked::default()),
+        false => take_from(package, &mut own.arguments),
     }
-    let asked =
-        hutch::asked(package, &own.arguments).map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
+}
+
+fn take_from(package: &Package, arguments: &mut Vec<String>) -> Result<Asked, Fault> {
+    let asked = hutch::asked(package, arguments).map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
     if asked.is_anything() {
-        own.arguments = asked.left(&own.arguments);
+        *arguments = asked.left(arguments);
         check(&asked)?;
     }
     Ok(asked)
@@ -47,7 +50,18 @@ pub(crate) fn take(package: &Package, own: &mut InvocationArguments) -> Result<A
 /// # Errors
 /// As those of [`take`], and what no call of a command answers.
 pub(crate) fn take_silently(package: &Package, own: &mut InvocationArguments) -> Result<(), Fault> {
-    let asked = take(package, own)?;
+    match own.unchecked {
+        true => Ok(()),
+        false => take_words_silently(package, &mut own.arguments),
+    }
+}
+
+/// The same, of the words alone.
+///
+/// # Errors
+/// As those of [`take_silently`].
+pub(crate) fn take_words_silently(package: &Package, arguments: &mut Vec<String>) -> Result<(), Fault> {
+    let asked = take_from(package, arguments)?;
     if asked.about.is_some() || asked.batch {
         let message = "--help, --version, --brief and --json-input behind PACKAGE ask for no call of a command";
         return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("hutch run answers them").into());
@@ -279,7 +293,7 @@ impl Hosting for Here {
     fn batch(&self, package: &Package, words: &[String], stdin: &[u8]) -> Result<Vec<Vec<String>>, ErrorReport> {
         let calls = command(package, words).and_then(|of| {
             let text = String::from_utf8_lossy(stdin);
-            batch::parse_parameters(of, &text, batch::CALLS_MAX)
+            batch::parse_parameters(of, &text)
         });
         let calls = calls.map_err(|fault| fault.report().clone())?;
         Ok(calls.into_iter().map(|call| call.arguments).collect())

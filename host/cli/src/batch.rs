@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The most calls of a batch, if the caller says nothing.
-pub(crate) const CALLS_MAX: u32 = 1000;
+/// The most calls of a batch.
+const CALLS_MAX: usize = 1000;
 /// The most bytes of a whole batch.
 const BYTES_MAX: u64 = 16 << 20;
 
@@ -43,9 +43,9 @@ pub(crate) struct Item {
     _line: Option<String>,
 }
 
-/// Reads a batch of at most `max` invocations from standard input, which must not be a terminal.
-pub(crate) fn read(max: u32, wait: Duration) -> Result<Vec<Item>, Fault> {
-    parse(&text(wait)?, max)
+/// Reads a batch of invocations from standard input, which must not be a terminal.
+pub(crate) fn read(wait: Duration) -> Result<Vec<Item>, Fault> {
+    parse(&text(wait)?)
 }
 
 /// A contract, and one of its commands.
@@ -53,14 +53,14 @@ pub(crate) type Of<'c> = (&'c Contract, &'c Command);
 
 /// The same of one command, whose parameters are the fields of each object: in one array, one after the other, or in the `items` of an
 /// answer. What its application's listings show beside parameters is passed over, so that a listing is a batch as it is.
-pub(crate) fn read_parameters(of: Of<'_>, max: u32, wait: Duration) -> Result<Vec<Item>, Fault> {
-    parse_parameters(of, &text(wait)?, max)
+pub(crate) fn read_parameters(of: Of<'_>, wait: Duration) -> Result<Vec<Item>, Fault> {
+    parse_parameters(of, &text(wait)?)
 }
 
-pub(crate) fn parse_parameters((contract, command): Of<'_>, text: &str, max: u32) -> Result<Vec<Item>, Fault> {
+pub(crate) fn parse_parameters((contract, command): Of<'_>, text: &str) -> Result<Vec<Item>, Fault> {
     let is_parameter = |name: &str| command.parameters.iter().any(|parameter| parameter.name == name);
     let mut values = Vec::new();
-    documents(text, max, &mut values, |document| match document {
+    documents(text, &mut values, |document| match document {
         Value::Array(items) => Ok(items),
         mut one => match one.get_mut("items") {
             Some(Value::Array(items)) if !is_parameter("items") => Ok(std::mem::take(items)),
@@ -95,16 +95,9 @@ fn text(wait: Duration) -> Result<String, Fault> {
     String::from_utf8(bytes).map_err(|error| Fault::usage(format!("the batch is no UTF-8: {error}")))
 }
 
-fn too_many(message: String) -> Fault {
-    ErrorReport::new(ErrorCode::StdinLimit, message)
-        .suggest("send several smaller batches, or raise --batch-max")
-        .into()
-}
-
 /// The entries of all documents of a text, each taken apart by `entries`.
 fn documents(
     text: &str,
-    max: u32,
     values: &mut Vec<Value>,
     entries: impl Fn(Value) -> Result<Vec<Value>, Fault>,
 ) -> Result<(), Fault> {
@@ -114,8 +107,11 @@ fn documents(
         let document =
             document.map_err(|error| Fault::usage(format!("the batch is no JSON near byte {at}: {error}")))?;
         values.extend(entries(document)?);
-        if values.len() > max as usize {
-            return Err(too_many(format!("the batch has more than {max} invocations")));
+        if values.len() > CALLS_MAX {
+            let message = format!("the batch has more than {CALLS_MAX} invocations");
+            return Err(ErrorReport::new(ErrorCode::StdinLimit, message)
+                .suggest("send several smaller batches")
+                .into());
         }
     }
     if values.is_empty() {
@@ -124,9 +120,9 @@ fn documents(
     Ok(())
 }
 
-fn parse(text: &str, max: u32) -> Result<Vec<Item>, Fault> {
+fn parse(text: &str) -> Result<Vec<Item>, Fault> {
     let mut values = Vec::new();
-    documents(text, max, &mut values, |document| match document {
+    documents(text, &mut values, |document| match document {
         // One array of everything; an array of texts alone is one invocation.
         Value::Array(items) if !items.iter().all(Value::is_string) || items.is_empty() => Ok(items),
         Value::Object(mut fields) if fields.contains_key("result") || fields.contains_key("items") => {
@@ -160,7 +156,7 @@ mod tests {
             r#"{"items":[["add","x"],["list"]]}"#,
         ];
         for form in forms {
-            let items = parse(form, 2).unwrap();
+            let items = parse(form).unwrap();
             let arguments: Vec<Vec<String>> = items.into_iter().map(|item| item.arguments).collect();
             assert_eq!(arguments, [vec!["add".to_owned(), "x".to_owned()], vec!["list".to_owned()]], "{form}");
         }
@@ -171,8 +167,8 @@ mod tests {
         for text in
             ["", "nonsense", "{}", "[1]", r#"{"arguments":["a"],"yes":true}"#, r#"{"result":{}}"#, "[]", "[\"a\"] {"]
         {
-            assert_eq!(parse(text, 10).unwrap_err().report().code, ErrorCode::Usage, "{text}");
+            assert_eq!(parse(text).unwrap_err().report().code, ErrorCode::Usage, "{text}");
         }
-        assert_eq!(parse("[\"a\"] [\"b\"]", 1).unwrap_err().report().code, ErrorCode::StdinLimit);
+        assert_eq!(parse(&"[\"a\"]".repeat(1001)).unwrap_err().report().code, ErrorCode::StdinLimit);
     }
 }

@@ -3,6 +3,7 @@
 //! nothing that a package says is run: names are made of plain characters, and what describes them has nothing that hides.
 
 use crate::arguments::{self, Arguments};
+use crate::commands::shell::VARIABLE;
 use crate::{packages, surroundings};
 use clap::builder::StyledStr;
 use clap::{Arg, Command, FromArgMatches};
@@ -16,8 +17,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// The variable that says for which shell to answer.
-pub(crate) const VARIABLE: &str = "HUTCH_COMPLETE";
 /// The newest entries that are offered.
 const ENTRIES_MAX: usize = 20;
 /// The most characters of a description.
@@ -170,8 +169,9 @@ impl Line {
         let home = words.iter().position(|word| word == "--home").and_then(|at| words.get(at + 1));
         let own = ["hutch".to_owned()].into_iter();
         let own = own.chain(home.into_iter().flat_map(|home| ["--home".to_owned(), home.clone()]));
-        let matches =
-            arguments::command().try_get_matches_from(own.chain(["--dry-run".to_owned(), "list".to_owned()])).ok()?;
+        let matches = arguments::command()
+            .try_get_matches_from(own.chain(["--dry-run".to_owned(), "catalog".to_owned()]))
+            .ok()?;
         Some(Line { words, arguments: Arguments::from_arg_matches(&matches).ok()? })
     }
 

@@ -1,8 +1,9 @@
 //! The command line's shape as data: what `--help` answers. Its form is published as `agent/help.schema.json`.
 
+use crate::arguments_guard::{self, parameter_name, value_name};
 use crate::facts::{self, COMMON_ERRORS, Facts};
-use crate::{agent, arguments_guard};
 use clap::{Arg, ArgAction, Command, ValueHint};
+use hutch_documents::agent;
 use hutch_model::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 use std::any::TypeId;
@@ -144,19 +145,22 @@ fn codes(facts: &Facts) -> BTreeSet<&str> {
 
 /// The shape of an answer, for reading: which keys there are and what they hold. The tools of `hutch mcp` have the whole schema.
 fn answer_schema(facts: &Facts) -> Value {
-    match facts.result.get("type") {
-        Some(Value::String(kind)) if kind == "string" => facts.result.clone(),
-        _ => json!({"type": "object", "required": ["result"], "properties": {"result": shape(&facts.result)}}),
+    let result = facts.result();
+    match result.get("type") {
+        Some(Value::String(kind)) if kind == "string" => result,
+        _ => around(&shape(&result)),
     }
 }
 
-/// A schema without what only a validator needs.
+/// A schema without what only a validator needs, and without types that what there is in a value tells.
 fn shape(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => {
             let validates = |name: &str, value: &Value| match name {
                 "required" => value.is_array(),
                 "additionalProperties" => value.is_boolean(),
+                "type" if value == "object" => fields.get("properties").is_some_and(Value::is_object),
+                "type" if value == "array" => fields.get("items").is_some_and(Value::is_object),
                 _ => false,
             };
             let kept = fields.iter().filter(|(name, value)| !validates(name, value));
@@ -167,22 +171,9 @@ fn shape(schema: &Value) -> Value {
     }
 }
 
-/// The schema of a whole answer, by that of its result.
-pub(crate) fn envelope_schema(result: &Value) -> Value {
-    json!({
-        "type": "object",
-        "additionalProperties": false,
-        "required": ["ok", "command", "result", "rules", "skills", "issue"],
-        "properties": {
-            "ok": {"type": "boolean"},
-            "command": {"type": "string"},
-            "result": result,
-            "rules": {"type": "array"},
-            "skills": {"type": "array"},
-            "issue": {"type": "string"},
-            "dry_run": {"const": true},
-        },
-    })
+/// The schema of a whole answer, by that of its result. What stands around the result is the same in every answer.
+pub(crate) fn around(result: &Value) -> Value {
+    json!({"type": "object", "required": ["result"], "properties": {"result": result}})
 }
 
 fn usage(command: &Command, path: &str) -> String {
@@ -196,19 +187,6 @@ fn usage(command: &Command, path: &str) -> String {
         if argument.is_required_set() { format!("{name}{dots}") } else { format!("[{name}{dots}]") }
     }));
     words.join(" ")
-}
-
-/// A parameter as it is written: `--human`, `PACKAGE`.
-pub(crate) fn parameter_name(argument: &Arg) -> String {
-    match (argument.get_long(), value_name(argument)) {
-        (Some(long), _) => format!("--{long}"),
-        (None, Some(name)) => name,
-        (None, None) => argument.get_id().to_string(),
-    }
-}
-
-fn value_name(argument: &Arg) -> Option<String> {
-    argument.get_value_names().and_then(<[_]>::first).map(ToString::to_string)
 }
 
 fn parameter(argument: &Arg) -> Value {

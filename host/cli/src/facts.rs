@@ -1,6 +1,17 @@
 //! What the command line's shape does not say about a command: its effect, what it answers, how it can fail, and calls that show
 //! its use. One file of data for each command; tests hold them to be complete and true.
 
+use crate::answers::{self, *};
+use crate::issues::{Issue, IssueAnswer};
+use crate::trial::Answered;
+use hutch_certify::report::Report;
+use hutch_documents::Listed;
+use hutch_documents::ledger::{EntryAnswer, Exported, HeadAnswer, Summary};
+use hutch_documents::moved::{Changed, MovedAnswer};
+use hutch_documents::run::{PlanAnswer, RunAnswer};
+use hutch_documents::state::{FileAnswer, ItemAnswer, StatusAnswer};
+use hutch_documents::verified::VerifiedAnswer;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,8 +32,15 @@ pub(crate) struct Facts {
     pub(crate) errors: Vec<String>,
     /// Calls, each on a new home.
     pub(crate) examples: Vec<Example>,
-    /// JSON Schema of `result`.
-    pub(crate) result: Value,
+    #[serde(skip)]
+    answer: Option<Shape>,
+}
+
+impl Facts {
+    /// JSON Schema of `result`, as it follows from the answer's type. Most facts are read without it.
+    pub(crate) fn result(&self) -> Value {
+        self.answer.map_or(Value::Bool(true), answers::schema)
+    }
 }
 
 /// A call and how it ends.
@@ -43,94 +61,96 @@ pub(crate) struct Example {
 /// The codes that every command can end with.
 pub(crate) const COMMON_ERRORS: [&str; 5] = ["USAGE", "ARGUMENT_REFUSED", "NOT_FOUND", "HOST_FAULT", "ANSWER_LOST"];
 
+/// Each command with its answer: the words of its name are where its file lies.
 macro_rules! table {
-    ($($path:literal $file:literal;)*) => {
-        const TABLE: &[(&str, &str)] = &[$(($path, include_str!(concat!("../facts/", $file, ".json")))),*];
+    ($($path:literal: $answer:ty;)*) => {
+        const TABLE: &[(&str, &str, Shape)] =
+            &[$(($path, include_str!(concat!("../facts/", $path, ".json")), <$answer>::json_schema)),*];
     };
 }
 
 table! {
-    "run" "run";
-    "validate" "validate";
-    "plan" "plan";
-    "apply" "apply";
-    "undo" "undo";
-    "replay" "replay";
-    "verify" "verify";
-    "map" "map";
-    "ledger list" "ledger-list";
-    "ledger show" "ledger-show";
-    "ledger last" "ledger-last";
-    "ledger head" "ledger-head";
-    "ledger export" "ledger-export";
-    "ledger verify" "ledger-verify";
-    "state log" "state-log";
-    "state ls" "state-ls";
-    "state cat" "state-cat";
-    "state check" "state-check";
-    "state diff" "state-diff";
-    "state export" "state-export";
-    "state import" "state-import";
-    "state restore" "state-restore";
-    "state status" "state-status";
-    "state absorb" "state-absorb";
-    "gc" "gc";
-    "certify" "certify";
-    "check" "check";
-    "catalog" "catalog";
-    "find" "find";
-    "index build" "index-build";
-    "show" "show";
-    "meta" "meta";
-    "mcp" "mcp";
-    "serve" "serve";
-    "examples" "examples";
-    "skills" "skills";
-    "explain-error" "explain-error";
-    "install" "install";
-    "list" "list";
-    "update" "update";
-    "remove" "remove";
-    "lock" "lock";
-    "sync" "sync";
-    "pack" "pack";
-    "key generate" "key-generate";
-    "key sign" "key-sign";
-    "key verify" "key-verify";
-    "trust show" "trust-show";
-    "trust add" "trust-add";
-    "trust require" "trust-require";
-    "trust remove" "trust-remove";
-    "trust check" "trust-check";
-    "sign" "sign";
-    "attest" "attest";
-    "signatures" "signatures";
-    "push" "push";
-    "pull" "pull";
-    "compile" "compile";
-    "export" "export";
-    "init" "init";
-    "dev" "dev";
-    "instance list" "instance-list";
-    "instance copy" "instance-copy";
-    "instance rename" "instance-rename";
-    "instance purge" "instance-purge";
-    "instance export" "instance-export";
-    "instance import" "instance-import";
-    "issue create" "issue-create";
-    "issue list" "issue-list";
-    "issue show" "issue-show";
-    "issue close" "issue-close";
-    "issue transition" "issue-transition";
-    "completions" "completions";
-    "man" "man";
-    "doctor" "doctor";
+    "run": RunAnswers;
+    "validate": ValidateAnswer;
+    "plan": PlanAnswer;
+    "apply": RunAnswer;
+    "undo": MovedAnswer;
+    "replay": RunAnswer;
+    "verify": VerifiedAnswer;
+    "map": MapAnswer;
+    "ledger/list": Listed<Summary>;
+    "ledger/show": EntryAnswer;
+    "ledger/last": EntryAnswer;
+    "ledger/head": HeadAnswer;
+    "ledger/export": Listed<Exported>;
+    "ledger/verify": ChainAnswer;
+    "state/ls": Listed<ItemAnswer>;
+    "state/cat": FileAnswer;
+    "state/check": StateChecked;
+    "state/diff": Changed;
+    "state/export": StateExported;
+    "state/import": StateImported;
+    "state/status": StatusAnswer;
+    "schedule": ScheduleAnswer;
+    "gc": GcAnswer;
+    "backup": BackupAnswer;
+    "restore": RestoreAnswer;
+    "certify": Report;
+    "check": CheckAnswer;
+    "catalog": Listed<CatalogItem>;
+    "find": Listed<FoundItem>;
+    "index": IndexBuilt;
+    "show": ShowAnswer;
+    "meta": MetaAnswer;
+    "mcp": ToolsAnswer;
+    "serve": ServeAnswer;
+    "examples": Listed<ExampleItem>;
+    "skills": SkillsAnswers;
+    "explain-error": ExplainAnswer;
+    "install": InstallAnswer;
+    "update": InstallAnswer;
+    "remove": RemoveAnswer;
+    "lock": LockAnswer;
+    "sync": SyncAnswer;
+    "pack": PackAnswer;
+    "key/generate": KeyGenerated;
+    "key/sign": FilesSigned;
+    "key/verify": FilesVerified;
+    "trust/show": TrustAnswer;
+    "trust/add": TrustChanged;
+    "trust/require": TrustChanged;
+    "trust/remove": TrustChanged;
+    "trust/check": TrustChecked;
+    "sign": PackageSigned;
+    "signatures": SignaturesAnswer;
+    "push": PushAnswer;
+    "pull": PullAnswer;
+    "compile": CompileAnswer;
+    "export": ExportAnswer;
+    "init": InitAnswer;
+    "dev": DevAnswer<Answered>;
+    "instance/list": Listed<InstanceItem>;
+    "instance/copy": InstanceMoved;
+    "instance/rename": InstanceMoved;
+    "instance/purge": InstancePurged;
+    "instance/export": InstanceExported;
+    "instance/import": InstanceImported;
+    "issue/create": IssueAnswer;
+    "issue/list": Listed<Issue>;
+    "issue/show": IssueAnswer;
+    "issue/close": IssueAnswer;
+    "issue/transition": IssueAnswer;
+    "completions": Text;
+    "man": Text;
+    "doctor": DoctorAnswer;
 }
 
 /// The facts about the command of this path, as `issue create`.
 pub(crate) fn of(path: &str) -> Option<Facts> {
-    let (_, text) = TABLE.iter().find(|(known, _)| *known == path)?;
-    serde_json::from_str(text).ok()
+    let path = path.replace(' ', "/");
+    let (_, text, answer) = TABLE.iter().find(|(known, ..)| *known == path)?;
+    let facts: Facts = serde_json::from_str(text).ok()?;
+    Some(Facts { answer: Some(*answer), ..facts })
 }
 
 #[cfg(test)]
@@ -154,24 +174,24 @@ mod tests {
     fn every_command_has_its_facts_and_every_fact_its_command() {
         let mut commands = BTreeSet::new();
         leaves(&crate::arguments::command(), "", &mut commands);
-        let known: BTreeSet<String> = TABLE.iter().map(|(path, _)| (*path).to_owned()).collect();
+        let known: BTreeSet<String> = TABLE.iter().map(|(path, ..)| path.replace('/', " ")).collect();
         assert_eq!(commands, known);
     }
 
     #[test]
     fn facts_are_well_formed() {
-        for (path, text) in TABLE {
+        for (path, text, answer) in TABLE {
             let facts: Facts = serde_json::from_str(text).unwrap_or_else(|error| panic!("{path}: {error}"));
             assert!(["read", "write", "delete"].contains(&facts.effect.as_str()), "{path}");
             assert!(facts.effect == "delete" || !facts.destructive, "{path}: only what deletes is destructive");
-            assert!(facts.result.is_object(), "{path}");
-            assert!(jsonschema::validator_for(&facts.result).is_ok(), "{path}");
+            let schema = answers::schema(*answer);
+            assert!(schema.is_object() && jsonschema::validator_for(&schema).is_ok(), "{path}: {schema}");
             assert!(facts.examples.iter().any(|example| example.exit_status == 0), "{path}: an example that works");
             for code in &facts.errors {
                 assert!(ErrorCode::from_text(code).is_some(), "{path}: {code}");
             }
             for example in &facts.examples {
-                let words: Vec<&str> = path.split(' ').collect();
+                let words: Vec<&str> = path.split('/').collect();
                 assert!(
                     example.arguments.windows(words.len()).any(|part| part == words),
                     "{path}: {}",

@@ -1,13 +1,14 @@
 //! A failure on its way to being reported: the one object on standard error, and the exit status. Knows how failures of the libraries
 //! and of the system become reports; prints nothing.
 
-use crate::told::{Told, one_line};
+use crate::told::Told;
 use hutch::Failure;
 use hutch::installed::InstalledError;
 use hutch::package::PackageError;
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::terminal::one_line;
 use serde_json::Value;
 use std::io;
 use std::path::Path;

@@ -1,13 +1,14 @@
 //! What a guest printed, as people read it: the error that it tells, and the list that it answers with. What is of no form that is
 //! known here is shown as it is.
 
-use crate::bounds::{DRAWN_BYTES, DRAWN_CELLS, DRAWN_MEMORY};
 use crate::human;
 use crate::table::{COLUMNS_MAX, Table};
-use crate::told::{Told, one_line};
+use crate::told::Told;
 use hutch::DocumentSize;
 use hutch_certify::read;
 use hutch_certify::target::Observation;
+use hutch_documents::bounds::{DRAWN_BYTES, DRAWN_CELLS, DRAWN_MEMORY};
+use hutch_model::terminal::one_line;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};

@@ -1,7 +1,6 @@
 //! Answers to lines that are not carried out: `--help`, `--version`, and mistakes. clap's own texts never reach a program; for a
 //! person asking for help they do.
 
-use crate::agent::BRIEF;
 use crate::description;
 use crate::fault::Fault;
 use crate::line::CallLine;
@@ -9,8 +8,10 @@ use crate::output::{Format, Output};
 use crate::repair;
 use crate::words::{self, Words};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use hutch_documents::agent::BRIEF;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::nearest::nearest;
 use serde_json::json;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -158,14 +159,16 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
     let path = path(&root, words.host.get(..known).unwrap_or_default());
     let mut report = ErrorReport::new(ErrorCode::Usage, message);
     let valid = context(ContextKind::ValidValue);
-    let near = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
-    let near =
-        near_command(&root, &path, &command).or_else(|| near.into_iter().map(context).find(|near| !near.is_empty()));
+    let near = match error.kind() {
+        ErrorKind::InvalidSubcommand => near_command(&root, &path, &command),
+        ErrorKind::UnknownArgument => near_flag(&root, &path, &argument),
+        ErrorKind::InvalidValue => nearest(&value, valid.split(", ")).map(str::to_owned),
+        _ => None,
+    };
     if let Some(near) = near {
         report = report.suggest(format!("did you mean {near}?"));
-        // Several are separated by commas; one alone can take the place of what was written.
         let wrong = [&command, &value, &argument].into_iter().find(|wrong| words.host.contains(wrong));
-        if let Some(wrong) = wrong.filter(|_| !near.contains(", ")) {
+        if let Some(wrong) = wrong {
             let corrected = line.replacing(wrong, &near);
             report = repair::fixed(report, corrected, "makes the call as it was probably meant", "low");
         }
@@ -183,15 +186,19 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
     repair::fixed(report, help, "says what can be written there", "none").into()
 }
 
-/// The command of those at `path` that differs least from a word, if it is near.
+/// The command of those at `path` that a word most likely stands for.
 fn near_command(root: &clap::Command, path: &[&str], word: &str) -> Option<String> {
-    if word.is_empty() {
-        return None;
-    }
     let at = path.iter().fold(root, |at, name| at.find_subcommand(name).unwrap_or(at));
     let names = at.get_subcommands().filter(|inner| !inner.is_hide_set()).map(clap::Command::get_name);
-    let near = names.min_by_key(|name| strsim::osa_distance(name, word))?;
-    (strsim::osa_distance(near, word) <= 2).then(|| near.to_owned())
+    nearest(word, names).map(str::to_owned)
+}
+
+/// The flag of the command at `path` that a word most likely stands for.
+fn near_flag(root: &clap::Command, path: &[&str], word: &str) -> Option<String> {
+    let at = path.iter().fold(root, |at, name| at.find_subcommand(name).unwrap_or(at));
+    let shared = root.get_arguments().filter(|argument| argument.is_global_set());
+    let known = at.get_arguments().chain(shared).filter_map(clap::Arg::get_long);
+    nearest(word.strip_prefix("--")?, known).map(|name| format!("--{name}"))
 }
 
 fn texts(value: &ContextValue) -> String {

@@ -2,8 +2,10 @@
 
 use crate::quote;
 use crate::table::Table;
-use crate::told::{Told, one_line};
+use crate::told::Told;
+use crate::tone::Tone;
 use hutch_model::instant::Instant;
+use hutch_model::terminal::one_line;
 use serde_json::Value;
 
 /// How many digits of an entry's hash people are shown.
@@ -14,7 +16,10 @@ pub(crate) fn table(items: &[Value], columns: &[(&str, &str)]) -> Told {
     let mut table = Table::of(columns.iter().map(|(_, heading)| (*heading).to_owned()), []);
     for item in items {
         let value = |field: &str| item.pointer(&format!("/{}", field.replace('.', "/")));
-        table.row(columns.iter().enumerate().map(|(column, (field, _))| (column, cell(field, value(field)))));
+        table.toned_row(columns.iter().enumerate().map(|(column, (field, _))| {
+            let value = value(field);
+            (column, cell(field, value), Tone::of(field, value))
+        }));
     }
     table.into()
 }

@@ -2,6 +2,7 @@
 //! `--wait` allows, from one byte to the next: one who sends slowly is served, one who sends nothing and does not end is not.
 
 use crate::fault::Fault;
+use clap::Args;
 use hutch_model::digest::{Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -11,6 +12,21 @@ use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
+
+/// Where the guest's standard input comes from: one of these, or it is empty.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct InputArguments {
+    /// Give the guest standard input; never a terminal
+    #[arg(long)]
+    pub(crate) stdin: bool,
+    /// Give the guest this file on standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin_file: Option<PathBuf>,
+    /// Give the guest this text on standard input
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) stdin_text: Option<String>,
+}
 
 /// Bytes that are handed on at once.
 const PART_BYTES: usize = 64 << 10;
@@ -185,7 +201,7 @@ impl Iterator for Lines {
 }
 
 impl Source {
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Source::Stdin => "standard input".to_owned(),
             Source::File(path) | Source::Open(path, _) => path.display().to_string(),

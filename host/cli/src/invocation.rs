@@ -1,7 +1,8 @@
 //! Arguments that say how a guest is invoked: shared by every command that invokes one.
 
-use crate::arguments::Global;
 use crate::fault::Fault;
+use crate::global::Global;
+use crate::input::InputArguments;
 use crate::surroundings;
 use clap::{Args, ValueEnum};
 use hutch::package::Package;
@@ -29,7 +30,7 @@ pub(crate) struct InvocationArguments {
     /// The guest's clock at the start; now if absent
     #[arg(long, value_name = "INSTANT")]
     pub(crate) now: Option<Instant>,
-    /// The guest's seed: a number or 64 hexadecimal digits; else random
+    /// The guest's seed: a number or 64 hex digits; else random
     #[arg(long, value_name = "SEED")]
     pub(crate) seed: Option<Seed>,
     /// Set a limit; may be repeated
@@ -56,7 +57,7 @@ pub(crate) struct InvocationArguments {
     /// Take over the state of another package
     #[arg(long)]
     pub(crate) adopt: bool,
-    /// Keep only digests of standard input, output and error
+    /// Keep only digests of what it reads and writes
     #[arg(long)]
     pub(crate) digests_only: bool,
     /// A folder, a packed file, or an installed package
@@ -65,21 +66,6 @@ pub(crate) struct InvocationArguments {
     /// The guest's arguments
     #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<String>,
-}
-
-/// Where the guest's standard input comes from: one of these, or it is empty.
-#[derive(Debug, Args)]
-#[group(multiple = false)]
-pub(crate) struct InputArguments {
-    /// Give the guest standard input; never a terminal
-    #[arg(long)]
-    pub(crate) stdin: bool,
-    /// Give the guest this file on standard input
-    #[arg(long, value_name = "FILE")]
-    pub(crate) stdin_file: Option<PathBuf>,
-    /// Give the guest this text on standard input
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) stdin_text: Option<String>,
 }
 
 /// As [`Contract`].
@@ -142,8 +128,22 @@ pub(crate) struct Asked {
     acted_on: bool,
 }
 
+impl Asked {
+    /// The same as a word that means it wherever it is read.
+    pub(crate) fn settled(&self) -> Result<String, Fault> {
+        let path = std::path::absolute(&self.folder).map_err(|error| Fault::file(&self.folder, &error))?;
+        let path = path.to_str().ok_or_else(|| Fault::usage(format!("{} is not UTF-8", path.display())))?;
+        let access = match (self.access, self.acted_on) {
+            (Access::ReadOnly, _) => "ro",
+            (Access::ReadWrite, false) => "rw",
+            (Access::ReadWrite, true) => "rwx",
+        };
+        Ok(format!("{path}:{}:{access}", self.name))
+    }
+}
+
 /// Read-only unless it says otherwise.
-fn parse_mount(text: &str) -> Result<Asked, String> {
+pub(crate) fn parse_mount(text: &str) -> Result<Asked, String> {
     let (text, access, acted_on) = match text.rsplit_once(':') {
         Some((rest, "ro")) => (rest, Access::ReadOnly, false),
         Some((rest, "rw")) => (rest, Access::ReadWrite, false),
@@ -155,7 +155,7 @@ fn parse_mount(text: &str) -> Result<Asked, String> {
 }
 
 /// The granted folders. What can't be granted is refused before anything else is looked at.
-fn mounts(asked: Vec<Asked>, host: &Host) -> Result<BTreeMap<String, Mount>, Fault> {
+pub(crate) fn mounts(asked: Vec<Asked>, host: &Host) -> Result<BTreeMap<String, Mount>, Fault> {
     let mut mounts = BTreeMap::new();
     for Asked { folder, name, access, acted_on } in asked {
         let path = std::path::absolute(&folder).map_err(|error| Fault::file(&folder, &error))?;
@@ -197,28 +197,21 @@ impl InvocationArguments {
         let mounts = mounts(self.mounts, host)?;
         let granted = host.limits(package, limits.clone());
         let at = surroundings::now();
-        Ok(Call {
-            instance: self.instance,
-            arguments: self.arguments,
-            stdin: surroundings::guest_stdin(&self.input, granted.get(Limit::Stdin), global.wait)?,
-            at,
-            clock_start: self.now.unwrap_or(at),
-            seed: self.seed.map_or_else(surroundings::random_seed, Ok)?,
-            environment: environment(self.environment, self.secrets)?,
-            mounts,
-            limits,
-            contract: self.contract.map(Into::into),
-            unchecked: self.unchecked,
-            guard: self.guard.map(Into::into),
-            confirmed: self.yes,
-            retries,
-            keep_streams: !self.digests_only,
-            wall_time_us: None,
-        })
+        let seed = self.seed.map_or_else(surroundings::random_seed, Ok)?;
+        let mut call = Call::new(self.arguments, at, seed).in_instance(self.instance);
+        call.stdin = surroundings::guest_stdin(&self.input, granted.get(Limit::Stdin), global.wait)?;
+        call.clock_start = self.now.unwrap_or(at);
+        call.environment = environment(self.environment, self.secrets)?;
+        (call.mounts, call.limits) = (mounts, limits);
+        (call.contract, call.guard) = (self.contract.map(Into::into), self.guard.map(Into::into));
+        (call.unchecked, call.confirmed) = (self.unchecked, self.yes);
+        call.retries = retries;
+        call.keep_streams = !self.digests_only;
+        Ok(call)
     }
 }
 
-fn environment(
+pub(crate) fn environment(
     values: Vec<(String, String)>,
     secrets: Vec<String>,
 ) -> Result<BTreeMap<String, EnvironmentValue>, Fault> {

@@ -8,6 +8,7 @@ use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -16,8 +17,11 @@ use tempfile::NamedTempFile;
 /// The most issues: a runaway caller must not fill the disk.
 const ISSUES_MAX: u64 = 10_000;
 
+/// Their folder in a home.
+pub(crate) const FOLDER: &str = "issues";
+
 /// What an issue is about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
     /// Something does not do what it says
@@ -31,7 +35,7 @@ pub(crate) enum Kind {
 }
 
 /// Where an issue stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Status {
     /// Nobody works on it
@@ -45,7 +49,7 @@ pub(crate) enum Status {
 }
 
 /// One issue.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Issue {
     pub(crate) id: String,
@@ -65,21 +69,33 @@ pub(crate) struct Issue {
     /// Where the package's maintainers want to be written to. Nothing is sent.
     #[serde(default)]
     pub(crate) report_to: Option<String>,
+    #[schemars(with = "String")]
     pub(crate) created_at: Instant,
+    #[schemars(with = "String")]
     pub(crate) updated_at: Instant,
 }
 
 /// The package that an issue is about, and the call.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct About {
     pub(crate) slug: String,
     pub(crate) version: Option<String>,
     /// All that a run depends on, as the entry has it.
+    #[schemars(with = "Option<String>")]
     pub(crate) digest: Option<Digest>,
     pub(crate) instance: Option<String>,
     /// The hash of the call's entry in that instance's ledger.
+    #[schemars(with = "Option<String>")]
     pub(crate) entry: Option<Digest>,
+}
+
+/// An issue, and where to go on with it.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct IssueAnswer<'i> {
+    #[serde(flatten)]
+    pub(crate) issue: &'i Issue,
+    pub(crate) report_link: Option<String>,
 }
 
 /// The issues of a home.
@@ -89,13 +105,19 @@ pub(crate) struct Issues {
 
 impl Issues {
     pub(crate) fn of(home: &Path) -> Issues {
-        Issues { folder: home.join("issues") }
+        Issues { folder: home.join(FOLDER) }
     }
 
     /// All issues, the oldest first: each by itself, as one that can't be read takes nothing from the others.
     pub(crate) fn all(&self) -> Result<Vec<Result<Issue, Fault>>, Fault> {
         let Some(dir) = self.dir(false)? else { return Ok(Vec::new()) };
         Ok(self.numbers(&dir)?.into_iter().map(|number| self.read(&dir, &id(number))).collect())
+    }
+
+    /// The names of their files.
+    pub(crate) fn files(&self) -> Result<Vec<String>, Fault> {
+        let Some(dir) = self.dir(false)? else { return Ok(Vec::new()) };
+        Ok(self.numbers(&dir)?.into_iter().map(|number| format!("{}.json", id(number))).collect())
     }
 
     /// The numbers that are taken, in order.
@@ -203,6 +225,11 @@ fn read_text(dir: &Dir, name: &str) -> io::Result<String> {
 
 fn text(issue: &Issue) -> String {
     serde_json::to_string_pretty(issue).unwrap_or_default() + "\n"
+}
+
+/// Whether a file of this name is an issue's.
+pub(crate) fn is_file(name: &str) -> bool {
+    name.strip_suffix(".json").and_then(number).is_some()
 }
 
 fn id(number: u64) -> String {

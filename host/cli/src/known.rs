@@ -16,7 +16,8 @@ pub(crate) fn check(command: &str, list: bool, shaping: &Shaping) -> Result<(), 
     }
     let Some(facts) = facts::of(command) else { return Ok(()) };
     let choice = |schema: &&Value| command != "run" || is_list(schema) == list;
-    let refusals = answers(&facts.result).filter(choice).map(|schema| admits(schema, shaping));
+    let schema = facts.result();
+    let refusals = answers(&schema).filter(choice).map(|schema| admits(schema, shaping));
     // A command with several answers gives one of them; which is not known here.
     match refusals.reduce(Result::or) {
         Some(Err(message)) => {
@@ -123,28 +124,28 @@ mod tests {
             ("run", false, "[0]", false),
             ("run", false, "nosuch", false),
             ("run", false, ".", true),
-            ("list", false, "items[*].slug", true),
-            ("list", false, "items[*].slog", false),
-            ("list", false, "total[*]", false),
+            ("catalog", false, "items[*].slug", true),
+            ("catalog", false, "items[*].slog", false),
+            ("catalog", false, "total[*]", false),
             ("undo", false, "entry.hash", true),
             ("undo", false, "changes.state[0].path", true),
-            ("list", false, "items[0].slug", true),
-            ("list", false, "items[0].slog", false),
+            ("catalog", false, "items[0].slug", true),
+            ("catalog", false, "items[0].slog", false),
             ("skills", false, "items[0].name", true),
             ("skills", false, "content", true),
             ("skills", false, "contents", false),
-            ("state absorb", false, "entry.sequence", true),
+            ("state import", false, "entry.sequence", true),
         ] {
             assert_eq!(selected(command, list, &[], Some(path)).is_ok(), admitted, "{command} {path}");
         }
         assert_eq!(
             selected("gc", false, &[], Some("nosuch")).unwrap_err(),
-            "the answer of gc has no \"nosuch\"; there is bytes, objects, retained_from, versions"
+            "the answer of gc has no \"nosuch\"; there is bytes, memo, objects, retained_from, versions"
         );
         for (command, fields, query, admitted) in [
-            ("list", &["slug", "version"][..], None, true),
-            ("list", &["total"], None, false),
-            ("list", &["slug"], Some("total"), true),
+            ("catalog", &["slug", "version"][..], None, true),
+            ("catalog", &["total"], None, false),
+            ("catalog", &["slug"], Some("total"), true),
             ("run", &["fuel", "output"], None, true),
             ("run", &["fuel", "oputut"], None, false),
             ("run", &["fuel"], Some("fuel"), true),

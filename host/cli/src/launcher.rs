@@ -1,15 +1,15 @@
 //! Launchers: small shell scripts that start an installed package under its slug. A launcher is known by its whole text, which the
 //! package's pin remembers: any other file of that name is somebody else's and is never written or removed.
 
-use crate::arguments::Global;
+use crate::answers::LauncherAnswer;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::packages::INSTALLED;
 use crate::{quote, surroundings};
 use hutch::installed::Launcher;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
-use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -78,8 +78,8 @@ pub(crate) fn kept(global: &Global, slug: &Slug, known: &Launcher) -> Result<Pla
 
 impl Planned {
     /// What an answer says of it.
-    pub(crate) fn value(&self) -> Value {
-        json!({"path": self.launcher.path, "on_path": self.on_path})
+    pub(crate) fn told(&self) -> LauncherAnswer {
+        LauncherAnswer { path: self.launcher.path.clone(), on_path: self.on_path }
     }
 
     /// What is to be remembered of it.
@@ -154,9 +154,12 @@ fn text(global: &Global, slug: &Slug) -> Result<String, Fault> {
         }
         None => String::new(),
     };
+    // Only the very first word can be the host's: wherever else it stands it is the application's, as behind `run`.
     Ok(format!(
         "#!/bin/sh\n# Starts the package {slug}, which hutch installed; hutch remove {slug} takes this file away.\n\
-         {home}exec {program} run {INSTALLED}{slug} \"$@\"\n"
+         # {slug} --yes COMMAND confirms a call that asks for it.\n\
+         {home}case ${{1-}} in\n--yes) shift && exec {program} run --yes {INSTALLED}{slug} \"$@\" ;;\nesac\n\
+         exec {program} run {INSTALLED}{slug} \"$@\"\n"
     ))
 }
 

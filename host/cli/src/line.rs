@@ -12,6 +12,8 @@ pub(crate) struct CallLine {
     variable: HomeVariable,
     /// The home that the line names.
     home: Option<String>,
+    /// The shape of `run`, whose flags are written behind a package by mistake.
+    run: Option<fn() -> Option<clap::Command>>,
 }
 
 /// HUTCH_HOME.
@@ -28,7 +30,19 @@ pub(crate) enum HomeVariable {
 
 impl CallLine {
     pub(crate) fn new(words: Words, variable: HomeVariable) -> CallLine {
-        CallLine { words, variable, home: None }
+        CallLine { words, variable, home: None, run: None }
+    }
+
+    /// The same, beside the shape of `run`.
+    pub(crate) fn beside(self, run: fn() -> Option<clap::Command>) -> CallLine {
+        CallLine { run: Some(run), ..self }
+    }
+
+    /// Whether the host has a flag of this name where it runs a package.
+    pub(crate) fn is_flag_of_run(&self, flag: &str) -> bool {
+        let (Some(shape), Some(name)) = (self.run.and_then(|run| run()), flag.strip_prefix("--")) else { return false };
+        let mut known = shape.get_arguments().chain(shape.get_subcommands().flat_map(clap::Command::get_arguments));
+        known.any(|known| known.get_long() == Some(name))
     }
 
     /// The same, with the home that was found on the line.

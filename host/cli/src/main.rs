@@ -2,23 +2,27 @@
 //! leave through `main` alone.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
-mod agent;
 mod answer;
+mod answers;
 mod arguments;
 mod arguments_guard;
 mod asked;
 mod batch;
-mod bounds;
+mod bucket;
+mod carried;
 mod commands;
 mod complete;
+mod database;
 mod description;
-mod diff;
 mod done;
 mod earlier;
 mod ended;
 mod facts;
 mod fault;
+mod global;
 mod guest;
+mod heads;
+mod health;
 mod help;
 mod human;
 mod input;
@@ -28,30 +32,38 @@ mod known;
 mod launcher;
 mod line;
 mod mapped;
+mod memo;
+mod needs;
 mod network;
 mod new_file;
 mod output;
 mod packages;
 mod pager;
 mod pairs;
+mod place;
 mod progress;
 mod quote;
 mod repair;
+mod report_link;
 mod resumed;
 mod ring;
 mod selection;
 mod shaping;
+mod shared;
 mod signed;
+mod stores;
 mod surroundings;
 mod table;
+mod taken;
 mod tokens;
 mod told;
+mod tone;
 mod trial;
 mod trust;
 mod watch;
 mod words;
 
-use arguments::Arguments;
+use arguments::{Arguments, Command};
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
 use fault::Fault;
@@ -77,7 +89,8 @@ fn main() -> ExitCode {
         }
     };
     let Line { command, words, parsed } = Line::read(help::as_flag(words));
-    let line = CallLine::new(words.clone(), surroundings::home_variable());
+    let line =
+        CallLine::new(words.clone(), surroundings::home_variable()).beside(|| arguments::command_for(Some("run")));
     let mut output = Output::new(Format::asked_for(&words.host), words.host.iter().any(|word| word == "--quiet"));
     match parsed {
         Ok((mut arguments, matches)) => {
@@ -86,13 +99,13 @@ fn main() -> ExitCode {
             output.shaping = Shaping::of(&arguments.global);
             output.settle(&arguments.global);
             progress::settle(&arguments.global, pairs::is_refused(&matches, "progress"));
-            let judged = surroundings::check_format(&arguments)
+            let judged = surroundings::check_format(&arguments.global, matches!(arguments.command, Command::Doctor(_)))
                 .and_then(|()| pairs::check(&command, &matches))
                 .and_then(|()| arguments_guard::check(&command, &matches))
                 .and_then(|()| known::check(&answers(&arguments, &matches), is_list(&matches), &output.shaping));
             match judged {
                 Ok(()) if arguments.global.brief => help::brief(&output),
-                Ok(()) => commands::run(arguments, &output),
+                Ok(()) => carry_out(arguments, &output),
                 Err(fault) => output.fail(&fault),
             }
         }
@@ -111,6 +124,24 @@ fn main() -> ExitCode {
             }
         }
     }
+}
+
+/// Carries out a command and gives the exit status.
+fn carry_out(mut arguments: Arguments, output: &Output) -> ExitCode {
+    let needs = arguments.command.needs();
+    let ready = ring::of(needs, arguments.global.ring, surroundings::ring).and_then(|asked| {
+        ring::inherit(asked, arguments.global.line.words(), surroundings::values());
+        // Behind the ring nothing can be connected to.
+        arguments.global.database = stores::connected(needs.instances, &arguments.global)?;
+        arguments.global.ring = asked;
+        ring::begin(asked)
+    });
+    if let Err(fault) = ready {
+        return output.fail(&fault);
+    }
+    let _step = needs.step().map(progress::during);
+    let done = arguments.command.carry_out(&arguments.global, output);
+    done.unwrap_or_else(|fault| output.fail(&ring::told(fault)))
 }
 
 /// The command whose form of answer a line gets: the preview of a run is a plan.

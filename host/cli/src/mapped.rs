@@ -1,9 +1,10 @@
 //! A line that asks for a call, and the line that answers it. Calls are made by some threads at once.
 
-use crate::ended::Room;
+use crate::answers::MapLine;
 use crate::fault::Fault;
 use crate::input::Line;
 use hutch::{Call, Job, Mapped};
+use hutch_documents::run::Room;
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -100,39 +101,29 @@ fn told(id: &Value, mapped: &Mapped) -> Result<Answered, ErrorReport> {
     let outcome = &mapped.outcome;
     let lost = |reason| ErrorReport::new(ErrorCode::AnswerLost, format!("the line would be too large: {reason}"));
     let document = Room::default().output(outcome).map_err(lost)?;
-    let mut line = json!({"id": id, "key": mapped.key, "fuel": outcome.fuel});
-    let failed = match &mapped.verdict {
-        Verdict::Good => None,
-        Verdict::Failed { status } => {
-            line["status"] = (*status).into();
-            let message = format!("the guest ended with status {status}");
-            Some(ErrorReport::new(ErrorCode::GuestFailed, message))
-        }
+    let status = mapped.verdict.exit_status();
+    let (error, failed) = match &mapped.verdict {
+        Verdict::Good => (None, None),
         Verdict::Bad { code, message } => {
-            line["status"] = code.exit_status().into();
             let report = ErrorReport::new(*code, message.clone());
-            line["error"] = json!(report);
-            Some(report)
+            (Some(json!(report)), Some(report))
         }
+        _ => (None, Some(ErrorReport::new(ErrorCode::GuestFailed, format!("the guest ended with status {status}")))),
     };
-    if failed.is_none() {
-        line["status"] = 0.into();
-    }
-    match document {
-        Some(document) => line["output"] = document,
-        None if outcome.stdout.is_empty() => {}
-        None => line["stdout"] = String::from_utf8_lossy(&outcome.stdout).into(),
-    }
-    if !outcome.stderr.is_empty() {
-        line["stderr"] = String::from_utf8_lossy(&outcome.stderr).into();
-    }
-    if !mapped.after.is_empty() {
-        line["after"] = json!(mapped.after);
-    }
-    if !outcome.unreproducible.is_empty() {
-        line["unreproducible"] = json!(outcome.unreproducible);
-    }
-    Ok((line, failed))
+    let text = |bytes: &[u8]| (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned());
+    let line = MapLine {
+        id: id.clone(),
+        key: Some(mapped.key),
+        status,
+        fuel: Some(outcome.fuel),
+        stdout: if document.is_some() { None } else { text(&outcome.stdout) },
+        output: document,
+        stderr: text(&outcome.stderr),
+        error,
+        after: mapped.after.clone(),
+        unreproducible: outcome.unreproducible.clone(),
+    };
+    Ok((json!(line), failed))
 }
 
 /// Answers lines on so many threads, and hands on what they come to: in the order of the lines, or as it comes. As many lines are

@@ -1,10 +1,10 @@
 //! What calls to registries take from the surroundings: the credentials that docker and podman keep, the proxies of the environment,
 //! certificates. Nothing else in this crate opens a way to the network, and no command that runs a guest comes here.
 
-use crate::arguments::Global;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::input::{self, Source};
-use crate::packages;
+use crate::repair;
 use clap::Args;
 use etcetera::BaseStrategy;
 use hutch::package::{Checked, Package, PackageBounds};
@@ -109,7 +109,7 @@ impl Fetched {
     pub(crate) fn package(&self, global: &Global) -> Result<Package, Fault> {
         let checked = self.checked();
         let word = self.reference.to_string();
-        checked.package.ok_or_else(|| packages::refused(&global.line, word.as_ref(), &checked.diagnostics))
+        checked.package.ok_or_else(|| repair::refused(&global.line, word.as_ref(), &checked.diagnostics))
     }
 
     /// The package, checked as any other.
@@ -273,5 +273,5 @@ pub(crate) fn not_here(global: &Global, word: &str) -> Fault {
         ErrorReport::new(ErrorCode::PackageNotFound, format!("{word} lies in a registry, and not on this machine"))
             .suggest("install it, or pull it into a file");
     let install = global.line.elsewhere(["install", word]);
-    crate::repair::fixed(report, install, "installs it, if it asks for nothing that must be granted", "low").into()
+    repair::fixed(report, install, "installs it, if it asks for nothing that must be granted", "low").into()
 }

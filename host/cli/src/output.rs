@@ -1,20 +1,25 @@
 //! Printing: data on standard output, one error on standard error, for programs or for people. Bytes that a guest wrote reach a
 //! terminal without their control characters.
 
-use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
+use crate::human;
 use crate::pager;
 use crate::progress;
 use crate::shaping::Shaping;
 use crate::surroundings;
-use crate::told::{Screen, Told, one_line};
+use crate::told::{Screen, Told};
+use crate::tone::Tone;
 use console::Term;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::hidden;
 use hutch_model::redact::Cleaning;
 use hutch_model::terminal::neutral;
+use hutch_model::terminal::one_line;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
@@ -82,14 +87,14 @@ impl Output {
         self.preview.set(global.dry_run);
     }
 
-    /// Prints one JSON document: compact in a pipe, indented on a terminal.
+    /// Prints one JSON document: compact in a pipe, indented on a terminal. What nobody would see in it is escaped.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Fault> {
         let text = match io::stdout().is_terminal() {
             true => serde_json::to_string_pretty(value),
             false => serde_json::to_string(value),
         };
         let text = text.map_err(|error| self.unanswered(answer_lost(&error)))?;
-        self.data(&text)
+        self.data(&hidden::escaped(&text))
     }
 
     /// Prints a text for programs, and ends its line: every byte, unless a person would see it directly.
@@ -186,12 +191,19 @@ impl Output {
                 let screen = Screen::of(&Term::stderr());
                 let seen = fault.seen().map(|seen| seen.clone().cleaned(self.shaping.cleaning).shown(screen));
                 let seen = seen.filter(|seen| !seen.is_empty());
-                let seen = seen.map(|seen| seen + "\n").unwrap_or_default();
-                say(&(seen + &for_people(&report)));
+                let text = for_people(&report, seen.as_deref());
+                let text = match text.strip_prefix(ERROR).filter(|_| screen.bold) {
+                    Some(rest) => Tone::Bad.painted(ERROR) + rest,
+                    None => text,
+                };
+                say(&(seen.map(|seen| seen + "\n").unwrap_or_default() + &text));
             }
             Format::Json => {
                 let text = serde_json::to_string(&report).unwrap_or_else(|error| error.to_string());
-                say(&String::from_utf8_lossy(&for_terminal(text.as_bytes(), io::stderr().is_terminal())));
+                say(&String::from_utf8_lossy(&for_terminal(
+                    hidden::escaped(&text).as_bytes(),
+                    io::stderr().is_terminal(),
+                )));
             }
         }
         ExitCode::from(fault.status())
@@ -207,15 +219,63 @@ fn cleaned(mut report: ErrorReport, cleaning: Cleaning) -> ErrorReport {
     report
 }
 
-/// An error as people read it. Each part is one line, so that no name in it can look like another part.
-fn for_people(report: &ErrorReport) -> String {
+/// What every error begins with for people.
+const ERROR: &str = "error:";
+/// The most that people are shown of an error's details, in bytes.
+const DETAILS_BYTES_MAX: usize = 4 << 10;
+/// Details that stand among others in one line are no longer than this.
+const SHORT_CHARS_MAX: usize = 60;
+
+/// An error as people read it, below what they have `seen` of it. Each part is one line, so that no name in it can look like another
+/// part.
+fn for_people(report: &ErrorReport, seen: Option<&str>) -> String {
     let line = one_line;
-    let mut text = format!("error: {} [{}]\n  {}", line(&report.message), report.code, line(&report.suggestion));
+    let mut text = format!("{ERROR} {} [{}]\n  {}", line(&report.message), report.code, line(&report.suggestion));
+    let details = details_for_people(&report.details, &format!("{text}\n{}", seen.unwrap_or_default()), seen.is_some());
+    text.push_str(&details);
     // A command that can't be shown as it is would be another one.
     for fix in report.fixes.iter().filter(|fix| line(&fix.cmd) == fix.cmd) {
         text.push_str(&format!("\n  try: {} ({})", fix.cmd, line(&fix.effect)));
     }
     text
+}
+
+/// What an error says beyond what is `told` already: short details in a line, others below each other. Where something of them was drawn,
+/// that is what streams and lists came to.
+fn details_for_people(details: &Map<String, Value>, told: &str, is_drawn: bool) -> String {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = words(&neutral(told));
+    let is_told = |text: &str| told.contains(&words(&neutral(text)));
+    let is_new = |(name, value): &(&String, &Value)| match value {
+        Value::Null => false,
+        Value::String(_) if is_drawn && ["stdout", "stderr", "output"].contains(&name.as_str()) => false,
+        Value::String(text) => !is_told(text),
+        Value::Array(items) if items.is_empty() => false,
+        Value::Array(items) => {
+            !is_drawn && !items.iter().all(|item| item.get("message").and_then(Value::as_str).is_some_and(is_told))
+        }
+        Value::Object(_) => !is_drawn,
+        _ => true,
+    };
+    let is_short = |(_, value): &(&String, &Value)| match value {
+        Value::String(text) => text.chars().count() <= SHORT_CHARS_MAX && !text.contains('\n'),
+        Value::Array(_) | Value::Object(_) => false,
+        _ => true,
+    };
+    let (short, long): (Vec<_>, Vec<_>) = details.iter().filter(is_new).partition(is_short);
+    let named = |name: &str| one_line(&name.replace('_', " "));
+    let short = short.iter().map(|(name, value)| format!("{}: {}", named(name), one_line(&human::text(Some(value)))));
+    let short = short.collect::<Vec<_>>().join("  ");
+    let mut lines = if short.is_empty() { String::new() } else { format!("\n  {short}") };
+    for (name, value) in long {
+        let one = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
+        let left = DETAILS_BYTES_MAX.saturating_sub(lines.len());
+        lines.push_str(&match human::fields_within(&one, left) {
+            Some(text) => format!("\n  {}", neutral(&text).replace('\n', "\n  ")),
+            None => format!("\n  {}: longer than is shown here; --agent shows all", named(name)),
+        });
+    }
+    lines
 }
 
 /// Writes a line on standard error, if there is anybody to read it.
@@ -225,7 +285,7 @@ fn say(text: &str) {
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.write_all(b"\n"));
 }
 
-fn answer_lost(error: &impl std::fmt::Display) -> ErrorReport {
+pub(crate) fn answer_lost(error: &impl std::fmt::Display) -> ErrorReport {
     ErrorReport::new(ErrorCode::AnswerLost, format!("the answer can't be written: {error}"))
 }
 
@@ -235,4 +295,43 @@ fn for_terminal(bytes: &[u8], terminal: bool) -> Cow<'_, [u8]> {
         return Cow::Borrowed(bytes);
     }
     Cow::Owned(neutral(&String::from_utf8_lossy(bytes)).into_owned().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn told(details: Value, seen: Option<&str>) -> String {
+        let report = ErrorReport::new(ErrorCode::Usage, "there is no x: \"it\"").suggest("s");
+        let report = details
+            .as_object()
+            .unwrap()
+            .iter()
+            .fold(report, |report, (name, value)| report.detail(name, value.clone()));
+        for_people(&report, seen)
+    }
+
+    #[test]
+    fn what_an_error_says_more_is_said_once_and_short() {
+        let first = "error: there is no x: \"it\" [USAGE]\n  s";
+        for (details, seen, more) in [
+            (json!({}), None, ""),
+            (json!({"word": "it", "none": null, "empty": "", "list": []}), None, ""),
+            (json!({"fuel_used": 7, "kept": false, "limit": "fuel"}), None, "\n  fuel used: 7  kept: no  limit: fuel"),
+            (json!({"a": 1, "b": {"c": "d"}}), None, "\n  a: 1\n  b:\n    c: d"),
+            (json!({"a": 1, "b": {"c": "d"}, "stdout": "x"}), Some("drawn"), "\n  a: 1"),
+            (json!({"all": [{"message": "there is no x: \"it\"", "kind": "k"}]}), None, ""),
+            (json!({"all": [{"message": "another"}]}), None, "\n  all:\n    - message: another"),
+            (json!({"text": "one\ntwo"}), Some("one\n  two"), ""),
+            (json!({"t": "one\nerror: forged\u{1b}[2J"}), None, "\n  t: one\n      error: forged\u{fffd}[2J"),
+            (json!({"n\nerror: forged": 1}), None, "\n  n error: forged: 1"),
+        ] {
+            assert_eq!(told(details.clone(), seen), format!("{first}{more}"), "{details}");
+        }
+        let long = told(json!({"a": vec!["x".repeat(100); 100], "z": vec!["y".repeat(100); 2]}), None);
+        assert!(
+            long.len() < DETAILS_BYTES_MAX && long.contains("a: longer than is shown here") && long.contains("yyy")
+        );
+    }
 }

@@ -1,12 +1,12 @@
 //! What a caller means by PACKAGE: the folder or the packed file of that path if there is one, else the installed package of that
 //! slug. `installed:SLUG` means the installed package, whatever is at that path.
 
-use crate::arguments::Global;
-use crate::fault::{Fault, diagnostics_lines};
-use crate::line::CallLine;
-use crate::{network, repair, surroundings, trust};
+use crate::fault::Fault;
+use crate::global::Global;
+pub(crate) use crate::place::{Place, without_links};
+use crate::{database, network, repair, surroundings, trust};
 use hutch::check_described;
-use hutch::installed::{Installed, InstalledError, Pin};
+use hutch::installed::{Installed, InstalledError};
 use hutch::package::{Checked, Memory, Outline, Package, PackageBounds, Source, SourceError, open_folder};
 use hutch_model::contract::ContractFile;
 use hutch_model::diagnostic::Diagnostic;
@@ -15,44 +15,10 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Origin;
 use hutch_model::manifest::Manifest;
 use hutch_model::names::Slug;
+use hutch_model::nearest::nearest;
+use hutch_model::trust::SHARED;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// A package, found.
-#[derive(Debug)]
-pub(crate) enum Place {
-    /// A folder or a packed file that the caller named.
-    Local {
-        /// As it was named.
-        named: PathBuf,
-        /// Where it is, without links. The rules are asked about this path, and this one is opened: what is named may lead elsewhere
-        /// in between.
-        path: PathBuf,
-    },
-    /// Below the home, pinned.
-    Installed(Box<Pin>),
-}
-
-impl Place {
-    /// What is at a path.
-    pub(crate) fn local(named: &Path) -> Place {
-        Place::Local { named: named.to_owned(), path: without_links(named) }
-    }
-
-    /// What to write for PACKAGE to mean it.
-    pub(crate) fn word(&self) -> String {
-        match self {
-            Place::Local { named, .. } => named.display().to_string(),
-            Place::Installed(pin) => pin.slug.clone(),
-        }
-    }
-}
-
-/// A path as it is whatever links lead there; what is not there yet may come. Rules and pins mean this one.
-#[expect(clippy::disallowed_methods, reason = "nothing is opened")]
-pub(crate) fn without_links(path: &Path) -> PathBuf {
-    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
-}
 
 /// What stands before a slug that is no path.
 pub(crate) const INSTALLED: &str = "installed:";
@@ -85,6 +51,11 @@ pub(crate) fn packed_name(manifest: &Manifest) -> PathBuf {
     PathBuf::from(format!("{}-{}.tar", manifest.slug(), manifest.version()))
 }
 
+/// The name of the file that holds its code for a target, unless another is named.
+pub(crate) fn artifact_name(manifest: &Manifest, target: &str) -> PathBuf {
+    PathBuf::from(format!("{}-{}.{target}.artifact", manifest.slug(), manifest.version()))
+}
+
 /// Finds a package.
 pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
     let slug = slug(path);
@@ -105,19 +76,32 @@ pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
             ),
             None => report.suggest("name a folder that holds APP.md, a packed file, or an installed package"),
         };
-        Fault::from(repair::fixed(report, global.line.elsewhere(["list"]), "shows the installed packages", "none"))
+        Fault::from(repair::fixed(report, global.line.elsewhere(["catalog"]), "shows the installed packages", "none"))
     };
     let Some(slug) = slug else { return Err(missing(None)) };
     let installed = installed(global)?;
     match installed.pin(&slug) {
         Ok(pin) => Ok(Place::Installed(Box::new(pin))),
+        Err(InstalledError::Missing(_)) if is_shared(global, &slug) => {
+            let report =
+                ErrorReport::new(ErrorCode::PackageNotFound, format!("{slug} is not installed on this machine"));
+            let word = format!("{}{slug}", SHARED);
+            let report = report.suggest(format!("the database has it: install {word}"));
+            let install = global.line.elsewhere(["install", &word]);
+            Err(repair::fixed(report, install, "installs it from the database", "low").into())
+        }
         Err(InstalledError::Missing(_)) => {
-            let known = installed.pins()?.into_iter().filter_map(|pin| Some(pin.ok()?.slug));
-            let near = known.min_by_key(|known| strsim::osa_distance(known, slug.as_str()));
-            Err(missing(near.filter(|near| strsim::osa_distance(near, slug.as_str()) <= 2)))
+            let known: Vec<String> = installed.pins()?.into_iter().filter_map(|pin| Some(pin.ok()?.slug)).collect();
+            Err(missing(nearest(slug.as_str(), known.iter().map(String::as_str)).map(str::to_owned)))
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether the database that machines share has a package.
+fn is_shared(global: &Global, slug: &Slug) -> bool {
+    let kept = global.database.as_ref().and_then(|database| database::packages(database, slug).ok());
+    kept.is_some_and(|kept| !kept.is_empty())
 }
 
 /// The installed packages of the home.
@@ -182,7 +166,7 @@ pub(crate) fn whole_files(global: &Global, path: &Path) -> Result<(Package, Plac
 fn whole(global: &Global, path: &Path, place: &Place, checked: Checked) -> Result<Package, Fault> {
     let sound = !checked.diagnostics.iter().any(Diagnostic::is_error);
     let Some(package) = checked.package.filter(|_| sound) else {
-        return Err(refused(&global.line, path, &checked.diagnostics));
+        return Err(repair::refused(&global.line, path, &checked.diagnostics));
     };
     if let Place::Installed(pin) = place
         && package.digest()? != pin.digest
@@ -207,15 +191,6 @@ pub(crate) fn named_path(global: &Global, place: &Place) -> Result<PathBuf, Faul
         Place::Local { named, .. } => Ok(named.clone()),
         Place::Installed(_) => path_of(global, place),
     }
-}
-
-/// A package whose check came to nothing.
-pub(crate) fn refused(line: &CallLine, path: &Path, diagnostics: &[Diagnostic]) -> Fault {
-    let shown = path.display().to_string();
-    let report = ErrorReport::new(ErrorCode::PackageInvalid, format!("{shown} breaks the rules of packages"))
-        .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
-    let report = repair::fixed(report, line.elsewhere(["check", &shown]), "lists every problem", "none");
-    Fault::from(report).seen_as(diagnostics_lines(diagnostics))
 }
 
 /// The description of a package's commands: from its file, else from its component, which is then asked.

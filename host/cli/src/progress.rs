@@ -4,7 +4,7 @@
 //! Standard error is one for the whole process, and so is what is said here. Without anybody to tell, nothing is done: no thread is
 //! started, no clock is read.
 
-use crate::arguments::Global;
+use crate::global::Global;
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -47,8 +47,8 @@ struct State {
 
 struct Going {
     name: &'static str,
-    /// How many of how many parts are done.
-    parts: Option<(u64, u64)>,
+    /// How many parts are done, and of how many, if somebody knows.
+    parts: Option<(u64, Option<u64>)>,
 }
 
 /// Something that is going on; it has ended when this is dropped.
@@ -92,10 +92,19 @@ pub(crate) fn after(name: &'static str, gone: Duration) -> Step {
 
 /// How far the outermost step is.
 pub(crate) fn at(done: usize, total: usize) {
+    set(done as u64, Some(total as u64));
+}
+
+/// The same, where nobody knows how much there is.
+pub(crate) fn count(done: u64) {
+    set(done, None);
+}
+
+fn set(done: u64, total: Option<u64>) {
     if let Some(progress) = PROGRESS.get()
         && let Some(step) = progress.lock().steps.first_mut()
     {
-        step.parts = Some((done as u64, total as u64));
+        step.parts = Some((done, total));
     }
 }
 
@@ -191,12 +200,18 @@ impl Progress {
                 let mut value = json!({"step": name, "elapsed_ms": elapsed.as_millis() as u64});
                 if let Some((done, total)) = parts {
                     value["done"] = done.into();
-                    value["total"] = total.into();
+                    if let Some(total) = total {
+                        value["total"] = total.into();
+                    }
                 }
                 writeln!(io::stderr().lock(), "{}", json!({"progress": value}))
             }
             Form::Line => {
-                let parts = parts.map(|(done, total)| format!(" {done} of {total}")).unwrap_or_default();
+                let parts = match parts {
+                    Some((done, Some(total))) => format!(" {done} of {total}"),
+                    Some((done, None)) => format!(" {done}"),
+                    None => String::new(),
+                };
                 let text = format!("hutch: {name}{parts}, {} s", elapsed.as_secs());
                 let columns = std::mem::replace(&mut state.columns, text.len());
                 write!(io::stderr().lock(), "\r{text:columns$}")

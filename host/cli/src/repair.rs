@@ -1,12 +1,14 @@
 //! Commands that mend a refused call: added to the library's report here, where it is known how the call was written.
 
-use crate::fault::Fault;
+use crate::fault::{Fault, diagnostics_lines};
 use crate::line::CallLine;
 use hutch::package::Package;
 use hutch::{Call, Failure};
 use hutch_model::contract::{ArgumentViolation, ContractFile, Parameter, ValueType, ViolationKind};
+use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use std::path::Path;
 
 /// A failure to invoke `package` as `call` says, with fixes that can be executed as they stand.
 pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&Package, &str), call: &Call) -> Fault {
@@ -15,7 +17,7 @@ pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&P
         Failure::Arguments { violations } => {
             let corrected = corrected(violations, arguments).and_then(|by| line.with_arguments(arguments, &by));
             let report = fixed(report, corrected, "makes the call as it was probably meant", "low");
-            let report = match violations.iter().find_map(|violation| misplaced(violation, arguments)) {
+            let report = match violations.iter().find_map(|violation| misplaced(line, violation, arguments)) {
                 Some(flag) => {
                     report.suggest(format!("{flag} is a flag of hutch's too: there it stands before PACKAGE"))
                 }
@@ -70,13 +72,20 @@ pub(crate) fn fixed(report: ErrorReport, cmd: Option<String>, effect: &str, risk
     }
 }
 
+/// A package whose check came to nothing.
+pub(crate) fn refused(line: &CallLine, path: &Path, diagnostics: &[Diagnostic]) -> Fault {
+    let shown = path.display().to_string();
+    let report = ErrorReport::new(ErrorCode::PackageInvalid, format!("{shown} breaks the rules of packages"))
+        .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
+    let report = fixed(report, line.elsewhere(["check", &shown]), "lists every problem", "none");
+    Fault::from(report).seen_as(diagnostics_lines(diagnostics))
+}
+
 /// A flag of hutch's that was written behind the package, where every word is the application's.
-fn misplaced<'a>(violation: &ArgumentViolation, arguments: &'a [String]) -> Option<&'a str> {
+fn misplaced<'a>(line: &CallLine, violation: &ArgumentViolation, arguments: &'a [String]) -> Option<&'a str> {
     let word = arguments.get(violation.index.filter(|_| violation.kind == ViolationKind::UnknownFlag)?)?;
     let flag = word.split('=').next().filter(|flag| flag.starts_with("--"))?;
-    let shape = crate::arguments::command_for(Some("run"))?;
-    let mut known = shape.get_arguments().chain(shape.get_subcommands().flat_map(clap::Command::get_arguments));
-    known.any(|known| known.get_long() == flag.strip_prefix("--")).then_some(flag)
+    line.is_flag_of_run(flag).then_some(flag)
 }
 
 /// The arguments with every violation mended, if that is known of each.

@@ -1,14 +1,15 @@
 //! Where the lines of a job go, and what an earlier try has written there.
 
-use crate::ended::Room;
 use crate::fault::Fault;
 use crate::mapped::{ANSWER_BYTES_MAX, Asked};
 use crate::new_file;
 use crate::output::Output;
 use hutch::Job;
+use hutch_documents::run::Room;
 use hutch_model::digest::{Hasher, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::hidden;
 use hutch_model::ledger::StreamRecord;
 use serde_json::{Value, json};
 use std::fs::{File, TryLockError};
@@ -84,7 +85,7 @@ impl Destination {
 
     /// Writes a line.
     pub(crate) fn line(&mut self, line: &Value, output: &Output) -> Result<(), Fault> {
-        let text = format!("{line}\n");
+        let text = hidden::escaped(&line.to_string()).into_owned() + "\n";
         match &mut self.to {
             To::File(path, file) => file.write_all(text.as_bytes()).map_err(|error| Fault::file(path, &error))?,
             To::Stdout => output.lines(std::slice::from_ref(line))?,

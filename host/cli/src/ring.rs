@@ -1,29 +1,19 @@
 //! The rings around a command that runs guests. One refuses system calls and is put up as the command begins; the other judges paths, and
 //! is put up when the program is there and its guest is about to start: what was needed until then is out of reach from then on.
 
-use crate::arguments::Command;
-use crate::commands::instances::InstanceCommand;
 use crate::fault::Fault;
-use crate::{progress, surroundings};
-use clap::ValueEnum;
+use crate::global::Ring;
+use crate::needs::Needs;
+use crate::progress;
+use crate::words::Words;
 use hutch::package::open_folder;
 use hutch::{Enclose, Failure};
 use hutch_model::error_code::ErrorCode;
 use hutch_sandbox::ring;
 use hutch_sandbox::ring::paths::{self, Held, Left, May, PathsError, WHOLE_ABI};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// When there are rings around a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Ring {
-    /// Always: nothing runs where they are not whole.
-    Required,
-    /// As far as the system has them.
-    Auto,
-    /// Never. The one around the compiler stays.
-    Off,
-}
 
 /// How the system says that access is denied, whoever denies it.
 const DENIED: &str = "Permission denied (os error 13)";
@@ -31,28 +21,48 @@ const DENIED: &str = "Permission denied (os error 13)";
 /// What became of the ring that judges paths.
 static PATHS: Mutex<Option<Result<Held, PathsError>>> = Mutex::new(None);
 
+/// The commands that there are rings around; the ring of paths is around all but `validate`, which starts no guest.
+pub(crate) const AROUND: [&str; 8] = ["run", "validate", "plan", "apply", "replay", "verify", "map", "instance import"];
+
+/// These, but those that are left out, as they are told.
+pub(crate) fn around(left_out: &[&str]) -> String {
+    let names: Vec<&str> = AROUND.into_iter().filter(|name| !left_out.contains(name)).collect();
+    match names.split_last() {
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
 /// When there are rings around a command: as its line says, else as the surroundings do. `None` if it runs no guests and ends, as servers
 /// don't, which need sockets and files: a line that asks for rings all the same is refused.
-pub(crate) fn of(command: &Command, asked: Option<Ring>) -> Result<Option<Ring>, Fault> {
-    let runs = matches!(
-        command,
-        Command::Run(_)
-            | Command::Validate(_)
-            | Command::Plan(_)
-            | Command::Apply(_)
-            | Command::Replay(_)
-            | Command::Verify(_)
-            | Command::Map(_)
-            | Command::Instance(InstanceCommand::Import(_))
-    );
-    match (runs, asked) {
+pub(crate) fn of(
+    needs: Needs,
+    asked: Option<Ring>,
+    setting: fn() -> Result<Ring, Fault>,
+) -> Result<Option<Ring>, Fault> {
+    match (needs.rings, asked) {
         (true, Some(asked)) => Ok(Some(asked)),
-        (true, None) => surroundings::ring().map(Some),
-        (false, Some(_)) => Err(Fault::usage(
-            "there are rings around run, validate, plan, apply, replay, verify, map and instance import alone",
-        )),
+        (true, None) => setting().map(Some),
+        (false, Some(_)) => Err(Fault::usage(format!("there are rings around {} alone", around(&[])))),
         (false, None) => Ok(None),
     }
+}
+
+/// Closes what whoever started the program left open, but what a word of the line or a variable's value names. Nothing is opened before.
+pub(crate) fn inherit(asked: Option<Ring>, words: &Words, values: impl Iterator<Item = OsString>) {
+    if matches!(asked, Some(Ring::Auto | Ring::Required)) {
+        let mut kept: Vec<i32> = words.host.iter().chain(&words.guest).flat_map(|word| named(word)).collect();
+        values.for_each(|value| kept.extend(named(&value.to_string_lossy())));
+        ring::inherited::close(&kept);
+    }
+}
+
+/// The descriptors that a text names, as `/dev/fd/3` or `/proc/self/fd/3`.
+fn named(text: &str) -> impl Iterator<Item = i32> + '_ {
+    text.split("/fd/").skip(1).filter_map(|rest| {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| rest.get(..end).unwrap_or_default());
+        digits.parse().ok()
+    })
 }
 
 /// Puts up the ring that refuses system calls, before there are other threads. Where rings are required, nothing begins without them.
@@ -116,6 +126,27 @@ pub(crate) fn told(fault: Fault) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn descriptors_are_known_by_the_paths_that_lead_to_them() {
+        let all = |text: &str| named(text).collect::<Vec<_>>();
+        assert_eq!(all("/dev/fd/63"), [63]);
+        assert_eq!(all("--input=/proc/self/fd/7:/proc/12/task/12/fd/8/x"), [7, 8]);
+        for none in ["", "fd/3", "/dev/fd/", "/dev/fd/x", "/fd/99999999999", "3"] {
+            assert_eq!(all(none), [0; 0], "{none}");
+        }
+    }
+
+    #[test]
+    fn the_page_names_the_commands_that_there_are_rings_around() {
+        let page = include_str!("../../../SECURITY.md");
+        let listed = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let guests: Vec<&str> = AROUND.into_iter().filter(|name| *name != "validate").collect();
+        for list in [listed(&AROUND), listed(&guests)] {
+            assert!(page.contains(&format!("({list};")) || page.contains(&format!("({list}, once")), "{list}");
+        }
+        assert_eq!(around(&["validate"]), "run, plan, apply, replay, verify, map and instance import");
+    }
 
     #[test]
     fn who_may_have_been_refused_by_the_ring_is_told_so_and_nobody_else() {

@@ -1,6 +1,6 @@
 //! What a caller wants done to every answer before it is printed: parts selected, hidden characters and personal data taken out.
 
-use crate::arguments::Global;
+use crate::global::Global;
 use crate::selection::Path;
 use hutch_model::redact::Cleaning;
 

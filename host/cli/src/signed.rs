@@ -1,7 +1,8 @@
 //! Signatures of packages as commands meet them: in a repository, or in a file beside a packed file. A broken one is never taken for none.
 
-use crate::arguments::Global;
+use crate::answers::Signature;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::network::{self, Fetched, SMALL_FILE_BYTES_MAX};
 use crate::{packages, trust};
 use hutch::installed::Pin;
@@ -11,7 +12,7 @@ use hutch_model::error_report::ErrorReport;
 use hutch_registry::{
     About, Artifact, BUNDLE_BYTES_MAX, PROVENANCE, RegistryError, Root, SIGNED, Sha256, Signer, Verdict,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// What is said of a package under a signature.
@@ -69,6 +70,11 @@ impl Signed {
                 }
             }
         }
+        Signed::of(global, package, bundles)
+    }
+
+    /// A package that is at hand, and what signs it.
+    pub(crate) fn of(global: &Global, package: &Package, bundles: Vec<Vec<u8>>) -> Result<Signed, Fault> {
         let root = trust::root(global)?;
         if bundles.is_empty() {
             return Ok(Signed { about: About::default(), bundles, root });
@@ -83,6 +89,11 @@ impl Signed {
     pub(crate) fn fetched(global: &Global, fetched: &Fetched, package: &Package) -> Result<Signed, Fault> {
         let named = vec![fetched.manifest, Sha256::of(&fetched.packed)];
         Ok(Signed { about: about(named, package), bundles: fetched.bundles.clone(), root: trust::root(global)? })
+    }
+
+    /// The signatures.
+    pub(crate) fn bundles(&self) -> &[Vec<u8>] {
+        &self.bundles
     }
 
     /// What each signature turns out to be.
@@ -120,7 +131,7 @@ impl Signed {
             0 => "the package is not signed".to_owned(),
             count => format!("none of its {count} signatures is by a key that was named"),
         };
-        Err(ErrorReport::new(ErrorCode::SignatureRequired, message).detail("signatures", told(&verdicts)).into())
+        Err(ErrorReport::new(ErrorCode::SignatureRequired, message).detail("signatures", json!(told(&verdicts))).into())
     }
 }
 
@@ -174,30 +185,40 @@ pub(crate) fn sound(verdicts: &[Verdict]) -> Result<(), Fault> {
         None => Ok(()),
         Some(reason) => {
             let report = ErrorReport::new(ErrorCode::SignatureInvalid, format!("a signature is broken: {reason}"));
-            Err(report.detail("signatures", told(verdicts)).into())
+            Err(report.detail("signatures", json!(told(verdicts))).into())
         }
     }
 }
 
 /// Verdicts as data.
-pub(crate) fn told(verdicts: &[Verdict]) -> Value {
+pub(crate) fn told(verdicts: &[Verdict]) -> Vec<Signature> {
     let one = |verdict: &Verdict| match verdict {
-        Verdict::Good { by, predicate_type } => {
-            json!({"verdict": "good", "key": by.name(), "says": predicate_type})
+        Verdict::Good { by, predicate_type } => Signature {
+            verdict: "good",
+            key: Some(by.name()),
+            says: Some(predicate_type.to_string()),
+            ..Signature::default()
+        },
+        Verdict::UnknownKey { hint } => {
+            Signature { verdict: "unknown_key", key: Some(hint.clone()), ..Signature::default() }
         }
-        Verdict::UnknownKey { hint } => json!({"verdict": "unknown_key", "key": hint}),
-        Verdict::UnknownIdentity(identity) => json!({"verdict": "unknown_identity", "key": identity.to_string()}),
-        Verdict::Certificate => json!({"verdict": "certificate", "key": null}),
-        Verdict::Broken { reason } => json!({"verdict": "broken", "key": null, "reason": reason}),
+        Verdict::UnknownIdentity(identity) => {
+            Signature { verdict: "unknown_identity", key: Some(identity.to_string()), ..Signature::default() }
+        }
+        Verdict::Certificate => Signature { verdict: "certificate", ..Signature::default() },
+        Verdict::Broken { reason } => {
+            Signature { verdict: "broken", reason: Some(reason.to_string()), ..Signature::default() }
+        }
     };
     verdicts.iter().map(one).collect()
 }
 
 /// What was found good of an installed package when it was installed.
-pub(crate) fn pinned(pin: &Pin) -> Value {
+pub(crate) fn pinned(pin: &Pin) -> Vec<Signature> {
     let said = [(&pin.signer, Says::Signed), (&pin.attester, Says::Built)];
     let one = |(pem, says): (&Option<String>, Says)| {
-        hint(pem.as_deref()).map(|key| json!({"verdict": "pinned", "key": key, "says": says.predicate_type()}))
+        let (key, says) = (hint(pem.as_deref())?, says.predicate_type().to_owned());
+        Some(Signature { verdict: "pinned", key: Some(key), says: Some(says), ..Signature::default() })
     };
     said.into_iter().filter_map(one).collect()
 }
@@ -217,7 +238,8 @@ pub(crate) fn made(package: &Package) -> Result<(Artifact, Vec<u8>), Fault> {
     Ok((artifact, packed(package)?))
 }
 
-fn packed(package: &Package) -> Result<Vec<u8>, Fault> {
+/// The packed file.
+pub(crate) fn packed(package: &Package) -> Result<Vec<u8>, Fault> {
     let mut packed = Vec::new();
     package.pack(&mut packed).map_err(|error| match error {
         PackError::Package(error) => Fault::from(error),

@@ -1,13 +1,13 @@
 //! What the program takes from its surroundings: the clock, randomness, environment, standard input (through `input`), what
 //! registries need (through `network`) and the platform's folders. Nothing else in this crate reaches for them.
 
-use crate::arguments::{Arguments, Command, Global};
+use crate::database;
 use crate::fault::Fault;
-use crate::input::{self, Source};
-use crate::invocation::InputArguments;
+use crate::global::{Global, Ring};
+use crate::input::{self, InputArguments, Source};
 use crate::line::HomeVariable;
 use crate::progress;
-use crate::ring::{self, Ring};
+use crate::ring;
 use clap::ValueEnum;
 use etcetera::BaseStrategy;
 use hutch::Host;
@@ -80,6 +80,12 @@ pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
     std::env::var(name).map_err(|_| Fault::usage(format!("the environment has no {name} that is UTF-8 text")))
 }
 
+/// What all variables of the program's environment say.
+#[expect(clippy::disallowed_methods, reason = "a variable may name a descriptor that is to stay open")]
+pub(crate) fn values() -> impl Iterator<Item = OsString> {
+    std::env::vars_os().map(|(_, value)| value)
+}
+
 /// For whom answers are written where no flag says it.
 #[expect(clippy::disallowed_methods, reason = "the variable is the operator's setting")]
 pub(crate) fn format() -> Option<String> {
@@ -98,8 +104,8 @@ pub(crate) fn ring() -> Result<Ring, Fault> {
 }
 
 /// Refuses a setting that means nothing, unless a flag stands in its place or the caller looks for what is wrong.
-pub(crate) fn check_format(arguments: &Arguments) -> Result<(), Fault> {
-    let is_said = arguments.global.agent || arguments.global.human || matches!(arguments.command, Command::Doctor);
+pub(crate) fn check_format(global: &Global, is_looked_for: bool) -> Result<(), Fault> {
+    let is_said = global.agent || global.human || is_looked_for;
     match format().as_deref() {
         None | Some("human" | "json" | "agent" | "") => Ok(()),
         Some(_) if is_said => Ok(()),
@@ -113,6 +119,7 @@ pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
     let sandbox = Sandbox::new(compiler()?, None).watched(Arc::new(|work| match work {
         Work::Compile => Box::new(progress::during("compile")),
         Work::Run => Box::new(progress::after("run", NOTICED_AFTER)),
+        _ => Box::new(progress::after("work", NOTICED_AFTER)),
     }));
     let (keeper, dry_run) = (home.clone(), global.dry_run);
     let key = move || SealKey::kept(&keeper, random_seed().ok().filter(|_| !dry_run).map(|seed| seed.0));
@@ -130,6 +137,10 @@ pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
     let host = match global.ring {
         None | Some(Ring::Off) => host,
         Some(asked) => host.enclosed_by(ring::encloser(asked, read)),
+    };
+    let host = match &global.database {
+        None => host,
+        Some(database) => host.sharing(database::stores(database, random_seed)),
     };
     Ok(if global.dry_run { host.previewing() } else { host })
 }
@@ -187,6 +198,22 @@ fn home_in_environment() -> Option<OsString> {
     std::env::var_os("HUTCH_HOME").filter(|home| !home.is_empty())
 }
 
+/// A setting that names or opens a database or a bucket, as PostgreSQL's own programs and those of AWS read it but for HUTCH_STORE; none if it
+/// is empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "variables that every program reads for the same, and the operator's setting"
+)]
+pub(crate) fn database_variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Where a person keeps passwords of databases, unless PGPASSFILE says otherwise.
+#[cfg(feature = "postgres")]
+pub(crate) fn passwords() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.home_dir().join(".pgpass"))
+}
+
 /// The folder where a person keeps commands of their own.
 pub(crate) fn command_folder() -> Result<PathBuf, Fault> {
     let platform = etcetera::choose_base_strategy();
@@ -203,7 +230,10 @@ pub(crate) fn search_path() -> Vec<PathBuf> {
 }
 
 /// This program's file.
-#[expect(clippy::disallowed_methods, reason = "this program starts itself to compile, and to be tested")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this program starts itself to compile, to reach a bucket, and to be tested"
+)]
 pub(crate) fn program() -> std::io::Result<PathBuf> {
     std::env::current_exe()
 }

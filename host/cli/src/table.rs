@@ -1,7 +1,8 @@
 //! Tables for people: columns side by side, as wide as what they hold, and no wider than the screen.
 
-use crate::told::one_line;
+use crate::tone::Tone;
 use console::{Alignment, measure_text_width, pad_str, truncate_str};
+use hutch_model::terminal::one_line;
 
 /// Columns of the widest table.
 pub(crate) const COLUMNS_MAX: usize = 24;
@@ -16,7 +17,7 @@ const NAMED_MAX: usize = 12;
 pub(crate) struct Table {
     headings: Vec<String>,
     /// By column, in order; what is not there is nothing.
-    rows: Vec<Vec<(usize, String)>>,
+    rows: Vec<Vec<(usize, String, Tone)>>,
     /// What has no column.
     others: Vec<String>,
 }
@@ -32,43 +33,48 @@ impl Table {
 
     /// Adds a row of cells, each with the number of its column, in order.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = (usize, String)>) {
-        let known = cells.into_iter().filter(|(column, _)| *column < self.headings.len());
-        self.rows.push(known.map(|(column, cell)| (column, one_line(&cell))).collect());
+        self.toned_row(cells.into_iter().map(|(column, cell)| (column, cell, Tone::Plain)));
+    }
+
+    /// The same, each with its tone.
+    pub(crate) fn toned_row(&mut self, cells: impl IntoIterator<Item = (usize, String, Tone)>) {
+        let known = cells.into_iter().filter(|(column, ..)| *column < self.headings.len());
+        self.rows.push(known.map(|(column, cell, tone)| (column, one_line(&cell), tone)).collect());
     }
 
     /// The same with other texts in it.
     pub(crate) fn each(mut self, change: impl Fn(String) -> String) -> Table {
-        let texts = self.headings.iter_mut().chain(self.rows.iter_mut().flatten().map(|(_, cell)| cell));
+        let texts = self.headings.iter_mut().chain(self.rows.iter_mut().flatten().map(|(_, cell, _)| cell));
         for text in texts.chain(&mut self.others) {
             *text = change(std::mem::take(text));
         }
         self
     }
 
-    /// The line of headings, and those below it.
-    pub(crate) fn shown(&self, width: Option<usize>) -> (String, String) {
+    /// The line of headings, and those below it, each in parts of one tone.
+    pub(crate) fn shown(&self, width: Option<usize>) -> (String, Vec<Vec<(String, Tone)>>) {
         if self.rows.is_empty() {
-            return ("nothing".to_owned(), String::new());
+            return ("nothing".to_owned(), Vec::new());
         }
         let widths = self.widths(width);
-        let empty = "-".to_owned();
-        let heading = line(self.headings.iter(), &widths);
+        let heading = line(self.headings.iter().map(|heading| (heading.as_str(), Tone::Plain)), &widths);
+        let heading = heading.into_iter().map(|(text, _)| text).collect();
         let lines = self.rows.iter().map(|row| {
-            let mut cells = vec![&empty; widths.len()];
-            for (column, cell) in row {
+            let mut cells = vec![("-", Tone::Plain); widths.len()];
+            for (column, cell, tone) in row {
                 if let Some(place) = cells.get_mut(*column) {
-                    *place = cell;
+                    *place = (cell, *tone);
                 }
             }
             line(cells.into_iter(), &widths)
         });
-        let mut body = lines.collect::<Vec<_>>().join("\n");
+        let mut body: Vec<Vec<(String, Tone)>> = lines.collect();
         let hidden: Vec<&str> =
             self.headings.iter().skip(widths.len()).chain(&self.others).map(String::as_str).collect();
         if let Some(note) = not_shown(&hidden) {
             let note =
                 width.map_or_else(|| note.clone(), |width| truncate_str(&note, width.max(NARROW), "…").into_owned());
-            body.push_str(&format!("\n{note}"));
+            body.push(vec![(note, Tone::Plain)]);
         }
         (heading, body)
     }
@@ -76,7 +82,7 @@ impl Table {
     /// The width of each column that is shown: the widest ones give way first, then the last ones.
     fn widths(&self, screen: Option<usize>) -> Vec<usize> {
         let mut widths: Vec<usize> = self.headings.iter().map(|heading| measure_text_width(heading)).collect();
-        for (column, cell) in self.rows.iter().flatten() {
+        for (column, cell, _) in self.rows.iter().flatten() {
             if let Some(width) = widths.get_mut(*column) {
                 *width = (*width).max(measure_text_width(cell));
             }
@@ -98,9 +104,24 @@ impl Table {
     }
 }
 
-fn line<'c>(cells: impl Iterator<Item = &'c String>, widths: &[usize]) -> String {
-    let padded = cells.zip(widths).map(|(cell, width)| pad_str(cell, *width, Alignment::Left, Some("…")));
-    padded.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned()
+/// Cells side by side, without blanks at the end.
+fn line<'c>(cells: impl Iterator<Item = (&'c str, Tone)>, widths: &[usize]) -> Vec<(String, Tone)> {
+    let padded = cells.zip(widths).enumerate().map(|(at, ((cell, tone), width))| {
+        let gap = if at == 0 { 0 } else { GAP };
+        (" ".repeat(gap), pad_str(cell, *width, Alignment::Left, Some("…")).into_owned(), tone)
+    });
+    let mut parts: Vec<(String, Tone)> = padded
+        .flat_map(|(gap, cell, tone)| [(gap, Tone::Plain), (cell, tone)])
+        .filter(|(text, _)| !text.is_empty())
+        .collect();
+    while let Some((last, _)) = parts.last_mut() {
+        last.truncate(last.trim_end().len());
+        if !last.is_empty() {
+            break;
+        }
+        parts.pop();
+    }
+    parts
 }
 
 fn not_shown(names: &[&str]) -> Option<String> {
@@ -125,9 +146,16 @@ mod tests {
         table
     }
 
+    fn plain(body: Vec<Vec<(String, Tone)>>) -> String {
+        body.into_iter()
+            .map(|line| line.into_iter().map(|(text, _)| text).collect())
+            .collect::<Vec<String>>()
+            .join("\n")
+    }
+
     fn shown(table: &Table, width: Option<usize>) -> String {
         let (heading, body) = table.shown(width);
-        format!("{heading}\n{body}")
+        format!("{heading}\n{}", plain(body))
     }
 
     #[test]
@@ -145,7 +173,7 @@ mod tests {
         assert_eq!(shown(&narrow, Some(45)).lines().nth(1), Some(first));
         let (heading, body) = narrow.shown(Some(40));
         assert_eq!(heading, "ID       TITLE                AT");
-        assert_eq!(body, "td_0001  tttttttttttttttttt…  2026-04-01\nnot shown: BY; --agent shows all");
+        assert_eq!(plain(body), "td_0001  tttttttttttttttttt…  2026-04-01\nnot shown: BY; --agent shows all");
         for width in 0..100 {
             let text = shown(&narrow, Some(width));
             assert!(text.lines().all(|line| measure_text_width(line) <= width.max(NARROW)), "{width}: {text}");

@@ -2,9 +2,10 @@
 //! then our own emphasis is put on: nothing else in this program writes an escape sequence.
 
 use crate::table::Table;
+use crate::tone::Tone;
 use console::Term;
 use hutch_model::redact::Cleaning;
-use hutch_model::terminal::neutral;
+use hutch_model::terminal::{neutral, one_line};
 
 /// Texts, and what gives them a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +16,8 @@ enum Part {
     /// One line that stands out.
     Heading(String),
     Text(String),
+    /// Each line in its tone.
+    Lines(Vec<(Tone, String)>),
     Table(Table),
 }
 
@@ -70,6 +73,18 @@ impl Told {
         self
     }
 
+    /// Others behind it.
+    pub(crate) fn with(mut self, others: Told) -> Told {
+        self.0.extend(others.0);
+        self
+    }
+
+    /// Lines more, each in its tone.
+    pub(crate) fn and_lines(mut self, lines: impl Iterator<Item = (Tone, String)>) -> Told {
+        self.0.push(Part::Lines(lines.collect()));
+        self
+    }
+
     /// Without what its reader does not want.
     pub(crate) fn cleaned(self, cleaning: Cleaning) -> Told {
         let clean = |text: String| cleaning.text(&text).into_owned();
@@ -79,6 +94,9 @@ impl Told {
                 .map(|part| match part {
                     Part::Heading(text) => Part::Heading(clean(text)),
                     Part::Text(text) => Part::Text(clean(text)),
+                    Part::Lines(lines) => {
+                        Part::Lines(lines.into_iter().map(|(tone, line)| (tone, clean(line))).collect())
+                    }
                     Part::Table(table) => Part::Table(table.each(clean)),
                 })
                 .collect(),
@@ -92,17 +110,22 @@ impl Told {
             false => one_line(text),
         };
         let plain = |text: &str| neutral(text.trim_end()).into_owned();
+        let toned = |text: &str, tone: Tone| match screen.bold {
+            true => tone.painted(&one_line_as_it_is(text)),
+            false => one_line_as_it_is(text),
+        };
         let mut parts = Vec::new();
         for part in &self.0 {
             match part {
                 Part::Heading(text) => parts.push(emphasised(text)),
                 Part::Text(text) => parts.push(plain(text)),
+                Part::Lines(lines) => {
+                    parts.extend(lines.iter().map(|(tone, line)| toned(line.trim_end(), *tone)));
+                }
                 Part::Table(table) => {
                     let (heading, body) = table.shown(screen.width);
-                    parts.extend(match body.is_empty() {
-                        true => vec![plain(&heading)],
-                        false => vec![emphasised(&heading), plain(&body)],
-                    });
+                    parts.push(if body.is_empty() { plain(&heading) } else { emphasised(&heading) });
+                    parts.extend(body.iter().map(|line| line.iter().map(|(text, tone)| toned(text, *tone)).collect()));
                 }
             }
         }
@@ -110,10 +133,9 @@ impl Told {
     }
 }
 
-/// Neutral text in one line: what is a name can't look like a line of ours.
-pub(crate) fn one_line(text: &str) -> String {
-    let text = neutral(text);
-    text.split(['\n', '\t', '\u{2028}', '\u{2029}']).map(str::trim).collect::<Vec<_>>().join(" ")
+/// Neutral text that breaks no line, with its blanks.
+fn one_line_as_it_is(text: &str) -> String {
+    neutral(text).replace(['\n', '\t', '\u{2028}', '\u{2029}'], " ")
 }
 
 /// Whether emphasis is wanted on a terminal.
@@ -135,6 +157,11 @@ mod tests {
         assert!(bold.starts_with("\u{1b}[1mH\u{fffd}[2J X\u{1b}[0m\na\u{fffd}[2J"), "{bold:?}");
         assert_eq!(bold.matches('\u{1b}').count(), 2);
         assert_eq!(told.shown(Screen::default()).matches('\u{1b}').count(), 0);
+        let wild = [(Tone::Bad, "-\u{1b}[2Jx\r\ny ".to_owned()), (Tone::Plain, "\u{1b}[31mz".to_owned())];
+        let told = Told::default().and_lines(wild.into_iter());
+        let toned = told.shown(Screen { bold: true, ..Screen::default() });
+        assert_eq!(toned, "\u{1b}[31m-\u{fffd}[2Jx\u{fffd} y\u{1b}[0m\n\u{fffd}[31mz");
+        assert_eq!(told.shown(Screen::default()), "-\u{fffd}[2Jx\u{fffd} y\n\u{fffd}[31mz");
         assert_eq!(one_line("a\nerror: b\tc\r"), "a error: b c\u{fffd}");
     }
 }

@@ -2,25 +2,29 @@
 //! the same randomness: so what differs from an earlier trial is the package's doing. Nothing of it is kept.
 
 use crate::asked;
-use crate::bounds::{COMPARED_BYTES, COMPARED_FILE_BYTES, spend};
-use crate::diff::{Difference, FileDiff, state_diffs, text_diffs};
 use crate::fault::Fault;
 use crate::quote;
-use crate::told::one_line;
-use hutch::Host;
 use hutch::package::Package;
+use hutch::{Host, SHOWN_BYTES_MAX, Shown};
 use hutch_certify::target::{Contract, Observation, Options, PackageTarget, Target};
+use hutch_documents::bounds::{COMPARED_BYTES, COMPARED_FILE_BYTES, spend};
+use hutch_documents::diff::{Difference, FileDiff, state_diffs, text_diffs};
 use hutch_model::contract::Example;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::outcome::Verdict;
 use hutch_model::snapshot::{Change, Layered, Objects};
+use hutch_model::terminal::one_line;
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes of a stream that are shown of a call that ended otherwise than its example says.
-const SHOWN_BYTES: usize = 4096;
+/// Bytes of all streams that are shown whole, of calls that ended otherwise than their examples say.
+const SHOWN_IN_ALL: usize = 1 << 20;
+/// Bytes of a stream that are shown once so much is.
+const SHOWN_THEN: usize = 4096;
 
 /// What came of the examples.
 pub(crate) struct Trial {
@@ -56,12 +60,13 @@ pub(crate) struct Failed {
     exit_status: Option<u8>,
     /// Why.
     message: String,
-    stdout: String,
-    stderr: String,
+    /// What it wrote.
+    #[serde(flatten)]
+    streams: Map<String, Value>,
 }
 
 /// How a call's answer differs from what it was.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Answered {
     arguments: Vec<String>,
     #[serde(flatten)]
@@ -69,7 +74,7 @@ pub(crate) struct Answered {
 }
 
 /// What differs between two trials.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 pub(crate) struct Differences {
     pub(crate) answers: Vec<Answered>,
     pub(crate) state: Vec<FileDiff>,
@@ -86,7 +91,7 @@ impl Trial {
         let examples = examples(host, package)?;
         let slug = package.manifest().slug().as_str();
         let target = PackageTarget::new(host, package, &asked::Here, slug, Contract::Application)?;
-        let (mut target, mut left_out, mut bytes) = (target.held_to_schemas(), 0, 0);
+        let (mut target, mut left_out, mut bytes, mut shown) = (target.held_to_schemas(), 0, 0, 0);
         let mut calls = Vec::new();
         for example in examples {
             if !target.has_time() {
@@ -97,7 +102,7 @@ impl Trial {
             let confirmed = example.exit_status != ErrorCode::ConfirmationRequired.exit_status();
             let seen = target.invoke(&example.args, &Options { keep: true, confirmed, ..Options::default() });
             let seen = seen.map_err(|error| Fault::host(error.to_string()))?;
-            calls.push(Call::of(example, &seen, target.verdict(), &mut bytes));
+            calls.push(Call::of(example, &seen, target.verdict(), &mut bytes, &mut shown));
         }
         let (volumes, objects) = target.state();
         Ok(Trial { calls, left_out, volumes, objects })
@@ -167,7 +172,7 @@ fn examples(host: &Host, package: &Package) -> Result<Vec<Example>, Fault> {
 }
 
 impl Call {
-    fn of(example: Example, seen: &Observation, verdict: Option<&Verdict>, bytes: &mut u64) -> Call {
+    fn of(example: Example, seen: &Observation, verdict: Option<&Verdict>, bytes: &mut u64, shown: &mut usize) -> Call {
         let bad = match verdict {
             Some(Verdict::Bad { code, message }) => Some((code.exit_status(), message.clone())),
             _ => None,
@@ -175,14 +180,16 @@ impl Call {
         // What breaks the contract is seen as the host's own failure.
         let status = seen.status.or(bad.as_ref().map(|(status, _)| *status));
         let message = bad.map_or_else(|| "it ended with another status".to_owned(), |(_, message)| message);
-        let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes.get(..SHOWN_BYTES).unwrap_or(bytes)).into_owned();
-        let failed = (status != Some(example.exit_status)).then(|| Failed {
-            arguments: example.args.clone(),
-            expected: example.exit_status,
-            exit_status: status,
-            message,
-            stdout: shown(&seen.stdout),
-            stderr: shown(&seen.stderr),
+        let failed = (status != Some(example.exit_status)).then(|| {
+            let most = if *shown < SHOWN_IN_ALL { SHOWN_BYTES_MAX } else { SHOWN_THEN };
+            *shown += seen.stdout.len().min(most) + seen.stderr.len().min(most);
+            Failed {
+                arguments: example.args.clone(),
+                expected: example.exit_status,
+                exit_status: status,
+                message,
+                streams: Shown::streams(&seen.stdout, &seen.stderr, most),
+            }
         });
         let said = Said::of([seen.stdout.as_slice(), &seen.stderr].concat(), bytes);
         Call { arguments: example.args, status, said, failed }
@@ -230,8 +237,8 @@ impl Failed {
         let call = quote::line(self.arguments.iter().map(String::as_str));
         let mut text =
             format!("{}: expected status {}, found {ended}: {}", one_line(&call), self.expected, self.message);
-        for stream in [&self.stdout, &self.stderr] {
-            for line in stream.lines() {
+        for stream in ["stdout", "stderr"] {
+            for line in self.streams.get(stream).and_then(Value::as_str).unwrap_or_default().lines() {
                 text.push_str(&format!("\n  {line}"));
             }
         }

@@ -1,14 +1,14 @@
 //! `<home>/trust.json`: read where a package is opened, replaced as a whole by `hutch trust`. What it says is `hutch_model::trust`'s
 //! matter. `<home>/trusted_root.json`, if it is there, says whose certificates count.
 
-use crate::arguments::Global;
 use crate::fault::Fault;
-use crate::packages::{self, Place};
+use crate::global::Global;
+use crate::place::{Place, without_links};
 use crate::{network, repair, surroundings};
 use hutch::installed::Pin;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::trust::{Judged, POLICY_BYTES_MAX, Policy, Subject};
+use hutch_model::trust::{Judged, POLICY_BYTES_MAX, Policy, SHARED, Subject};
 use hutch_registry::{Reference, Root, Signer};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,6 +19,8 @@ use tempfile::NamedTempFile;
 
 const POLICY_FILE: &str = "trust.json";
 const ROOT_FILE: &str = "trusted_root.json";
+/// The documents about trust that a home holds.
+pub(crate) const FILES: [&str; 2] = [POLICY_FILE, ROOT_FILE];
 const LOCK_FILE: &str = "trust.lock";
 
 /// Where the policy of a home is.
@@ -142,9 +144,10 @@ pub(crate) fn source(text: &str) -> String {
 
 /// What a rule is about, whatever folder it is written in.
 pub(crate) fn pattern(text: &str) -> String {
-    if !text.is_empty() && text != "*" && !Reference::is_meant(text) && !text.contains("://") {
+    let is_elsewhere = Reference::is_meant(text) || text.contains("://") || text.starts_with(SHARED);
+    if !text.is_empty() && text != "*" && !is_elsewhere {
         let folder = text.strip_suffix('*');
-        let path = packages::without_links(Path::new(folder.unwrap_or(text))).display().to_string();
+        let path = without_links(Path::new(folder.unwrap_or(text))).display().to_string();
         return if folder.is_some() { format!("{}/*", path.trim_end_matches('/')) } else { path };
     }
     match text.ends_with('*') {

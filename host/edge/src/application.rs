@@ -2,24 +2,23 @@
 
 use crate::asked::Asked;
 use crate::input::WAIT;
-use crate::report::{Done, of, print, tell, usage};
+use crate::report::{Done, of, print, tell};
 use crate::state::StateFile;
 use crate::surroundings::{now, random_seed};
 use hutch::package::{Package, PackageBounds, Source};
 use hutch::{Answer, Call, Exported, Failure, Host, Session};
 use hutch_model::error_report::ErrorReport;
+use hutch_model::instant::Instant;
 use hutch_model::ledger::{Origin, SecretKey};
 use hutch_model::limits::Limit;
 use hutch_sandbox::{Backend, LoadError, Sandbox, artifact_header};
-use hutch_store::{InstanceName, MemoryStore, Store, StoreNameError};
-use std::collections::BTreeMap;
+use hutch_store::{InstanceName, MemoryStore, Store};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 /// An application that can be run.
 pub(crate) struct Application {
     package: Package,
-    instance: InstanceName,
     host: Host,
     store: MemoryStore,
 }
@@ -53,17 +52,22 @@ impl Application {
         let store = MemoryStore::new(SecretKey::new([0; 32]));
         let kept = store.clone();
         let host = Host::with_stores(Arc::new(move |_, _| Ok(Arc::new(kept.clone()))), sandbox);
-        let instance = "default".parse().map_err(|error: StoreNameError| usage(error.to_string()))?;
-        Ok(Application { package, instance, host, store })
+        Ok(Application { package, host, store })
     }
 
     pub(crate) fn package(&self) -> &Package {
         &self.package
     }
 
-    /// The instance that its state file holds.
-    pub(crate) fn session(&self) -> Result<Session, ErrorReport> {
-        self.host.open_existing(self.package.manifest().slug(), &self.instance, now()).map_err(of)
+    /// The instance that its state file holds, under this name; now, if nobody says otherwise.
+    pub(crate) fn session(&self, instance: &InstanceName, at: Option<Instant>) -> Result<Session, ErrorReport> {
+        let at = at.unwrap_or_else(now);
+        self.host.open_existing(self.package.manifest().slug(), instance, at).map_err(of)
+    }
+
+    /// The place of its last entry.
+    pub(crate) fn last(&self) -> Result<u64, ErrorReport> {
+        Ok(self.store.head().map_err(of)?.last.sequence)
     }
 
     pub(crate) fn host(&self) -> &Host {
@@ -78,7 +82,7 @@ impl Application {
     pub(crate) fn run(&self, asked: Asked, arguments: Vec<String>) -> Done {
         let take = |path| StateFile::take(&self.store, self.package.manifest().slug(), path);
         let state = asked.state.clone().map(take).transpose()?;
-        let before = self.store.head().map_err(of)?.last.sequence;
+        let before = self.last()?;
         let call = self.call(asked, arguments)?;
         let answered = self.host.run(&self.package, &call);
         if let Some(state) = state {
@@ -89,28 +93,19 @@ impl Application {
     }
 
     fn call(&self, asked: Asked, arguments: Vec<String>) -> Result<Call, ErrorReport> {
-        let at = now();
+        let at = asked.at.unwrap_or_else(now);
         let granted = self.host.limits(&self.package, asked.limits.clone());
         let stdin =
             asked.stdin.map(|source| source.read(granted.get(Limit::Stdin), asked.wait.unwrap_or(WAIT))).transpose()?;
-        Ok(Call {
-            instance: self.instance.clone(),
-            arguments,
-            stdin: stdin.unwrap_or_default(),
-            at,
-            clock_start: asked.now.unwrap_or(at),
-            seed: asked.seed.map_or_else(random_seed, Ok)?,
-            environment: asked.environment,
-            mounts: BTreeMap::new(),
-            limits: asked.limits,
-            contract: asked.contract,
-            unchecked: asked.unchecked,
-            guard: asked.guard,
-            confirmed: asked.confirmed,
-            retries: 0,
-            keep_streams: true,
-            wall_time_us: None,
-        })
+        let seed = asked.seed.map_or_else(random_seed, Ok)?;
+        let mut call = Call::new(arguments, at, seed).in_instance(asked.instance);
+        call.stdin = stdin.unwrap_or_default();
+        call.clock_start = asked.now.unwrap_or(at);
+        (call.environment, call.limits) = (asked.environment, asked.limits);
+        (call.contract, call.guard) = (asked.contract, asked.guard);
+        (call.unchecked, call.confirmed) = (asked.unchecked, asked.confirmed);
+        call.wall_time_us = asked.wall_time_us;
+        Ok(call)
     }
 }
 

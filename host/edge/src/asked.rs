@@ -10,6 +10,7 @@ use hutch_model::invocation::Seed;
 use hutch_model::limits::{Limit, Unit};
 use hutch_model::manifest::Guard;
 use hutch_model::outcome::Contract;
+use hutch_store::InstanceName;
 use lexopt::{Arg, Parser, ValueExt};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,9 +21,10 @@ Runs an application that hutch export wrote
 
 hutch-edge run [FLAGS] BUNDLE [ARGUMENTS…]
 hutch-edge verify --state FILE BUNDLE
+hutch-edge undo --state FILE [--at INSTANT] [--instance NAME] BUNDLE
 
   --state FILE         where state and ledger are kept; nothing is kept without it
-  --now INSTANT        the guest's clock at the start; now if absent
+  --now INSTANT        the guest's clock at the start; that of --at if absent
   --seed SEED          the guest's seed: a number or 64 hexadecimal digits; else random
   --stdin              give the guest standard input; never a terminal
   --stdin-file FILE    give the guest this file on standard input
@@ -34,6 +36,12 @@ hutch-edge verify --state FILE BUNDLE
   --guard GUARD        how strictly arguments are judged: strict, text, off
   --unchecked          start even if arguments break the contract
   --yes                confirm a command that asks for it
+
+What the ledger says, where an entry is to be that of another host:
+
+  --at INSTANT         when it was; now if absent
+  --instance NAME      whose state it was; else default
+  --wall-time-us N     how many microseconds the run took; else what it took
 ";
 
 /// What is asked of a run, beside the guest's arguments.
@@ -41,6 +49,10 @@ hutch-edge verify --state FILE BUNDLE
 pub(crate) struct Asked {
     /// Where state is kept, if it is.
     pub(crate) state: Option<PathBuf>,
+    /// What the ledger says: when it was, whose state, and how long it took.
+    pub(crate) at: Option<Instant>,
+    pub(crate) instance: InstanceName,
+    pub(crate) wall_time_us: Option<u64>,
     pub(crate) now: Option<Instant>,
     pub(crate) seed: Option<Seed>,
     pub(crate) stdin: Option<Source>,
@@ -56,7 +68,8 @@ pub(crate) struct Asked {
 /// What the program is to do.
 pub(crate) enum Command {
     Run { asked: Asked, bundle: PathBuf, arguments: Vec<String> },
-    Verify { state: Option<PathBuf>, bundle: PathBuf },
+    Verify { asked: Asked, bundle: PathBuf },
+    Undo { asked: Asked, bundle: PathBuf },
     Say(String),
 }
 
@@ -74,7 +87,7 @@ impl Command {
             Some(Arg::Long("version") | Arg::Short('V')) => {
                 return Ok(Command::Say(format!("hutch-edge {}\n", env!("CARGO_PKG_VERSION"))));
             }
-            Some(Arg::Value(word)) if word == "run" || word == "verify" => word,
+            Some(Arg::Value(word)) if word == "run" || word == "verify" || word == "undo" => word,
             Some(other) => return Err(wrong(other.unexpected())),
             None => return Err(usage("no command is given").suggest("call hutch-edge --help for those there are")),
         };
@@ -85,7 +98,9 @@ impl Command {
                 Some(Arg::Long("help")) => return Ok(Command::Say(HELP.to_owned())),
                 Some(Arg::Long("state")) => asked.state = Some(words.value().map_err(wrong)?.into()),
                 // All else is about a run.
-                Some(flag) if command == "verify" => return Err(wrong(flag.unexpected())),
+                Some(flag) if command != "run" && !(command == "undo" && is_of_entries(&flag)) => {
+                    return Err(wrong(flag.unexpected()));
+                }
                 Some(Arg::Long(flag)) => {
                     let flag = flag.to_owned();
                     asked.take(&flag, &mut words)?;
@@ -94,16 +109,22 @@ impl Command {
                 None => return Err(usage("no bundle is named").suggest("make one with hutch export")),
             }
         };
-        if command == "verify" {
+        if command != "run" {
             return match words.next().map_err(wrong)? {
                 Some(more) => Err(wrong(more.unexpected())),
-                None => Ok(Command::Verify { state: asked.state, bundle }),
+                None if command == "undo" => Ok(Command::Undo { asked, bundle }),
+                None => Ok(Command::Verify { asked, bundle }),
             };
         }
         let rest = words.raw_args().map_err(wrong)?.map(|word| word.string());
         let arguments = rest.collect::<Result<_, _>>().map_err(wrong)?;
         Ok(Command::Run { asked, bundle, arguments })
     }
+}
+
+/// Whether a flag is about any entry, and not about a run alone.
+fn is_of_entries(flag: &Arg) -> bool {
+    matches!(flag, Arg::Long("at" | "instance"))
 }
 
 impl Asked {
@@ -148,6 +169,13 @@ impl Asked {
                 if self.stdin.replace(source).is_some() {
                     return Err(invalid("standard input is given twice".to_owned()));
                 }
+            }
+            "at" => self.at = Some(text(words)?.parse().map_err(|error| invalid(format!("{error}")))?),
+            "instance" => self.instance = text(words)?.parse().map_err(|error| invalid(format!("{error}")))?,
+            "wall-time-us" => {
+                let microseconds = text(words)?.parse();
+                self.wall_time_us =
+                    Some(microseconds.map_err(|_| invalid("expected a number of microseconds".to_owned()))?);
             }
             "now" => self.now = Some(text(words)?.parse().map_err(|error| invalid(format!("{error}")))?),
             "seed" => self.seed = Some(text(words)?.parse().map_err(|error| invalid(format!("{error}")))?),

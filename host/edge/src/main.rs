@@ -12,6 +12,7 @@ mod own;
 mod report;
 mod state;
 mod surroundings;
+mod undo;
 mod verify;
 
 use asked::{Asked, Command};
@@ -44,9 +45,13 @@ fn as_tool(words: Vec<String>) -> Done {
         Command::Run { asked, bundle, arguments } => {
             application::Application::open(own::read(&bundle)?)?.run(asked, arguments)
         }
-        Command::Verify { state, bundle } => {
-            let state = state.ok_or_else(|| usage("verify needs --state FILE"))?;
+        Command::Verify { asked, bundle } => {
+            let state = asked.state.ok_or_else(|| usage("verify needs --state FILE"))?;
             verify::verify(&application::Application::open(own::read(&bundle)?)?, &state)
+        }
+        Command::Undo { mut asked, bundle } => {
+            let state = asked.state.take().ok_or_else(|| usage("undo needs --state FILE"))?;
+            undo::undo(&application::Application::open(own::read(&bundle)?)?, &asked, state)
         }
         Command::Say(text) => report::print(text.as_bytes(), &[]).map(|()| ExitCode::SUCCESS),
     }

@@ -88,8 +88,12 @@ fn fill(store: &MemoryStore, slug: &Slug, path: &Path, bytes: &[u8]) -> Result<(
 pub(crate) fn read(store: &MemoryStore, slug: &Slug, path: &Path) -> Result<(), ErrorReport> {
     match content(path)? {
         Some((bytes, _)) => fill(store, slug, path, &bytes),
-        None => Err(ErrorReport::new(ErrorCode::NotFound, format!("{}: there is no state", path.display()))),
+        None => Err(missing(path)),
     }
+}
+
+pub(crate) fn missing(path: &Path) -> ErrorReport {
+    ErrorReport::new(ErrorCode::NotFound, format!("{}: there is no state", path.display()))
 }
 
 impl StateFile {

@@ -1,18 +1,13 @@
 //! What the engine keeps for one running guest, and the way from a host call's failure to the guest or to the end of the run.
 
 use crate::limiter::Limiter;
+use crate::rules::HANDLE_BYTES;
 use crate::wasi_0_1::Descriptors;
 use hutch_model::invocation::Invocation;
 use hutch_model::limits::Limit;
 use hutch_world::{Errno, Stop, World, price};
 use wasmtime::Memory;
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
-
-/// Counted for each descriptor, stream, pollable and error that the guest holds.
-pub(crate) const HANDLE_BYTES: u64 = 256;
-
-/// What the profile names of this.
-pub(crate) const RULES: &[(&str, u64)] = &[("handle_bytes", HANDLE_BYTES)];
 
 /// The data of a guest's store: its world, and what the engine keeps for it.
 pub struct Guest {

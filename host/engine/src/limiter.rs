@@ -3,18 +3,10 @@
 //! machine.
 
 use crate::guest::Guest;
+use crate::rules::{ELEMENT_BYTES, ONE_MEMORY_BYTES};
 use hutch_model::limits::{Limit, Limits};
 use hutch_world::Stop;
 use wasmtime::ResourceLimiter;
-
-/// Counted for each element of a table. The engine takes a pointer, and twice as much while a table grows.
-const ELEMENT_BYTES: u64 = 16;
-
-/// Bytes of the largest memory, also of one with addresses of 64 bits: so much is reserved where nothing may move.
-const ONE_MEMORY_BYTES: u64 = 1 << 32;
-
-/// What the profile names of this.
-pub(crate) const RULES: &[(&str, u64)] = &[("element_bytes", ELEMENT_BYTES), ("one_memory_bytes", ONE_MEMORY_BYTES)];
 
 /// Sums over a guest's tables and memories, and how many parts it may have.
 pub(crate) struct Limiter {

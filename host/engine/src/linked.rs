@@ -1,6 +1,8 @@
 //! A guest's code, a component of WASI 0.2 or a core module of WASI 0.1, from the moment that it can be called.
 
+use crate::feature::OF_WASI_0_3;
 use crate::guest::Guest;
+use crate::load_error::LoadError;
 use crate::wasi::bindings::GuestPre;
 use crate::{wasi, wasi_0_1};
 use wasmtime::component::types::{Component as ComponentType, ComponentItem, Type};
@@ -40,18 +42,40 @@ impl Code {
     /// Gives it what it imports.
     ///
     /// # Errors
-    /// It is no command, or it imports what this host does not have: the message says so.
-    pub fn link(&self, engine: &Engine) -> Result<Linked> {
-        Ok(Linked(match self {
-            Code::Component(component) => {
-                let component_type = component.component_type();
-                check_command(engine, &component_type).map_err(wasmtime::Error::msg)?;
-                let linker = wasi::link(engine, &component_type)?;
-                Kind::Component(GuestPre::new(linker.instantiate_pre(component)?)?)
+    /// It is no command, or it imports what this host does not have: the message says so. Or there is no memory for it.
+    pub fn link(&self, engine: &Engine) -> Result<Linked, LoadError> {
+        let linked = match self {
+            Code::Component(component) => link_component(engine, component),
+            Code::Module(module) => {
+                wasi_0_1::link(engine, module).and_then(|linker| linker.instantiate_pre(module)).map(Kind::Module)
             }
-            Code::Module(module) => Kind::Module(wasi_0_1::link(engine, module)?.instantiate_pre(module)?),
-        }))
+        };
+        linked.map(Linked).map_err(|error| match error.is::<wasmtime::OutOfMemory>() {
+            true => LoadError::Host(format!("{error:#}")),
+            false => LoadError::refused(format!("{error:#}")),
+        })
     }
+}
+
+fn link_component(engine: &Engine, component: &Component) -> Result<Kind> {
+    let component_type = component.component_type();
+    let link = || {
+        check_command(engine, &component_type).map_err(wasmtime::Error::msg)?;
+        let linker = wasi::link(engine, &component_type)?;
+        Ok(Kind::Component(GuestPre::new(linker.instantiate_pre(component)?)?))
+    };
+    // What is of types alone is linked, whatever version it is of.
+    link().map_err(|error: wasmtime::Error| match of_wasi_0_3(engine, &component_type) {
+        Some(name) => wasmtime::Error::msg(format!("{error:#}; {name} {OF_WASI_0_3}")),
+        None => error,
+    })
+}
+
+/// An interface of WASI 0.3 that a component imports or exports.
+fn of_wasi_0_3(engine: &Engine, component: &ComponentType) -> Option<String> {
+    let imports = component.imports(engine).map(|(name, _)| name.to_owned());
+    let mut names = imports.chain(component.exports(engine).map(|(name, _)| name.to_owned()));
+    names.find(|name| name.starts_with("wasi:") && name.contains("@0.3."))
 }
 
 impl Linked {

@@ -15,6 +15,7 @@ use wasmtime::{CallHook, Engine, Store, UpdateDeadline};
 
 /// Why there is no outcome: never the guest's doing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// A volume can't be read.
     #[error("the state can't be read: {0}")]
@@ -127,24 +128,18 @@ fn finish(mut guest: Guest, stopped: Stopped) -> Result<(Outcome, WorldAfter), F
             Err(stop) => return Err(Fault::Host(stop.to_string())),
         }
     }
-    after.touched = world.touched();
-    let (stdout, stderr) = world.take_output();
+    (after.touched, after.seen) = (world.touched(), world.seen());
+    let mut outcome = Outcome::new(ending, settings::profile());
+    (outcome.stdout, outcome.stderr) = world.take_output();
     if interrupted {
         unreproducible.push(Unreproducible::WallTime);
     }
     if !guest.invocation.mounts().is_empty() {
         unreproducible.push(Unreproducible::Mount);
     }
-    let outcome = Outcome {
-        ending,
-        stdout,
-        stderr,
-        fuel: world.meter.fuel(),
-        fuel_exact: !cut_short && !interrupted,
-        memory_peak_bytes: world.meter.memory_peak_bytes(),
-        refused: world.meter.refused().to_vec(),
-        unreproducible,
-        profile: settings::profile().to_owned(),
-    };
+    (outcome.fuel, outcome.fuel_exact) = (world.meter.fuel(), !cut_short && !interrupted);
+    outcome.memory_peak_bytes = world.meter.memory_peak_bytes();
+    outcome.refused = world.meter.refused().to_vec();
+    outcome.unreproducible = unreproducible;
     Ok((outcome, after))
 }

@@ -2,10 +2,12 @@
 //! comparable, wherever they were run. The [`build_key`] is what an artifact depends on beside the component: those of equal keys are
 //! interchangeable, whichever machine made them.
 
-use crate::{guest, limiter, wasi_0_1};
+use crate::rules;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::limits::Limit;
 use hutch_world::{RULES, price};
+#[cfg(feature = "runtime")]
+use std::sync::Arc;
 use std::sync::OnceLock;
 use wasmtime::{Collector, Config, Engine, OperatorCost, WasmBacktraceDetails};
 
@@ -14,6 +16,7 @@ const WASMTIME_VERSION: &str = "48.0.8";
 
 /// What runs the code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Backend {
     /// The processor.
     Native,
@@ -26,7 +29,7 @@ pub enum Backend {
 /// What a guest can notice: the same on every backend. All of it goes into the profile.
 #[derive(Debug)]
 struct Semantics {
-    #[cfg_attr(not(feature = "machine"), allow(dead_code, reason = "it is in the code: what makes code reads it"))]
+    #[cfg_attr(not(feature = "compiler"), allow(dead_code, reason = "it is in the code: what makes code reads it"))]
     nan_canonicalization: bool,
     relaxed_simd: bool,
     relaxed_simd_deterministic: bool,
@@ -50,6 +53,9 @@ struct Semantics {
     table_grow_fuel: u8,
     call_fuel: u8,
     throw_fuel: u8,
+    fused_fuel: u8,
+    #[allow(dead_code, reason = "it is in the code, by what is compiled in the component's place")]
+    fused_nan_canonicalization: bool,
     stack_bytes_min: u64,
 }
 
@@ -89,6 +95,10 @@ const SEMANTICS: Semantics = Semantics {
     call_fuel: 8,
     // Beside the calls that it leaves, which were paid for when they were made.
     throw_fuel: u8::MAX,
+    // Multiplying and adding at once (`relaxed_madd`): where the baseline has no instruction for it, a function of the engine's.
+    fused_fuel: 16,
+    // The engine leaves what that function makes of NaNs; `one_nan` sees to it.
+    fused_nan_canonicalization: true,
     stack_bytes_min: 64 * 1024,
 };
 
@@ -217,6 +227,8 @@ fn config(backend: Backend) -> wasmtime::Result<Config> {
         table_grow_fuel,
         call_fuel,
         throw_fuel,
+        fused_fuel,
+        fused_nan_canonicalization: _,
         stack_bytes_min: _,
     } = SEMANTICS;
     let mut cost = OperatorCost::new();
@@ -226,6 +238,8 @@ fn config(backend: Backend) -> wasmtime::Result<Config> {
     (cost.Call, cost.CallIndirect) = (call_fuel, call_fuel);
     (cost.ReturnCall, cost.ReturnCallIndirect) = (call_fuel, call_fuel);
     (cost.Throw, cost.ThrowRef) = (throw_fuel, throw_fuel);
+    (cost.F32x4RelaxedMadd, cost.F32x4RelaxedNmadd) = (fused_fuel, fused_fuel);
+    (cost.F64x2RelaxedMadd, cost.F64x2RelaxedNmadd) = (fused_fuel, fused_fuel);
     let mut config = Config::new();
     config.consume_fuel(fuel);
     config.operator_cost(cost);
@@ -271,114 +285,37 @@ pub fn stack_bytes(limit: u64) -> u64 {
     limit.clamp(SEMANTICS.stack_bytes_min, Limit::Stack.info().most).next_power_of_two()
 }
 
-/// An engine that runs artifacts and can't make them.
+/// An engine that runs artifacts and can't make them. Its guests have their memory from `memories`, or from the system.
 ///
 /// # Errors
 /// The engine can't be had, for want of memory for example.
-pub fn runner(backend: Backend, stack_bytes: u64) -> wasmtime::Result<Engine> {
+#[cfg(feature = "runtime")]
+pub fn runner(
+    backend: Backend,
+    stack_bytes: u64,
+    memories: Option<Arc<dyn wasmtime::MemoryCreator>>,
+) -> wasmtime::Result<Engine> {
     let stack_bytes = usize::try_from(stack_bytes)?;
     let mut config = config(backend)?;
-    config.max_wasm_stack(stack_bytes);
-    #[cfg(feature = "machine")]
-    {
-        config.enable_compiler(false);
-        // Nothing here is asynchronous; wasmtime refuses to build an engine whose other stacks would be the smaller ones.
-        config.async_stack_size(stack_bytes);
+    if let Some(memories) = memories {
+        config.with_host_memory(memories);
     }
+    config.max_wasm_stack(stack_bytes);
+    #[cfg(feature = "compiler")]
+    config.enable_compiler(false);
+    // Nothing here is asynchronous; wasmtime refuses to build an engine whose other stacks would be the smaller ones.
+    #[cfg(feature = "machine")]
+    config.async_stack_size(stack_bytes);
     Engine::new(&config)
 }
 
-/// How code is compiled: all of it goes into the build key.
-#[cfg(feature = "machine")]
-mod compile {
-    use super::{Backend, SEMANTICS, config, features};
-    use wasmtime::{Engine, OptLevel, RegallocAlgorithm};
-
-    pub(super) const OPT_LEVEL: OptLevel = OptLevel::Speed;
-    /// The other one is not for untrusted code, says its documentation.
-    pub(super) const REGALLOC: RegallocAlgorithm = RegallocAlgorithm::Backtracking;
-
-    /// Processors and systems that code may be made for elsewhere, where the compiler has them.
-    const ELSEWHERE: [&str; 4] = [
-        "aarch64-unknown-linux-gnu",
-        "riscv64gc-unknown-linux-gnu",
-        "s390x-unknown-linux-gnu",
-        "x86_64-unknown-linux-gnu",
-    ];
-
-    /// What artifacts are made for: a backend of this machine, or a processor and system elsewhere.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct Target {
-        pub(super) backend: Backend,
-        pub(super) name: String,
-    }
-
-    impl From<Backend> for Target {
-        fn from(backend: Backend) -> Target {
-            Target { backend, name: backend.name() }
-        }
-    }
-
-    impl Target {
-        /// The target of this name, if this program's compiler has it.
-        #[must_use]
-        pub fn named(name: &str) -> Option<Target> {
-            Target::candidates().find(|target| target.name == name).filter(|target| compiler(target.clone()).is_ok())
-        }
-
-        /// All that this program's compiler has: this machine's own is the first.
-        #[must_use]
-        pub fn all() -> Vec<Target> {
-            Target::candidates().filter(|target| compiler(target.clone()).is_ok()).collect()
-        }
-
-        fn candidates() -> impl Iterator<Item = Target> {
-            let here = [Backend::Native, Backend::Interpreter64, Backend::Interpreter32].map(Target::from);
-            let native = here[0].name.clone();
-            let elsewhere = ELSEWHERE.into_iter().filter(move |name| *name != native);
-            let elsewhere = elsewhere.map(|name| Target { backend: Backend::Native, name: name.to_owned() });
-            here.into_iter().chain(elsewhere)
-        }
-
-        /// What it is called: a processor and system as compilers write them, `pulley64` or `pulley32`.
-        #[must_use]
-        pub fn name(&self) -> &str {
-            &self.name
-        }
-
-        /// What its code may use beyond the least that its architecture has.
-        pub(super) fn features(&self) -> &'static [(&'static str, &'static str)] {
-            features(self.name.split('-').next().unwrap_or_default())
-        }
-    }
-
-    /// An engine that makes artifacts.
-    ///
-    /// # Errors
-    /// The engine can't be had, for want of memory for example, or the compiler does not have this target.
-    #[allow(unsafe_code, reason = "features are declared that not every processor has; loading looks for them")]
-    pub fn compiler(target: impl Into<Target>) -> wasmtime::Result<Engine> {
-        let target = target.into();
-        let mut config = config(target.backend)?;
-        config.cranelift_nan_canonicalization(SEMANTICS.nan_canonicalization);
-        config.cranelift_opt_level(OPT_LEVEL);
-        config.cranelift_regalloc_algorithm(REGALLOC);
-        // Said, or the compiler asks the processor what it has.
-        config.target(&target.name)?;
-        for (feature, _) in target.features() {
-            // SAFETY: the flag is one of the compiler's for this architecture, and an artifact that has it is refused by wasmtime on a
-            // processor that does not.
-            unsafe { config.cranelift_flag_enable(feature) };
-        }
-        Engine::new(&config)
-    }
-}
-
-#[cfg(feature = "machine")]
-pub use compile::{Target, compiler};
+#[cfg(feature = "compiler")]
+mod compile;
+#[cfg(feature = "compiler")]
+pub use compile::{Target, compiler, compiler_with};
 
 /// What artifacts for a target depend on beside the component and what is refused before it is compiled.
-#[cfg(feature = "machine")]
+#[cfg(feature = "compiler")]
 #[must_use]
 pub fn build_key(target: impl Into<Target>) -> String {
     let target = target.into();
@@ -398,7 +335,7 @@ pub fn profile() -> &'static str {
         let mut hasher = Hasher::new(Kind::Profile);
         hasher.update_part(WASMTIME_VERSION.as_bytes());
         hasher.update_part(format!("{SEMANTICS:?}").as_bytes());
-        for rules in [price::ALL, RULES, guest::RULES, limiter::RULES, wasi_0_1::RULES] {
+        for rules in [price::ALL, RULES, rules::ALL] {
             for (name, value) in rules {
                 hasher.update_part(name.as_bytes());
                 hasher.update_part(&value.to_le_bytes());
@@ -451,7 +388,8 @@ mod tests {
         const SEEN_BY_NOBODY: [&str; 2] = ["wasm_backtrace_max_frames", "wasm_backtrace_details"];
         // A compiler's other half, which has to be told what the runner is.
         const NO_SETTING: [&str; 1] = ["enable_compiler"];
-        let source = include_str!("settings.rs").split("#[cfg(test)]\nmod tests").next().unwrap();
+        let own = include_str!("settings.rs").split("#[cfg(test)]\nmod tests").next().unwrap();
+        let source = [own, include_str!("settings/compile.rs")].concat();
         let told = source.lines().filter_map(|line| line.trim().strip_prefix("config.")?.split_once('('));
         let mut settings = 0;
         for (name, given) in told {

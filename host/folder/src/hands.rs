@@ -391,6 +391,7 @@ mod tests {
         assert_eq!((gone, setting.text("aside").as_deref()), (Gone::Changed, Some("new")));
     }
 
+    #[cfg(unix)]
     #[test]
     fn no_mode_beyond_the_nine_bits_is_set() {
         use std::os::unix::fs::PermissionsExt;

@@ -30,10 +30,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     for (sealed, verified) in taken.verified {
         let said = match verified {
-            Verified::Equal => "equal".to_owned(),
-            Verified::NoRun => "no run".to_owned(),
             Verified::Differs(what) => format!("differs: {}", what.join(", ")),
             Verified::NotReproducible(why) => format!("not reproducible: {why}"),
+            verified => verified.name().replace('_', " "),
         };
         println!("{} {said}", sealed.sequence);
     }

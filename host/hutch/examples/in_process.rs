@@ -1,5 +1,6 @@
 //! What a call costs in a process that stays: `list` of a hundred items and `add`, with the state in memory, and with it in a home;
-//! in one thread, in two, and in eight. The first argument names the folder of the home, as on a disk or in memory; a temporary one if
+//! in one thread, in two, and in eight; and what the disk alone takes to make durable what one `add` writes. Prints rows of the table
+//! that `tests/speed/run` heads. The first argument names the folder of the home, as on a disk or in memory; a temporary one if
 //! there is none. A second one says what alone is to be done, as `memory-list`, so that it can be profiled.
 #![allow(clippy::disallowed_methods, reason = "a program of this repository's developers")]
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a program for the people who measure")]
@@ -12,31 +13,16 @@ use hutch_model::ledger::SecretKey;
 use hutch_model::outcome::Verdict;
 use hutch_sandbox::{ArtifactCache, Compile, Sandbox, SealKey};
 use hutch_store::MemoryStore;
-use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 fn call(arguments: &[&str]) -> Call {
     let at = ModelInstant::from_unix_ns(1_775_000_000_000_000_000);
-    Call {
-        instance: "default".parse().expect("a name"),
-        arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
-        stdin: Vec::new(),
-        at,
-        clock_start: at,
-        seed: Seed([7; 32]),
-        environment: BTreeMap::new(),
-        mounts: BTreeMap::new(),
-        limits: BTreeMap::new(),
-        contract: None,
-        unchecked: false,
-        guard: None,
-        confirmed: false,
-        retries: 1_000,
-        keep_streams: true,
-        wall_time_us: None,
-    }
+    let mut call = Call::new(arguments.iter().copied(), at, Seed([7; 32]));
+    call.retries = 1_000;
+    call
 }
 
 /// One call, in microseconds.
@@ -47,21 +33,41 @@ fn run(instance: &Instance<'_>, call: &Call) -> u128 {
     start.elapsed().as_micros()
 }
 
-fn told(what: &str, mut times: Vec<u128>) {
+fn told(what: &str, mut times: Vec<u128>, goal: &str) {
     times.sort_unstable();
     let part = |hundredth: usize| times[(times.len() - 1) * hundredth / 100];
-    println!("{what}: p10 {} p50 {} p90 {} us", part(10), part(50), part(90));
+    println!("| in process, {what} | {} us | {} to {} us | | | | {goal} |", part(50), part(10), part(90));
 }
 
 /// Calls a second of so many threads at once.
-fn rate(what: &str, instance: &Instance<'_>, call: &Call, threads: u32, each: u32) {
+fn rate(instance: &Instance<'_>, call: &Call, threads: u32, each: u32) -> f64 {
     let start = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| (0..each).for_each(|_| assert!(run(instance, call) > 0)));
         }
     });
-    println!("{what}, {threads} threads: {:.0} a second", f64::from(threads * each) / start.elapsed().as_secs_f64());
+    f64::from(threads * each) / start.elapsed().as_secs_f64()
+}
+
+/// What another number of threads comes to beside one.
+fn told_rate(what: &str, threads: u32, rate: f64, alone: f64, goal: &str) {
+    let times = if threads == 1 { String::new() } else { format!(", {:.2} times one", rate / alone) };
+    println!("| in process, {what}, {threads} threads | {rate:.0} a second{times} | | | | | {goal} |");
+}
+
+/// What `add` writes of the log, in bytes: a dozen pages.
+const WRITTEN: usize = 50_000;
+
+/// Appends as much as an `add` and makes it durable, without hutch: the least that a durable call alone can take here.
+fn told_syncs(home: &Path) {
+    let mut file = std::fs::File::create(home.join("synced")).expect("a file");
+    let times = (0..100).map(|_| {
+        let start = Instant::now();
+        file.write_all(&[7; WRITTEN]).and_then(|()| file.sync_data()).expect("room");
+        start.elapsed().as_micros()
+    });
+    told("nothing but 50 KB written and synced", times.collect(), "");
 }
 
 fn main() {
@@ -91,19 +97,30 @@ fn main() {
         };
         opened.expect("an instance")
     };
-    for kind in ["memory", "home"] {
+    for (kind, place) in [("memory", "state in memory"), ("home", "state in a home")] {
+        let in_memory = kind == "memory";
         let filled = instance(kind, "filled");
-        told(&format!("{kind}: add, the first hundred"), (0..100).map(|_| run(&filled, &add)).collect());
+        told(&format!("`add`, {place}"), (0..100).map(|_| run(&filled, &add)).collect(), "");
         if is_wanted(&format!("{kind}-list")) {
-            told(&format!("{kind}: list of 100"), (0..500).map(|_| run(&filled, &list)).collect());
-            for threads in [1, 2, 8] {
-                rate(&format!("{kind}: list"), &filled, &list, threads, 600 / threads);
+            let goal = if in_memory { "60 us" } else { "" };
+            told(&format!("`list` of 100, {place}"), (0..500).map(|_| run(&filled, &list)).collect(), goal);
+            let rates = [1, 2, 8].map(|threads| (threads, rate(&filled, &list, threads, 2_400 / threads)));
+            for (threads, rate) in rates {
+                let goal = if in_memory && threads == 2 { "1.8 times one" } else { "" };
+                told_rate(&format!("`list`, {place}"), threads, rate, rates[0].1, goal);
             }
         }
         if is_wanted(&format!("{kind}-add")) {
-            for threads in [1, 2, 8, 32] {
+            if !in_memory {
+                told_syncs(home.path());
+            }
+            let rates = [1, 2, 8, 32].map(|threads| {
                 let empty = instance(kind, &format!("of-{threads}"));
-                rate(&format!("{kind}: the first 128 of add"), &empty, &add, threads, 128 / threads);
+                (threads, rate(&empty, &add, threads, 256 / threads))
+            });
+            for (threads, rate) in rates {
+                let (what, goal) = if in_memory { ("`add`", "") } else { ("durable `add`", "5,000 a second") };
+                told_rate(&format!("{what}, {place}"), threads, rate, rates[0].1, goal);
             }
         }
     }

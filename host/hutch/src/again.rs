@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 /// What re-execution of an entry showed.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Verified {
     /// Everything is equal.
     Equal,
@@ -25,6 +26,18 @@ pub enum Verified {
     NotReproducible(String),
     /// No guest ran: there is nothing to compare.
     NoRun,
+}
+
+impl Verified {
+    /// `equal`, `differs`, `not_reproducible` or `no_run`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Verified::Equal => "equal",
+            Verified::Differs(_) => "differs",
+            Verified::NotReproducible(_) => "not_reproducible",
+            Verified::NoRun => "no_run",
+        }
+    }
 }
 
 impl Host {
@@ -41,13 +54,14 @@ impl Host {
         confirmed: bool,
         retries: u32,
     ) -> Result<Answer, Failure> {
+        let session = &self.of_package(EntryKind::Replay, package, session)?;
         let sealed = session.recorded(EntryKind::Replay, session.entry(name))?;
         let record = Record { follows: Some(sealed.hash), ..session.record(EntryKind::Replay) };
         let recorded = sealed.open().map_err(|error| (Failure::Entry(error), Some(Box::new(record.clone()))));
         let prepared = recorded
             .and_then(|entry| self.admit_again(package, session, &entry.record, (secrets, confirmed), &record))
             .map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))?;
-        self.run_and_keep(session, &prepared, record, retries)
+        self.run_and_keep(session, &prepared, record, (retries, None))
     }
 
     /// The invocation that was recorded, ready to be made again for real; `record` is what is to be written down of that.

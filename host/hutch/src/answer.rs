@@ -1,5 +1,7 @@
 //! What comes of a run: data, and nothing that does anything.
 
+use crate::remembered::Remembered;
+use crate::shown::{SHOWN_BYTES_MAX, Shown};
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -12,9 +14,6 @@ use std::collections::BTreeMap;
 
 /// The most paths that are named of those that folders do not get.
 pub const WITHHELD_MAX: usize = 100;
-
-/// Bytes of a bad run's output that its error report shows.
-const SHOWN_BYTES: usize = 4096;
 
 /// A guest's end, judged and recorded.
 #[non_exhaustive]
@@ -44,16 +43,14 @@ pub struct Answer {
     pub behind: Option<String>,
     /// What stands in plain directories and can be in no state, by volume, if they were looked through.
     pub skipped: BTreeMap<String, Skipped>,
+    /// What a memo had to do with it; none if the call asked for none.
+    pub memo: Option<Remembered>,
 }
 
 impl Answer {
     /// The exit status of a command that answers as the guest did.
     pub fn status(&self) -> u8 {
-        match &self.verdict {
-            Verdict::Good => 0,
-            Verdict::Failed { status } => *status,
-            Verdict::Bad { code, .. } => code.exit_status(),
-        }
+        self.verdict.exit_status()
     }
 
     /// Whether the guest said nothing at all.
@@ -61,22 +58,16 @@ impl Answer {
         [&self.outcome.stdout, &self.outcome.stderr].into_iter().all(|bytes| bytes.trim_ascii().is_empty())
     }
 
-    /// The beginning of what a guest wrote.
-    pub fn shown(bytes: &[u8]) -> String {
-        String::from_utf8_lossy(bytes.get(..SHOWN_BYTES).unwrap_or(bytes)).into_owned()
-    }
-
     /// The host's report about a guest that ended otherwise than by its own exit, or broke the contract.
     pub fn bad_end(&self) -> Option<ErrorReport> {
         let Verdict::Bad { code, message } = &self.verdict else { return None };
-        let report = self.measured(ErrorReport::new(*code, message.clone()));
+        let mut report = self.measured(ErrorReport::new(*code, message.clone()));
         let outcome = &self.outcome;
-        let report = report.detail("stdout", Answer::shown(&outcome.stdout));
-        let report = report.detail("stderr", Answer::shown(&outcome.stderr));
+        report.details.extend(Shown::streams(&outcome.stdout, &outcome.stderr, SHOWN_BYTES_MAX));
         Some(match &outcome.ending {
             Ending::Limited { limit } => report.detail("limit", limit.name()),
             Ending::Trapped { trap } => report.detail("trap", trap.as_str()),
-            Ending::Exited { .. } => report,
+            _ => report,
         })
     }
 
@@ -88,12 +79,17 @@ impl Answer {
         Some(self.measured(ErrorReport::new(ErrorCode::GuestFailed, message)))
     }
 
+    /// The host's report about a run that is not good.
+    pub fn failure(&self) -> Option<ErrorReport> {
+        self.bad_end().or_else(|| self.own_failure())
+    }
+
     /// What is known of a run that did not end well.
     fn measured(&self, report: ErrorReport) -> ErrorReport {
         let outcome = &self.outcome;
-        let report = match outcome.ending {
-            Ending::Exited { status } => report.detail("exit_status", status),
-            _ => report,
+        let report = match outcome.ending.exit_status() {
+            Some(status) => report.detail("exit_status", status),
+            None => report,
         };
         report
             .detail("fuel", outcome.fuel)
@@ -105,6 +101,7 @@ impl Answer {
 
 /// What became of a volume.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct VolumeChange {
     /// Its digest when the guest started.
     pub before: Digest,

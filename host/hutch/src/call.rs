@@ -8,6 +8,7 @@ use hutch_model::manifest::Guard;
 use hutch_model::outcome::Contract;
 use hutch_store::InstanceName;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 
 /// A value for the guest's environment.
 #[derive(Clone, PartialEq, Eq)]
@@ -18,8 +19,9 @@ pub struct EnvironmentValue {
     pub secret: bool,
 }
 
-/// One run, as asked for.
+/// One run, as asked for: made by [`Call::new`], and what it says more is set on it.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Call {
     /// The instance whose state it works on.
     pub instance: InstanceName,
@@ -55,9 +57,85 @@ pub struct Call {
     pub keep_streams: bool,
     /// What the ledger says that the run took, where this host has no clock to measure it by; what was measured if `None`.
     pub wall_time_us: Option<u64>,
+    /// Whether an outcome that was kept for an equal call may take the place of a run, and this one's may be kept: one of so many that are
+    /// found is run all the same and compared. `None`: neither. Previews, plans and what
+    /// is done again run their guests in any case.
+    pub memo: Option<NonZeroU32>,
 }
 
 impl Call {
+    /// A call of the instance `default` that says nothing but this: `at` is the host's clock and the guest's, `seed` the start of the
+    /// guest's randomness.
+    ///
+    /// ```
+    /// # use hutch::{Call, Instant, Limit, Seed};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let now: Instant = "2026-04-01T09:00:00Z".parse()?;
+    /// let call = Call::new(["add", "milk"], now, Seed([7; 32]))
+    ///     .in_instance("mine".parse()?)
+    ///     .with_stdin("more about it")
+    ///     .with_environment("LANGUAGE", "de")
+    ///     .with_secret("TOKEN", "not written down")
+    ///     .with_limit(Limit::Fuel, 1_000_000);
+    /// assert_eq!((call.environment.len(), call.clock_start), (2, now));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn new<A: Into<String>>(arguments: impl IntoIterator<Item = A>, at: Instant, seed: Seed) -> Call {
+        Call {
+            instance: InstanceName::default(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            stdin: Vec::new(),
+            at,
+            clock_start: at,
+            seed,
+            environment: BTreeMap::new(),
+            mounts: BTreeMap::new(),
+            limits: BTreeMap::new(),
+            contract: None,
+            unchecked: false,
+            guard: None,
+            confirmed: false,
+            retries: 0,
+            keep_streams: true,
+            wall_time_us: None,
+            memo: None,
+        }
+    }
+
+    /// The same, in another instance.
+    #[must_use]
+    pub fn in_instance(self, instance: InstanceName) -> Call {
+        Call { instance, ..self }
+    }
+
+    /// The same, with this to read on standard input.
+    #[must_use]
+    pub fn with_stdin(self, stdin: impl Into<Vec<u8>>) -> Call {
+        Call { stdin: stdin.into(), ..self }
+    }
+
+    /// The same, with a value of the environment that the ledger holds.
+    #[must_use]
+    pub fn with_environment(mut self, name: impl Into<String>, value: impl Into<String>) -> Call {
+        self.environment.insert(name.into(), EnvironmentValue { value: value.into(), secret: false });
+        self
+    }
+
+    /// The same, with one that is recorded as a keyed hash.
+    #[must_use]
+    pub fn with_secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Call {
+        self.environment.insert(name.into(), EnvironmentValue { value: value.into(), secret: true });
+        self
+    }
+
+    /// The same, under a limit of the operator's.
+    #[must_use]
+    pub fn with_limit(mut self, limit: Limit, value: u64) -> Call {
+        self.limits.insert(limit, value);
+        self
+    }
+
     /// The names of values that are written down nowhere.
     pub(crate) fn secrets(&self) -> BTreeSet<String> {
         self.environment.iter().filter(|(_, value)| value.secret).map(|(name, _)| name.clone()).collect()

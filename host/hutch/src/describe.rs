@@ -3,13 +3,14 @@
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::{Checked, Package};
-use hutch_model::contract::{CONTRACT_FILE, ContractFile, parse};
+use hutch_model::contract::{CONTRACT_FILE, CONTRACT_SCHEMA, ContractFile, parse};
 use hutch_model::diagnostic::{Code, Diagnostic, Position, sort};
 use hutch_model::invocation::{Invocation, InvocationParts};
 use serde_json::Value;
 
 /// The description that a component exports.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Described {
     /// In the form of `schemas/commands.json`.
     pub document: Value,
@@ -50,7 +51,9 @@ pub fn check_described(host: &Host, checked: &mut Checked) -> Result<(), Failure
         Ok(Some(described)) => match (package.contract()?, &described.contract) {
             (Some(file), Some(export)) => file.differences(export.contract()),
             (None, Some(_)) => {
-                let message = format!("the component describes its commands, but there is no {CONTRACT_FILE}");
+                let message = format!(
+                    "the component describes its commands, but there is no {CONTRACT_FILE} of {CONTRACT_SCHEMA}"
+                );
                 vec![Diagnostic::new(Code::ContractMissing, CONTRACT_FILE, Position::START, message)]
             }
             (_, None) => described.diagnostics,

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// What a document will take when it is read, found out by reading it and keeping nothing: it is read as a document would be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct DocumentSize {
     /// How many values it has, names of fields among them.
     pub values: u64,

@@ -18,6 +18,7 @@ const LOOKS_MAX: u32 = 8;
 
 /// What was taken in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Edits {
     /// An entry for each volume that was changed.
     pub entries: Vec<Sealed>,
@@ -121,6 +122,7 @@ impl Session {
 
 /// What a plain directory does not show.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Withheld {
     /// The first paths, in the volume; what is in a folder goes with it.
     pub listed: Vec<String>,

@@ -15,6 +15,7 @@ const PREFIX_DIGITS_MIN: usize = 6;
 
 /// An entry, as named on a command line: `last`, `@17` for its place, or the beginning of its hash.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum EntryName {
     /// The last one.
     Last,

@@ -1,14 +1,17 @@
-//! One execution: the guest over a state, judged, and nothing kept of it.
+//! One execution: the guest over a state, judged, and nothing kept of it. What is left of the guest may come from elsewhere.
 
 use crate::answer::VolumeChange;
 use crate::expected;
 use crate::failure::Failure;
 use crate::mount::MountObjects;
 use crate::prepare::Prepared;
+use crate::remembered::Remembered;
+use hutch_model::digest::Digest;
 use hutch_model::invocation::Access;
 use hutch_model::limits::Limit;
+use hutch_model::memo::Seen;
 use hutch_model::outcome::{Measured, Outcome, Verdict};
-use hutch_model::snapshot::{Layered, MemoryObjects, Objects, Touched, diff};
+use hutch_model::snapshot::{Changes, Layered, MemoryObjects, Objects, Touched, diff};
 use hutch_sandbox::{Run, RunError, run};
 use hutch_store::State;
 use std::collections::BTreeMap;
@@ -33,49 +36,105 @@ pub(crate) struct Executed {
     /// What the run touched.
     #[cfg_attr(not(feature = "machine"), expect(dead_code, reason = "nobody edits what is nowhere"))]
     pub(crate) touched: BTreeMap<String, Touched>,
+    /// The folders that the guest left otherwise than it found them, whether its end was good or not.
+    pub(crate) left: BTreeMap<String, Digest>,
+    /// What the run has looked at that it need not.
+    pub(crate) looked_at: Seen,
+    /// What a memo had to do with it; none if nobody asked one.
+    pub(crate) memo: Option<Remembered>,
+}
+
+/// What a guest runs over: all folders that are open for it.
+pub(crate) struct Ground {
+    pub(crate) trees: BTreeMap<String, Digest>,
+    pub(crate) objects: Layered,
+    granted: BTreeMap<String, Arc<MountObjects>>,
+}
+
+impl Ground {
+    /// That of a call, over `state`, whose content is in `stored`.
+    pub(crate) fn of(prepared: &Prepared, stored: Arc<dyn Objects>, state: &State) -> Ground {
+        let mut trees = prepared.resources.trees.clone();
+        let preopens = prepared.invocation.preopens();
+        let volumes = state.iter().map(|(name, digest)| (name.to_string(), *digest));
+        trees.extend(volumes.filter(|(name, _)| preopens.contains_key(name)));
+        let mut layers = vec![stored, Arc::clone(&prepared.resources.objects)];
+        let mut granted = BTreeMap::new();
+        for (name, mount) in &prepared.mounts {
+            let objects = mount.objects(name, prepared.invocation.limits().get(Limit::Memory));
+            trees.insert(name.clone(), objects.root());
+            layers.push(objects.clone());
+            granted.insert(name.clone(), objects);
+        }
+        Ground { trees, objects: Layered(layers), granted }
+    }
+}
+
+/// What is left of a guest, by its run or by one that came to the same.
+pub(crate) struct Left {
+    pub(crate) outcome: Outcome,
+    pub(crate) measured: Measured,
+    /// The folders that it left otherwise than it found them, by name.
+    pub(crate) after: BTreeMap<String, Digest>,
+    /// What of those is not in the ground.
+    pub(crate) objects: MemoryObjects,
+    pub(crate) touched: BTreeMap<String, Touched>,
+    pub(crate) looked_at: Seen,
 }
 
 /// Runs over `state`, whose content is in `stored`; touches nothing.
 pub(crate) fn execute(prepared: &Prepared, stored: Arc<dyn Objects>, state: &State) -> Result<Executed, Failure> {
-    let mut trees = prepared.resources.trees.clone();
-    let preopens = prepared.invocation.preopens();
-    let volumes = state.iter().map(|(name, digest)| (name.to_string(), *digest));
-    trees.extend(volumes.filter(|(name, _)| preopens.contains_key(name)));
-    let mut layers = vec![stored, Arc::clone(&prepared.resources.objects)];
-    let mut granted = BTreeMap::new();
-    for (name, mount) in &prepared.mounts {
-        let objects = mount.objects(name, prepared.invocation.limits().get(Limit::Memory));
-        trees.insert(name.clone(), objects.root());
-        layers.push(objects.clone());
-        granted.insert(name.clone(), objects);
-    }
-    let objects = Layered(layers);
+    execute_over(prepared, &Ground::of(prepared, stored, state))
+}
+
+/// The same, over ground that is there.
+pub(crate) fn execute_over(prepared: &Prepared, ground: &Ground) -> Result<Executed, Failure> {
     let Run { outcome, after, measured } =
-        run(&prepared.program, &prepared.invocation, &trees, Arc::new(objects.clone()))?;
+        run(&prepared.program, &prepared.invocation, &ground.trees, Arc::new(ground.objects.clone()))?;
     let measured = Measured { wall_time_us: prepared.wall_time_us.unwrap_or(measured.wall_time_us), ..measured };
+    let changed = after.volumes.into_iter().filter(|(_, volume)| volume.before != volume.after);
+    let left = Left {
+        outcome,
+        measured,
+        after: changed.map(|(name, volume)| (name, volume.after)).collect(),
+        objects: after.objects,
+        touched: after.touched,
+        looked_at: after.seen,
+    };
+    judged(prepared, ground, left, true)
+}
+
+/// What a run comes to that left this; which paths that changed is found out only if it is wanted.
+pub(crate) fn judged(prepared: &Prepared, ground: &Ground, left: Left, lists: bool) -> Result<Executed, Failure> {
+    let Left { outcome, measured, after, objects, touched, looked_at } = left;
     let verdict = expected::judge(&outcome, prepared.record.contract, prepared.output_schema.as_ref());
-    let mut all = Layered(vec![Arc::new(after.objects.clone())]);
-    all.0.extend(objects.0);
+    let mut all = Layered(vec![Arc::new(objects.clone())]);
+    all.0.extend(ground.objects.0.iter().cloned());
     let (mut volumes, mut mounted) = (BTreeMap::new(), BTreeMap::new());
-    for (name, access) in preopens {
-        let (Access::ReadWrite, Some(before)) = (access, trees.get(name)) else { continue };
-        let good = after.volumes.get(name).filter(|_| verdict == Verdict::Good);
-        let left = good.map_or(*before, |volume| volume.after);
-        let changes = diff(&all, before, &left).map_err(RunError::from)?;
+    for (name, access) in prepared.invocation.preopens() {
+        let (Access::ReadWrite, Some(before)) = (access, ground.trees.get(name)) else { continue };
+        let good = after.get(name).filter(|_| verdict == Verdict::Good);
+        let after = *good.unwrap_or(before);
+        let changes = match lists {
+            true => diff(&all, before, &after).map_err(RunError::from)?,
+            false => Changes::default(),
+        };
         let kind = if prepared.mounts.contains_key(name) { &mut mounted } else { &mut volumes };
-        kind.insert(name.clone(), VolumeChange { before: *before, after: left, changes });
+        kind.insert(name.clone(), VolumeChange { before: *before, after, changes });
     }
-    let touched = after.touched;
     Ok(Executed {
         outcome,
         verdict,
         measured,
         volumes,
         mounted,
-        seen: granted,
+        seen: ground.granted.clone(),
         all,
-        objects: after.objects,
+        objects,
         saw: 0,
         touched,
+        left: after,
+        looked_at,
+        memo: None,
     })
 }

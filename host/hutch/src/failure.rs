@@ -1,5 +1,7 @@
 //! Why there is no answer from a guest. Each has a code, and facts that a program can act on.
 
+#[cfg(feature = "machine")]
+use crate::installed::InstalledError;
 use crate::package::PackageError;
 use hutch_model::contract::ArgumentViolation;
 use hutch_model::error_code::ErrorCode;
@@ -15,10 +17,15 @@ pub(crate) type Unkept = (Failure, Option<Box<Record>>);
 
 /// A call that could not be carried out. No guest ran, or what it did was dropped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Failure {
     /// The package breaks the rules.
     #[error(transparent)]
     Package(#[from] PackageError),
+    /// An installed package can't be had, or not be kept.
+    #[cfg(feature = "machine")]
+    #[error(transparent)]
+    Installed(#[from] InstalledError),
     /// The component can't be run.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -79,6 +86,14 @@ pub enum Failure {
     /// A folder was granted that holds the host's own files, or lies among them.
     #[error("{path} holds hutch's own files, or lies among them, and can't be granted")]
     MountOwn {
+        /// The folder.
+        path: String,
+    },
+    /// A folder was granted for writing where instances are shared with other machines.
+    #[error(
+        "{path} can't be granted for writing: the instance is shared with other machines, which don't have that folder"
+    )]
+    MountShared {
         /// The folder.
         path: String,
     },
@@ -170,6 +185,12 @@ pub enum Failure {
         /// Why.
         reason: String,
     },
+    /// A run that is to be exported with the package that made it was made by one that is not at hand.
+    #[error("entry {sequence} was made by a version of the package that is not here")]
+    MakerMissing {
+        /// The entry's place.
+        sequence: u64,
+    },
     /// A recorded invocation can't be made again.
     #[error("the invocation can't be made again: {reason}")]
     NotAgain {
@@ -225,6 +246,8 @@ impl Failure {
     pub fn code(&self) -> ErrorCode {
         match self {
             Failure::Package(error) => error.code(),
+            #[cfg(feature = "machine")]
+            Failure::Installed(error) => error.code(),
             Failure::Load(error) => error.code(),
             Failure::Invocation(InvocationError::TooLarge { limit, .. }) => limit.info().code,
             Failure::Invocation(_) => ErrorCode::Usage,
@@ -233,7 +256,9 @@ impl Failure {
             Failure::Confirmation { .. } => ErrorCode::ConfirmationRequired,
             Failure::Environment { .. } | Failure::MountNotAsked { .. } => ErrorCode::PermissionDenied,
             Failure::Mount { changed: true, .. } => ErrorCode::Conflict,
-            Failure::Mount { denied: true, .. } | Failure::MountOwn { .. } => ErrorCode::PermissionDenied,
+            Failure::Mount { denied: true, .. } | Failure::MountOwn { .. } | Failure::MountShared { .. } => {
+                ErrorCode::PermissionDenied
+            }
             Failure::Mount { .. } => ErrorCode::HostFault,
             Failure::Foreign { .. } => ErrorCode::InstanceForeign,
             Failure::VolumeOverlap { .. } => ErrorCode::PackageInvalid,
@@ -249,13 +274,15 @@ impl Failure {
             Failure::CarriedOut { .. } => ErrorCode::RequestConflict,
             Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
             Failure::BundleDiffers { .. } => ErrorCode::VerifyFailed,
-            Failure::NotAgain { .. } | Failure::BundleUnproved { .. } => ErrorCode::NotReproducible,
+            Failure::NotAgain { .. } | Failure::BundleUnproved { .. } | Failure::MakerMissing { .. } => {
+                ErrorCode::NotReproducible
+            }
             Failure::Describe(DescribeError::Guest(_)) => ErrorCode::ComponentInvalid,
             Failure::Unenclosed { missing: true, .. } => ErrorCode::RingRequired,
             Failure::Unenclosed { .. } => ErrorCode::HostFault,
             Failure::Run(RunError::Stopped) => ErrorCode::Cancelled,
             Failure::Run(RunError::State(error)) => StoreError::object("", error).code(),
-            Failure::Describe(DescribeError::Host(_)) | Failure::Run(_) => ErrorCode::HostFault,
+            Failure::Describe(_) | Failure::Run(_) => ErrorCode::HostFault,
         }
     }
 
@@ -298,6 +325,9 @@ impl Failure {
             Failure::MountOwn { path } => report
                 .detail("folder", path.as_str())
                 .suggest("grant another folder, which neither holds hutch's nor lies in it"),
+            Failure::MountShared { path } => report
+                .detail("folder", path.as_str())
+                .suggest("grant it for reading, or use an instance of a home: unset HUTCH_STORE"),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
             Failure::PlanStale { sequence, volume } => report
                 .detail("plan", *sequence)
@@ -309,10 +339,13 @@ impl Failure {
             Failure::BundleDiffers { sequence, differences } => {
                 report.detail("sequence", *sequence).detail("differences", differences.clone())
             }
-            Failure::BundleUnproved { sequence, .. } => report.detail("sequence", *sequence),
+            Failure::BundleUnproved { sequence, .. } | Failure::MakerMissing { sequence } => {
+                report.detail("sequence", *sequence)
+            }
             Failure::Load(LoadError::Target { has, .. } | LoadError::Elsewhere { has, .. }) => {
                 report.detail("targets", has.clone())
             }
+            Failure::Load(LoadError::Lacking { feature, .. }) => report.detail("feature", feature.name()),
             Failure::Chain(error) => report.detail("sequence", error.sequence()),
             Failure::Describe(_) | Failure::Run(_) | Failure::Unenclosed { .. } => report.detail("kept", false),
             _ => report,

@@ -25,6 +25,7 @@ const SYNONYMS: &str = include_str!("synonyms.txt");
 
 /// A command as discovery sees it.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct KnownCommand {
     /// The package's slug.
     pub package: String,
@@ -49,6 +50,7 @@ pub struct KnownCommand {
 /// Where a word stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Field {
     /// In the command's name.
     Name,
@@ -78,6 +80,7 @@ impl Field {
 /// How a word of the question came to match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum How {
     /// The same word, or another form of it.
     Word,
@@ -100,6 +103,7 @@ impl How {
 
 /// Why a command was found.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Match {
     /// The word that was asked for.
     pub asked: String,
@@ -113,6 +117,7 @@ pub struct Match {
 
 /// A command that was found.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Found {
     /// The command.
     #[serde(flatten)]

@@ -2,15 +2,16 @@
 
 use crate::failure::Failure;
 use crate::package::Package;
-use hutch_model::ledger::Origin;
+use hutch_model::ledger::{Origin, SecretKey};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::names::Slug;
 #[cfg(feature = "machine")]
 use hutch_sandbox::ring::paths::Left;
 use hutch_sandbox::{Program, Sandbox};
-use hutch_store::{InstanceName, Store, StoreError};
+use hutch_store::{InstanceName, MemoryStore, Store, StoreError};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 #[cfg(feature = "machine")]
 use std::time::Duration;
 
@@ -25,6 +26,14 @@ pub type Stores = dyn Fn(&Slug, &InstanceName) -> Result<Arc<dyn Store>, StoreEr
 #[cfg(feature = "machine")]
 pub type Enclose = dyn Fn(&[Left<'_>]) -> Result<(), Failure> + Send + Sync;
 
+/// Where stores are that are in no home.
+enum Kept {
+    /// With the embedder.
+    Elsewhere(Arc<Stores>),
+    /// In memory, by package and instance, under a key for secrets.
+    InMemory(SecretKey, Mutex<BTreeMap<(String, String), MemoryStore>>),
+}
+
 /// Runs packages and keeps their state below one folder, or where its embedder keeps it.
 pub struct Host {
     sandbox: Sandbox,
@@ -34,7 +43,8 @@ pub struct Host {
     #[cfg(feature = "machine")]
     wait: Duration,
     own: Vec<PathBuf>,
-    stores: Option<Arc<Stores>>,
+    stores: Option<Kept>,
+    shares: bool,
     #[cfg(feature = "machine")]
     enclose: Option<Arc<Enclose>>,
 }
@@ -49,10 +59,28 @@ impl Host {
 
     /// A host whose stores are the embedder's. It has no home, and there are no plain directories.
     pub fn with_stores(stores: Arc<Stores>, sandbox: Sandbox) -> Host {
-        Host::bare(sandbox, Some(stores))
+        Host::bare(sandbox, Some(Kept::Elsewhere(stores)))
     }
 
-    fn bare(sandbox: Sandbox, stores: Option<Arc<Stores>>) -> Host {
+    /// A host whose instances are in memory and end with it. Their ledgers hash secrets under `key`.
+    pub fn in_memory(key: SecretKey, sandbox: Sandbox) -> Host {
+        Host::bare(sandbox, Some(Kept::InMemory(key, Mutex::default())))
+    }
+
+    /// The same host with its home, but instances are where other machines keep theirs too: there are no plain directories, and no folder
+    /// can be granted for writing, because what a run that was killed left in one would be known to machines that don't have it.
+    #[must_use]
+    #[cfg(feature = "machine")]
+    pub fn sharing(self, stores: Arc<Stores>) -> Host {
+        Host { stores: Some(Kept::Elsewhere(stores)), shares: true, ..self }
+    }
+
+    /// Whether instances are where other machines keep theirs too.
+    pub(crate) fn shares(&self) -> bool {
+        self.shares
+    }
+
+    fn bare(sandbox: Sandbox, stores: Option<Kept>) -> Host {
         Host {
             sandbox,
             home: PathBuf::new(),
@@ -62,6 +90,7 @@ impl Host {
             wait: WAIT,
             own: Vec::new(),
             stores,
+            shares: false,
             #[cfg(feature = "machine")]
             enclose: None,
         }
@@ -72,13 +101,28 @@ impl Host {
         &self.sandbox
     }
 
-    /// The embedder's store of an instance, if the embedder keeps stores.
+    /// The store of an instance that is in no home, if none are; one in memory is made if it is wanted.
     pub(crate) fn given_store(
         &self,
         slug: &Slug,
         instance: &InstanceName,
+        make: bool,
     ) -> Result<Option<Arc<dyn Store>>, StoreError> {
-        self.stores.as_ref().map(|stores| stores(slug, instance)).transpose()
+        let (key, stores) = match &self.stores {
+            None => return Ok(None),
+            Some(Kept::Elsewhere(stores)) => return stores(slug, instance).map(Some),
+            Some(Kept::InMemory(key, stores)) => (key, stores),
+        };
+        // A map of handles is whole at any time.
+        let mut stores = stores.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = (slug.to_string(), instance.to_string());
+        if make {
+            stores.entry(name.clone()).or_insert_with(|| MemoryStore::new(key.clone()));
+        }
+        match stores.get(&name) {
+            Some(store) => Ok(Some(Arc::new(store.clone()))),
+            None => Err(StoreError::Missing { at: "memory".to_owned(), what: format!("instance {slug}/{instance}") }),
+        }
     }
 
     /// The same host, but whatever is done through it is only previewed: it answers as it would, and nothing is changed, no

@@ -5,7 +5,7 @@
 //! <home>/packages/<slug>/<digest>/    a version's files, written before the pin names them, kept while a ledger does
 //! ```
 
-use crate::package::{Memory, Package, PackageBounds, PackageError, Scope, Source, open_folder};
+use crate::package::{Memory, PackError, Package, PackageBounds, PackageError, Scope, Source, open_folder};
 use cap_std::fs::Dir;
 use hutch_folder::{Hands, open_file};
 use hutch_model::asks::Asks;
@@ -16,6 +16,7 @@ use hutch_model::instant::Instant;
 use hutch_model::ledger::Origin;
 use hutch_model::names::Slug;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,22 @@ pub struct Pin {
     pub attester: Option<String>,
 }
 
+impl Pin {
+    /// The package.
+    ///
+    /// # Errors
+    /// What stands there is no slug.
+    pub fn slug(&self) -> Result<Slug, InstalledError> {
+        let damaged = |reason: String| InstalledError::Damaged { slug: self.slug.clone(), reason };
+        Slug::parse(&self.slug).map_err(|error| damaged(error.to_string()))
+    }
+
+    /// As it is written.
+    pub(crate) fn text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
 /// What is kept of a package besides itself.
 #[derive(Clone, Debug, Default)]
 pub struct Remembered {
@@ -75,6 +92,7 @@ pub struct Launcher {
 
 /// Why an installed package can't be had, made or taken away.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum InstalledError {
     /// No package has that slug.
     #[error("no package {0:?} is installed")]
@@ -183,12 +201,23 @@ impl Installed {
         let dir = self.dir()?.ok_or_else(missing)?;
         let path = format!("{slug}/{PIN_FILE}");
         let folder = hutch_folder::open_folder(&dir, slug.as_str()).map_err(|source| self.io(slug.as_str(), source))?;
-        let text = match read_text(&folder.ok_or_else(missing)?) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
-            Err(source) => return Err(self.io(&path, source)),
-        };
+        match open_file(&folder.ok_or_else(missing)?, PIN_FILE) {
+            Ok(file) => Installed::read_pin(slug, file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
+            Err(source) => Err(self.io(&path, source)),
+        }
+    }
+
+    /// The pin of a package that stands in a file.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub(crate) fn read_pin(slug: &Slug, file: File) -> Result<Pin, InstalledError> {
         let damaged = |reason: String| InstalledError::Damaged { slug: slug.to_string(), reason };
+        let mut text = String::new();
+        // A pin is a few hundred bytes; what is longer than this is none.
+        let read = file.take(PIN_BYTES_MAX).read_to_string(&mut text);
+        read.map_err(|error| damaged(error.to_string()))?;
         let pin: Pin = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         if pin.slug == slug.as_str() { Ok(pin) } else { Err(damaged(format!("it is that of {:?}", pin.slug))) }
     }
@@ -205,12 +234,7 @@ impl Installed {
     /// They are not there, or not what was installed.
     pub fn open(&self, pin: &Pin, bounds: PackageBounds, memory: Option<&Memory>) -> Result<Package, InstalledError> {
         let unfit = |reason: String| InstalledError::Unfit { slug: pin.slug.clone(), reason };
-        let folder = self.folder_of(pin);
-        let dir = open_folder(&folder).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => unfit("their folder is gone".to_owned()),
-            _ => self.io(&folder.display().to_string(), source),
-        })?;
-        let source = Source::folder(dir);
+        let source = self.files(&pin.slug()?, pin.digest)?;
         if let Some((package, digest)) = memory.and_then(|memory| memory.recall(&source, bounds, Scope::All))
             && digest == Some(pin.digest)
         {
@@ -231,6 +255,18 @@ impl Installed {
             }
             Err(error) => Err(unfit(error.to_string())),
         }
+    }
+
+    /// The files of a version.
+    fn files(&self, slug: &Slug, version: Digest) -> Result<Source, InstalledError> {
+        let folder = self.folder.join(slug.as_str()).join(version.to_string());
+        let dir = open_folder(&folder).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                InstalledError::Unfit { slug: slug.to_string(), reason: "their folder is gone".to_owned() }
+            }
+            _ => self.io(&folder.display().to_string(), source),
+        })?;
+        Ok(Source::folder(dir))
     }
 
     /// The versions of a package whose files are here: that of its pin, and earlier ones.
@@ -298,13 +334,56 @@ impl Installed {
             signer: remembered.signer,
             attester: remembered.attester,
         };
-        let dir = self.create(slug)?;
-        self.copy(package, &dir, pin.digest)?;
-        let text = serde_json::to_string_pretty(&pin).unwrap_or_default();
-        let written = free_name(&dir, "pin").map_err(|source| self.io(PIN_FILE, source))?;
-        self.write(&dir, &written, text.as_bytes())?;
-        dir.rename(&written, &dir, PIN_FILE).map_err(|source| self.io(PIN_FILE, source))?;
+        self.put_version(slug, pin.digest, package.source(), package.bounds())?;
+        self.put_pin(&pin)?;
         Ok(pin)
+    }
+
+    /// Copies the files of a version.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn put_version(
+        &self,
+        slug: &Slug,
+        version: Digest,
+        source: &Source,
+        bounds: &PackageBounds,
+    ) -> Result<(), InstalledError> {
+        self.copy((source, bounds), &self.create(slug)?, version)
+    }
+
+    /// Says that this is installed, its files being there.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn put_pin(&self, pin: &Pin) -> Result<(), InstalledError> {
+        let dir = self.create(&pin.slug()?)?;
+        let written = free_name(&dir, "pin").map_err(|source| self.io(PIN_FILE, source))?;
+        self.write(&dir, &written, pin.text().as_bytes())?;
+        dir.rename(&written, &dir, PIN_FILE).map_err(|source| self.io(PIN_FILE, source))
+    }
+
+    /// Writes a version whose files are here as one file, after holding them against its name.
+    ///
+    /// # Errors
+    /// They are not what was installed, or the system refuses.
+    pub(crate) fn pack_kept(
+        &self,
+        slug: &Slug,
+        version: Digest,
+        bounds: &PackageBounds,
+        to: &mut File,
+    ) -> Result<(), InstalledError> {
+        let source = self.files(slug, version)?;
+        let found = source.digest(bounds)?;
+        if found != version {
+            return Err(InstalledError::Changed { slug: slug.to_string(), pinned: version, found });
+        }
+        source.pack(bounds, to).map_err(|error| match error {
+            PackError::Package(error) => error.into(),
+            PackError::Io(source) => self.io(&format!("{slug}/{version}"), source),
+        })
     }
 
     /// Takes a package away; the state of its instances stays.
@@ -339,10 +418,15 @@ impl Installed {
 
     /// Makes the folder `name` hold the package. One that does already is left alone, because it may be in use; any other is
     /// moved out of the way at the moment when the new one is whole.
-    fn copy(&self, package: &Package, dir: &Dir, digest: Digest) -> Result<(), InstalledError> {
+    fn copy(
+        &self,
+        (files, bounds): (&Source, &PackageBounds),
+        dir: &Dir,
+        digest: Digest,
+    ) -> Result<(), InstalledError> {
         let name = &digest.to_string();
         let holds = || {
-            let found = dir.open_dir(name).ok().map(|folder| Source::folder(folder).digest(package.bounds()));
+            let found = dir.open_dir(name).ok().map(|folder| Source::folder(folder).digest(bounds));
             matches!(found, Some(Ok(found)) if found == digest)
         };
         if holds() {
@@ -350,7 +434,7 @@ impl Installed {
         }
         let free = |word| free_name(dir, word).map_err(|source| self.io(name, source));
         let (new, old) = (free("new")?, free("old")?);
-        let copied = self.copy_into(package, dir, &new).and_then(|()| {
+        let copied = self.copy_into((files, bounds), dir, &new).and_then(|()| {
             // Nothing is there, or nothing that can be used.
             let _ = dir.rename(name, dir, &old);
             dir.rename(&new, dir, name).map_err(|source| self.io(name, source))
@@ -363,14 +447,21 @@ impl Installed {
         copied.or_else(|error| if holds() { Ok(()) } else { Err(error) })
     }
 
-    fn copy_into(&self, package: &Package, dir: &Dir, name: &str) -> Result<(), InstalledError> {
+    fn copy_into(
+        &self,
+        (files, bounds): (&Source, &PackageBounds),
+        dir: &Dir,
+        name: &str,
+    ) -> Result<(), InstalledError> {
         Hands::default().create_folder(dir, name).map_err(|source| self.io(name, source))?;
         let inner = dir.open_dir(name).map_err(|source| self.io(name, source))?;
-        for entry in package.files()? {
+        for entry in files.files(bounds)? {
             let path = entry.path.as_str();
             match entry.file_bytes {
                 None => inner.create_dir_all(path).map_err(|source| self.io(path, source))?,
-                Some(_) => self.write(&inner, path, &package.read(&entry.path).map_err(PackageError::one)?)?,
+                Some(_) => {
+                    self.write(&inner, path, &files.read_whole(&entry.path, bounds).map_err(PackageError::one)?)?
+                }
             }
         }
         Ok(())
@@ -404,11 +495,4 @@ fn free_name(dir: &Dir, word: &str) -> io::Result<String> {
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
-}
-
-/// The pin's text.
-fn read_text(folder: &Dir) -> io::Result<String> {
-    let mut text = String::new();
-    // A pin is a few hundred bytes; what is longer than this is none.
-    open_file(folder, PIN_FILE)?.take(PIN_BYTES_MAX).read_to_string(&mut text).map(|_| text)
 }

@@ -7,7 +7,7 @@ use cap_fs_ext::DirExt;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::names::Slug;
-use hutch_store::{Damage, IfMissing, InstanceDir, InstanceName, Opening, SqliteStore, Stats, Store, StoreError};
+use hutch_store::{Damage, Head, IfMissing, InstanceDir, InstanceName, Opening, SqliteStore, Stats, Store, StoreError};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -77,6 +77,15 @@ pub fn check(home: &Path, slug: &Slug, instance: &InstanceName, wait: Duration) 
     }
 }
 
+/// Where an instance stands. It is not looked through, and what a person wrote into its plain folders is not in it.
+///
+/// # Errors
+/// The store can't be read, or is damaged.
+pub fn head(home: &Path, instance: &Instance, wait: Duration) -> Result<Head, Failure> {
+    let dir = InstanceDir::new(home, &instance.slug, &instance.name);
+    Ok(SqliteStore::open(&dir, &Opening { if_missing: IfMissing::Fail, wait })?.head()?)
+}
+
 impl Host {
     /// Copies an instance with its whole ledger, under another name. Edits in its plain directories are recorded first. A preview only
     /// looks whether it could be done.
@@ -126,7 +135,7 @@ impl Host {
         Ok(())
     }
 
-    fn store_of(&self, slug: &Slug, instance: &InstanceName) -> Result<SqliteStore, Failure> {
+    pub(crate) fn store_of(&self, slug: &Slug, instance: &InstanceName) -> Result<SqliteStore, Failure> {
         let dir = InstanceDir::new(self.home(), slug, instance);
         Ok(SqliteStore::open(&dir, &Opening { if_missing: IfMissing::Fail, wait: self.wait() })?)
     }

@@ -3,11 +3,13 @@
 
 use crate::call::Call;
 use crate::entries::EntryName;
-use crate::execute::execute;
+use crate::execute::{Ground, execute_over};
 use crate::failure::Failure;
 use crate::host::Host;
+use crate::memo::Recall;
 use crate::package::Package;
 use crate::prepare::Prepared;
+use crate::remembered::MemoTally;
 use crate::session::Session;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
@@ -17,7 +19,7 @@ use hutch_model::snapshot::{MemoryObjects, Objects};
 use hutch_store::{State, StoreError};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A package and a state, for many calls. May be shared by threads.
 pub struct Job<'h> {
@@ -27,6 +29,8 @@ pub struct Job<'h> {
     state: State,
     objects: Arc<dyn Objects>,
     key: SecretKey,
+    recall: Option<Recall>,
+    tally: Mutex<MemoTally>,
 }
 
 /// What one call came to. Nothing of it is kept.
@@ -53,7 +57,8 @@ impl Host {
         let ready = self.take_state(&session, package, call, entry);
         let (state, key) = session.recorded(EntryKind::Map, ready)?;
         let objects = session.objects();
-        Ok(Job { host: self, package, session, state, objects, key })
+        let recall = Recall::of(&session, call, EntryKind::Map);
+        Ok(Job { host: self, package, session, state, objects, key, recall, tally: Mutex::default() })
     }
 
     fn take_state(
@@ -83,7 +88,14 @@ impl Job<'_> {
     pub fn run(&self, call: &Call) -> Result<Mapped, Failure> {
         let prepared = self.prepared(call)?.on_behalf_of(&self.session);
         let key = self.key_of(&prepared)?;
-        let executed = execute(&prepared, Arc::clone(&self.objects), &self.state)?;
+        let ground = Ground::of(&prepared, Arc::clone(&self.objects), &self.state);
+        let executed = match &self.recall {
+            Some(recall) => recall.execute(&prepared, &ground, false)?,
+            None => execute_over(&prepared, &ground)?,
+        };
+        if let Some(remembered) = &executed.memo {
+            self.tally.lock().unwrap_or_else(PoisonError::into_inner).add(remembered);
+        }
         let changed = executed.volumes.into_iter().filter(|(_, volume)| volume.before != volume.after);
         let after = changed.map(|(name, volume)| (name, volume.after)).collect();
         Ok(Mapped { outcome: executed.outcome, verdict: executed.verdict, after, key })
@@ -97,6 +109,13 @@ impl Job<'_> {
     /// The call is refused.
     pub fn key(&self, call: &Call) -> Result<Digest, Failure> {
         self.key_of(&self.prepared(call)?)
+    }
+
+    /// What a memo had to do with the calls that were made; none if [`Call::memo`] asked for none.
+    pub fn memo(&self) -> Option<MemoTally> {
+        let recall = self.recall.as_ref()?;
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Some(MemoTally { trouble: recall.trouble(), ..tally })
     }
 
     fn prepared(&self, call: &Call) -> Result<Prepared, Failure> {
@@ -128,6 +147,7 @@ impl Job<'_> {
         let invocation = self.host.invocation(self.package, call)?;
         let (invocation, inputs) = InvocationRecord::of(&invocation, &call.secrets(), &self.key);
         let seen = self.state.iter().map(|(name, tree)| (name.to_string(), VolumeRecord::unchanged(*tree)));
+        let mapped = MapRecord { memo: self.memo().map(|tally| tally.found), ..mapped };
         let record = Record {
             invocation: Some(InvocationRecord { contract: call.contract.unwrap_or_default(), ..invocation }),
             mapped: Some(mapped),

@@ -28,7 +28,7 @@ impl Host {
         let edits = session.recorded(EntryKind::Plan, session.absorb_edits())?;
         let prepared = self.admit(package, call, session, EntryKind::Plan)?;
         let record = session.record(EntryKind::Plan);
-        let executed = attempt(session, &prepared, &record)?;
+        let executed = attempt(session, &prepared, &record, None)?;
         let answer = conclude(session, &prepared, executed, record, false, None);
         let answer = answer.map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))?;
         Ok(Answer { skipped: edits.skipped, ..answer })
@@ -47,6 +47,7 @@ impl Host {
         secrets: &BTreeMap<String, String>,
         confirmed: bool,
     ) -> Result<Answer, Failure> {
+        let session = &self.of_package(EntryKind::Apply, package, session)?;
         let sealed = match plan {
             // The last entry is not the last any more once an edit is recorded.
             EntryName::Last => session.last_plan().and_then(|plan| plan.ok_or(Failure::NoPlan)),

@@ -39,14 +39,24 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// The same, ended by what ends the session's runs.
-    #[cfg_attr(not(feature = "machine"), expect(unused_mut, unused_variables, reason = "nobody is there to stop it"))]
+    /// The same, ended by what ends the session's runs, and said to take what those are said to take.
     pub(crate) fn on_behalf_of(mut self, session: &Session) -> Prepared {
+        self.wall_time_us = self.wall_time_us.or(session.wall_time_us());
         #[cfg(feature = "machine")]
         if let Some(stop) = session.stop() {
             self.program = self.program.stopped_by(stop);
         }
         self
+    }
+
+    /// Why its outcome is neither kept nor looked for, if so: it may hold what is kept nowhere, or follow from what has no name.
+    pub(crate) fn not_for_memos(&self) -> Option<&'static str> {
+        match () {
+            () if !self.secrets.is_empty() => Some("the call is given a secret"),
+            () if !self.mounts.is_empty() => Some("the call is given a folder"),
+            () if self.record.digests_only => Some("of what the call reads and writes only digests are kept"),
+            () => None,
+        }
     }
 
     /// The inputs and outputs to keep with the entry: without one in which a secret stands, as it is or as JSON writes it. A secret of
@@ -79,6 +89,7 @@ fn unwritten(failure: Failure) -> Refused {
 
 /// What a call comes to, without anything having run.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Validated {
     /// The command that it calls, if that is certain.
     pub command: Option<CommandPath>,
@@ -92,16 +103,21 @@ pub struct Validated {
 
 impl Host {
     /// Refuses folders that can't be granted, whatever the package asks for: those of the host itself, what holds them, and what lies
-    /// in them.
+    /// in them; and for writing any, where instances are shared with other machines.
     ///
     /// # Errors
     /// The first of them.
     pub fn check_mounts<'m>(&self, mounts: impl IntoIterator<Item = &'m Mount>) -> Result<(), Failure> {
-        let mut mounts = mounts.into_iter();
-        match mounts.find(|mount| self.own().iter().any(|own| mount.overlaps(own))) {
-            Some(mount) => Err(Failure::MountOwn { path: mount.path().display().to_string() }),
-            None => Ok(()),
+        for mount in mounts {
+            let path = || mount.path().display().to_string();
+            if self.own().iter().any(|own| mount.overlaps(own)) {
+                return Err(Failure::MountOwn { path: path() });
+            }
+            if self.shares() && mount.access() == Access::ReadWrite {
+                return Err(Failure::MountShared { path: path() });
+            }
         }
+        Ok(())
     }
 
     /// Checks a call against what the package declares, and runs nothing. That a confirmation is missing is part of the answer.

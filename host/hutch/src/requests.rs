@@ -4,10 +4,11 @@
 use crate::answer::{Answer, VolumeChange};
 use crate::failure::Failure;
 use crate::history::Moved;
+use crate::remembered::Remembered;
 use crate::session::Session;
 use hutch_model::digest::Digest;
-use hutch_model::ledger::{EntryKind, OutcomeRecord, Request, Sealed, StreamRecord, VolumeRecord};
-use hutch_model::outcome::{Measured, Outcome, Verdict};
+use hutch_model::ledger::{EntryKind, Request, Sealed, StreamRecord, VolumeRecord};
+use hutch_model::outcome::{Measured, Verdict};
 use hutch_model::snapshot::{Changes, Layered};
 use hutch_store::EntryKey;
 use serde::Deserialize;
@@ -24,6 +25,7 @@ struct Named {
 }
 
 /// What was answered to a request that was carried out.
+// Exhaustive: a caller that repeats itself is answered with whichever it was.
 pub enum Answered {
     /// A run, or a plan carried out.
     Run(Box<Answer>),
@@ -76,8 +78,8 @@ impl Session {
             bytes.ok_or_else(|| gone("what it printed is not kept any more"))
         };
         let measured = Measured { wall_time_us: outcome.wall_time_us, ..Measured::default() };
-        let outcome =
-            Outcome { stdout: read(outcome.stdout)?, stderr: read(outcome.stderr)?, ..without_streams(outcome) };
+        let (stdout, stderr) = (read(outcome.stdout)?, read(outcome.stderr)?);
+        let outcome = outcome.with_streams(stdout, stderr);
         let folder = |folder: &hutch_model::ledger::FolderRecord| Changes {
             listed: folder.changes.clone(),
             omitted: folder.changes_omitted,
@@ -100,6 +102,7 @@ impl Session {
             entry: sealed.pin(),
             behind: None,
             skipped: BTreeMap::new(),
+            memo: record.memo.map(Remembered::Found),
         })))
     }
 
@@ -111,18 +114,4 @@ impl Session {
 fn changes(volume: VolumeRecord) -> VolumeChange {
     let changes = Changes { listed: volume.changes, omitted: volume.changes_omitted };
     VolumeChange { before: volume.before.unwrap_or(volume.after), after: volume.after, changes }
-}
-
-fn without_streams(outcome: OutcomeRecord) -> Outcome {
-    Outcome {
-        ending: outcome.ending,
-        stdout: Vec::new(),
-        stderr: Vec::new(),
-        fuel: outcome.fuel,
-        fuel_exact: outcome.fuel_exact,
-        memory_peak_bytes: outcome.memory_peak_bytes,
-        refused: outcome.refused,
-        unreproducible: outcome.unreproducible,
-        profile: outcome.profile,
-    }
 }

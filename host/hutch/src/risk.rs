@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 /// How much there is to lose.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum RiskLevel {
     /// Nothing would change.
     None,
@@ -19,6 +20,7 @@ pub enum RiskLevel {
 
 /// What carrying out a plan would mean.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Risk {
     /// How much there is to lose.
     pub level: RiskLevel,

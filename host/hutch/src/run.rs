@@ -11,12 +11,14 @@
 use crate::answer::{Answer, WITHHELD_MAX};
 use crate::call::Call;
 use crate::edits::Edits;
-use crate::execute::{Executed, execute};
+use crate::execute::{Executed, Ground, execute_over};
 use crate::failure::{Failure, Unkept};
 use crate::grants::{Granted, Settled};
 use crate::host::Host;
+use crate::memo::Recall;
 use crate::package::Package;
 use crate::prepare::{Prepared, Refused};
+use crate::remembered::Remembered;
 use crate::session::Session;
 use crate::turns::Turn;
 use hutch_model::acted_on::is_acted_on;
@@ -42,7 +44,8 @@ impl Host {
     /// Runs in an instance that is ready for it.
     pub(crate) fn run_in(&self, session: &Session, package: &Package, call: &Call) -> Result<Answer, Failure> {
         let prepared = self.admit(package, call, session, EntryKind::Run)?;
-        self.run_and_keep(session, &prepared, session.record(EntryKind::Run), call.retries)
+        let recall = Recall::of(session, call, EntryKind::Run);
+        self.run_and_keep(session, &prepared, session.record(EntryKind::Run), (call.retries, recall))
     }
 
     /// Prepares a call; one that is refused is recorded.
@@ -63,20 +66,24 @@ impl Host {
     }
 
     /// Runs over the state as it is now and keeps what a good end leaves, as `record`; repeats it if the state changed meanwhile,
-    /// up to `retries` times.
+    /// up to `retries` times. What `recall` finds may take the place of a run: as nobody then knows where that would have looked, all that
+    /// was changed outside is taken in first.
     pub(crate) fn run_and_keep(
         &self,
         session: &Session,
         prepared: &Prepared,
         record: Record,
-        retries: u32,
+        (retries, mut recall): (u32, Option<Recall>),
     ) -> Result<Answer, Failure> {
         let _going = session.turns.begin();
         let (mut conflicts, mut edited, mut edits) = (0, 0, Edits::default());
         let mut changes = prepared.changes;
         loop {
             let turn = if changes { session.turn() } else { None };
-            let executed = attempt(session, prepared, &record)?;
+            if recall.is_some() {
+                edits = session.recorded(record.kind, session.absorb_edits())?;
+            }
+            let executed = attempt(session, prepared, &record, recall.as_ref())?;
             let is_edited = session.is_edited(&executed).and_then(|is_edited| {
                 if is_edited && edited < EDITED_MAX {
                     edits = session.absorb_edits()?;
@@ -91,6 +98,7 @@ impl Host {
                 continue;
             }
             let kept = executed.verdict == Verdict::Good;
+            let is_reused = executed.memo.as_ref().is_some_and(Remembered::is_reused);
             match conclude(session, prepared, executed, record.clone(), kept, turn) {
                 Err((Failure::Store(StoreError::Conflict { .. }), _)) if conflicts < retries => {
                     conflicts += 1;
@@ -98,6 +106,8 @@ impl Host {
                 }
                 // What another run had left half done was taken back.
                 Err((Failure::Store(StoreError::Changed { .. }), Some(_))) if edited < EDITED_MAX => edited += 1,
+                // What the outcome left was there a moment ago, and is collected by now.
+                Err((Failure::Store(StoreError::Missing { .. }), Some(_))) if is_reused => recall = None,
                 Err((failure, unrecorded)) => return Err(session.noted(unrecorded, failure)),
                 Ok(answer) => return Ok(Answer { skipped: edits.skipped, ..answer }),
             }
@@ -105,11 +115,20 @@ impl Host {
     }
 }
 
-/// Executes over the state as it is now; a failure of the host is recorded.
-pub(crate) fn attempt(session: &Session, prepared: &Prepared, record: &Record) -> Result<Executed, Failure> {
+/// Executes over the state as it is now, unless an outcome is found that takes the place of that; a failure of the host is recorded.
+pub(crate) fn attempt(
+    session: &Session,
+    prepared: &Prepared,
+    record: &Record,
+    recall: Option<&Recall>,
+) -> Result<Executed, Failure> {
     let executed = session.head().and_then(|head| {
         session.check_request(&head)?;
-        let executed = execute(prepared, session.objects(), &head.state)?;
+        let ground = Ground::of(prepared, session.objects(), &head.state);
+        let executed = match recall {
+            Some(recall) => recall.execute(prepared, &ground, true)?,
+            None => execute_over(prepared, &ground)?,
+        };
         Ok(Executed { saw: head.changed, ..executed })
     });
     executed.inspect_err(|failure| {
@@ -129,11 +148,12 @@ fn concluded(session: &Session, prepared: &Prepared, executed: &Executed, record
         outcome: Some(OutcomeRecord::of(&executed.outcome, &executed.measured)),
         error: match &executed.verdict {
             Verdict::Bad { code, .. } => Some(*code),
-            Verdict::Good | Verdict::Failed { .. } => None,
+            _ => None,
         },
         volumes: volumes.collect(),
         owner: session.owner(),
         kept,
+        memo: executed.memo.as_ref().and_then(Remembered::record).cloned(),
         ..record
     }
 }
@@ -191,7 +211,7 @@ pub(crate) fn conclude(
     }
     let withheld_omitted = withheld.len().saturating_sub(WITHHELD_MAX) as u64;
     withheld.truncate(WITHHELD_MAX);
-    let Executed { outcome, verdict, measured, volumes, mut mounted, all, .. } = executed;
+    let Executed { outcome, verdict, measured, volumes, mut mounted, all, memo, .. } = executed;
     for (name, changes) in changes {
         if let Some(change) = mounted.get_mut(&name) {
             change.changes = changes;
@@ -210,5 +230,6 @@ pub(crate) fn conclude(
         entry: sealed.pin(),
         behind,
         skipped: Default::default(),
+        memo,
     })
 }

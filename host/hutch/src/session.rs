@@ -53,6 +53,8 @@ pub struct Session {
     stop: Option<Stop>,
     /// The package, if a run of it is to be written down as one that may use the instance: it comes from elsewhere, or has changed.
     owner: Option<Owner>,
+    /// What the ledger says that its runs took, if not what is measured.
+    wall_time_us: Option<u64>,
 }
 
 impl Host {
@@ -84,7 +86,12 @@ impl Host {
         let in_home = InstanceDir::new(self.home(), slug, instance).exists();
         #[cfg(not(feature = "machine"))]
         let in_home = false;
-        Ok(in_home || self.given_store(slug, instance)?.is_some())
+        match self.given_store(slug, instance, false) {
+            Ok(Some(store)) => Ok(store.is_there()?),
+            Ok(None) => Ok(in_home),
+            Err(StoreError::Missing { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The instance of a package, of which nothing was looked at yet.
@@ -95,7 +102,7 @@ impl Host {
         at: Instant,
     ) -> Result<Session, Failure> {
         let record = package_record(package)?;
-        if let Some(store) = self.given_store(package.manifest().slug(), instance)? {
+        if let Some(store) = self.given_store(package.manifest().slug(), instance, self.keeps())? {
             return Ok(self.session_of(store, instance, record, at));
         }
         #[cfg(feature = "machine")]
@@ -138,6 +145,7 @@ impl Host {
             #[cfg(feature = "machine")]
             stop: None,
             owner: None,
+            wall_time_us: None,
         }
     }
 
@@ -157,13 +165,25 @@ impl Host {
         Ok(session)
     }
 
+    /// The same session, as the package's: one that was opened without it ([`Host::open_existing`]) is made ready first, so that the entry
+    /// names the package, and a package that may not use the instance is refused.
+    pub(crate) fn of_package(&self, kind: EntryKind, package: &Package, session: &Session) -> Result<Session, Failure> {
+        match session.package.component {
+            Some(_) => Ok(session.clone()),
+            None => self.make_ready(kind, package, Session { package: package_record(package)?, ..session.clone() }),
+        }
+    }
+
     /// Opens an instance that is there, without its package: for looking at it and for moving between its states.
     ///
     /// # Errors
     /// There is no such instance, or the store can't be opened.
     pub fn open_existing(&self, slug: &Slug, instance: &InstanceName, at: Instant) -> Result<Session, Failure> {
         let package = PackageRecord { slug: slug.to_string(), ..PackageRecord::default() };
-        let session = match self.given_store(slug, instance)? {
+        let session = match self.given_store(slug, instance, false)? {
+            Some(store) if !store.is_there()? => {
+                return Err(StoreError::Missing { at: store.at(), what: "instance".to_owned() }.into());
+            }
             Some(store) => self.session_of(store, instance, package, at),
             #[cfg(feature = "machine")]
             None => {
@@ -198,7 +218,7 @@ impl Host {
         };
         let instance = instance.clone();
         let (turns, keeps) = (Arc::default(), self.keeps());
-        let (caller, request, stop, owner) = (None, None, None, None);
+        let (caller, request, stop, owner, wall_time_us) = (None, None, None, None, None);
         Ok(Session {
             store,
             plain,
@@ -214,6 +234,7 @@ impl Host {
             looked: 0,
             stop,
             owner,
+            wall_time_us,
         })
     }
 }
@@ -222,6 +243,17 @@ impl Session {
     /// The same instance, at another instant.
     pub(crate) fn at(&self, at: Instant) -> Session {
         Session { at, owner: None, ..self.clone() }
+    }
+
+    /// The same instance, where the ledger says that what is applied or replayed took so long, as [`Call::wall_time_us`](crate::Call::wall_time_us)
+    /// says it of a run; what was measured if `None`.
+    #[must_use]
+    pub fn with_wall_time_us(self, wall_time_us: Option<u64>) -> Session {
+        Session { wall_time_us, ..self }
+    }
+
+    pub(crate) fn wall_time_us(&self) -> Option<u64> {
+        self.wall_time_us
     }
 
     /// The same instance, on behalf of a program, whose runs `stop` ends: then they are recorded as cancelled, and nothing of them is

@@ -20,11 +20,19 @@ pub struct StatePath {
 
 /// One thing in a volume.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Item {
     /// Its path, the volume first.
     pub path: String,
     /// What it is; `None` for a volume's top folder.
     pub entry: Option<Entry>,
+}
+
+impl Item {
+    /// A volume itself.
+    pub fn volume(name: &str) -> Item {
+        Item { path: name.to_owned(), entry: None }
+    }
 }
 
 impl Session {

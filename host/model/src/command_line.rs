@@ -2,6 +2,7 @@
 //! No shell is behind it: nothing is expanded, substituted or redirected. Knows no file system.
 
 use crate::diagnostic::shown;
+use crate::hidden::hidden;
 use crate::names::PackagePath;
 
 /// The folder of a package that holds its payload.
@@ -16,6 +17,7 @@ pub struct EntryCommand {
 
 /// Why a text is no entry command.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EntryError {
     /// It asks for something other than a component.
     #[error("only wasm: payloads are run, found {0}")]
@@ -73,11 +75,11 @@ fn split(text: &str) -> Result<Vec<String>, EntryError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
+    if let Some((_, c)) = hidden(text).next() {
+        return Err(EntryError::Invalid(format!("U+{:04X} is not allowed", u32::from(c))));
+    }
     for c in text.chars() {
         match (quote, c) {
-            (_, c) if crate::front_matter::is_hidden(c) => {
-                return Err(EntryError::Invalid(format!("U+{:04X} is not allowed", u32::from(c))));
-            }
             (Some(open), c) if c == open => quote = None,
             (Some(_), c) => word.get_or_insert_default().push(c),
             (None, '"' | '\'') => {

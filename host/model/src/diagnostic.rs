@@ -17,6 +17,7 @@ macro_rules! codes {
     ($($variant:ident $text:literal $severity:ident $meaning:literal $fix:literal;)*) => {
         /// What kind of problem it is, as a word that programs can rely on.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[non_exhaustive]
         pub enum Code { $(#[doc = $meaning] $variant,)* }
 
         impl Code {
@@ -90,6 +91,7 @@ codes! {
     VersionInvalid "VERSION_INVALID" Error "the version is not a semantic version" "write it as MAJOR.MINOR.PATCH";
     CommandInvalid "COMMAND_INVALID" Error "a command path is not words separated by single spaces" "name the command as it is typed, without parameters";
     ConfirmationUnknown "CONFIRMATION_UNKNOWN" Error "confirmationRequired names a command that commands does not" "name a command that is listed";
+    SchedulingUndocumented "SCHEDULING_UNDOCUMENTED" Warning "scheduling is supported, but APP.md does not say which commands are about it" "name the commands in backticks in a section whose heading holds the word scheduling";
     EntryUnsupported "ENTRY_UNSUPPORTED" Error "entry.command is not a wasm: payload, and only wasm: payloads are run" "write wasm:FILE.wasm with a file in app/, or use a runtime for native commands";
     EntryInvalid "ENTRY_INVALID" Error "entry.command names no usable component or is not plain words" "write wasm:FILE.wasm, then leading arguments, quoted where they hold spaces";
     PathInvalid "PATH_INVALID" Error "a path is not a clean relative path that every system can hold" "write it as NAME or NAME/NAME";
@@ -113,6 +115,7 @@ codes! {
     ComponentUnusable "COMPONENT_UNUSABLE" Error "the component cannot be compiled, linked or asked to describe itself" "rebuild it for wasm32-wasip2";
     // Contract.
     ContractMissing "CONTRACT_MISSING" Warning "the component describes its commands, but the package has no schemas/commands.json to read without running it" "generate schemas/commands.json from the component";
+    ContractForeign "CONTRACT_FOREIGN" Warning "schemas/commands.json is of the package's own kind, so commands are not judged before they run" "write \"schema\": \"hutch/commands@0.1\" if it is meant to be read, or leave it";
     ContractSchema "CONTRACT_SCHEMA" Error "schemas/commands.json is of another form or version than hutch/commands@0.1" "write \"schema\": \"hutch/commands@0.1\"";
     ContractInvalid "CONTRACT_INVALID" Error "the description of the commands contradicts itself or its rules" "mend the place named";
     ContractDiffers "CONTRACT_DIFFERS" Error "the package's file and the component describe the commands differently" "generate schemas/commands.json from the component";
@@ -169,6 +172,7 @@ pub(crate) fn count(number: usize) -> u32 {
 
 /// One problem.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// What kind of problem.
     pub code: Code,
@@ -306,7 +310,23 @@ impl Problems {
 /// A value from outside as a message shows it: in quotes, shortened, with nothing that a terminal would act on.
 pub(crate) fn shown(value: &str) -> String {
     const SHOWN_CHARACTERS_MAX: usize = 60;
-    match value.char_indices().nth(SHOWN_CHARACTERS_MAX) {
+    quoted(value, SHOWN_CHARACTERS_MAX)
+}
+
+/// A sentence from outside in a message of ours: as [`shown`], with room for all of most sentences.
+pub(crate) fn shown_sentence(value: &str) -> String {
+    const SENTENCE_CHARACTERS_MAX: usize = 240;
+    quoted(value, SENTENCE_CHARACTERS_MAX)
+}
+
+/// One of the names that the package gives, as a message lists it: what could be more than a name is in quotes.
+pub(crate) fn shown_name(value: &str) -> String {
+    let is_of_name = |c: char| c.is_alphanumeric() || "-_.:/+@".contains(c);
+    if !value.is_empty() && value.chars().all(is_of_name) { value.to_owned() } else { shown(value) }
+}
+
+fn quoted(value: &str, characters_max: usize) -> String {
+    match value.char_indices().nth(characters_max) {
         Some((end, _)) => format!("{:?}…", value.get(..end).unwrap_or_default()),
         None => format!("{value:?}"),
     }

@@ -11,6 +11,7 @@ pub struct Digest([u8; 32]);
 /// What kind of bytes a digest names. Each kind hashes under its own key, so that no file content
 /// can pass for a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Kind {
     /// Up to [`CHUNK_BYTES`](crate::snapshot::CHUNK_BYTES) of file content.
     Chunk,
@@ -44,6 +45,8 @@ pub enum Kind {
     Call,
     /// The seed of one of many calls.
     Seed,
+    /// What the outcome of a call is kept under to be used again, and that outcome.
+    Memo,
 }
 
 impl Kind {
@@ -66,6 +69,7 @@ impl Kind {
             Kind::Link => "hutch v1 link",
             Kind::Call => "hutch v1 call",
             Kind::Seed => "hutch v1 seed",
+            Kind::Memo => "hutch v1 memo",
         }
     }
 }

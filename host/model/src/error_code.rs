@@ -5,6 +5,7 @@ macro_rules! codes {
     ($($variant:ident $text:literal $status:literal $meaning:literal $fix:literal;)*) => {
         /// What went wrong, as a word that programs can rely on.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[non_exhaustive]
         pub enum ErrorCode { $(#[doc = $meaning] $variant,)* }
 
         impl ErrorCode {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 /// A command that mends the cause.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Fix {
     /// The command line.
     pub cmd: String,
@@ -17,6 +18,7 @@ pub struct Fix {
 
 /// One failure: `{"error":true,"code","message","suggestion","details"?,"fixes"?}`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ErrorReport {
     error: bool,
     /// The stable code.

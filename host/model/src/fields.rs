@@ -2,7 +2,8 @@
 //! Knows no particular file: which fields there are is said by the caller.
 
 use crate::diagnostic::{Code, Position, Problems, shown};
-use crate::front_matter::is_hidden;
+use crate::hidden;
+use crate::nearest::nearest;
 use crate::node::{Data, Entry, Node};
 use std::collections::BTreeSet;
 
@@ -36,6 +37,29 @@ impl Problems {
                 self.report_with(Code::FieldType, found.at, message, format!("put it in quotes: \"{value}\""));
             }
             _ => self.report(Code::FieldType, found.at, message),
+        }
+    }
+
+    /// Refuses what nobody sees, in every text and key of what was read: also those without a meaning here reach agents. `label` is the key
+    /// that it stands below.
+    pub(crate) fn refuse_hidden(&mut self, label: &str, node: &Node) {
+        match &node.data {
+            Data::Text(text) => self.refuse_hidden_text(label, node.at, text),
+            Data::List(items) => items.iter().for_each(|item| self.refuse_hidden(label, item)),
+            Data::Map(entries) => {
+                for entry in entries {
+                    self.refuse_hidden_text("a key", entry.at, &entry.key);
+                    self.refuse_hidden(&entry.key, &entry.value);
+                }
+            }
+            Data::Null | Data::Bool(_) | Data::Number { .. } => {}
+        }
+    }
+
+    fn refuse_hidden_text(&mut self, label: &str, at: Position, text: &str) {
+        if let Some(c) = hidden::first(text) {
+            let message = format!("{}: U+{:04X} is not allowed", shown(label).trim_matches('"'), u32::from(c));
+            self.report(Code::ControlCharacter, at, message);
         }
     }
 
@@ -107,8 +131,8 @@ impl Problems {
             self.report(Code::FieldTooLong, node.at, message);
             return None;
         }
-        let allowed = |c: char| !is_hidden(c) || (rules.lines && matches!(c, '\n' | '\t'));
-        if let Some(c) = text.trim_end_matches('\n').chars().find(|c| !allowed(*c)) {
+        // All else that is hidden was refused when the file was read.
+        if let Some(c) = text.trim_end_matches('\n').chars().find(|c| !rules.lines && matches!(c, '\n' | '\t')) {
             let message = format!("{label}: U+{:04X} is not allowed", u32::from(c));
             self.report(Code::ControlCharacter, node.at, message);
             return None;
@@ -195,43 +219,4 @@ impl Problems {
 /// The value of a field that may be there.
 pub(crate) fn optional<'n>(entries: &'n [Entry], key: &str) -> Option<&'n Node> {
     entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
-}
-
-/// The name that a misspelt one most likely stands for.
-pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    const COMPARED_CHARACTERS_MAX: usize = 48;
-    if word.chars().count() > COMPARED_CHARACTERS_MAX {
-        return None;
-    }
-    let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
-    let word = plain(word);
-    known
-        .filter(|name| name.len().abs_diff(word.len()) <= allowed_edits(name) + name.matches(['-', '_', ' ']).count())
-        .map(|name| (strsim::osa_distance(&word, &plain(name)), name))
-        .filter(|(distance, name)| *distance <= allowed_edits(name))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
-}
-
-/// How many slips a name may hold and still be recognised.
-fn allowed_edits(name: &str) -> usize {
-    name.len().div_ceil(4)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_name_is_near() {
-        let known = ["state", "resources", "env", "mounts", "limits", "guard", "feedback"];
-        let near = |word| nearest(word, known.iter().copied());
-        assert_eq!(near("stat"), Some("state"));
-        assert_eq!(near("Resource"), Some("resources"));
-        assert_eq!(near("limit"), Some("limits"));
-        assert_eq!(near("gaurd"), Some("guard"));
-        assert_eq!(near("network"), None);
-        assert_eq!(near(""), None);
-        assert_eq!(near(&"state".repeat(1000)), None);
-    }
 }

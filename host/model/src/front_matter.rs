@@ -2,6 +2,7 @@
 //! Knows nothing about fields.
 
 use crate::diagnostic::{Code, Diagnostic, PROBLEMS_MAX, Position, Problems, count};
+use crate::hidden::hidden;
 use crate::node::Node;
 
 /// The most bytes of an `APP.md` or a `SKILL.md`.
@@ -68,12 +69,10 @@ pub(crate) fn split<'t>(text: &'t str, problems: &mut Problems) -> Option<Docume
                 let at = Position { line: count(front_matter_lines + 2), column: 1 };
                 problems.report(Code::BodyEmpty, at, "nothing follows the front matter");
             }
-            return Some(Document {
-                fields: crate::yaml::parse(front_matter, 2, problems)?,
-                front_matter,
-                body,
-                body_line: count(front_matter_lines + 3),
-            });
+            let fields = crate::yaml::parse(front_matter, 2, problems)?;
+            // YAML can also write them as escapes.
+            problems.refuse_hidden("the front matter", &fields);
+            return Some(Document { fields, front_matter, body, body_line: count(front_matter_lines + 3) });
         }
         end += line.len();
     }
@@ -85,14 +84,8 @@ fn is_fence(line: &str) -> bool {
     line.trim_end_matches([' ', '\t', '\r', '\n']) == "---"
 }
 
-/// Whether a character has no visible form, or changes the order in which others are seen (Unicode bidirectional
-/// controls): neither belongs in a text that a person judges by reading it.
-pub(crate) fn is_hidden(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
-
 fn check_characters(text: &str, problems: &mut Problems) -> bool {
-    let mut hidden = 0;
+    let mut found = 0;
     let mut carriage_returns = false;
     for (index, line) in text.split('\n').enumerate() {
         let (content, ends_with_return) = match line.strip_suffix('\r') {
@@ -105,14 +98,17 @@ fn check_characters(text: &str, problems: &mut Problems) -> bool {
             let at = Position { line: line_number, column: count(content.chars().count() + 1) };
             problems.report(Code::CarriageReturns, at, "this line and perhaps others end with CR LF");
         }
-        for (column, c) in content.chars().enumerate().filter(|(_, c)| *c != '\t' && is_hidden(*c)) {
-            hidden += 1;
-            if hidden > PROBLEMS_MAX + 1 {
+        let (mut column, mut counted) = (1, 0);
+        for (byte, c) in hidden(content).filter(|(_, c)| *c != '\t') {
+            found += 1;
+            if found > PROBLEMS_MAX + 1 {
                 return false;
             }
-            let at = Position { line: line_number, column: count(column + 1) };
+            column += content.get(counted..byte).unwrap_or_default().chars().count();
+            counted = byte;
+            let at = Position { line: line_number, column: count(column) };
             problems.report(Code::ControlCharacter, at, format!("U+{:04X} is not allowed", u32::from(c)));
         }
     }
-    hidden == 0
+    found == 0
 }

@@ -9,6 +9,7 @@ use std::fmt;
 
 /// A rule of the 98 that arguments are held to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Rule {
     /// No API keys or tokens.
     Secrets,
@@ -34,6 +35,7 @@ impl Rule {
 
 /// An argument that breaks a rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct GuardViolation {
     /// The rule.
     pub rule: Rule,

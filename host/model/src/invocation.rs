@@ -101,6 +101,7 @@ pub struct Invocation(Arc<InvocationParts>);
 
 /// Why parts make no invocation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvocationError {
     /// NUL ends a string in many languages; what follows would be lost silently.
     #[error("argument {at} holds a NUL character")]

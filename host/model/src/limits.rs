@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 
 /// One row of the table.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct LimitInfo {
     /// The name in manifests, on the command line and in envelopes; the unit comes last.
     pub name: &'static str,
@@ -26,6 +27,7 @@ macro_rules! limits {
     ($($variant:ident $name:literal $default:expr, $ceiling:expr, $most:expr, $code:ident, $counts:literal;)*) => {
         /// Something a run can use only so much of.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[non_exhaustive]
         pub enum Limit { $(#[doc = $counts] $variant,)* }
 
         impl Limit {
@@ -118,6 +120,7 @@ impl Limit {
 
 /// What a limit counts, as its name ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+// Exhaustive: each is read and written in its own way.
 pub enum Unit {
     /// Bytes: `_bytes`.
     Bytes,

@@ -211,7 +211,7 @@ fn check_component(name: &str) -> Result<(), NameError> {
         "" => "an empty component",
         "." | ".." => ". or .. as a component",
         _ if name.contains('\\') => "a backslash; components are separated by /",
-        _ if name.chars().any(crate::front_matter::is_hidden) => "a character without a visible form",
+        _ if crate::hidden::hidden(name).next().is_some() => "a character without a visible form",
         _ if name.contains(['<', '>', ':', '"', '|', '?', '*']) => "one of < > : \" | ? *, which Windows refuses",
         _ if name.ends_with(['.', ' ']) || name.starts_with(' ') => {
             "a component that begins or ends with a space or ends with a dot"

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// How the guest ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "ending", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Ending {
     /// By itself.
     Exited {
@@ -26,8 +27,9 @@ pub enum Ending {
     },
 }
 
-/// The guest's end and all it produced but its state.
+/// The guest's end and all it produced but its state: made by [`Outcome::new`], and what is known more is set on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// How the guest ended.
     pub ending: Ending,
@@ -52,6 +54,7 @@ pub struct Outcome {
 /// Why an outcome can't be had again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Unreproducible {
     /// The host's clock ended the run.
     WallTime,
@@ -75,6 +78,7 @@ pub struct Measured {
 /// The standard command contract (seed `agent-applications-cli-runtime`), or its waiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Contract {
     /// Exit status 0 comes with exactly one JSON document on standard output.
     #[default]
@@ -87,6 +91,7 @@ pub enum Contract {
 
 /// An outcome, judged.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Verdict {
     /// Exited with 0 and kept the contract: the state is kept.
     Good,
@@ -104,7 +109,61 @@ pub enum Verdict {
     },
 }
 
+impl Ending {
+    /// `exited`, `trapped` or `limited`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Ending::Exited { .. } => "exited",
+            Ending::Trapped { .. } => "trapped",
+            Ending::Limited { .. } => "limited",
+        }
+    }
+
+    /// Which trap or which limit it was.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Ending::Exited { .. } => None,
+            Ending::Trapped { trap } => Some(trap),
+            Ending::Limited { limit } => Some(limit.name()),
+        }
+    }
+
+    /// The status of a guest that ended by itself.
+    pub const fn exit_status(&self) -> Option<u8> {
+        match self {
+            Ending::Exited { status } => Some(*status),
+            Ending::Trapped { .. } | Ending::Limited { .. } => None,
+        }
+    }
+}
+
+impl Verdict {
+    /// The exit status of a command that answers as the guest did.
+    pub const fn exit_status(&self) -> u8 {
+        match self {
+            Verdict::Good => 0,
+            Verdict::Failed { status } => *status,
+            Verdict::Bad { code, .. } => code.exit_status(),
+        }
+    }
+}
+
 impl Outcome {
+    /// The outcome of a guest that said nothing and did no work.
+    pub fn new(ending: Ending, profile: impl Into<String>) -> Outcome {
+        Outcome {
+            ending,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            fuel: 0,
+            fuel_exact: true,
+            memory_peak_bytes: 0,
+            refused: Vec::new(),
+            unreproducible: Vec::new(),
+            profile: profile.into(),
+        }
+    }
+
     /// Judges the outcome.
     pub fn verdict(&self, contract: Contract) -> Verdict {
         match &self.ending {
@@ -143,17 +202,7 @@ mod tests {
     use super::*;
 
     fn outcome(ending: Ending, stdout: &str) -> Outcome {
-        Outcome {
-            ending,
-            stdout: stdout.into(),
-            stderr: Vec::new(),
-            fuel: 0,
-            fuel_exact: true,
-            memory_peak_bytes: 0,
-            refused: Vec::new(),
-            unreproducible: Vec::new(),
-            profile: String::new(),
-        }
+        Outcome { stdout: stdout.into(), ..Outcome::new(ending, "") }
     }
 
     #[test]

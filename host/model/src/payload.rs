@@ -4,6 +4,7 @@ use crate::diagnostic::Code;
 
 /// A payload that can be run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+// Exhaustive: each has a name of its own in registries.
 pub enum Payload {
     /// A WebAssembly component.
     Component,

@@ -2,8 +2,11 @@
 //! (rule G5). Judges text by its form alone, so it finds what is written in the usual way and nothing else; JSON's ways to write a
 //! character are usual ones, however deep it is nested, whether it is whole, and also within a text of JSON.
 
-use crate::front_matter::is_hidden;
+mod numbers;
+
 use crate::guard::is_secret;
+use crate::hidden::{hidden, is_hidden};
+use numbers::{is_card, number};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -40,6 +43,7 @@ impl Cleaning {
                     *text = clean;
                 }
             }
+            Value::Number(number) if self.personal && is_card(&number.to_string()) => *value = Value::from(REDACTED),
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
             Value::Object(fields) => {
                 *fields = std::mem::take(fields)
@@ -62,8 +66,8 @@ impl Cleaning {
         Cow::Owned(self.text(&String::from_utf8_lossy(bytes)).into_owned().into_bytes())
     }
 
-    /// Cleans a text. JSON stays JSON: its texts are cleaned, not its syntax. In anything else a character that is written as JSON
-    /// writes it counts as that character; what is escaped ten times and more becomes U+FFFD, unread.
+    /// Cleans a text. JSON stays JSON: its texts are cleaned, not its syntax, and a number that goes becomes a text. In anything else a
+    /// character that is written as JSON writes it counts as that character; what is escaped ten times and more becomes U+FFFD, unread.
     pub fn text(self, text: &str) -> Cow<'_, str> {
         self.reading(text, READINGS_MAX)
     }
@@ -71,13 +75,13 @@ impl Cleaning {
     /// Cleans a text, resolving escapes at most `left` times. What one reading finds is taken out before the next one; the answer is
     /// the last reading that found something.
     fn reading(self, text: &str, mut left: u32) -> Cow<'_, str> {
-        if self.is_none() || !text.contains('\\') {
-            return self.plain(text);
+        if self.is_none() {
+            return Cow::Borrowed(text);
         }
         let (mut clean, mut reading) = (None, Cow::Borrowed(text));
         loop {
-            if left > 0 && reading.contains('\\') && is_json(&reading) {
-                let json = self.literals(&reading, left - 1);
+            if left > 0 && self.takes_as_json(&reading) {
+                let json = self.json(&reading, left - 1);
                 let found = (json != *reading).then_some(json);
                 return found.or(clean).map_or(Cow::Borrowed(text), Cow::Owned);
             }
@@ -103,22 +107,45 @@ impl Cleaning {
         }
     }
 
-    /// Cleans the text literals of JSON, one after the other: there is no depth but that of literals in literals.
-    fn literals(self, json: &str, left: u32) -> String {
+    /// Whether a text is JSON that is to be cleaned as such. A carriage return is space there, and hidden unless it ends a line.
+    fn takes_as_json(self, text: &str) -> bool {
+        let has_values = text.contains(|c: char| c == '"' || (self.personal && c.is_ascii_digit()));
+        let has_hidden = || self.hidden && text.replace("\r\n", "").contains('\r');
+        has_values && !has_hidden() && is_json(text)
+    }
+
+    /// Cleans the text literals and numbers of JSON, one after the other: there is no depth but that of literals in literals.
+    fn json(self, json: &str, left: u32) -> String {
+        // Line ends alone, as `without_hidden` leaves them; none stands in a literal.
+        let json = if self.hidden { json.replace("\r\n", "\n") } else { json.to_owned() };
         let mut clean = String::with_capacity(json.len());
-        let mut rest = json;
+        let mut rest = &*json;
         while let Some((before, after)) = rest.split_once('"') {
             let (literal, after) = after.split_at(literal_end(after));
             let text = resolve(literal, |letter| letter);
-            clean.push_str(before);
+            self.numbers(before, &mut clean);
             match self.reading(&text, left) {
                 Cow::Borrowed(_) => clean.extend(["\"", literal, "\""]),
                 Cow::Owned(text) => clean.push_str(&Value::from(text).to_string()),
             }
             rest = after.strip_prefix('"').unwrap_or(after);
         }
-        clean.push_str(rest);
+        self.numbers(rest, &mut clean);
         clean
+    }
+
+    /// Cleans what stands between text literals of JSON.
+    fn numbers(self, syntax: &str, clean: &mut String) {
+        let is_outside = |c: char| !c.is_ascii_digit() && !matches!(c, '-' | '+' | '.' | 'e' | 'E');
+        for token in syntax.split_inclusive(is_outside) {
+            let number = token.trim_end_matches(is_outside);
+            if self.personal && is_card(number) {
+                clean.push_str(&Value::from(REDACTED).to_string());
+                clean.push_str(token.get(number.len()..).unwrap_or_default());
+            } else {
+                clean.push_str(token);
+            }
+        }
     }
 
     fn plain(self, text: &str) -> Cow<'_, str> {
@@ -149,10 +176,23 @@ pub fn holds(bytes: &[u8], secret: &str) -> bool {
     true
 }
 
-/// Whether a text is JSON documents and nothing else, nested as deep as they like.
+/// Whether a text is JSON documents and nothing else, nested as deep as they like. Numbers beside each other are a row of numbers.
 fn is_json(text: &str) -> bool {
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
-    documents.all(|document| document.is_ok())
+    let (mut from, mut is_beside_number) = (0, false);
+    while let Some(document) = documents.next() {
+        if document.is_err() {
+            return false;
+        }
+        let document = text.get(from..documents.byte_offset()).unwrap_or_default();
+        from = documents.byte_offset();
+        let is_number = document.trim_start().starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        if is_number && is_beside_number && !document.contains('\n') {
+            return false;
+        }
+        is_beside_number = is_number;
+    }
+    true
 }
 
 /// Where a text literal of JSON ends, from behind its first quotation mark.
@@ -220,24 +260,27 @@ fn unit(text: &str) -> Option<(u32, &str)> {
     Some((unit, after))
 }
 
-/// Without control characters (but line ends and tabs), zero-width and bidirectional characters: each is replaced by U+FFFD, and a
-/// carriage return with the line's end behind it by that end. Such characters can rewrite a terminal, or hide instructions from a person that a program reads.
+/// Without what is [`hidden`] but line ends and tabs: each such character is replaced by U+FFFD, and a carriage return with the line's end
+/// behind it by that end. They can rewrite a terminal, or hide instructions from a person that a program reads.
 pub fn without_hidden(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unseen) {
+    let is_replaced = |c: char| !matches!(c, '\n' | '\t');
+    if !hidden(text).any(|(_, c)| is_replaced(c)) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.replace("\r\n", "\n").chars().map(|c| if is_unseen(c) { '\u{fffd}' } else { c }).collect())
+    let text = text.replace("\r\n", "\n");
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, c) in hidden(&text).filter(|(_, c)| is_replaced(*c)) {
+        out.push_str(text.get(from..at).unwrap_or_default());
+        out.push('\u{fffd}');
+        from = at + c.len_utf8();
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    Cow::Owned(out)
 }
 
-/// What nobody sees where it stands.
+/// What nobody sees where it stands, or what would not be seen elsewhere.
 fn is_unseen(c: char) -> bool {
-    (is_hidden(c) && !matches!(c, '\n' | '\t')) || is_invisible(c)
-}
-
-/// Zero-width and direction marks, soft hyphens, tags.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}' | '\u{2029}'
-        | '\u{2060}'..='\u{2064}' | '\u{e0000}'..='\u{e007f}')
+    is_hidden(c) && !matches!(c, '\n' | '\t')
 }
 
 /// Without mail addresses, telephone numbers with a country code, payment card numbers and credentials.
@@ -254,21 +297,23 @@ pub fn without_personal_data(text: &str) -> Cow<'_, str> {
             rest = rest.get(boundary..).unwrap_or_default();
             continue;
         }
-        let number_bytes = number(rest);
+        // What nobody sees is no part of what stands behind it.
+        let around = |c: char| is_unseen(c) || c == '\u{fffd}';
+        let before = word.len() - word.trim_start_matches(around).len();
+        let number_bytes = number(rest.get(before..).unwrap_or_default());
         if number_bytes > 0 {
+            out.push_str(word.get(..before).unwrap_or_default());
             out.push_str(REDACTED);
-            rest = rest.get(number_bytes..).unwrap_or_default();
+            rest = rest.get(before + number_bytes..).unwrap_or_default();
             found = true;
         } else {
-            // A full stop that ends a sentence is no part of an address, and neither is what nobody sees.
-            let around = |c: char| is_unseen(c) || c == '\u{fffd}';
-            let core = word.trim_start_matches(around);
-            let (before, core) =
-                (word.len() - core.len(), core.trim_end_matches(|c| around(c) || c == '.' || c == ':'));
-            // What nobody sees may stand in it, or keep it apart from what is before and behind it.
+            // Neither is a full stop that ends a sentence.
+            let core = word.get(before..).unwrap_or_default().trim_end_matches(|c| around(c) || c == '.' || c == ':');
+            // What nobody sees may stand in it, keep it apart from what is before and behind it, or be shown as what it is.
             let seen: String = core.chars().filter(|c| !is_unseen(*c)).collect();
-            if std::iter::once(seen.as_str()).chain(core.split(is_unseen)).any(|text| is_mail(text) || is_secret(text))
-            {
+            let shown: String = core.chars().map(|c| if is_unseen(c) { '\u{fffd}' } else { c }).collect();
+            let mut readings = [seen.as_str(), shown.as_str()].into_iter().chain(core.split(is_unseen));
+            if readings.any(|text| is_mail(text) || is_secret(text)) {
                 out.push_str(word.get(..before).unwrap_or_default());
                 out.push_str(REDACTED);
                 out.push_str(word.get(before + core.len()..).unwrap_or_default());
@@ -294,53 +339,6 @@ fn is_mail(word: &str) -> bool {
     !name.is_empty() && host.contains('.') && host.split('.').all(part)
 }
 
-/// The bytes of a telephone or card number that the text begins with, or 0. What nobody sees may stand in it, or be where it ends.
-fn number(text: &str) -> usize {
-    match number_through(text, is_unseen) {
-        0 => number_through(text, |_| false),
-        bytes => bytes,
-    }
-}
-
-/// The same, of a number that goes on behind characters which are `passed`.
-fn number_through(text: &str, passed: fn(char) -> bool) -> usize {
-    let mut digits = Vec::new();
-    let mut end = 0;
-    let mut separators = 0;
-    for (at, c) in text.char_indices() {
-        match c {
-            '0'..='9' => {
-                digits.push(c as u32 - '0' as u32);
-                end = at + 1;
-                separators = 0;
-            }
-            '+' if at == 0 => {}
-            ' ' | '-' | '.' | '(' | ')' if separators < 2 && at > 0 => separators += 1,
-            c if at > 0 && passed(c) => {}
-            _ => break,
-        }
-        if digits.len() > 19 {
-            return 0;
-        }
-    }
-    if text.get(end..).is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')) {
-        return 0;
-    }
-    let telephone = text.starts_with('+') && (8..=15).contains(&digits.len());
-    let card = (13..=19).contains(&digits.len()) && luhn(&digits);
-    if telephone || card { end } else { 0 }
-}
-
-/// The checksum of payment cards (ISO/IEC 7812-1).
-fn luhn(digits: &[u32]) -> bool {
-    let doubled = |(at, digit): (usize, &u32)| match (at % 2, digit * 2) {
-        (0, _) => *digit,
-        (_, twice) if twice > 9 => twice - 9,
-        (_, twice) => twice,
-    };
-    digits.iter().rev().enumerate().map(doubled).sum::<u32>().is_multiple_of(10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,11 +356,21 @@ mod tests {
             ("digest 41111111111111111111111111", "digest 41111111111111111111111111"),
             ("ünïcode bleibt", "ünïcode bleibt"),
             ("\u{9b}ada@exa\u{200b}mple.org\u{fffd}.", "\u{9b}[redacted]\u{fffd}."),
+            ("6666666.333333 is a fraction", "6666666.333333 is a fraction"),
+            ("4111 1111 1111 1111円", "[redacted]円"),
             ("4111\u{200b}1111\u{200b}11111111", "[redacted]"),
             // What nobody sees may also stand between a number and digits that are none of it.
-            ("+48 12615 456\u{0}7831 4590", "[redacted]\u{0}7831 4590"),
+            ("+48 12615 456\u{0}783145 4590", "[redacted]\u{0}783145 4590"),
+            // Numbers one behind the other, and digits that are none.
+            ("4111 1111 1111 1111 5500 0000 0000 0004", "[redacted] [redacted]"),
+            ("call +49 30 1234567 4111 1111 1111 1111 today", "call [redacted] [redacted] today"),
+            ("1 2 3 4 5 6 7 8 9 0 0 0 0 0 0 0 0 4", "1 2 3 4 5 6 7 8 9 0 0 0 0 0 0 0 0 4"),
+            ("card +49 30 1234567 9111 1111 1711 11111 1\u{fffd}1", "card [redacted] 1111 1711 11111 1\u{fffd}1"),
+            ("call +\u{200b}49 30 1234567 or +(49) 30 1234567", "call [redacted] or [redacted]"),
+            ("\u{200b}4111 1111 1111 1111 \u{fffd}+49 30 1234567", "\u{200b}[redacted] \u{fffd}[redacted]"),
             ("4111 1111 1111 1111\u{200b}12345", "[redacted]\u{200b}12345"),
             ("key\u{0}sk-abcdefghij0123456789x", "[redacted]"),
+            ("5://0:\u{e}@", "[redacted]"),
             ("ada@example.org\u{200b}b@c", "[redacted]"),
             // Space that is taken for hidden parts no words.
             ("ghp_abcdefghijk:yz\u{b}@example.org", "[redacted]"),
@@ -397,6 +405,14 @@ mod tests {
             (r"bob\u0040example.org \u202e", "[redacted] \u{fffd}"),
             (r#"x "[\"bob\\u0040example.org\"]""#, r#"x "["[redacted]"]""#),
             (r"C:\users\n\u00zz \", r"C:\users\n\u00zz \"),
+            (
+                r#"{"card": 4111111111111111, "no": [-4111111111111111, 4111111111111111.5]}"#,
+                r#"{"card": "[redacted]", "no": [-4111111111111111, 4111111111111111.5]}"#,
+            ),
+            ("4111 1111 1111 1111{\"a\":\"\\u001b\"}", "[redacted]{\"a\":\"\u{fffd}\"}"),
+            ("{\"a\":\"\\n\"}\r\n", "{\"a\":\"\\n\"}\n"),
+            // What begins the line again is hidden, also where JSON has space.
+            ("[\r\"bob\\u0040example.org\"]", "[\u{fffd}\"[redacted]\"]"),
         ] {
             assert_eq!(ALL.text(text), expect, "{text}");
             if !text.contains('\n') {

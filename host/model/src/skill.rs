@@ -2,9 +2,10 @@
 //! Knows no file system.
 
 use crate::diagnostic::{Code, Diagnostic, Problems, shown};
-use crate::fields::{Text, nearest, optional};
+use crate::fields::{Text, optional};
 use crate::front_matter::{self, Document};
 use crate::names::SkillName;
+use crate::nearest::nearest;
 use crate::node::{Data, Node};
 use serde_json::Value;
 use std::collections::BTreeMap;

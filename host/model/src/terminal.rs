@@ -15,6 +15,12 @@ pub fn neutral(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Neutral text in one line: what is a name can't look like a line of ours.
+pub fn one_line(text: &str) -> String {
+    let text = neutral(text);
+    text.split(['\n', '\t', '\u{2028}', '\u{2029}']).map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,14 @@
 //! Whom to believe about packages: which sources need whose signature. One document, written by a person or by `hutch trust`. Knows
 //! neither files nor cryptography: a key is its text, and whether a signature is good was found out before.
 
+use crate::names::Slug;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+
+/// What stands before the slug of a package in the database that machines share.
+pub const SHARED: &str = "store:";
 
 /// The version of the document.
 const VERSION: u32 = 1;
@@ -14,6 +18,7 @@ pub const POLICY_BYTES_MAX: u64 = 1 << 20;
 /// How much is known about where a package comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Level {
     /// A folder or a file on this machine, as it is now.
     Local,
@@ -47,7 +52,7 @@ impl Level {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The source, or with `*` behind a `/` all that begin so; `*` alone means every source.
+    /// The source, or with `*` behind a `/` or `store:` all that begin so; `*` alone means every source.
     #[serde(rename = "match")]
     pub pattern: String,
     /// The least level.
@@ -136,7 +141,7 @@ impl Judged<'_> {
 /// A package, as a policy sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'s> {
-    /// Where it comes from: `oci://HOST/REPOSITORY`, `oci-layout:DIR`, or an absolute path.
+    /// Where it comes from: `oci://HOST/REPOSITORY`, `oci-layout:DIR`, `store:SLUG`, or an absolute path.
     pub source: &'s str,
     /// Whether it is pinned to what was shown.
     pub is_installed: bool,
@@ -249,7 +254,7 @@ pub fn covers(named: &str, signer: &str) -> bool {
     named == signer || begin.is_some_and(|begin| signer.starts_with(begin))
 }
 
-/// A pattern means what a person sees in it: a `*` stands at the end, behind a `/` or alone.
+/// A pattern means what a person sees in it: a `*` stands at the end, behind a `/` or `store:`, or alone.
 ///
 /// # Errors
 /// It does not.
@@ -275,12 +280,17 @@ pub fn check_pattern(pattern: &str) -> Result<(), String> {
             }
             true
         }
-        None => begin.is_empty() || std::path::Path::new(begin).has_root(),
+        None => match begin.strip_prefix(SHARED) {
+            Some(slug) => slug.is_empty() != whole && (slug.is_empty() || Slug::parse(slug).is_ok()),
+            None => begin.is_empty() || std::path::Path::new(begin).has_root(),
+        },
     };
     if !is_source {
-        return Err(format!("match: expected oci://HOST/…, oci-layout:/… or a path from the root, found {pattern:?}"));
+        let sources = "oci://HOST/…, oci-layout:/…, store:SLUG or a path from the root";
+        return Err(format!("match: expected {sources}, found {pattern:?}"));
     }
-    match begin.contains('*') || pattern.is_empty() || (!whole && !begin.is_empty() && !begin.ends_with('/')) {
+    let ends = ["", SHARED].contains(&begin) || begin.ends_with('/');
+    match begin.contains('*') || pattern.is_empty() || (!whole && !ends) {
         true => Err(format!("match: expected a source, or the begin of one up to a / and then *, found {pattern:?}")),
         false => Ok(()),
     }

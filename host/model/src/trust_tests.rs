@@ -146,6 +146,13 @@ fn a_rule_about_an_image_layout_names_its_folder_from_the_root() {
         ("oci-layout:./shop/*", false),
         ("oci-layout:/shop", true),
         ("oci-layout:/shop/*", true),
+        ("store:todo", true),
+        ("store:*", true),
+        ("store:", false),
+        ("store:to*", false),
+        ("store:To do", false),
+        ("store:/todo", false),
+        ("store:todo/*", false),
     ] {
         assert_eq!(check_pattern(pattern).is_ok(), is_right, "{pattern}");
     }

@@ -125,6 +125,17 @@ impl Head {
         if entries.len() != count || entries.contains_key(&component) {
             return Err(malformed("it names a path twice".to_owned()));
         }
+        // Folders that are not named are there because of what is in them: so it is the file that packing makes.
+        let named: Vec<PackagePath> = entries.keys().chain([&component]).cloned().collect();
+        for inner in &named {
+            for (at, _) in inner.as_str().match_indices('/') {
+                entries.entry(path(inner.as_str().get(..at).unwrap_or_default())?).or_insert(None);
+            }
+            // Before they take memory: no package has more.
+            if entries.len() > PackageBounds::default().entries_max {
+                return Err(malformed("it has more files and folders than a package may".to_owned()));
+            }
+        }
         let texts = Texts { head: self, component, entries };
         texts.announced()?;
         Ok(texts)

@@ -66,6 +66,21 @@ fn a_folder_and_its_packed_file_are_one_artifact_and_come_back_as_the_same_bytes
 }
 
 #[test]
+fn an_artifact_that_leaves_folders_out_is_the_same_file() {
+    let package = todo();
+    let artifact = Artifact::of(&package).unwrap();
+    let read = with_config(&artifact, |config| config["agentApplication"]["folders"] = json!([]));
+    assert!(read.unwrap() == packed(&package), "what is pulled is not what packing makes");
+    // Nothing is made up of a file that stands where a folder would be.
+    let wrong = with_config(&artifact, |config| {
+        let files = config["agentApplication"]["files"].as_array_mut().unwrap();
+        files.push(json!({"path": "app", "text": ""}));
+        config["agentApplication"]["folders"] = json!([]);
+    });
+    assert!(wrong.is_err());
+}
+
+#[test]
 fn it_is_the_common_layout_for_wasm() {
     let artifact = Artifact::of(&todo()).unwrap();
     let manifest: Value = serde_json::from_slice(artifact.manifest()).unwrap();

@@ -44,7 +44,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn measure(name: &str, bytes: &[u8]) {
+fn measure(name: &str, bytes: &[u8], is_rows: bool) {
     let mut limits = Limits::default();
     limits.set(Limit::Component, u64::MAX);
     let equal = settings::compiler(Backend::Native).expect("a compiler");
@@ -58,6 +58,18 @@ fn measure(name: &str, bytes: &[u8]) {
             ]
         })
         .collect();
+    if is_rows {
+        let busy = |over: usize| median(rounds.iter().map(|round| round[1][1] / round[over][1]).collect());
+        println!(
+            "| compiling {name}, cold, equal settings, processors | {:.2} times the engine alone | | | | | 1.3 |",
+            busy(0)
+        );
+        println!(
+            "| compiling {name}, cold, with meters, processors | {:.2} times the engine by itself | | | | | 2 |",
+            busy(2)
+        );
+        return;
+    }
     println!(
         "{name}, {} bytes: seconds of the wall's clock and of processors, and ratios of the same round",
         bytes.len()
@@ -75,11 +87,15 @@ fn measure(name: &str, bytes: &[u8]) {
 }
 
 fn main() {
-    let files: Vec<String> = std::env::args().skip(1).collect();
+    let mut files: Vec<String> = std::env::args().skip(1).collect();
+    let is_rows = files.first().is_some_and(|word| word == "--rows");
+    if is_rows {
+        files.remove(0);
+    }
     if files.is_empty() {
-        measure("packages/todo", &support::todo_bytes());
+        measure("packages/todo", &support::todo_bytes(), is_rows);
     }
     for file in files {
-        measure(&file, &std::fs::read(&file).expect("a file"));
+        measure(&file, &std::fs::read(&file).expect("a file"), is_rows);
     }
 }

@@ -1,5 +1,5 @@
 //! What each of the engine's switches costs on code that only computes: kernels, with one switch after another, as ratios to the engine
-//! without any. Every round runs each once, and the least of many short ones counts, so that what else the machine does matters little.
+//! without any; with `--rows` the means alone, as rows of the table that `tests/speed/run` heads. Every round runs each once, and the least of many short ones counts, so that what else the machine does matters little.
 #![allow(clippy::disallowed_methods, reason = "a program of this repository's developers")]
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a program for the people who measure")]
 
@@ -93,13 +93,14 @@ struct Switches {
 
 const NONE: Switches = Switches { fuel: false, epoch: false, one_nan: false, checked: false };
 
-/// The last is what hutch runs with.
-const COLUMNS: [(&str, Switches); 6] = [
+/// The last is what hutch runs with, and the one before it the same without fuel.
+const COLUMNS: [(&str, Switches); 7] = [
     ("none", NONE),
     ("one NaN", Switches { one_nan: true, ..NONE }),
     ("epoch", Switches { epoch: true, ..NONE }),
     ("fuel", Switches { fuel: true, ..NONE }),
     ("bounds", Switches { checked: true, ..NONE }),
+    ("no fuel", Switches { epoch: true, one_nan: true, ..NONE }),
     ("hutch", Switches { fuel: true, epoch: true, one_nan: true, ..NONE }),
 ];
 
@@ -130,35 +131,52 @@ fn ready(switches: Switches, kernel: &str) -> Ready {
     Ready { store, run }
 }
 
-fn main() {
-    let mut means = [0.0; COLUMNS.len()];
-    print!("{:<20} {:>9}", "kernel", "none, ms");
-    for (name, _) in &COLUMNS[1..] {
-        print!(" {name:>8}");
+/// The least milliseconds of a kernel, under each of the switches.
+fn measure(name: &str, amount: i32, kernel: &str) -> [f64; COLUMNS.len()] {
+    let mut all = COLUMNS.map(|(_, switches)| ready(switches, kernel));
+    let mut least = [f64::INFINITY; COLUMNS.len()];
+    let mut answers = Vec::new();
+    for _ in 0..ROUNDS {
+        for (ready, least) in all.iter_mut().zip(&mut least) {
+            let start = Instant::now();
+            answers.push(ready.run.call(&mut ready.store, amount).expect("an answer"));
+            *least = least.min(start.elapsed().as_secs_f64() * 1e3);
+        }
     }
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{name} has more than one answer");
+    least
+}
+
+fn main() {
+    let is_rows = std::env::args().any(|word| word == "--rows");
+    let ratios = KERNELS.map(|(name, amount, kernel)| {
+        let least = measure(name, amount, kernel);
+        (name, least[0], least.map(|ms| ms / least[0]))
+    });
+    let mean = |column: usize| {
+        let logarithms: f64 = ratios.iter().map(|(_, _, ratios)| ratios[column].ln()).sum();
+        (logarithms / KERNELS.len() as f64).exp()
+    };
+    if is_rows {
+        for (column, (name, _)) in COLUMNS.iter().enumerate().skip(1) {
+            let (what, goal) = match *name {
+                "hutch" => ("all meters on: one NaN, epoch, fuel", "1.3"),
+                "no fuel" => ("fuel waived: one NaN, epoch", "1.15"),
+                name => (name, ""),
+            };
+            println!("| compute kernels, {what} | {:.2} times the engine unmetered | | | | | {goal} |", mean(column));
+        }
+        return;
+    }
+    print!("{:<20} {:>9}", "kernel", "none, ms");
+    COLUMNS[1..].iter().for_each(|(name, _)| print!(" {name:>8}"));
     println!();
-    for (name, amount, kernel) in KERNELS {
-        let mut all = COLUMNS.map(|(_, switches)| ready(switches, kernel));
-        let mut least = [f64::INFINITY; COLUMNS.len()];
-        let mut answers = Vec::new();
-        for _ in 0..ROUNDS {
-            for (ready, least) in all.iter_mut().zip(&mut least) {
-                let start = Instant::now();
-                answers.push(ready.run.call(&mut ready.store, amount).expect("an answer"));
-                *least = least.min(start.elapsed().as_secs_f64() * 1e3);
-            }
-        }
-        assert!(answers.iter().all(|answer| *answer == answers[0]), "{name} has more than one answer");
-        print!("{name:<20} {:>9.2}", least[0]);
-        for (mean, least_here) in means.iter_mut().zip(least).skip(1) {
-            *mean += (least_here / least[0]).ln() / KERNELS.len() as f64;
-            print!(" {:>8.2}", least_here / least[0]);
-        }
+    for (name, none_ms, ratios) in ratios {
+        print!("{name:<20} {none_ms:>9.2}");
+        ratios[1..].iter().for_each(|ratio| print!(" {ratio:>8.2}"));
         println!();
     }
     print!("{:<30}", "geometric mean");
-    for mean in &means[1..] {
-        print!(" {:>8.2}", mean.exp());
-    }
+    (1..COLUMNS.len()).for_each(|column| print!(" {:>8.2}", mean(column)));
     println!();
 }

@@ -2,9 +2,8 @@
 
 use crate::deadline::{Keeper, Stopwatch};
 use crate::given::Given;
-use crate::load_error::LoadError;
-use hutch_engine::Linked;
 use hutch_engine::settings::{self, Backend};
+use hutch_engine::{Linked, LoadError};
 use hutch_model::digest::Digest;
 use hutch_model::limits::{Limit, Limits};
 use std::collections::BTreeMap;
@@ -62,6 +61,11 @@ impl Sandbox {
         Ok(component)
     }
 
+    /// Whether it was given the code of a component.
+    pub fn has(&self, component: &Digest) -> bool {
+        self.given.has(component)
+    }
+
     /// The program of a component of which digest and length are known. The component itself is not read.
     ///
     /// # Errors
@@ -94,14 +98,11 @@ impl Sandbox {
             Some(engine) => engine.clone(),
             None => {
                 LoadError::if_processor_lacks(self.backend)?;
-                settings::runner(self.backend, stack_bytes).map_err(host)?
+                settings::runner(self.backend, stack_bytes, None).map_err(host)?
             }
         };
         let (code, made) = self.given.code(&engine, &digest)?;
-        let linked = code.link(&engine).map_err(|error| match error.is::<wasmtime::OutOfMemory>() {
-            true => host(error),
-            false => LoadError::Invalid(format!("{error:#}")),
-        })?;
+        let linked = code.link(&engine)?;
         ready.engines.insert(stack_bytes, engine.clone());
         let keeper = self.keeper.clone();
         let program = Program { engine, linked, stack_bytes, made, load_time_us: 0, compiled: false, keeper, digest };
@@ -111,6 +112,16 @@ impl Sandbox {
 }
 
 impl Program {
+    /// What it took to have it, in microseconds.
+    pub fn load_time_us(&self) -> u64 {
+        self.load_time_us
+    }
+
+    /// Whether it was compiled now: it never is here.
+    pub fn is_fresh(&self) -> bool {
+        self.compiled
+    }
+
     /// The digest of the component's bytes.
     pub fn digest(&self) -> Digest {
         self.digest

@@ -4,9 +4,9 @@
 //! A seal covers a whole file, and checking it reads all of that. So once a seal was found to hold, it is noted how the file looks, and
 //! as long as it looks the same the machine code is mapped from it unread.
 
-use crate::load_error::LoadError;
 use crate::shelf::{Shelf, USE_NOTED_AFTER, VERDICT, is_older_at, last_used, version};
 use crate::verdict::{MachineCode, SealKey, Verdict};
+use hutch_engine::LoadError;
 use hutch_folder::Stamp;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use std::io::Read;

@@ -3,11 +3,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
-use crate::load_error::LoadError;
 use crate::ring;
-use crate::shape::{self, ShapeError};
 use crate::verdict::{MachineCode, SealKey, Verdict};
-use hutch_engine::settings::{self, Target};
+use hutch_engine::LoadError;
+use hutch_engine::settings::Target;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::{Limit, Limits};
 use rayon::ThreadPoolBuilder;
@@ -22,6 +21,7 @@ use std::time::Duration;
 
 /// Where compilation happens.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub enum Compile {
     /// In this process. The time limit is not enforced: nothing can stop a compiler here.
     #[default]
@@ -87,46 +87,12 @@ pub(crate) fn compile_here(target: &Target, bytes: &[u8]) -> Verdict {
     let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
     let compiled = match pool.thread_name(|_| "compiler".to_owned()).build() {
         Ok(pool) => {
-            let compiled = catch_unwind(AssertUnwindSafe(|| pool.install(|| compile_now(target, bytes))));
+            let compiled = catch_unwind(AssertUnwindSafe(|| pool.install(|| hutch_engine::compile(target, bytes))));
             compiled.unwrap_or_else(|_| Err(LoadError::Invalid("the compiler failed on it".to_owned())))
         }
         Err(error) => Err(LoadError::Host(format!("no threads for the compiler: {error}"))),
     };
-    compiled.unwrap_or_else(Verdict::Refused)
-}
-
-fn compile_now(target: &Target, bytes: &[u8]) -> Result<Verdict, LoadError> {
-    let (kind, made) = shape::inspect(bytes).map_err(|error| match error {
-        ShapeError::Malformed(_) => LoadError::Invalid(error.to_string()),
-        ShapeError::TooMuch { .. } => LoadError::TooMuch(error.to_string()),
-    })?;
-    let engine =
-        settings::compiler(target.clone()).map_err(|error| LoadError::Host(format!("no compiler: {error:#}")))?;
-    let code = MachineCode::compile(&engine, kind, bytes);
-    Ok(Verdict::code(code.map_err(|error| LoadError::Invalid(said_plainly(&format!("{error:#}"))))?, made))
-}
-
-/// What the validator's words mean that stand for a feature which is off, by what they hold; tests provoke each.
-const FEATURES_OFF: [(&str, &str); 10] = [
-    ("requires the component model async feature", "WASI 0.3 (functions that wait, streams and futures)"),
-    ("require the component model async feature", "WASI 0.3 (functions that wait, streams and futures)"),
-    ("threads must be enabled", "threads"),
-    ("threads support is not enabled", "threads"),
-    ("when stack switching is disabled", "stack switching"),
-    ("without the gc feature", "garbage collection (structures and arrays)"),
-    ("function references required", "typed function references"),
-    ("the custom page sizes proposal must be enabled", "custom page sizes"),
-    ("wide arithmetic support is not enabled", "wide arithmetic"),
-    (
-        "legacy_exceptions feature required",
-        "exceptions as they were before the standard (now compilers emit those that are in it)",
-    ),
-];
-
-/// The reason for a refusal: a feature that this host does not have, by its name, or the engine's own words.
-fn said_plainly(error: &str) -> String {
-    let off = FEATURES_OFF.iter().find(|(words, _)| error.contains(words));
-    off.map_or_else(|| error.to_owned(), |(_, name)| format!("it needs {name}, which this host does not have: {error}"))
+    compiled.map_or_else(Verdict::Refused, Verdict::code)
 }
 
 /// What a [`Compile::Child`] runs: reads standard input, and answers as [`compile_as_child`] does.
@@ -216,27 +182,31 @@ fn compile_in_child(
         return Err(LoadError::TooMuch(format!("compiled, it has more than {ANSWER_BYTES_MAX} bytes")));
     }
     let verdict = Verdict::open(key, &answer_name(component), answer);
-    let killed = ended_by_the_system(status);
+    let brought_down = brought_down(status);
     match verdict {
         Some(Verdict::Refused(refusal)) => Err(refusal),
         Some(code) if status.success() => Ok(code),
-        _ if killed && memory_is_short() => {
+        _ if brought_down && memory_is_short() => {
             Err(LoadError::Host(format!("the compiler process has less memory than it is meant to have ({status})")))
         }
-        _ if killed => Err(LoadError::TooMuch(format!("{GAVE_UP} ({status})"))),
+        _ if brought_down => Err(LoadError::TooMuch(format!("{GAVE_UP} ({status})"))),
         _ if !status.success() => {
-            Err(LoadError::Host(format!("the compiler process could not do its work, or was not started ({status})")))
+            Err(LoadError::Host(format!("the compiler process was not started, or not left to do its work ({status})")))
         }
         _ => Err(LoadError::Host("the compiler process did not answer as one of this program does".to_owned())),
     }
 }
 
-/// Whether a compiler ended as one does for which a component is too much: by a signal. One that can't be started may show in its
-/// status alone, which says nothing about the component.
-fn ended_by_the_system(status: ExitStatus) -> bool {
+/// Whether a compiler ended as one does for which a component is too much: by a signal that its own doing brings about, as having
+/// used up the memory that it may have is. One that can't be started may show in its status alone, and one that the system takes
+/// away, where the machine has no memory left for instance, in a signal from elsewhere: neither says anything about the component.
+fn brought_down(status: ExitStatus) -> bool {
     #[cfg(unix)]
     {
-        std::os::unix::process::ExitStatusExt::signal(&status).is_some()
+        use rustix::process::Signal;
+        let own = [Signal::ABORT, Signal::SEGV, Signal::BUS, Signal::ILL, Signal::FPE, Signal::TRAP, Signal::SYS];
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        signal.is_some_and(|signal| own.iter().any(|own| own.as_raw() == signal))
     }
     #[cfg(not(unix))]
     {
@@ -250,11 +220,10 @@ const GAVE_UP: &str = "the compiler gave up on it";
 /// Whether compiling again could come to something else, because this was no answer of the compiler's.
 pub(crate) fn is_final(refusal: &LoadError) -> bool {
     match refusal {
-        LoadError::Invalid(_) | LoadError::TooSlow { .. } => true,
+        LoadError::Invalid(_) | LoadError::Lacking { .. } | LoadError::TooSlow { .. } => true,
         LoadError::TooMuch(text) => !text.starts_with(GAVE_UP),
-        LoadError::Processor { .. } | LoadError::Target { .. } | LoadError::Elsewhere { .. } | LoadError::Host(_) => {
-            false
-        }
+        // What is not known for an answer of the compiler's is asked for again.
+        _ => false,
     }
 }
 

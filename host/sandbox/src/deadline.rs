@@ -18,6 +18,7 @@ const HOST_STACK_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Work that a person may want to know of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Work {
     /// A component is compiled.
     Compile,

@@ -21,6 +21,7 @@ const SCHEMA: &str = "hutch/commands@0.1";
 
 /// Why there is no description.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DescribeError {
     /// The guest did not answer.
     #[error("the component's contract export failed: {0}")]

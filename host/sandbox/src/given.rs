@@ -1,9 +1,7 @@
 //! Code that was made elsewhere, for who does not compile: an artifact for each component, given by whoever vouches for it.
 
-use crate::artifact::{artifact_header, read_artifact};
-use crate::load_error::LoadError;
-use hutch_engine::Code;
 use hutch_engine::settings::Backend;
+use hutch_engine::{Code, LoadError, artifact_header, read_artifact};
 use hutch_model::digest::Digest;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +26,12 @@ impl Given {
         }
         self.artifacts().insert(header.component, artifact.into());
         Ok(header.component)
+    }
+
+    /// Whether there is the artifact of a component.
+    #[cfg_attr(feature = "machine", allow(dead_code, reason = "a machine compiles what it was not given"))]
+    pub(crate) fn has(&self, component: &Digest) -> bool {
+        self.artifacts().contains_key(component)
     }
 
     /// The code of a component, and what instantiating it makes: component instances or resource types, whichever are more.

@@ -6,10 +6,10 @@ use cap_std::fs::{Dir, OpenOptions};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// The file's name in its folder.
-const NAME: &str = "artifacts.key";
-
 impl SealKey {
+    /// The name of its file in a folder that keeps it.
+    pub const FILE: &str = "artifacts.key";
+
     /// The key that this folder keeps. With `fresh`, random bytes, the folder and the key are made if they are missing. `None` if there
     /// is none, or if others may read it.
     pub fn kept(folder: &Path, fresh: Option<[u8; SealKey::BYTES]>) -> Option<SealKey> {
@@ -31,11 +31,11 @@ impl SealKey {
         #[cfg(unix)]
         cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
         // Written aside and given its name only if it has none yet: of several processes one makes it, and all read it whole.
-        let aside = format!("{NAME}.{}", std::process::id());
+        let aside = format!("{}.{}", SealKey::FILE, std::process::id());
         let fresh = fresh?;
         let made = dir.open_with(&aside, &options).and_then(|mut file| file.write_all(&fresh));
         if made.is_ok() {
-            let _ = dir.hard_link(&aside, &dir, NAME);
+            let _ = dir.hard_link(&aside, &dir, SealKey::FILE);
         }
         let _ = dir.remove_file(&aside);
         read(&dir)
@@ -43,7 +43,7 @@ impl SealKey {
 }
 
 fn read(dir: &Dir) -> Option<SealKey> {
-    let metadata = dir.symlink_metadata(NAME).ok()?;
+    let metadata = dir.symlink_metadata(SealKey::FILE).ok()?;
     #[cfg(unix)]
     {
         use cap_std::fs::MetadataExt;
@@ -55,7 +55,7 @@ fn read(dir: &Dir) -> Option<SealKey> {
         return None;
     }
     let mut bytes = [0; SealKey::BYTES];
-    dir.open(NAME).ok()?.read_exact(&mut bytes).ok()?;
+    dir.open(SealKey::FILE).ok()?.read_exact(&mut bytes).ok()?;
     Some(SealKey::new(bytes))
 }
 
@@ -77,14 +77,14 @@ mod tests {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            let file = home.join(NAME);
+            let file = home.join(SealKey::FILE);
             assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
             // Neither taken nor replaced: somebody has to look.
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
             assert!(SealKey::kept(&home, Some([3; 32])).is_none());
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
         }
-        std::fs::write(home.join(NAME), [1; 31]).unwrap();
+        std::fs::write(home.join(SealKey::FILE), [1; 31]).unwrap();
         assert!(SealKey::kept(&home, Some([3; 32])).is_none());
     }
 }

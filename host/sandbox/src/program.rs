@@ -1,16 +1,14 @@
 //! A component that is ready to run, and the sandbox that makes it so.
 
-use crate::artifact;
 use crate::cache::ArtifactCache;
 use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, given, is_final};
 use crate::deadline::{Keeper, Stopwatch, Watch, Work};
 use crate::given::Given;
-use crate::load_error::LoadError;
-use crate::shape;
+use crate::memories;
 use crate::stop::Stop;
 use crate::verdict::{self, Verdict};
 use hutch_engine::settings::{self, Backend, Target};
-use hutch_engine::{Code, Linked};
+use hutch_engine::{Code, Linked, LoadError};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::limits::{Limit, Limits};
 use std::collections::HashMap;
@@ -46,6 +44,17 @@ pub struct Program {
     pub(crate) compiled: bool,
     pub(crate) keeper: Keeper,
     digest: Digest,
+}
+
+/// What code can be made for, by its name.
+///
+/// # Errors
+/// The compiler makes none for it; what there is is named.
+pub fn target_named(name: &str) -> Result<Target, LoadError> {
+    Target::named(name).ok_or_else(|| LoadError::Target {
+        name: name.to_owned(),
+        has: Target::all().iter().map(|target| target.name().to_owned()).collect(),
+    })
 }
 
 impl Default for Sandbox {
@@ -135,10 +144,7 @@ impl Sandbox {
             }
             None => self.found_or_compiled(&engine, &digest, limits, read)?,
         };
-        let linked = code.link(&engine).map_err(|error| match error.is::<wasmtime::OutOfMemory>() {
-            true => LoadError::Host(format!("{error:#}")),
-            false => LoadError::Invalid(format!("{error:#}")),
-        })?;
+        let linked = code.link(&engine)?;
         let load_time_us = start.elapsed_us();
         let keeper = self.keeper.clone();
         let program = Program { engine, linked, stack_bytes, made, load_time_us, compiled, keeper, digest };
@@ -157,13 +163,10 @@ impl Sandbox {
     /// See [`LoadError`].
     pub fn compile_for(&self, target: &str, component: &[u8], limits: &Limits) -> Result<Vec<u8>, LoadError> {
         check_length(component.len() as u64, limits)?;
-        let target = Target::named(target).ok_or_else(|| LoadError::Target {
-            name: target.to_owned(),
-            has: Target::all().iter().map(|target| target.name().to_owned()).collect(),
-        })?;
+        let target = target_named(target)?;
         let _watched = self.keeper.watch.as_ref().map(|watch| watch(Work::Compile));
         let (code, made) = given(compile(&self.compile, &target, component, limits))?;
-        artifact::written(component, target.name(), made, &code)
+        hutch_engine::written_artifact(component, &target, made, &code)
     }
 
     /// Whether the cache holds what a component comes to.
@@ -225,7 +228,8 @@ impl Sandbox {
             return Ok(engine.clone());
         }
         LoadError::if_processor_lacks(self.backend)?;
-        let engine = settings::runner(self.backend, stack_bytes);
+        let memories = (self.backend == Backend::Native).then(memories::shared).flatten();
+        let engine = settings::runner(self.backend, stack_bytes, memories);
         let engine = engine.map_err(|error| LoadError::Host(format!("no engine: {error:#}")))?;
         engines.insert(stack_bytes, engine.clone());
         Ok(engine)
@@ -242,6 +246,11 @@ impl Program {
     /// The digest of the component's bytes, as given.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// What it took to have it, in microseconds.
+    pub fn load_time_us(&self) -> u64 {
+        self.load_time_us
     }
 
     /// Whether it was compiled now, and not found compiled.
@@ -279,7 +288,9 @@ fn artifact_name(backend: Backend, component: &Digest) -> Digest {
     let mut hasher = Hasher::new(Kind::Artifact);
     hasher.update_part(component.as_bytes());
     hasher.update_part(settings::build_key(backend).as_bytes());
-    for bounds in [format!("{:?}", shape::CAPS), format!("{:?} {ANSWER_BYTES_MAX}", hutch_engine::DENIED_SIZES_MAX)] {
+    for bounds in
+        [format!("{:?}", hutch_engine::CAPS), format!("{:?} {ANSWER_BYTES_MAX}", hutch_engine::DENIED_SIZES_MAX)]
+    {
         hasher.update_part(bounds.as_bytes());
     }
     hasher.update_part(&verdict::LAYOUT.to_le_bytes());

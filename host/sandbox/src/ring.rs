@@ -6,6 +6,7 @@
 //!
 //! Linux on x86-64 and 64-bit ARM. Elsewhere, and where the kernel has no filter, there is none, and [`is_there`] says so.
 
+pub mod inherited;
 pub mod paths;
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -168,7 +169,7 @@ mod linux {
         libc::SYS_mq_open,
         libc::SYS_mq_unlink,
         libc::SYS_fchmodat,
-        libc::SYS_fchmodat2,
+        SYS_FCHMODAT2,
         libc::SYS_fchownat,
         libc::SYS_setxattr,
         libc::SYS_lsetxattr,
@@ -195,7 +196,8 @@ mod linux {
         libc::SYS_modify_ldt,
     ];
 
-    /// New enough to have one number everywhere, and no name here yet.
+    /// New enough to have one number everywhere, and no name here yet, or none for each processor.
+    const SYS_FCHMODAT2: i64 = 452;
     const SYS_SETXATTRAT: i64 = 463;
     const SYS_REMOVEXATTRAT: i64 = 466;
 
@@ -265,6 +267,7 @@ mod linux {
 /// # Errors
 /// The kernel has such a ring and does not put it up.
 pub(crate) fn enter() -> std::io::Result<()> {
+    inherited::hide()?;
     match paths::enter(&[]) {
         Err(error @ paths::PathsError::Threads { .. }) => return Err(std::io::Error::other(error)),
         Err(paths::PathsError::Missing(_)) | Ok(_) => {}
@@ -276,11 +279,13 @@ pub(crate) fn enter() -> std::io::Result<()> {
 
 /// Takes from this process, its threads and whatever it starts, for good, the system calls that no run of a guest needs: those that make or
 /// use sockets, reach into other processes, change the machine, or give more rights. Opening files stays, and so does starting programs: the
-/// compiler is one. [`paths`] takes them once the compiler has ended. Each call that is refused fails with EPERM.
+/// compiler is one. [`paths`] takes them once the compiler has ended. Each call that is refused fails with EPERM. And no picture of this process's
+/// memory is left or taken: see [`inherited`].
 ///
 /// # Errors
 /// The kernel has such a ring and does not put it up.
 pub fn around_guests() -> std::io::Result<()> {
+    inherited::hide()?;
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     linux::around_guests()?;
     Ok(())

@@ -26,6 +26,7 @@ pub struct Run {
 
 /// Why there is no outcome: never the guest's doing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// A volume can't be read.
     #[error("the state can't be read: {0}")]
@@ -51,6 +52,7 @@ impl From<Fault> for RunError {
         match fault {
             Fault::State(error) => RunError::State(error),
             Fault::Host(reason) => RunError::Host(reason),
+            other => RunError::Host(other.to_string()),
         }
     }
 }

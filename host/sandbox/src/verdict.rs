@@ -2,9 +2,7 @@
 //! bytes have a type of their own, [`MachineCode`], which two things make: the compiler, in this process, and a seal that holds under
 //! a key which only hutch has. All that comes from outside, from a child or from a file, comes through [`Verdict::open`].
 
-use crate::load_error::LoadError;
-use crate::shape::{Made, Payloads};
-use hutch_engine::Code;
+use hutch_engine::{Code, Compiled, Feature, LoadError};
 use hutch_model::digest::Digest;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -76,14 +74,6 @@ pub(crate) enum MachineCode {
 }
 
 impl MachineCode {
-    /// Compiles a component or a core module.
-    pub(crate) fn compile(compiler: &Engine, kind: Payloads, code: &[u8]) -> wasmtime::Result<MachineCode> {
-        Ok(MachineCode::Bytes(match kind {
-            Payloads::Component => compiler.precompile_component(code)?,
-            Payloads::CoreModule => compiler.precompile_module(code)?,
-        }))
-    }
-
     /// Makes the code executable.
     pub(crate) fn map(&self, runner: &Engine) -> wasmtime::Result<Code> {
         match self {
@@ -95,7 +85,7 @@ impl MachineCode {
 
 #[allow(unsafe_code, reason = "wasmtime trusts machine code; this is where that trust is given")]
 fn copied(runner: &Engine, code: &[u8]) -> wasmtime::Result<Code> {
-    // SAFETY: the bytes are those of `MachineCode::compile`: from this process, or sealed by one that had the key. What keeps the
+    // SAFETY: the bytes are those of a `Compiled`: from this process, or sealed by one that had the key. What keeps the
     // key, and the child that is given one, to this program is said where they are taken (`SealKey::new`, `Compile::Child`).
     unsafe {
         match Engine::detect_precompiled(code) {
@@ -147,10 +137,11 @@ pub(crate) enum Verdict {
 }
 
 /// The number of the layout that [`Verdict::seal`] writes: another layout has another number, and its files other names.
-pub(crate) const LAYOUT: u64 = 1;
+pub(crate) const LAYOUT: u64 = 2;
 
 const CODE: u8 = b'C';
 const INVALID: u8 = b'I';
+const LACKING: u8 = b'L';
 const TOO_MUCH: u8 = b'M';
 const TOO_SLOW: u8 = b'S';
 const HOST: u8 = b'H';
@@ -162,8 +153,9 @@ const NUMBERS_BYTES: usize = 8 + 8;
 const SEAL_BYTES: usize = 32;
 
 impl Verdict {
-    pub(crate) fn code(code: MachineCode, made: Made) -> Verdict {
-        Verdict::Code { code, component_instances: made.component_instances, resources: made.resources }
+    pub(crate) fn code(compiled: Compiled) -> Verdict {
+        let (component_instances, resources) = (compiled.component_instances(), compiled.resources());
+        Verdict::Code { code: MachineCode::Bytes(compiled.into_code()), component_instances, resources }
     }
 
     /// The verdict's bytes, sealed under `key` as that on `name`. None for code that lies in a file: it is there, sealed.
@@ -185,7 +177,9 @@ impl Verdict {
             Verdict::Refused(error) => {
                 let (tag, text) = match error {
                     LoadError::Invalid(text) => (INVALID, text.clone()),
+                    LoadError::Lacking { feature, said } => (LACKING, format!("{}\n{said}", feature.name())),
                     LoadError::TooMuch(text) => (TOO_MUCH, text.clone()),
+                    LoadError::Host(text) => (HOST, text.clone()),
                     other => (HOST, other.to_string()),
                 };
                 bytes.extend_from_slice(text.as_bytes());
@@ -210,6 +204,11 @@ impl Verdict {
                 Verdict::Code { code: MachineCode::Bytes(bytes), component_instances, resources }
             }
             INVALID => Verdict::Refused(LoadError::Invalid(text())),
+            LACKING => {
+                let text = text();
+                let (name, said) = text.split_once('\n')?;
+                Verdict::Refused(LoadError::Lacking { feature: Feature::named(name)?, said: said.to_owned() })
+            }
             TOO_MUCH => Verdict::Refused(LoadError::TooMuch(text())),
             TOO_SLOW => Verdict::Refused(LoadError::TooSlow { time_ms: number(0)? }),
             HOST => Verdict::Refused(LoadError::Host(text())),
@@ -225,6 +224,10 @@ mod tests {
     use hutch_model::digest::Kind;
     use std::io::Write;
 
+    fn lacking() -> LoadError {
+        LoadError::Lacking { feature: Feature::named("threads").unwrap(), said: "words\nof the engine".to_owned() }
+    }
+
     #[test]
     fn another_layout_has_another_number() {
         let (key, name) = (SealKey::new([1; 32]), Digest::of(Kind::Artifact, b"1"));
@@ -234,23 +237,23 @@ mod tests {
             Verdict::Refused(LoadError::Invalid("bad".to_owned())),
             Verdict::Refused(LoadError::TooMuch("big".to_owned())),
             Verdict::Refused(LoadError::TooSlow { time_ms: 5 }),
+            Verdict::Refused(lacking()),
         ];
         let mut all = blake3::Hasher::new();
         verdicts.iter().for_each(|verdict| {
             all.update(&verdict.seal(&key, &name).unwrap());
         });
         let layout = all.finalize().to_hex();
-        assert_eq!((LAYOUT, &layout[..16]), (1, "815a9dacc0b8bcac"));
+        assert_eq!((LAYOUT, &layout[..16]), (2, "851879df7bbd416d"));
     }
 
     /// Where a file can't be mapped, it is not known that nothing was written to it since it was opened.
     #[test]
     fn bytes_that_are_read_are_used_only_if_their_seal_holds() {
-        let compiler = settings::compiler(Backend::Native).unwrap();
-        let runner = settings::runner(Backend::Native, 1 << 19).unwrap();
+        let runner = settings::runner(Backend::Native, 1 << 19, None).unwrap();
         let (key, name) = (SealKey::new([1; 32]), Digest::of(Kind::Artifact, b"1"));
-        let code = MachineCode::compile(&compiler, Payloads::CoreModule, b"\0asm\x01\0\0\0").unwrap();
-        let sealed = Verdict::Code { code, component_instances: 7, resources: 9 }.seal(&key, &name).unwrap();
+        let compiled = hutch_engine::compile(&Backend::Native.into(), b"\0asm\x01\0\0\0").unwrap();
+        let sealed = Verdict::code(compiled).seal(&key, &name).unwrap();
         let of = |bytes: &[u8], key: &SealKey| {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(bytes).unwrap();
@@ -279,6 +282,7 @@ mod tests {
             refused(LoadError::Invalid("bad".to_owned())),
             refused(LoadError::TooMuch("big".to_owned())),
             refused(LoadError::TooSlow { time_ms: 5 }),
+            refused(lacking()),
         ];
         for verdict in verdicts {
             let bytes = verdict.seal(&key, &name).unwrap();

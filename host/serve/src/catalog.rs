@@ -70,6 +70,13 @@ impl Catalog {
         catalog
     }
 
+    /// Of one package, without tools.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn of_one(slug: String, contract: Contract) -> Catalog {
+        let packages = vec![Known { slug, contract }];
+        Catalog { packages, tools: Vec::new(), commands: BTreeMap::new(), found: Vec::new() }
+    }
+
     /// As the protocol describes tools.
     pub fn tools(&self) -> &[Value] {
         &self.tools

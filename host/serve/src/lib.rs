@@ -6,7 +6,7 @@
 //! (`reply`); `telemetry` tells a log and a collector of it. None of that knows a protocol. [`mcp`] is the Model Context Protocol over standard input and output, [`http`] is HTTP; the
 //! only places with an async runtime, which is made when serving begins.
 //!
-//! It knows no command line: how a change is shown, and which line a person would type, the program says ([`Shown`]).
+//! It knows no command line: which line a person would type, the program says ([`Serving::line`]).
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
 mod ask;
@@ -26,7 +26,5 @@ mod who;
 mod work;
 
 pub use catalog::Catalog;
-pub use serving::{
-    About, Documents, FileOf, FilesOf, Line, RunAgain, ServeError, Served, Serving, Shown, Surroundings, TOOLS_MAX,
-};
+pub use serving::{About, Line, ServeError, Served, Serving, Surroundings, TOOLS_MAX};
 pub use telemetry::{Collected, Telemetry, Wanted};

@@ -1,8 +1,7 @@
 //! What comes of something that was asked for, as data. Knows no protocol.
 
 use crate::question::Question;
-use crate::serving::Shown;
-use hutch::{Answer, DocumentSize};
+use hutch::{Answer, DocumentSize, SHOWN_BYTES_MAX, Shown};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Pin;
@@ -11,8 +10,6 @@ use serde_json::{Map, Value, json};
 
 /// The most memory that a guest's document may take here.
 const DOCUMENT_MEMORY_MAX: u64 = 64 << 20;
-/// The most bytes that are shown of what a guest said when it failed.
-const SAID_BYTES_MAX: usize = 4096;
 
 /// What is answered.
 #[derive(Debug)]
@@ -50,14 +47,14 @@ impl Reply {
     }
 
     /// What a guest answered.
-    pub(crate) fn of(answer: &Answer, shown: &Shown) -> Reply {
-        Reply::made(answer, shown, |document| document)
+    pub(crate) fn of(answer: &Answer) -> Reply {
+        Reply::made(answer, |document| document)
     }
 
     /// The same, in a document of the host's.
-    pub(crate) fn made(answer: &Answer, shown: &Shown, make: impl FnOnce(Value) -> Value) -> Reply {
+    pub(crate) fn made(answer: &Answer, make: impl FnOnce(Value) -> Value) -> Reply {
         let facts = facts(answer);
-        if let Some(report) = failure(answer, shown) {
+        if let Some(report) = failure(answer) {
             return Reply::Failed { report: Box::new(report), facts };
         }
         match document(&answer.outcome.stdout) {
@@ -88,22 +85,26 @@ pub(crate) fn entry_facts(entry: &Pin) -> Facts {
 }
 
 /// Why a run is no success, with what the guest says of it.
-pub(crate) fn failure(answer: &Answer, shown: &Shown) -> Option<ErrorReport> {
-    let mut report = (shown.failure)(answer)?;
+pub(crate) fn failure(answer: &Answer) -> Option<ErrorReport> {
+    let mut report = answer.failure()?;
     let outcome = &answer.outcome;
     if matches!(answer.verdict, Verdict::Failed { .. }) {
         let streams = [&outcome.stdout, &outcome.stderr];
         let said = streams.into_iter().filter(|bytes| !bytes.trim_ascii().is_empty()).map(|bytes| said(bytes));
         report.details.insert("said".to_owned(), said.collect::<Vec<_>>().into());
+        let mut lengths = Shown::streams(&outcome.stdout, &outcome.stderr, SHOWN_BYTES_MAX);
+        lengths.retain(|name, _| name.ends_with("_bytes"));
+        report.details.extend(lengths);
         report.suggestion = "mend what the application says in details.said, then make the call again".to_owned();
     }
     Some(report.detail("kept", answer.kept))
 }
 
-/// A stream of a guest that failed: its document, if it is one.
+/// A stream of a guest that failed: its document, if it is one, or as much of its text as is shown.
 fn said(bytes: &[u8]) -> Value {
-    let short = bytes.get(..SAID_BYTES_MAX).unwrap_or(bytes);
-    document(short).unwrap_or_else(|_| String::from_utf8_lossy(short).into_owned().into())
+    let short = bytes.len() <= SHOWN_BYTES_MAX;
+    let document = short.then(|| document(bytes).ok()).flatten();
+    document.unwrap_or_else(|| Shown::of(bytes, SHOWN_BYTES_MAX).text.into())
 }
 
 /// The one document that a guest printed.

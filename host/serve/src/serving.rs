@@ -2,12 +2,10 @@
 
 use crate::telemetry::Telemetry;
 use hutch::package::Package;
-use hutch::{Answer, EntryName, Failure, Host, Moved, Session, Verified};
+use hutch::{Failure, Host};
 use hutch_model::contract::Contract;
-use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
-use hutch_model::ledger::{Pin, Sealed};
 use hutch_model::limits::Limit;
 use hutch_store::InstanceName;
 use serde_json::Value;
@@ -35,10 +33,8 @@ pub struct Serving {
     pub surroundings: Surroundings,
     /// Who is told of the work.
     pub telemetry: Arc<Telemetry>,
-    /// The program's words.
-    pub shown: Shown,
-    /// The program's documents.
-    pub documents: Documents,
+    /// The line of the program with these words, if there is one.
+    pub line: Box<Line>,
 }
 
 /// A package that is served, as it was when serving began.
@@ -66,41 +62,6 @@ pub struct About {
     pub tools: Value,
 }
 
-/// An entry that was run again, and what came of it.
-pub type RunAgain = (Pin, Verified);
-
-/// Lists what stands at a path when an entry had left it, with a limit and an offset.
-pub type FilesOf = fn(&Session, Option<&EntryName>, Option<&str>, (u32, u32)) -> Result<Value, Failure>;
-/// Tells a file as an entry had left it, or why it can't be told.
-pub type FileOf = fn(&Session, Option<&EntryName>, &str) -> Result<Result<Value, Box<ErrorReport>>, Failure>;
-
-/// What the program's command line answers, made of what was done: the same documents, with the same fields.
-#[derive(Clone, Copy)]
-pub struct Documents {
-    /// What is around every answer: the command's name and its result.
-    pub envelope: fn(&str, Value) -> Value,
-    /// The result of `run`.
-    pub run: fn(&Answer, &Host) -> Result<Value, ErrorReport>,
-    /// The result of `plan`, with the reason for which a person must agree.
-    pub plan: fn(&Answer, &Host, Option<&str>) -> Result<Value, ErrorReport>,
-    /// The result of `undo`.
-    pub moved: fn(&Session, &Moved) -> Value,
-    /// The result of `verify`; a report if an entry did not come to the same.
-    pub verified: fn(&[RunAgain]) -> Result<Value, ErrorReport>,
-    /// The result of `ledger list`, with its limit and its offset.
-    pub entries: fn(&Session, u32, u32) -> Result<Value, Failure>,
-    /// Items as `ledger list` has them: at most so many behind a place, the first first.
-    pub since: fn(&Session, u64, u32) -> Result<Vec<Value>, Failure>,
-    /// The result of `ledger show`.
-    pub entry: fn(&Session, &Sealed) -> Result<Value, Failure>,
-    /// The result of `state ls` at an entry, with its limit and its offset.
-    pub files: FilesOf,
-    /// The result of `state cat` at an entry; a report if the file is longer than an answer may be.
-    pub file: FileOf,
-    /// The result of `state status`.
-    pub state: fn(&Session) -> Result<Value, Failure>,
-}
-
 /// What a library does not reach for.
 #[derive(Clone, Copy)]
 pub struct Surroundings {
@@ -112,16 +73,6 @@ pub struct Surroundings {
 
 /// Makes a line of words.
 pub type Line = dyn Fn(&[&str]) -> Option<String> + Send + Sync;
-
-/// How answers are put into words: as on the program's command line.
-pub struct Shown {
-    /// What is reported of a run that did not end well.
-    pub failure: fn(&Answer) -> Option<ErrorReport>,
-    /// What a run changes, for programs and for people.
-    pub changes: fn(&Answer) -> (Value, String),
-    /// The line of the program with these words, if there is one.
-    pub line: Box<Line>,
-}
 
 impl Served {
     /// Its name.

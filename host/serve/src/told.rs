@@ -6,6 +6,10 @@ use crate::names::Known;
 use crate::reply::{Facts, Reply, facts};
 use crate::work::Work;
 use hutch::{Answer, Answered, Call, EntryName, Failure, Moved, Session};
+use hutch_documents::diff::{for_people, volume_diffs};
+use hutch_documents::moved::moved_value;
+use hutch_documents::verified::verified_value;
+use hutch_documents::{Page, envelope, ledger, run, state};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Request;
@@ -18,6 +22,11 @@ pub(crate) const REPEATED: &str = "hutch/repeated";
 pub(crate) const CHANGES: &str = "hutch/changes";
 /// What names the state.
 pub(crate) const STATE: &str = "hutch/state";
+
+/// A part of a list.
+fn page(limit: u32, offset: u32) -> Page {
+    Page { limit, offset }
+}
 
 /// A request with a name, until it has ended in whatever way.
 struct UnderWay<'u, 'w, 's> {
@@ -88,7 +97,6 @@ impl Work<'_, '_> {
     }
 
     fn tell(&self, package: usize, tell: &Tell) -> Result<Reply, Failure> {
-        let documents = &self.serving().documents;
         let result = match tell {
             Tell::Run(words) => return self.tell_run(package, words),
             Tell::Plan(words) => return self.tell_plan(package, words),
@@ -108,19 +116,19 @@ impl Work<'_, '_> {
             Tell::Decline(plan) => return Ok(self.worker.decline(package, plan)),
             Tell::Since { after, limit } => return self.tell_since(*after, *limit),
             Tell::Ledger { limit, offset } => {
-                ("ledger list", (documents.entries)(&self.instance.session(self.at)?, *limit, *offset)?)
+                ("ledger list", ledger::list_value(&self.instance.session(self.at)?, &page(*limit, *offset))?)
             }
             Tell::Files { at, path, limit, offset } => {
                 let session = self.instance.session(self.at)?;
-                ("state ls", (documents.files)(&session, at.as_ref(), path.as_deref(), (*limit, *offset))?)
+                ("state ls", state::files_value(&session, at.as_ref(), path.as_deref(), &page(*limit, *offset))?)
             }
-            Tell::File { at, path } => match (documents.file)(&self.instance.session(self.at)?, at.as_ref(), path)? {
+            Tell::File { at, path } => match state::file_value(&self.instance.session(self.at)?, at.as_ref(), path)? {
                 Ok(value) => ("state cat", value),
                 Err(report) => return Ok(Reply::failed(*report)),
             },
             Tell::Entry(name) => {
                 let session = self.instance.session(self.at)?;
-                ("ledger show", (documents.entry)(&session, &session.entry(name)?)?)
+                ("ledger show", ledger::entry_value(&session, &session.entry(name)?)?)
             }
         };
         Ok(self.done(result.0, result.1, Facts::new()))
@@ -128,17 +136,19 @@ impl Work<'_, '_> {
 
     /// The call as it would be made on the command line.
     fn call_as_typed(&self, words: &Words) -> Result<Call, Failure> {
-        Ok(Call { contract: None, ..self.call(words)? })
+        let mut call = self.call(words)?;
+        call.contract = None;
+        Ok(call)
     }
 
     fn done(&self, command: &str, result: Value, facts: Facts) -> Reply {
-        Reply::Done { document: (self.serving().documents.envelope)(command, result), facts }
+        Reply::Done { document: envelope(true, command, result), facts }
     }
 
     /// A run that ended well, or a report with the run among its details.
     fn answered(&self, command: &str, answer: &Answer, value: Result<Value, ErrorReport>) -> Reply {
         let facts = facts(answer);
-        if let Some(report) = (self.serving().shown.failure)(answer) {
+        if let Some(report) = answer.failure() {
             let report = match value {
                 Ok(value) => report.detail("run", value),
                 Err(_) => report,
@@ -152,13 +162,13 @@ impl Work<'_, '_> {
     }
 
     fn ran(&self, command: &str, answer: &Answer) -> Reply {
-        let value = (self.serving().documents.run)(answer, &self.serving().host);
+        let value = run::kept_value(answer, &self.serving().host);
         self.answered(command, answer, value)
     }
 
     fn moved(&self, session: &Session, moved: &Moved) -> Reply {
         let facts = crate::reply::entry_facts(&moved.entry.pin());
-        self.done("undo", (self.serving().documents.moved)(session, moved), facts)
+        self.done("undo", moved_value(session, moved), facts)
     }
 
     fn tell_run(&self, package: usize, words: &Words) -> Result<Reply, Failure> {
@@ -168,10 +178,10 @@ impl Work<'_, '_> {
             return Ok(self.ran("run", &self.instance.run(&call)?));
         };
         let answer = self.instance.plan(&call)?;
-        if (self.serving().shown.failure)(&answer).is_some() {
+        if answer.failure().is_some() {
             return Ok(self.ran("run", &answer));
         }
-        let (_, changes) = (self.serving().shown.changes)(&answer);
+        let changes = for_people(&volume_diffs(&answer));
         let question = self.question((package, Form::Told), &words.arguments, answer.entry.hash, reason, &changes);
         self.ask_later(question.clone());
         let report = question.refusal("a token that may confirm applies the plan");
@@ -184,12 +194,13 @@ impl Work<'_, '_> {
         let validated = self.serving().host.validate(&self.served.package, &call);
         let confirmation = validated.ok().and_then(|validated| validated.confirmation);
         let answer = self.instance.plan(&call)?;
-        let is_good = (self.serving().shown.failure)(&answer).is_none();
-        let (_, changes) = (self.serving().shown.changes)(&answer);
+        let is_good = answer.failure().is_none();
+        let diffs = volume_diffs(&answer);
+        let changes = for_people(&diffs);
         if let Some(reason) = confirmation.clone().filter(|_| is_good) {
             self.ask_later(self.question((package, Form::Told), &words.arguments, answer.entry.hash, reason, &changes));
         }
-        let value = (self.serving().documents.plan)(&answer, &self.serving().host, confirmation.as_deref());
+        let value = run::plan_value(&answer, &self.serving().host, confirmation.as_deref(), &diffs);
         Ok(match self.answered("plan", &answer, value) {
             Reply::Done { document, mut facts } => {
                 facts.insert(CHANGES.to_owned(), changes.into());
@@ -237,8 +248,8 @@ impl Work<'_, '_> {
             let host = &self.serving().host;
             verified.push((sealed.pin(), host.verify(&self.served.package, &session, &sealed, &BTreeMap::new())?));
         }
-        Ok(match (self.serving().documents.verified)(&verified) {
-            Ok(value) => self.done("verify", value, Facts::new()),
+        Ok(match verified_value(&verified, false) {
+            Ok((value, _)) => self.done("verify", json!(value), Facts::new()),
             Err(report) => Reply::failed(report),
         })
     }
@@ -247,7 +258,7 @@ impl Work<'_, '_> {
         let session = self.instance.session(self.at)?;
         let last = session.head()?.last.sequence;
         let items = match after {
-            Some(after) if after < last => (self.serving().documents.since)(&session, after, limit)?,
+            Some(after) if after < last => ledger::since(&session, after, limit)?,
             _ => Vec::new(),
         };
         Ok(Reply::done(json!({"last": last, "items": items})))
@@ -257,7 +268,7 @@ impl Work<'_, '_> {
         let session = self.instance.session(self.at)?;
         let head = session.head()?.last.sequence;
         let state = session.entry(&EntryName::Sequence(head))?.open().map_err(Failure::Entry)?.state;
-        let value = (self.serving().documents.state)(&session)?;
+        let value = state::status_value(&session)?;
         let facts = Facts::from_iter([(STATE.to_owned(), state.to_string().into())]);
         Ok(self.done("state status", value, facts))
     }

@@ -7,6 +7,7 @@ use crate::question::{Question, short};
 use crate::reply::{Facts, Reply, entry_facts, facts, failure};
 use crate::serving::{Served, Serving};
 use hutch::{Answer, Call, EntryName, Failure, Instance, Verified};
+use hutch_documents::diff::{for_people, volume_diffs};
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -142,39 +143,28 @@ impl Work<'_, '_> {
         let seed = words.seed.or_else(|| (self.serving().surroundings.seed)());
         let seed = seed
             .ok_or_else(|| Failure::Run(hutch_sandbox::RunError::Host("the system gives no randomness".to_owned())))?;
-        Ok(Call {
-            instance: self.serving().instance.clone(),
-            arguments: words.arguments.clone(),
-            stdin: words.stdin.clone().into_bytes(),
-            at: self.at,
-            clock_start: words.now.unwrap_or(self.at),
-            seed,
-            environment: BTreeMap::new(),
-            mounts: BTreeMap::new(),
-            limits: self.serving().limits.clone(),
-            // A client is told the schema, and is given nothing else.
-            contract: Some(if self.served.is_held() { Contract::Schema } else { Contract::Json }),
-            unchecked: false,
-            guard: None,
-            confirmed: false,
-            retries: RETRIES,
-            keep_streams: true,
-            wall_time_us: None,
-        })
+        let mut call = Call::new(words.arguments.clone(), self.at, seed).in_instance(self.serving().instance.clone());
+        call.stdin = words.stdin.clone().into_bytes();
+        call.clock_start = words.now.unwrap_or(self.at);
+        call.limits = self.serving().limits.clone();
+        // A client is told the schema, and is given nothing else.
+        call.contract = Some(if self.served.is_held() { Contract::Schema } else { Contract::Json });
+        call.retries = RETRIES;
+        Ok(call)
     }
 
     /// For real. What needs a confirmation is planned instead, for a person to look at.
     fn run(&self, package: usize, words: &Words) -> Result<Reply, Failure> {
-        let (call, shown) = (self.call(words)?, &self.serving().shown);
+        let call = self.call(words)?;
         let validated = self.serving().host.validate(&self.served.package, &call);
         let Some(reason) = validated.ok().and_then(|validated| validated.confirmation) else {
-            return Ok(Reply::of(&self.instance.run(&call)?, shown));
+            return Ok(Reply::of(&self.instance.run(&call)?));
         };
         let answer = self.instance.plan(&call)?;
-        if let Some(report) = failure(&answer, shown) {
+        if let Some(report) = failure(&answer) {
             return Ok(Reply::Failed { report: Box::new(report), facts: facts(&answer) });
         }
-        let (_, changes) = (shown.changes)(&answer);
+        let changes = for_people(&volume_diffs(&answer));
         let question = self.question((package, Form::Bare), &words.arguments, answer.entry.hash, reason, &changes);
         // Where the client can't ask, a person may still find it.
         self.ask_later(question.clone());
@@ -204,22 +194,21 @@ impl Work<'_, '_> {
             words.extend(["--instance", instance]);
         }
         words.extend([self.served.word.as_str(), &digits]);
-        (self.serving().shown.line)(&words)
+        (self.serving().line)(&words)
     }
 
     fn plan(&self, package: usize, words: &Words) -> Result<Reply, Failure> {
-        let (call, shown) = (self.call(words)?, &self.serving().shown);
+        let call = self.call(words)?;
         let validated = self.serving().host.validate(&self.served.package, &call);
         let confirmation = validated.ok().and_then(|validated| validated.confirmation);
         let answer = self.instance.plan(&call)?;
         let plan = answer.entry.hash;
-        let (changes, told) = (shown.changes)(&answer);
+        let changes = volume_diffs(&answer);
         if let Some(reason) = confirmation.clone() {
-            self.ask_later(self.question((package, Form::Told), &words.arguments, plan, reason, &told));
+            self.ask_later(self.question((package, Form::Told), &words.arguments, plan, reason, &for_people(&changes)));
         }
         Ok(Reply::made(
             &answer,
-            shown,
             |output| json!({"plan": plan, "confirmation": confirmation, "output": output, "changes": changes}),
         ))
     }
@@ -272,7 +261,7 @@ impl Work<'_, '_> {
     }
 
     fn apply(&self, package: usize, plan: &EntryName, confirmed: bool, form: Form) -> Result<Reply, Failure> {
-        let (session, shown) = (self.instance.session(self.at)?, &self.serving().shown);
+        let session = self.instance.session(self.at)?;
         // What is last may be another one when a person has answered.
         let planned = match plan {
             EntryName::Last => session.last_plan()?,
@@ -302,8 +291,8 @@ impl Work<'_, '_> {
             self.settle(&planned);
         }
         Ok(match form {
-            Form::Bare => Reply::of(&answer, shown),
-            Form::Told => Reply::made(&answer, shown, |output| json!({"output": output, "kept": answer.kept})),
+            Form::Bare => Reply::of(&answer),
+            Form::Told => Reply::made(&answer, |output| json!({"output": output, "kept": answer.kept})),
         })
     }
 
@@ -340,7 +329,7 @@ impl Work<'_, '_> {
                 (ErrorCode::VerifyFailed, format!("it came to something else: {}", what.join(", ")))
             }
             Verified::NotReproducible(reason) => (ErrorCode::NotReproducible, reason),
-            Verified::NoRun => (ErrorCode::NotReproducible, "no guest ran: there is nothing to compare".to_owned()),
+            _ => (ErrorCode::NotReproducible, "no guest ran: there is nothing to compare".to_owned()),
         };
         Ok(Reply::failed(ErrorReport::new(code, message).detail("entry", entry)))
     }

@@ -3,9 +3,7 @@
 
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
-#[cfg(feature = "machine")]
-use hutch_model::ledger::ChainError;
-use hutch_model::ledger::{Contradiction, EntryError, NotCanonical};
+use hutch_model::ledger::{ChainError, Contradiction, EntryError, NotCanonical};
 use hutch_model::limits::Limit;
 use hutch_model::snapshot::{Lack, ObjectError};
 use std::error::Error;
@@ -194,7 +192,8 @@ impl StoreError {
         }
     }
 
-    pub(crate) fn entry(at: &str, error: &EntryError) -> StoreError {
+    /// An entry of the store `at` can't be read.
+    pub fn entry(at: &str, error: &EntryError) -> StoreError {
         let at = at.to_owned();
         match error {
             EntryError::Unknown { sequence, reason } => StoreError::TooNew {
@@ -208,8 +207,8 @@ impl StoreError {
         }
     }
 
-    #[cfg(feature = "machine")]
-    pub(crate) fn chain(at: &str, error: &ChainError) -> StoreError {
+    /// The entries of the store `at` are no chain.
+    pub fn chain(at: &str, error: &ChainError) -> StoreError {
         let what = format!("entry {}", error.sequence());
         StoreError::Damaged { at: at.to_owned(), what, reason: error.to_string() }
     }
@@ -225,7 +224,7 @@ impl From<Contradiction> for StoreError {
     fn from(contradiction: Contradiction) -> StoreError {
         match contradiction {
             Contradiction::Volume { volume, expected, found } => StoreError::Conflict { volume, expected, found },
-            Contradiction::Intent { .. } => StoreError::Record(contradiction.to_string()),
+            _ => StoreError::Record(contradiction.to_string()),
         }
     }
 }

@@ -3,7 +3,9 @@
 //! ```text
 //! <home>/instances/<slug>/<instance>/hutch.db      the store, with SQLite's own -wal and -shm beside it
 //! <home>/instances/<slug>/<instance>/hutch.mark    says that there is a store, and how far it has come at least
+//! <home>/instances/<slug>/<instance>/hutch.new     there while the names of database and log may not be durable
 //! <home>/instances/<slug>/<instance>/hutch.plain   what is known of the plain directories; it can be made anew
+//! <home>/instances/<slug>/<instance>/hutch.memo    outcomes of calls that may be used again; it can be made anew
 //! <home>/instances/<slug>/<instance>/hutch.lock    held while a plain directory is brought up to date
 //! <home>/instances/<slug>/<instance>/hutch.grant   held while granted folders are changed
 //! <home>/instances/<slug>/<instance>/hutch.tmp/    files on their way into a plain directory, or out of it
@@ -72,6 +74,22 @@ impl InstanceDir {
         self.0.join("hutch.db")
     }
 
+    /// The file of outcomes that may be used again.
+    pub(crate) fn memo(&self) -> PathBuf {
+        self.0.join("hutch.memo")
+    }
+
+    /// The database's log.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.0.join("hutch.db-wal")
+    }
+
+    /// Whether the database's log is there.
+    pub(crate) fn has_log(&self) -> bool {
+        #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, so they are looked at by path")]
+        self.log().symlink_metadata().is_ok()
+    }
+
     /// Whether there is an instance, or was one.
     pub fn exists(&self) -> bool {
         #[expect(clippy::disallowed_methods, reason = "asks for one name below the home, before there is a handle")]
@@ -99,16 +117,12 @@ impl InstanceDir {
         #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
         builder.create(&self.0).map_err(|error| StoreError::io(&self.0, "create the folder", error))?;
         // A commit is durable only if the way to it is. The home folder's own way is its maker's.
-        #[cfg(unix)]
-        for folder in self.0.ancestors().take(4) {
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "the home is a path, and this makes the way below it durable"
-            )]
-            let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
-            synced.map_err(|error| StoreError::io(folder, "sync the folder", error))?;
-        }
-        Ok(())
+        self.0.ancestors().take(4).try_for_each(sync_names)
+    }
+
+    /// Makes the names in the folder durable.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        sync_names(&self.0)
     }
 
     /// Opens the folder.
@@ -139,6 +153,22 @@ impl InstanceDir {
     pub fn try_lock_grants(&self) -> Result<Option<InstanceLock>, StoreError> {
         try_lock(&self.open()?, &self.0, "hutch.grant")
     }
+}
+
+/// Makes the names in a folder durable, where folders can be synced.
+fn sync_names(folder: &Path) -> Result<(), StoreError> {
+    #[cfg(unix)]
+    {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "an instance's folder and the way to it are known by their paths"
+        )]
+        let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| StoreError::io(folder, "sync the folder", error))?;
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
 }
 
 /// A lock, if nobody else holds it.

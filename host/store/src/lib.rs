@@ -15,27 +15,41 @@ extern crate self as hutch_store;
 mod common;
 
 mod absorb;
+mod audit;
 pub mod bundle;
 mod error;
 #[cfg(feature = "machine")]
 mod instance_dir;
 #[cfg(feature = "machine")]
 mod mark;
+mod memo;
 mod memory;
 mod names;
 #[cfg(feature = "machine")]
 pub mod plain;
 mod reach;
 mod retention;
+#[cfg(feature = "machine")]
+mod rooting;
 mod skipped;
 #[cfg(feature = "machine")]
 mod sqlite;
 mod store;
 mod transition;
 
+/// What stores are made of, for crates that keep one elsewhere.
+pub mod keeping {
+    pub use crate::absorb::{Shelf, absorb};
+    pub use crate::audit::{Audit, Findings, Moves};
+    pub use crate::reach::{Source, reach};
+    pub use crate::retention::{retained_from, states};
+    pub use crate::transition::{Advance, Transition};
+}
+
 pub use error::StoreError;
 #[cfg(feature = "machine")]
 pub use instance_dir::{InstanceDir, InstanceLock};
+pub use memo::{Found, MEMO_BYTES_MAX, Memo, MemoStats};
 pub use memory::MemoryStore;
 pub use names::{InstanceName, StoreNameError, VolumeName};
 pub use skipped::Skipped;

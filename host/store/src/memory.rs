@@ -3,13 +3,14 @@
 
 use crate::absorb::{Shelf, absorb};
 use crate::error::StoreError;
+use crate::memo::Memo;
 use crate::reach::{Source, reach};
 use crate::store::{Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction};
 use crate::transition::Advance;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{CollectRecord, Record, Sealed, SecretKey, Standing, verify_chain};
-use hutch_model::snapshot::{Layered, ObjectError, Objects, Tree};
+use hutch_model::snapshot::{Layered, ObjectError, Objects, TreeObject};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -130,8 +131,8 @@ impl Shelf for Shelved {
         Ok(self.0.contains_key(digest))
     }
 
-    fn tree(&mut self, digest: &Digest) -> Option<Tree> {
-        self.0.get(digest).and_then(|(_, bytes)| Tree::decode(bytes).ok())
+    fn tree(&mut self, digest: &Digest) -> Option<TreeObject> {
+        self.0.get(digest).and_then(|(_, bytes)| TreeObject::decode(bytes).ok())
     }
 
     fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
@@ -176,9 +177,8 @@ impl Shelf for Beside<'_> {
         Ok(self.new.holds(digest)? || self.store.shelved().exists(digest))
     }
 
-    fn tree(&mut self, digest: &Digest) -> Option<Tree> {
-        let bytes = self.objects.get(Kind::Tree, digest).ok()?;
-        Tree::decode(&bytes).ok()
+    fn tree(&mut self, digest: &Digest) -> Option<TreeObject> {
+        self.new.tree(digest).or_else(|| TreeObject::decode(&self.objects.get(Kind::Tree, digest).ok()?).ok())
     }
 
     fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
@@ -233,6 +233,10 @@ impl Transaction for Pending<'_> {
 impl Store for MemoryStore {
     fn at(&self) -> String {
         self.below().map_or_else(|| HERE.to_owned(), |below| below.at())
+    }
+
+    fn is_there(&self) -> Result<bool, StoreError> {
+        self.below().map_or(Ok(true), |below| below.is_there())
     }
 
     fn head(&self) -> Result<Head, StoreError> {
@@ -351,6 +355,10 @@ impl Store for MemoryStore {
         }
     }
 
+    fn memo(&self, _make: bool) -> Result<Option<Arc<dyn Memo>>, StoreError> {
+        self.below().map_or(Ok(None), |below| below.memo(false))
+    }
+
     fn stats(&self) -> Result<Stats, StoreError> {
         let mut stats = self.below().map_or(Ok(Stats::default()), |below| below.stats())?;
         let (contents, shelved) = (self.lock(), self.shelved());
@@ -447,7 +455,7 @@ impl Objects for Both<'_> {
 
 impl Collected {
     /// What the ledger says of it.
-    pub(crate) fn record(&self) -> CollectRecord {
+    pub fn record(&self) -> CollectRecord {
         CollectRecord { retained_from: self.retained_from, objects: self.objects, bytes: self.bytes }
     }
 }

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 /// The text is no name of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreNameError {
     /// It breaks the rules for its kind of name.
     #[error(transparent)]
@@ -19,12 +20,18 @@ pub enum StoreNameError {
 
 /// The name of an instance: as a slug, `default` if nobody says otherwise.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct InstanceName(Slug);
+pub struct InstanceName(String);
 
 impl InstanceName {
     /// The name as text.
     pub fn as_str(&self) -> &str {
-        self.0.as_str()
+        &self.0
+    }
+}
+
+impl Default for InstanceName {
+    fn default() -> InstanceName {
+        InstanceName("default".to_owned())
     }
 }
 
@@ -32,7 +39,7 @@ impl FromStr for InstanceName {
     type Err = StoreNameError;
 
     fn from_str(text: &str) -> Result<InstanceName, StoreNameError> {
-        Ok(InstanceName(Slug::parse(text)?))
+        Ok(InstanceName(Slug::parse(text)?.to_string()))
     }
 }
 

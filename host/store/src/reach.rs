@@ -1,13 +1,16 @@
 //! All objects that a state consists of. Knows no database.
 
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::snapshot::{Node, ObjectError, Tree, decode_list, empty_tree, list_levels};
+use hutch_model::snapshot::{Node, ObjectError, TreeObject, decode_list, empty_tree, list_levels};
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Where objects are looked up. Not [`hutch_model::snapshot::Objects`], because a transaction belongs to one thread.
-pub(crate) trait Source {
+pub trait Source {
     /// An object's bytes, checked.
+    ///
+    /// # Errors
+    /// It is not there, is damaged, or can't be read.
     fn bytes(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError>;
 
     /// Whether an object is there, damaged or not.
@@ -16,14 +19,25 @@ pub(crate) trait Source {
 
 /// Adds to `live` the state `root` and all that it names; what is in `live` already is taken to be there with all it names.
 /// Chunks must be there; their bytes are not read.
-pub(crate) fn reach(source: &dyn Source, root: Digest, live: &mut HashSet<Digest>) -> Result<(), ObjectError> {
+///
+/// # Errors
+/// Something of it is missing, damaged or can't be read.
+pub fn reach(source: &dyn Source, root: Digest, live: &mut HashSet<Digest>) -> Result<(), ObjectError> {
     let mut folders = vec![root];
     while let Some(folder) = folders.pop() {
         if folder == empty_tree() || !live.insert(folder) {
             continue;
         }
         let bytes = source.bytes(Kind::Tree, &folder)?;
-        let tree = Tree::decode(&bytes).map_err(|error| ObjectError::damaged(Kind::Tree, folder, error.to_string()))?;
+        let object =
+            TreeObject::decode(&bytes).map_err(|error| ObjectError::damaged(Kind::Tree, folder, error.to_string()))?;
+        let tree = match object {
+            TreeObject::Entries(tree) => tree,
+            TreeObject::Parts(parts) => {
+                folders.extend(parts.parts().iter().map(|part| part.tree));
+                continue;
+            }
+        };
         for entry in tree.entries() {
             match &entry.node {
                 Node::File { size: 0, .. } | Node::Link { .. } => {}

@@ -7,7 +7,7 @@ use hutch_model::ledger::{Record, VolumeRecord};
 
 /// The first entry that is retained. Clocks can go back, so what counts is the first entry that a rule keeps, and all after
 /// it.
-pub(crate) fn retained_from(retention: &Retention, entries: impl IntoIterator<Item = (u64, Instant)>) -> u64 {
+pub fn retained_from(retention: &Retention, entries: impl IntoIterator<Item = (u64, Instant)>) -> u64 {
     let mut newer = None;
     let mut last = 0;
     for (sequence, at) in entries {
@@ -23,7 +23,7 @@ pub(crate) fn retained_from(retention: &Retention, entries: impl IntoIterator<It
 /// The states that a retained entry needs: the ones it started from, to run it again and to undo it; and the ones it led
 /// to, to restore it. What a plan or a dropped run would have led to was never stored, and neither need be what such an entry
 /// started from: `true` marks the states that the store must have.
-pub(crate) fn states(record: &Record) -> impl Iterator<Item = (Digest, bool)> {
+pub fn states(record: &Record) -> impl Iterator<Item = (Digest, bool)> {
     let stored = record.changes_state();
     let led = move |volume: &VolumeRecord| stored.then_some(volume.after);
     record

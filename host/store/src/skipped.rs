@@ -6,6 +6,7 @@ const SKIPPED_MAX: usize = 100;
 
 /// What no state can hold: it was left where it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Skipped {
     /// The first paths, each with why.
     pub listed: Vec<(String, &'static str)>,

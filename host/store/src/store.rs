@@ -1,6 +1,7 @@
 //! What a store promises, whatever keeps it. Knows no database and no files.
 
 use crate::error::StoreError;
+use crate::memo::Memo;
 use crate::names::VolumeName;
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
@@ -110,6 +111,14 @@ pub trait Store: Send + Sync {
     /// Where it is, for messages.
     fn at(&self) -> String;
 
+    /// Whether there is such an instance. A store that is made when it is first written is not there before.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    fn is_there(&self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
     /// The last entry and the state, as of one moment.
     ///
     /// # Errors
@@ -132,8 +141,8 @@ pub trait Store: Send + Sync {
     fn objects(&self) -> Arc<dyn Objects>;
 
     /// Begins to append `record` and, if it is `kept`, to make `after` the state of each volume that it names: all of it, or
-    /// nothing. Everything that can refuse it is asked now; nobody else can append anything until the transaction ends. Dropping
-    /// it takes it back.
+    /// nothing. Everything that can refuse it is asked now; nobody else can append anything until the transaction ends, or, where
+    /// there is nothing to lock, its commit is refused if somebody has ([`StoreError::Busy`]). Dropping it takes it back.
     ///
     /// What a kept record adds to the store is read from `objects`: whatever of `after` is not stored yet. `streams` are
     /// the inputs and outputs to keep with the entry.
@@ -209,6 +218,16 @@ pub trait Store: Send + Sync {
     /// The store can't be read.
     fn secret_key(&self) -> Result<SecretKey, StoreError>;
 
+    /// The outcomes that are kept beside the instance to be used again; none if none ever were and `make` does not say otherwise, or where
+    /// none are kept at all.
+    ///
+    /// # Errors
+    /// What is there can't be read: the instance is none the worse for it.
+    fn memo(&self, make: bool) -> Result<Option<Arc<dyn Memo>>, StoreError> {
+        let _ = make;
+        Ok(None)
+    }
+
     /// How much there is. Cost follows the number of objects.
     ///
     /// # Errors
@@ -220,13 +239,13 @@ pub trait Store: Send + Sync {
     /// Others may append entries while it is decided what goes.
     ///
     /// # Errors
-    /// The store can't be written, or what must stay can't be read.
+    /// The store can't be written, or what must stay can't be read; or it is one from which nothing is removed ([`StoreError::Refused`]).
     fn collect(&self, retention: &Retention, record: &Record) -> Result<(Collected, Sealed), StoreError>;
 
     /// What [`collect`](Store::collect) would drop now. Drops nothing.
     ///
     /// # Errors
-    /// What must stay can't be read.
+    /// What must stay can't be read; or nothing is ever removed.
     fn collectable(&self, retention: &Retention) -> Result<Collected, StoreError>;
 
     /// Checks everything: each object and each stream against its digest, the chain of entries, that the entries lead to the

@@ -8,24 +8,24 @@ use hutch_model::ledger::{Entry, Record, Sealed, Standing};
 
 /// A record in its place, and all that it changes.
 #[derive(Debug)]
-pub(crate) struct Advance {
+pub struct Advance {
     /// The entry.
-    pub(crate) sealed: Sealed,
+    pub sealed: Sealed,
     /// What it leads to.
-    pub(crate) head: Head,
+    pub head: Head,
     /// The volumes that become others.
-    pub(crate) changed: Vec<Transition>,
+    pub changed: Vec<Transition>,
 }
 
 /// One volume that becomes another.
 #[derive(Debug)]
-pub(crate) struct Transition {
+pub struct Transition {
     /// Which.
-    pub(crate) volume: VolumeName,
+    pub volume: VolumeName,
     /// From what; none if it is new.
-    pub(crate) before: Option<Digest>,
+    pub before: Option<Digest>,
     /// To what.
-    pub(crate) after: Digest,
+    pub after: Digest,
 }
 
 impl Head {
@@ -39,7 +39,10 @@ impl Head {
     }
 
     /// Appends `record`, or refuses it; [`crate::Store::begin`] states the rule.
-    pub(crate) fn advance(&self, record: &Record) -> Result<Advance, StoreError> {
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`], or the record contradicts itself.
+    pub fn advance(&self, record: &Record) -> Result<Advance, StoreError> {
         let (entry, leads_to) = Entry::after(self.last, &self.standing(), record.clone())?;
         let mut changed = Vec::new();
         if record.changes_state() {

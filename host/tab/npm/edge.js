@@ -129,7 +129,9 @@ export class Edge {
     const { asked, attachment, refused, status: code } = await read(request);
     if (refused) return response(refused, undefined, code);
     const seed = SEEDED.includes(asked.op) ? { seed: hex(crypto.getRandomValues(new Uint8Array(32))) } : {};
-    const whole = { instance: "default", at: new Date().toISOString(), ...seed, ...asked };
+    // What runs is deployed: none comes with a bundle.
+    const deployed = asked.op === "import" ? { packages: false } : {};
+    const whole = { instance: "default", at: new Date().toISOString(), ...seed, ...asked, ...deployed };
     return this.#turn(() => this.#answer(whole, attachment));
   }
 }

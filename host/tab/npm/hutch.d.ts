@@ -118,22 +118,34 @@ export class Hutch {
     storage?: Storage;
     wasm?: WebAssembly.Module | Uint8Array | ArrayBuffer | URL | string;
     worker?: URL | string;
+    /** Fetched when a package comes without the code of its component; nothing is compiled if it is null. */
+    compiler?: WebAssembly.Module | Uint8Array | ArrayBuffer | URL | string | null;
   }): Promise<Hutch>;
   readonly packages: Map<string, Package>;
   close(): Promise<void>;
-  install(files: Uint8Array | Iterable<[string, Uint8Array]>, artifact?: Uint8Array): Promise<Package>;
+  /** Without an artifact it is made here, within `compile_time_ms`, 120,000 if absent. */
+  install(
+    files: Uint8Array | Iterable<[string, Uint8Array]>,
+    artifact?: Uint8Array,
+    options?: { compile_time_ms?: number },
+  ): Promise<Package>;
   run(slug: string, args: string[], options?: CallOptions): Promise<Run>;
   plan(slug: string, args: string[], options?: CallOptions): Promise<Run>;
   validate(slug: string, args: string[], options?: CallOptions): Promise<{ command: string | null; confirmation: string | null }>;
-  commit(slug: string, plan: string, options?: InstanceOptions & { confirmed?: boolean }): Promise<Run>;
+  commit(slug: string, plan: string, options?: InstanceOptions & { confirmed?: boolean; wall_time_us?: number }): Promise<Run>;
   undo(slug: string, options?: InstanceOptions & { count?: number; entry?: string }): Promise<Moved>;
   restore(slug: string, entry: string, options?: InstanceOptions): Promise<Moved>;
   ledger(slug: string, options?: InstanceOptions & { from?: number; count?: number }): Promise<Ledger>;
   verify(slug: string, options?: InstanceOptions & { entry?: string }): Promise<Verified>;
   objects(slug: string, options?: InstanceOptions & { path?: string; entry?: string }): Promise<{ volumes: Record<string, string>; items: Item[] }>;
   read(slug: string, path: string, options?: InstanceOptions & { entry?: string }): Promise<Uint8Array>;
-  export(slug: string, options?: InstanceOptions & { after?: number }): Promise<Uint8Array>;
-  import(slug: string, bundle: Uint8Array, options?: InstanceOptions): Promise<{ entries: number; verified: Verified }>;
+  export(slug: string, options?: InstanceOptions & { after?: number; packages?: boolean }): Promise<Uint8Array>;
+  carried(bundle: Uint8Array): Promise<Uint8Array[]>;
+  import(
+    slug: string,
+    bundle: Uint8Array,
+    options?: InstanceOptions & { compile_time_ms?: number },
+  ): Promise<{ entries: number; verified: Verified }>;
 }
 
 /** Files by path as the one file that `hutch pack` makes of them. */

@@ -17,6 +17,8 @@ export class HutchError extends Error {
 
 const isNode = typeof WorkerGlobalScope === "undefined" && typeof window === "undefined" && typeof process !== "undefined";
 const WALL_TIME_MS = 10_000;
+/** The host's own limit is half of it, for a machine. */
+const COMPILE_TIME_MS = 120_000;
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 async function compile(wasm) {
@@ -30,6 +32,8 @@ async function compile(wasm) {
   if (!response.ok) throw new Error(`${wasm}: ${response.status}`);
   return WebAssembly.compile(await response.arrayBuffer());
 }
+
+const refusal = (code, message) => ({ error: true, code, message, suggestion: "give the artifact that hutch compile --target pulley32 makes", details: {} });
 
 async function startWorker(url) {
   if (!isNode) {
@@ -58,6 +62,8 @@ async function startWorker(url) {
 export class Hutch {
   #module;
   #options;
+  /** The compiler's module, once it was wanted. */
+  #compiler = null;
   #worker = null;
   #waiting = new Map();
   #next = 1;
@@ -74,13 +80,15 @@ export class Hutch {
     this.#options = options;
   }
 
-  /** Starts a host. `storage` says where packages and state are kept: nowhere, if it is absent. */
+  /** Starts a host. `storage` says where packages and state are kept: nowhere, if it is absent. `compiler` is fetched when a package comes
+   *  without the code of its component, and never if it is null. */
   static async open({
     storage = { kind: "memory" },
     wasm = new URL("./hutch.wasm", import.meta.url),
     worker = new URL("./worker.js", import.meta.url),
+    compiler = new URL("./compiler.wasm", import.meta.url),
   } = {}) {
-    const hutch = new Hutch(await compile(wasm), { storage, worker });
+    const hutch = new Hutch(await compile(wasm), { storage, worker, compiler });
     await hutch.#start();
     return hutch;
   }
@@ -171,13 +179,44 @@ export class Hutch {
     throw new HutchError(report);
   }
 
-  /** Takes a package: a packed file, or its files by path; and the code of its component. */
-  async install(files, artifact) {
+  /** Takes a package: a packed file, or its files by path; and the code of its component, which is made here if it is not given. */
+  async install(files, artifact, { compile_time_ms: withinMs = COMPILE_TIME_MS } = {}) {
     const packed = files instanceof Uint8Array ? files : pack(files);
-    if (artifact) await this.#ask({ op: "artifact" }, artifact);
+    await this.#code(packed, artifact, withinMs);
     const { result } = await this.#ask({ op: "load" }, packed);
     this.#packages.set(result.slug, result);
     return result;
+  }
+
+  /** Has the code of a package's component in the host: what is given, or what is made here. */
+  async #code(packed, artifact, withinMs) {
+    const given = artifact ?? (await this.#made(packed, withinMs));
+    if (given) await this.#ask({ op: "artifact" }, given);
+  }
+
+  /** The code of a package's component; null if the host has it, or if it is to run nothing that comes without. */
+  async #made(packed, withinMs) {
+    if (!this.#options.compiler) return null;
+    const { result, attachment } = await this.#ask({ op: "component" }, packed);
+    if (result.compiled) return null;
+    const compiler = (this.#compiler ??= compile(this.#options.compiler));
+    const module = await compiler.catch((error) => {
+      this.#compiler = null;
+      throw new HutchError(fault(`the compiler can't be had: ${error.message}`));
+    });
+    const worker = await startWorker(this.#options.worker);
+    const { promise, settle } = waitFor();
+    worker.listen(settle, (message) => settle({ json: fault(message) }));
+    const late = setTimeout(() => settle("late"), withinMs);
+    worker.send({ id: 0, request: { op: "compile", module }, attachment }, []);
+    const made = await promise;
+    clearTimeout(late);
+    // Its memory goes with it, and so does what is too late.
+    await worker.end();
+    if (made === "late") throw new HutchError(refusal("COMPILE_TIME_LIMIT", `the component was not compiled within ${withinMs} ms`));
+    if (made.json.ok) return made.attachment;
+    if (made.json.code !== "HOST_FAULT") throw new HutchError(made.json);
+    throw new HutchError(refusal("COMPONENT_LIMIT", `the component is too large: the compiler gave up on it (${made.json.message})`));
   }
 
   async #at(op, slug, { instance = "default", at = new Date().toISOString(), ...more } = {}, attachment, withinMs) {
@@ -256,14 +295,25 @@ export class Hutch {
     return (await this.#at("read", slug, { ...options, path })).attachment;
   }
 
-  /** All of an instance, or what is behind an entry, as a bundle. */
+  /** All of an instance, or what is behind an entry, as a bundle; with `packages` it carries the package too. */
   async export(slug, options) {
     return (await this.#at("export", slug, options)).attachment;
   }
 
-  /** Takes a bundle in, after running again what it says. */
-  async import(slug, bundle, options) {
-    return (await this.#at("import", slug, options, bundle)).result;
+  /** The packages that a bundle carries, as packed files. None is installed. */
+  async carried(bundle) {
+    const found = [];
+    for (;;) {
+      const { result, attachment } = await this.#ask({ op: "carried", number: found.length }, bundle);
+      if (found.length >= result.packages) return found;
+      found.push(attachment);
+    }
+  }
+
+  /** Takes a bundle in, after running again what it says, by the packages that are installed or that it carries. */
+  async import(slug, bundle, { compile_time_ms: withinMs = COMPILE_TIME_MS, ...options } = {}) {
+    for (const packed of await this.carried(bundle)) await this.#code(packed, undefined, withinMs);
+    return (await this.#at("import", slug, { ...options, packages: true }, bundle)).result;
   }
 }
 

@@ -1,6 +1,7 @@
 // The host's own thread: what is kept, as messages ask for it. Whoever ends this worker ends the run in it, and nothing of that run is kept.
+// The compiler has one too, for as long as it makes code of one component.
 
-import { fault } from "./door.js";
+import { Door, fault } from "./door.js";
 import { Kept, inTurn } from "./kept.js";
 import { open as openStorage } from "./storage.js";
 
@@ -25,6 +26,10 @@ function serve(listen, send, end) {
   const turn = inTurn();
   listen(({ id, request, attachment }) => turn(async () => {
     try {
+      if (request.op === "compile") {
+        const made = new Door(request.module).call({ op: "compile" }, attachment);
+        return send({ id, ...made, dead: false }, []);
+      }
       const answered = request.op === "start" ? start(request) : kept.answer(request, attachment ?? new Uint8Array());
       const { json, attachment: bytes } = await answered;
       // A host that panicked is not asked again, and what it was at is not kept.

@@ -1,6 +1,7 @@
 // The page: forms made from a package's contract, and what came of its calls. All that a package says is text here, never markup.
 
 import { Hutch, HutchError } from "./hutch/hutch.js";
+import { chosen, dropped } from "./drop.js";
 import { argumentsOf, commandsOf } from "./form.js";
 
 // Only these two scripts are ever started, whatever anything else here is made to say.
@@ -32,8 +33,8 @@ async function act(name, action) {
   }
 }
 
-const chosen = () => hutch.packages.get($("package").value);
-const command = () => commandsOf(chosen()).find((known) => known.name === $("command").value);
+const current = () => hutch.packages.get($("package").value);
+const command = () => commandsOf(current()).find((known) => known.name === $("command").value);
 
 function options(select, values) {
   const before = select.value;
@@ -47,7 +48,7 @@ function showPackages() {
 }
 
 function showPackage() {
-  const known = chosen();
+  const known = current();
   $("about").textContent = known ? `${known.name} ${known.version}: ${known.description}` : "none yet";
   options($("command"), known ? commandsOf(known).map(({ name }) => name) : []);
   showCommand();
@@ -56,7 +57,7 @@ function showPackage() {
 function showCommand() {
   planned = null;
   $("commit").disabled = true;
-  const known = chosen() && command();
+  const known = current() && command();
   $("parameters").replaceChildren(...(known?.parameters ?? []).map(field));
 }
 
@@ -129,14 +130,19 @@ async function showRun(slug, result) {
   await showFiles();
 }
 
+/** Installs what is given as `[path, file]`: a folder's files or a packed one, and perhaps an artifact. */
 async function install(files) {
-  const read = async (file) => new Uint8Array(await file.arrayBuffer());
-  const artifact = files.find((file) => file.name.endsWith(".artifact"));
-  const rest = files.filter((file) => file !== artifact);
-  const path = (file) => file.webkitRelativePath.split("/").slice(1).join("/");
-  const isFolder = rest.some((file) => file.webkitRelativePath !== "");
-  const given = isFolder ? await Promise.all(rest.map(async (file) => [path(file), await read(file)])) : await read(rest[0]);
-  return hutch.install(given, artifact && (await read(artifact)));
+  const read = async ([, file]) => new Uint8Array(await file.arrayBuffer());
+  const artifact = files.find(([, file]) => file.name.endsWith(".artifact"));
+  const rest = files.filter((given) => given !== artifact);
+  if (rest.length === 0) throw new Error("no package is among these files");
+  const folder = rest.filter(([path]) => path !== "");
+  const given = folder.length > 0 ? await Promise.all(folder.map(async (file) => [file[0], await read(file)])) : await read(rest[0]);
+  const { slug } = await hutch.install(given, artifact && (await read(artifact)));
+  showPackages();
+  $("package").value = slug;
+  showPackage();
+  await showFiles();
 }
 
 /** `?package=PATH&artifact=PATH` of this origin: the policy lets no other be asked. */
@@ -151,15 +157,14 @@ function listen() {
   $("package").onchange = () => act("open", async () => { showPackage(); await showFiles(); });
   $("command").onchange = showCommand;
   for (const id of ["files", "folder"]) {
-    $(id).onchange = (event) =>
-      act("install", async () => {
-        const { slug } = await install([...event.target.files]);
-        showPackages();
-        $("package").value = slug;
-        showPackage();
-        await showFiles();
-      });
+    $(id).onchange = (event) => act("install", () => install(chosen(event.target.files)));
   }
+  document.ondragover = (event) => event.preventDefault();
+  document.ondrop = (event) => {
+    event.preventDefault();
+    const files = dropped(event.dataTransfer);
+    act("install", async () => install(await files));
+  };
   $("call").onsubmit = (event) => {
     event.preventDefault();
     const how = event.submitter?.value ?? "run";
@@ -186,13 +191,21 @@ function listen() {
   $("undo").onclick = () => act("undo", async () => { await hutch.undo($("package").value); await showFiles(); });
   $("export").onclick = () =>
     act("export", async () => {
-      const url = URL.createObjectURL(new Blob([await hutch.export($("package").value)]));
-      Object.assign(document.createElement("a"), { href: url, download: `${$("package").value}.bundle` }).click();
+      const slug = $("package").value;
+      // What an earlier version did, no package that is here can prove.
+      const alone = (error) => (error.code === "NOT_REPRODUCIBLE" ? hutch.export(slug) : Promise.reject(error));
+      const bundle = await hutch.export(slug, { packages: true }).catch(alone);
+      const url = URL.createObjectURL(new Blob([bundle]));
+      Object.assign(document.createElement("a"), { href: url, download: `${slug}.bundle` }).click();
       URL.revokeObjectURL(url);
     });
   $("import").onchange = (event) =>
     act("import", async () => {
       const bundle = new Uint8Array(await event.target.files[0].arrayBuffer());
+      // On a page without packages, what the file carries is what is meant.
+      const carried = current() ? [] : await hutch.carried(bundle);
+      if (carried.length > 0) await hutch.install(carried.at(-1));
+      showPackages();
       const { entries } = await hutch.import($("package").value, bundle);
       await showFiles();
       return `${entries} entries were run again and taken`;
@@ -204,7 +217,7 @@ await act("start", async () => {
   await linked();
   listen();
   showPackages();
-  if (chosen()) await showFiles();
+  if (current()) await showFiles();
   await navigator.serviceWorker?.register(script("offline"));
   return "ready";
 });

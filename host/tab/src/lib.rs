@@ -5,6 +5,8 @@
 //! the crates that the native host is made of, so a ledger's entries are the same bytes. `door` is the C-like interface to it.
 
 #[cfg(target_family = "wasm")]
+mod blocks;
+#[cfg(target_family = "wasm")]
 mod door;
 mod request;
 mod shown;

@@ -20,6 +20,15 @@ pub enum Request {
     Load {},
     /// Takes the attachment as the code of a component.
     Artifact {},
+    /// Looks into the attachment, a packed package, whose component is the answer's attachment if there is no code of it yet. Loads nothing.
+    Component {},
+    /// Looks into the attachment, a bundle: one of the packages that it carries is the answer's attachment, packed, if there are so many. Loads
+    /// nothing.
+    Carried {
+        /// Which one, from 0 on.
+        #[serde(default)]
+        number: usize,
+    },
     /// Makes an instance ready, with the attachment as its log, if there is one already.
     Open {
         /// The package's slug.
@@ -45,6 +54,9 @@ pub enum Request {
         /// Whether a person confirmed it.
         #[serde(default)]
         confirmed: bool,
+        /// What the ledger says that it took; what was measured if absent.
+        #[serde(default)]
+        wall_time_us: Option<u64>,
     },
     /// Takes back the last changes, or goes back before an entry.
     Undo {
@@ -118,12 +130,18 @@ pub enum Request {
         /// The last place that is known already.
         #[serde(default)]
         after: u64,
+        /// With the package, if it made a run among them.
+        #[serde(default)]
+        packages: bool,
     },
     /// Takes the attachment in as a bundle.
     Import {
         /// Which instance of which package.
         #[serde(flatten)]
         target: Target,
+        /// Whether the packages that it carries may run, to prove it. Where none is loaded, the latest of them stands for it.
+        #[serde(default)]
+        packages: bool,
     },
 }
 
@@ -206,23 +224,14 @@ impl Invoke {
                 return Err(usage(format!("{name} is given as a value and as a secret")));
             }
         }
-        Ok(Call {
-            instance,
-            arguments: self.arguments,
-            stdin: self.stdin.map_or(attachment, String::into_bytes),
-            at: self.target.at,
-            clock_start: self.clock_start.unwrap_or(self.target.at),
-            seed: self.seed,
-            environment,
-            mounts: BTreeMap::new(),
-            limits,
-            contract: self.contract,
-            unchecked: self.unchecked,
-            guard: self.guard,
-            confirmed: self.confirmed,
-            retries: 0,
-            keep_streams: !self.digests_only,
-            wall_time_us: self.wall_time_us,
-        })
+        let mut call = Call::new(self.arguments, self.target.at, self.seed).in_instance(instance);
+        call.stdin = self.stdin.map_or(attachment, String::into_bytes);
+        call.clock_start = self.clock_start.unwrap_or(self.target.at);
+        (call.environment, call.limits) = (environment, limits);
+        (call.contract, call.guard) = (self.contract, self.guard);
+        (call.unchecked, call.confirmed) = (self.unchecked, self.confirmed);
+        call.keep_streams = !self.digests_only;
+        call.wall_time_us = self.wall_time_us;
+        Ok(call)
     }
 }

@@ -5,7 +5,7 @@ use hutch::{Answer, DocumentSize, Item, Moved, Verified, VolumeChange};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Sealed;
-use hutch_model::outcome::{Ending, Verdict};
+use hutch_model::outcome::Verdict;
 use hutch_model::snapshot::{Changes, Node};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -50,27 +50,23 @@ fn volume(change: &VolumeChange) -> Value {
 /// A run. The attachment is its standard output, and then its standard error.
 pub(crate) fn answer(answer: &Answer) -> (Value, Vec<u8>) {
     let outcome = &answer.outcome;
-    let (ending, detail, exit_status) = match &outcome.ending {
-        Ending::Exited { status } => ("exited", Value::Null, Some(*status)),
-        Ending::Trapped { trap } => ("trapped", trap.as_str().into(), None),
-        Ending::Limited { limit } => ("limited", limit.name().into(), None),
-    };
     let small = DocumentSize::of(&outcome.stdout).is_ok_and(|size| size.memory_bytes <= DOCUMENT_MEMORY_MAX);
     let output: Option<Value> = if small { serde_json::from_slice(&outcome.stdout).ok() } else { None };
-    let (status, error) = match &answer.verdict {
-        Verdict::Good => (0, None),
-        Verdict::Failed { status } => {
+    let status = answer.status();
+    let error = match &answer.verdict {
+        Verdict::Good => None,
+        Verdict::Bad { code, message } => Some(ErrorReport::new(*code, message.clone())),
+        _ => {
             let message = format!("the guest ended with status {status}, so nothing of what it did is kept");
-            (*status, Some(ErrorReport::new(ErrorCode::GuestFailed, message)))
+            Some(ErrorReport::new(ErrorCode::GuestFailed, message))
         }
-        Verdict::Bad { code, message } => (code.exit_status(), Some(ErrorReport::new(*code, message.clone()))),
     };
     let volumes: BTreeMap<_, _> = answer.volumes.iter().map(|(name, change)| (name, volume(change))).collect();
     let value = json!({
         "status": status,
-        "ending": ending,
-        "ending_detail": detail,
-        "exit_status": exit_status,
+        "ending": outcome.ending.name(),
+        "ending_detail": outcome.ending.detail(),
+        "exit_status": outcome.ending.exit_status(),
         "output": output,
         "stdout_bytes": outcome.stdout.len(),
         "stderr_bytes": outcome.stderr.len(),
@@ -107,11 +103,11 @@ pub(crate) fn entry(sealed: &Sealed) -> Value {
 }
 
 pub(crate) fn verified(sealed: &Sealed, verified: Verified) -> Value {
-    let (status, detail) = match verified {
-        Verified::Equal => ("equal", Value::Null),
-        Verified::Differs(differences) => ("differs", json!(differences)),
-        Verified::NotReproducible(reason) => ("not_reproducible", reason.into()),
-        Verified::NoRun => ("no_run", Value::Null),
+    let status = verified.name();
+    let detail = match verified {
+        Verified::Differs(differences) => json!(differences),
+        Verified::NotReproducible(reason) => reason.into(),
+        _ => Value::Null,
     };
     json!({ "sequence": sealed.sequence, "hash": sealed.hash, "status": status, "detail": detail })
 }

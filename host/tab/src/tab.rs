@@ -3,7 +3,7 @@
 use crate::request::{Invoke, Request, Target, usage};
 use crate::shown;
 use hutch::package::{Package, PackageBounds, Source};
-use hutch::{EntryName, Host, Session, Verified};
+use hutch::{Digest, EntryName, Host, Session, Verified};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::invocation::Seed;
@@ -94,6 +94,8 @@ impl Tab {
         match request {
             Request::Load {} => self.load(attachment),
             Request::Artifact {} => self.artifact(attachment),
+            Request::Component {} => self.component(attachment),
+            Request::Carried { number } => carried(&attachment, number),
             Request::Open { package, instance, key } => self.open(&package, &instance, key, &attachment),
             Request::Run(invoke) => self.invoke(invoke, attachment, true),
             Request::Plan(invoke) => self.invoke(invoke, attachment, false),
@@ -103,8 +105,10 @@ impl Tab {
                 let command = validated.command.map(|command| command.to_string());
                 plain(json!({ "command": command, "confirmation": validated.confirmation }))
             }
-            Request::Commit { target, plan, confirmed } => {
-                let (package, session) = self.session(&target)?;
+            Request::Commit { target, plan, confirmed, wall_time_us } => {
+                let package = self.package(&target.package)?;
+                let session = self.host.open(package, &target.instance()?, target.at).map_err(report)?;
+                let session = session.with_wall_time_us(wall_time_us);
                 let answer = self.host.apply(package, &session, &entry_name(&plan)?, &BTreeMap::new(), confirmed);
                 Ok(shown::answer(&answer.map_err(report)?))
             }
@@ -163,21 +167,29 @@ impl Tab {
                 session.read(&state, &path, &mut take).map_err(report)?;
                 Ok((json!({ "bytes": bytes.len() }), bytes))
             }
-            Request::Export { target, after } => {
-                let (_, session) = self.session(&target)?;
+            Request::Export { target, after, packages } => {
+                // Of what was taken in with a bundle that carried the package, that need not be loaded.
+                let session = self.host.open_existing(&slug(&target.package)?, &target.instance()?, target.at);
+                let session = session.map_err(report)?;
                 let last = session.head().map_err(report)?.last.sequence;
-                let bundle = session.bundle(after).map_err(report)?;
+                let makers = match packages {
+                    true => {
+                        let known = std::slice::from_ref(self.package(&target.package)?);
+                        session.makers(known, (after, last)).map_err(report)?
+                    }
+                    false => Vec::new(),
+                };
+                let whole = session.bundles(after, last, usize::MAX).carrying(&makers).next();
+                let bundle = whole.transpose().map_err(report)?.map(|part| part.bytes).unwrap_or_default();
                 Ok((json!({ "after": after, "last": last, "bytes": bundle.len() }), bundle))
             }
-            Request::Import { target } => self.import(&target, &attachment),
+            Request::Import { target, packages } => self.import(&target, &attachment, packages),
         }
     }
 
     fn load(&mut self, packed: Vec<u8>) -> Done {
-        let bounds = PackageBounds::with_component(Limit::Component.info().most);
-        let source = Source::packed_in_memory(packed, &bounds).map_err(report)?;
         // It is used under its name from now on, and by nobody else here: what installing is elsewhere.
-        let package = Package::open(&source, bounds).map_err(report)?.from_origin(Origin::installed());
+        let package = opened(packed)?.from_origin(Origin::installed());
         let value = shown::package(&package).map_err(report)?;
         self.packages.insert(package.manifest().slug().to_string(), package);
         Ok((value, Vec::new()))
@@ -189,6 +201,25 @@ impl Tab {
         Ok((json!({ "component": component }), Vec::new()))
     }
 
+    fn component(&self, packed: Vec<u8>) -> Done {
+        let package = opened(packed)?;
+        let digest = package.component_digest();
+        let is_compiled = self.has_code(&digest);
+        let component = if is_compiled { Vec::new() } else { package.component().map_err(report)?.to_vec() };
+        Ok((json!({ "component": digest, "compiled": is_compiled }), component))
+    }
+
+    #[cfg(target_family = "wasm")]
+    fn has_code(&self, component: &Digest) -> bool {
+        self.host.sandbox().has(component)
+    }
+
+    /// A machine has what it needs.
+    #[cfg(not(target_family = "wasm"))]
+    fn has_code(&self, _: &Digest) -> bool {
+        true
+    }
+
     /// A machine compiles by itself; what it is given is only looked at.
     #[cfg(not(target_family = "wasm"))]
     fn artifact(&mut self, artifact: Vec<u8>) -> Done {
@@ -197,7 +228,7 @@ impl Tab {
     }
 
     fn open(&mut self, package: &str, instance: &str, key: Seed, log: &[u8]) -> Done {
-        let slug = Slug::parse(package).map_err(|error| usage(format!("the package {package:?}: {error}")))?;
+        let slug = slug(package)?;
         let name: InstanceName =
             instance.parse().map_err(|error| usage(format!("the instance {instance:?}: {error}")))?;
         let store = MemoryStore::new(SecretKey::new(key.0));
@@ -214,9 +245,21 @@ impl Tab {
     }
 
     /// Takes a bundle in and runs again what it says.
-    fn import(&self, target: &Target, bytes: &[u8]) -> Done {
-        let package = self.package(&target.package)?;
-        let taken = self.host.take_in(package, &target.instance()?, target.at, bytes).map_err(report)?;
+    fn import(&self, target: &Target, bytes: &[u8], with_carried: bool) -> Done {
+        let slug = slug(&target.package)?;
+        let brought = if with_carried { bundle::packages(bytes).map_err(report)? } else { Vec::new() };
+        let brought = brought.into_iter().map(|packed| Ok(opened(packed.to_vec())?.from_origin(Origin::installed())));
+        let brought = brought.collect::<Result<Vec<_>, ErrorReport>>()?;
+        let package = match self.package(&target.package) {
+            Ok(package) => package,
+            Err(missing) => {
+                let versions = brought.iter().filter(|package| *package.manifest().slug() == slug);
+                versions.max_by_key(|package| package.manifest().version().clone()).ok_or(missing)?
+            }
+        };
+        let bundles = [(Ok::<_, hutch::Failure>(bytes), None)];
+        let taken = self.host.take_in_all((package, &brought), &target.instance()?, target.at, bundles);
+        let taken = taken.map_err(report)?;
         let items: Vec<Value> =
             taken.verified.into_iter().map(|(sealed, verified)| shown::verified(&sealed, verified)).collect();
         Ok((json!({ "entries": taken.entries, "verified": { "items": items } }), Vec::new()))
@@ -250,6 +293,22 @@ impl Tab {
         let session = self.host.open_existing(package.manifest().slug(), &target.instance()?, target.at);
         Ok((package, session.map_err(report)?))
     }
+}
+
+fn carried(bundle: &[u8], number: usize) -> Done {
+    let packages = bundle::packages(bundle).map_err(report)?;
+    let packed = packages.get(number).map(|packed| packed.to_vec()).unwrap_or_default();
+    Ok((json!({ "packages": packages.len() }), packed))
+}
+
+fn slug(package: &str) -> Result<Slug, ErrorReport> {
+    Slug::parse(package).map_err(|error| usage(format!("the package {package:?}: {error}")))
+}
+
+fn opened(packed: Vec<u8>) -> Result<Package, ErrorReport> {
+    let bounds = PackageBounds::with_component(Limit::Component.info().most);
+    let source = Source::packed_in_memory(packed, &bounds).map_err(report)?;
+    Package::open(&source, bounds).map_err(report)
 }
 
 fn entry_name(text: &str) -> Result<EntryName, ErrorReport> {

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on fails")]
 
 use hutch::package::{Package, PackageBounds, Source};
+use hutch::{Backend, Call, EntryName, ErrorCode, Host, InstanceName, Instant, Origin, Sandbox, SecretKey};
 use hutch_tab::Tab;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const KEY: &str = "0101010101010101010101010101010101010101010101010101010101010101";
@@ -29,6 +31,14 @@ fn result(tab: &mut Tab, request: Value, attachment: &[u8]) -> (Value, Vec<u8>) 
     let (answer, attachment) = ask(tab, request.clone(), attachment);
     assert_eq!(answer["ok"], true, "{request}: {answer}");
     (answer["result"].clone(), attachment)
+}
+
+/// The same bytes with another text of the same length.
+fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let at = bytes.windows(from.len()).position(|part| part == from.as_bytes()).expect("it is there");
+    let mut bytes = bytes.to_vec();
+    bytes[at..at + from.len()].copy_from_slice(to.as_bytes());
+    bytes
 }
 
 fn refused(tab: &mut Tab, request: Value, attachment: &[u8], code: &str) {
@@ -87,6 +97,45 @@ fn a_plan_is_committed_undone_and_run_again() {
     assert_eq!(result(&mut tab, call("run", &["list"]), b"").0["output"]["count"], 0);
 }
 
+/// A package as whoever has it under this origin opens it.
+fn package(packed: Vec<u8>, origin: Origin) -> Package {
+    let bounds = PackageBounds::with_component(64 << 20);
+    let source = Source::packed_in_memory(packed, &bounds).expect("a packed package");
+    Package::open(&source, bounds).expect("a package").from_origin(origin)
+}
+
+#[test]
+fn committing_a_plan_is_the_entry_that_applying_it_is() {
+    let mut tab = open(b"");
+    result(&mut tab, call("plan", &["add", "Write docs"]), b"");
+    result(&mut tab, request("commit", json!({ "plan": "last", "wall_time_us": 5 })), b"");
+
+    let installed = package(packed("packages/todo"), Origin::installed());
+    let (at, name): (Instant, _) = (AT.parse().unwrap(), InstanceName::default());
+    let (slug, none) = (installed.manifest().slug(), BTreeMap::new());
+    for with_package in [true, false] {
+        let host = Host::in_memory(SecretKey::new([1; 32]), Sandbox::default().on(Backend::Interpreter64));
+        let mut planned = Call::new(["add", "Write docs"], at, "7".parse().unwrap());
+        planned.wall_time_us = Some(0);
+        host.plan(&installed, &planned).unwrap();
+        // Applying says which package it is, however the instance was opened.
+        let session = match with_package {
+            true => host.open(&installed, &name, at),
+            false => host.open_existing(slug, &name, at),
+        };
+        let session = session.unwrap().with_wall_time_us(Some(5));
+        host.apply(&installed, &session, &EntryName::Last, &none, false).unwrap();
+        assert_eq!(head(&mut tab)["hash"], session.head().unwrap().last.hash.to_string(), "{with_package}");
+        if !with_package {
+            // And whether it may use the instance: this one is somebody else's.
+            let other = replaced(&packed("packages/todo"), "Keeps a persistent", "Holds a persistent");
+            let other = package(other, Origin::path("/elsewhere"));
+            let refused = host.apply(&other, &session, &EntryName::Last, &none, false).map(|answer| answer.kept);
+            assert_eq!(refused.map_err(|failure| failure.code()), Err(ErrorCode::InstanceForeign));
+        }
+    }
+}
+
 #[test]
 fn a_log_goes_on_where_it_was_cut_and_its_parts_can_be_appended() {
     let mut tab = open(b"");
@@ -139,6 +188,53 @@ fn what_another_host_says_is_run_again_before_it_is_taken() {
         refused(&mut third, request("import", json!({})), &lying(&bundle, from, to), code);
         assert_eq!(head(&mut third)["sequence"], 0, "a lie was taken: {to}");
     }
+}
+
+#[test]
+fn a_bundle_that_carries_its_package_is_proved_where_that_is_not() {
+    let mut tab = open(b"");
+    result(&mut tab, call("run", &["add", "One"]), b"");
+    let (told, carrying) = result(&mut tab, request("export", json!({ "packages": true })), b"");
+    assert_eq!(told["last"], 2);
+    let empty = || {
+        let mut other = Tab::new();
+        result(&mut other, json!({ "op": "open", "package": "todo", "instance": "default", "key": KEY }), b"");
+        other
+    };
+    let mut other = empty();
+    refused(&mut other, request("import", json!({ "packages": true })), &log(&mut tab, 0), "PACKAGE_NOT_FOUND");
+    let (looked, package) = result(&mut other, json!({ "op": "carried" }), &carrying);
+    assert_eq!((&looked["packages"], &package), (&1.into(), &packed("packages/todo")));
+    assert_eq!(result(&mut other, json!({ "op": "carried", "number": 1 }), &carrying).1, b"");
+    assert_eq!(result(&mut other, json!({ "op": "carried" }), &log(&mut tab, 0)).0["packages"], 0);
+    refused(&mut other, json!({ "op": "carried" }), &carrying[..carrying.len() - 1], "STORE_DAMAGED");
+    // Nor by it, unless that is said.
+    refused(&mut other, request("import", json!({})), &carrying, "PACKAGE_NOT_FOUND");
+    let (taken, _) = result(&mut other, request("import", json!({ "packages": true })), &carrying);
+    assert_eq!((&taken["entries"], &taken["verified"]["items"][1]["status"]), (&2.into(), &"equal".into()));
+    // It was run for that alone.
+    refused(&mut other, call("run", &["list"]), b"", "PACKAGE_NOT_FOUND");
+    assert_eq!(log(&mut other, 0), log(&mut tab, 0));
+    refused(&mut other, request("export", json!({ "packages": true })), b"", "PACKAGE_NOT_FOUND");
+    result(&mut other, json!({ "op": "load" }), &package);
+    assert_eq!(head(&mut other), head(&mut tab));
+    assert_eq!(result(&mut other, call("run", &["list"]), b"").0["output"]["count"], 1);
+    // Nor is what another package says of it believed.
+    let mut third = empty();
+    let mut elsewhere = request("import", json!({ "packages": true }));
+    elsewhere["package"] = "probe".into();
+    refused(&mut third, elsewhere, &carrying, "PACKAGE_NOT_FOUND");
+    // What another version did, this one can't carry.
+    let mut later = Tab::new();
+    let other = replaced(&packed("packages/todo"), "\ndescription: Keeps", "\ndescription: Holds");
+    result(&mut later, json!({ "op": "load" }), &other);
+    result(
+        &mut later,
+        json!({ "op": "open", "package": "todo", "instance": "default", "key": KEY }),
+        &log(&mut tab, 0),
+    );
+    refused(&mut later, request("export", json!({ "packages": true })), b"", "NOT_REPRODUCIBLE");
+    result(&mut later, request("export", json!({ "packages": true, "after": 2 })), b"");
 }
 
 /// The same bundle with another text in its entries, every digest made anew.

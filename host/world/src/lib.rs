@@ -33,7 +33,7 @@ use alloc::vec::Vec;
 use files::FileSystem;
 use hutch_model::digest::Digest;
 use hutch_model::invocation::Invocation;
-use hutch_model::snapshot::{ObjectError, Objects};
+use hutch_model::snapshot::{ObjectError, Objects, PART_ENTRIES, PARTS};
 
 /// Whatever of this world's arithmetic a guest or an outcome can show, beside [`price::ALL`]: what is counted for what, and how far
 /// things go. Outcomes are comparable only where all of it is equal.
@@ -42,6 +42,9 @@ pub const RULES: &[(&str, u64)] = &[
     ("stream_bytes", STREAM_BYTES),
     ("node_bytes", files::NODE_BYTES),
     ("slot_bytes", files::SLOT_BYTES),
+    ("part_entries", PART_ENTRIES as u64),
+    ("parts", PARTS as u64),
+    ("part_bytes", files::PART_BYTES),
     ("missed_names", files::MISSED_NAMES as u64),
     ("cached_objects", files::CACHED_OBJECTS as u64),
     ("buffer_bytes_min", files::BUFFER_BYTES_MIN as u64),

@@ -105,6 +105,21 @@ const CHEATS: &[Cheat] = &[
         },
     ),
     (
+        "shows a part of a list as if it were all",
+        Flaw {
+            rule: "O8",
+            reply: Some(|call, reply, _| {
+                if call.calls("tags") {
+                    document(reply, |answer| {
+                        ["has_more", "limit", "offset"].iter().for_each(|key| drop_key(answer, key));
+                        answer["total"] = json!(99);
+                    });
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
         "always says that there is more",
         Flaw {
             rule: "O8",

@@ -1,10 +1,13 @@
 //! Rules that the application contract overrides: each is not applicable where an application keeps what takes the rule's place,
 //! and broken where it does not.
 
-use crate::flaws::{document, drop_key};
+use crate::flaws::{self, document, drop_key};
 use crate::scripted::{Flaw, NONE, ScriptedTarget};
 use hutch_certify::certify;
+use hutch_certify::judge::feedback::Subject;
 use hutch_certify::rule::Status;
+use hutch_certify::target::{Facts, Observation, Options, Target, TargetError};
+use hutch_model::digest::Digest;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -246,4 +249,79 @@ fn a_target_that_writes_without_end_is_asked_no_further() {
     assert_eq!(CALLS.load(Ordering::Relaxed), 4, "four calls write 256 MiB");
     assert!(report.left_out > 10, "{}", report.left_out);
     assert_eq!(report.level, None);
+}
+
+/// A host's command line that takes issues about packages: the scripted one, that notes what `--package` names.
+struct Host {
+    own: ScriptedTarget,
+    /// What it takes every issue to be about.
+    package: Value,
+}
+
+impl Target for Host {
+    fn facts(&self) -> &Facts {
+        self.own.facts()
+    }
+
+    fn invoke(&mut self, args: &[String], options: &Options) -> Result<Observation, TargetError> {
+        let at = args.iter().position(|word| word == "--package");
+        let args: Vec<String> = match at {
+            Some(at) => args.iter().take(at).chain(args.iter().skip(at + 2)).cloned().collect(),
+            None => args.to_vec(),
+        };
+        let mut seen = self.own.invoke(&args, options)?;
+        if let Ok(mut answer) = serde_json::from_slice::<Value>(&seen.stdout)
+            && let Some(issue) = answer.get_mut("result").and_then(Value::as_object_mut)
+            && issue.contains_key("message")
+        {
+            issue.insert("package".to_owned(), self.package.clone());
+            seen.stdout = format!("{answer}\n").into_bytes();
+        }
+        Ok(seen)
+    }
+
+    fn program(&mut self) -> Result<Option<Digest>, TargetError> {
+        Ok(None)
+    }
+}
+
+/// What a host does with feedback is tried, and not only said: each flaw of its issues breaks the rule that it takes the place of.
+#[test]
+fn a_hosts_feedback_is_what_it_does_with_an_issue() {
+    let good = json!({"slug": "memo", "version": "2.0.0"});
+    let found = |flaw: Flaw, package: &Value| {
+        let mut host = Host { own: ScriptedTarget::new(flaw), package: package.clone() };
+        let more = ["--package".to_owned(), "memo".to_owned()];
+        hutch_certify::feedback(&mut host, &more, &Subject { slug: "memo", version: "2.0.0" }).unwrap()
+    };
+    let statuses = |flaw: Flaw, package: &Value| -> BTreeSet<(String, bool)> {
+        found(flaw, package).into_iter().map(|(id, it)| (id.to_owned(), it.status == Status::Pass)).collect()
+    };
+    let all = |kept: bool| -> BTreeSet<(String, bool)> { (1..=8).map(|at| (format!("F{at}"), kept)).collect() };
+    assert_eq!(statuses(NONE, &good), all(true), "{:#?}", found(NONE, &good));
+    for other in [
+        json!(null),
+        json!({"slug": "memo"}),
+        json!({"slug": "memo", "version": "1.0.0"}),
+        json!({"slug": "notes", "version": "2.0.0"}),
+    ] {
+        assert_eq!(statuses(NONE, &other), all(false), "{other}");
+    }
+    let mut tried = BTreeSet::new();
+    for flaw in flaws::all().filter(|flaw| flaw.rule.starts_with('F')) {
+        let rule = flaw.rule;
+        let findings = found(flaw, &good);
+        assert_eq!(findings[rule].status, Status::Fail, "{rule}: {findings:#?}");
+        // An application that says whom to write to is judged by what the host then does.
+        for (findings, status) in [(findings, Status::Fail), (found(NONE, &good), Status::ByHost)] {
+            let said = CASES.iter().find(|case| case.rules.contains(&rule)).unwrap().held;
+            let mut target = ScriptedTarget::hosted(said);
+            target.take_feedback(findings);
+            let report = certify(&mut target).unwrap();
+            let judged = report.rules.iter().find(|it| it.rule.id == rule).unwrap();
+            assert_eq!(judged.status, status, "{rule}: {} {:?}", judged.evidence, judged.reason);
+        }
+        tried.insert(rule);
+    }
+    assert_eq!(tried.len(), 8);
 }

@@ -2,6 +2,7 @@
 
 use crate::description;
 use crate::notes::{self, Reply};
+use hutch_certify::rule::Finding;
 use hutch_certify::target::{Contract, Facts, Files, Moment, Observation, Options, Start, Stdin, Target, TargetError};
 use hutch_model::digest::{Digest, Kind};
 use serde_json::{Value, json};
@@ -77,6 +78,11 @@ impl ScriptedTarget {
         target.facts.host_tools =
             commands.map(|command| json!({"name": command["name"], "inputSchema": {"type": "object"}})).collect();
         target
+    }
+
+    /// Takes what became of an issue that the host took.
+    pub(crate) fn take_feedback(&mut self, findings: BTreeMap<&'static str, Finding>) {
+        self.facts.host_feedback = findings;
     }
 
     pub(crate) fn new(flaw: Flaw) -> ScriptedTarget {

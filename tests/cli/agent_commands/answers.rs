@@ -9,7 +9,7 @@ use std::process::Stdio;
 #[test]
 fn what_stands_in_every_answer_is_nothing_that_a_shell_would_carry_out() {
     let hutch = Hutch::new();
-    let answer = hutch.line("list").json();
+    let answer = hutch.line("catalog").json();
     let about = [&answer["rules"], &answer["skills"], &answer["issue"]].map(Value::to_string).concat();
     for text in [about, hutch.line("--brief").stdout, hutch.line("--help").stdout, hutch.line("--help --human").stdout]
     {
@@ -21,7 +21,7 @@ fn what_stands_in_every_answer_is_nothing_that_a_shell_would_carry_out() {
 fn every_answer_carries_rules_skills_and_the_way_to_send_feedback() {
     let hutch = Hutch::new();
     for line in [
-        "list",
+        "catalog",
         "catalog packages",
         "check packages/todo",
         "skills",
@@ -58,20 +58,20 @@ fn every_mistake_is_one_object_with_a_way_out() {
     for (line, code, status) in [
         ("", "USAGE", 2),
         ("nosuch", "USAGE", 2),
-        ("lst", "USAGE", 2),
-        ("list --nosuch", "USAGE", 2),
-        ("list extra", "USAGE", 2),
-        ("list --limit ten", "USAGE", 2),
-        ("list --limit 0", "USAGE", 2),
-        ("list --human --agent", "USAGE", 2),
-        ("list --quiet --no-quiet", "USAGE", 2),
+        ("catlog", "USAGE", 2),
+        ("catalog --nosuch", "USAGE", 2),
+        ("doctor extra", "USAGE", 2),
+        ("catalog --limit ten", "USAGE", 2),
+        ("catalog --limit 0", "USAGE", 2),
+        ("catalog --human --agent", "USAGE", 2),
+        ("catalog --quiet --no-quiet", "USAGE", 2),
         ("--yes remove x --no-yes", "USAGE", 2),
         ("check", "USAGE", 2),
         ("issue", "USAGE", 2),
         ("issue create --type rant --message x", "USAGE", 2),
-        ("list --query a..b", "USAGE", 2),
-        ("list --query nothing", "USAGE", 2),
-        ("list --query items[0]", "NOT_FOUND", 20),
+        ("catalog --query a..b", "USAGE", 2),
+        ("catalog --query nothing", "USAGE", 2),
+        ("catalog --query items[0]", "NOT_FOUND", 20),
         ("check nothing", "PACKAGE_NOT_FOUND", 20),
         ("issue list --ndjson --query items", "USAGE", 2),
         ("run --json-input --ndjson --fields index packages/todo", "USAGE", 2),
@@ -99,11 +99,13 @@ fn every_mistake_is_one_object_with_a_way_out() {
     }
     for (line, fix) in [
         ("rnu packages/todo list", "hutch run packages/todo list"),
-        ("lst --limit 2", "hutch list --limit 2"),
+        ("catlog --limit 2", "hutch catalog --limit 2"),
         ("ledger lsit todo", "hutch ledger list todo"),
         ("run --enveloppe packages/todo add x", "hutch run --envelope packages/todo add x"),
         ("issue create --type bugg --message x", "hutch issue create --type bug --message x"),
+        ("issue list --sanitise", "hutch issue list --sanitize"),
         ("zzzzzz list", "hutch --help"),
+        ("list", "hutch --help"),
         ("run --zzzzzz packages/todo list", "hutch run --help"),
     ] {
         assert_eq!(hutch.line(line).error()["fixes"][0]["cmd"], fix, "{line}");
@@ -145,7 +147,7 @@ fn long_lists_come_in_pages_and_lines() {
     let ids: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(ids.len(), 5);
     assert_eq!(ids[0], json!({"id": "is_0001"}));
-    assert_eq!(hutch.line("list --ndjson").stdout, "");
+    assert_eq!(hutch.line("catalog --ndjson").stdout, "");
 }
 
 #[test]
@@ -237,10 +239,9 @@ fn a_batch_is_many_runs_in_one_call() {
     let stopped = stopped.error();
     assert_eq!(stopped["details"]["items"].as_array().map(Vec::len), Some(1));
     assert_eq!((&stopped["details"]["index"], &stopped["details"]["items"][0]["status"]), (&json!(0), &json!(20)));
-    let gone_on = run(&["--keep-going", "--ndjson"], "[\"get\",\"td_9999\"] [\"add\",\"two\"]");
-    assert_eq!((gone_on.status, gone_on.stdout.lines().count()), (1, 2));
-    assert_eq!(run(&["--batch-max", "1"], "[\"list\"] [\"list\"]").code(), "STDIN_LIMIT");
-    assert_eq!(hutch.call_with(&["run", "--batch-max", "1", "packages/todo", "list"], "", &[]).code(), "USAGE");
+    let lines = run(&["--ndjson"], "[\"add\",\"two\"] [\"get\",\"td_9999\"] [\"add\",\"three\"]");
+    assert_eq!((lines.status, lines.stdout.lines().count()), (1, 2));
+    assert_eq!(run(&[], &"[\"list\"]\n".repeat(1001)).code(), "STDIN_LIMIT");
     assert_eq!(run(&[], "not json").code(), "USAGE");
     // What one command answers is what another reads.
     let examples = hutch.line("examples packages/todo reminder list");
@@ -254,7 +255,7 @@ fn people_get_text_and_colour_only_where_it_can_be_seen() {
         "catalog packages --human",
         "find reminder --in packages --human",
         "check packages/todo --human",
-        "list --human",
+        "catalog --human",
     ] {
         for environment in [&[][..], &[("NO_COLOR", "1"), ("TERM", "xterm")], &[("TERM", "xterm")]] {
             let ended = hutch.call_with(&line.split(' ').collect::<Vec<_>>(), "", environment);
@@ -262,9 +263,9 @@ fn people_get_text_and_colour_only_where_it_can_be_seen() {
             assert!(!ended.stdout.starts_with('{') && !ended.stdout.contains('\u{1b}'), "{ended:?}");
         }
     }
-    let chosen = hutch.call_with(&["list"], "", &[("HUTCH_FORMAT", "human")]);
+    let chosen = hutch.call_with(&["catalog"], "", &[("HUTCH_FORMAT", "human")]);
     assert_eq!(chosen.stdout, "nothing\n");
-    let back = hutch.call_with(&["list", "--agent"], "", &[("HUTCH_FORMAT", "human")]);
+    let back = hutch.call_with(&["catalog", "--agent"], "", &[("HUTCH_FORMAT", "human")]);
     assert!(back.stdout.starts_with('{'));
     let failed = hutch.line("check nothing --human");
     assert!(failed.stderr.starts_with("error: ") && failed.stdout.is_empty());

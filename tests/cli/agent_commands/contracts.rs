@@ -61,9 +61,9 @@ fn every_code_of_every_package_is_explained() {
         }
     }
     // A run of a package can end with the host's codes too.
-    for line in ["explain-error packages/todo FUEL_LIMIT", "explain-error FUEL_LIMIT packages/todo"] {
-        assert_eq!(hutch.line(line).result()["meanings"][0]["origin"], "host", "{line}");
-    }
+    let line = "explain-error FUEL_LIMIT packages/todo";
+    assert_eq!(hutch.line(line).result()["meanings"][0]["origin"], "host");
+    assert_eq!(hutch.line("explain-error packages/todo FUEL_LIMIT").code(), "PACKAGE_NOT_FOUND");
     let near = hutch.line("explain-error NOT_FOUN packages/todo").error();
     assert_eq!(near["fixes"][0]["cmd"], "hutch explain-error NOT_FOUND packages/todo");
     let near = hutch.line("explain-error FUEL_LIMT").error();

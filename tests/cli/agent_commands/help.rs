@@ -61,16 +61,19 @@ fn what_is_read_first_is_short() {
     const TOP_MAX: usize = 8 * 1024;
     const COMMAND_MAX: usize = 6 * 1024;
     const AROUND_MAX: usize = 900;
+    const TOOLS_MAX: usize = 122 * 1024;
     let hutch = Hutch::new();
     let top = hutch.line("--help").stdout;
     assert!(top.len() <= TOP_MAX, "--help has {} bytes", top.len());
     assert!(hutch.line("--help --human").stdout.len() <= TOP_MAX);
+    let tools = hutch.line("mcp").stdout.len();
+    assert!(tools <= TOOLS_MAX, "mcp has {tools} bytes");
     for command in commands(&hutch) {
         let name = command["name"].as_str().unwrap();
         let help = hutch.line(&format!("{name} --help")).stdout;
         assert!(help.len() <= COMMAND_MAX, "{name} --help has {} bytes", help.len());
     }
-    for line in ["list", "doctor", "run --envelope packages/todo list"] {
+    for line in ["catalog", "doctor", "run --envelope packages/todo list"] {
         let answer = hutch.line(line).json();
         let around: usize = ["rules", "skills", "issue"].iter().map(|key| answer[key].to_string().len()).sum();
         assert!(around <= AROUND_MAX, "{line}: {around} bytes stand around the result");
@@ -126,7 +129,7 @@ fn parts_of_a_help_can_be_asked_for() {
     assert_eq!(hutch.line("--help --query nosuch").code(), "NOT_FOUND");
     assert_eq!(hutch.line("--help --fields nosuch").code(), "USAGE");
     assert_eq!(hutch.line("--help --query a[").code(), "USAGE");
-    assert_eq!(hutch.line("list --query .").json(), hutch.line("list").result());
+    assert_eq!(hutch.line("catalog --query .").json(), hutch.line("catalog").result());
     // The guest's own help is the guest's.
     let guest = hutch.line("run --query output.commands[*].name packages/todo --help").json();
     assert!(guest.as_array().unwrap().contains(&"add".into()), "{guest}");
@@ -160,7 +163,7 @@ fn reserved_flags_and_opposites_are_there() {
         let asks = name == "help" || name == "version";
         assert_eq!(Hutch::new().line(&format!("skills --no-{name}")).status, if asks { 2 } else { 0 }, "{name}");
     }
-    for path in ["list", "state ls", "run"] {
+    for path in ["catalog", "state ls", "run"] {
         let version = Hutch::new().line(&format!("{path} --version"));
         assert_eq!(version.json()["version"], env!("CARGO_PKG_VERSION"), "{path}");
     }
@@ -201,8 +204,11 @@ fn every_example_ends_as_it_says_and_answers_as_declared() {
                     .any(|flag| arguments.iter().any(|word| word == flag));
             let plain_run = arguments[0] == "run" && !["--envelope", "--json-input"].contains(&arguments[1].as_str());
             if !bare && !plain_run {
-                hold(&validator, &ended.json(), &format!("{arguments:?}"));
-                hold(&shape, &ended.json(), &format!("{arguments:?}"));
+                let mut answer = ended.json();
+                hold(&validator, &answer, &format!("{arguments:?}"));
+                hold(&shape, &answer, &format!("{arguments:?}"));
+                answer["result"]["nosuch"] = true.into();
+                assert!(!validator.is_valid(&answer), "{arguments:?}: an answer may hold what its type does not");
             }
         }
     }
@@ -232,7 +238,7 @@ fn every_code_that_a_command_names_is_explained() {
 fn brief_version_and_quiet_identity() {
     let hutch = Hutch::new();
     let brief = include_str!("../../../agent/brief.md");
-    for line in ["--brief", "check --brief", "list --brief"] {
+    for line in ["--brief", "check --brief", "catalog --brief"] {
         let ended = hutch.line(line);
         assert_eq!((ended.status, ended.stdout.as_str()), (0, brief), "{line}");
     }

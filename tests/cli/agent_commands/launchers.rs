@@ -44,7 +44,7 @@ fn a_launcher_runs_the_installed_package_and_no_other() {
     let install = ["install", "packages/todo", "--launcher"];
     let made = hutch.call_with(&install, "", &[("HUTCH_HOME", &home)]).result();
     assert_eq!(made["launcher"], preview["launcher"]);
-    assert_eq!(hutch.line("list").result()["items"][0]["launcher"], word(&place));
+    assert_eq!(hutch.line("catalog").result()["items"][0]["launcher"], word(&place));
     // Not even where something else has that name, as it has in the launcher's own folder.
     let decoy = hutch.scratch().join("here/todo");
     copy(&hutch.root().join("packages/todo"), &decoy);
@@ -64,6 +64,14 @@ fn a_launcher_runs_the_installed_package_and_no_other() {
     let removed = start(&hutch, &place, &["remove", "td_0001", "--confirm", "--yes"], Path::new("/"));
     assert_eq!(removed.code(), "CONFIRMATION_REQUIRED", "the application's --yes is not the host's");
     assert_eq!(hutch.line("run todo list").json()["count"], 1);
+    // A person who agreed says so in the first word, and nowhere else.
+    for words in [&["-- --yes", "list"][..], &["--no-yes", "remove", "td_0001", "--confirm"], &["", "--yes"]] {
+        assert_ne!(start(&hutch, &place, words, Path::new("/")).status, 0, "{words:?}");
+    }
+    assert_eq!(hutch.line("run todo list").json()["count"], 1);
+    let dropped = start(&hutch, &place, &["--yes", "remove", "td_0001", "--confirm"], Path::new("/"));
+    assert_eq!((dropped.status, &dropped.json()["items"][0]["title"]), (0, &json!(title)), "{dropped:?}");
+    assert_eq!(start(&hutch, &place, &["--yes", "list"], Path::new("/")).json()["count"], 0);
     assert_eq!(start(&hutch, &place, &["get", "td_9999"], Path::new("/")).status, 20);
 }
 
@@ -188,7 +196,7 @@ fn update_keeps_a_launcher_and_remove_takes_it_away() {
 fn without_being_asked_for_there_is_none() {
     let hutch = Hutch::new();
     assert_eq!(hutch.line("install packages/todo").result()["launcher"], json!(null));
-    assert_eq!(hutch.line("list").result()["items"][0]["launcher"], json!(null));
+    assert_eq!(hutch.line("catalog").result()["items"][0]["launcher"], json!(null));
     assert_eq!(hutch.line("update packages/todo").result()["launcher"], json!(null));
     assert!(!default_place(&hutch).exists());
     assert_eq!(hutch.line("remove todo --yes").result()["launcher"], json!(null));

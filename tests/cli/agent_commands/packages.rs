@@ -28,7 +28,7 @@ fn an_installed_package_is_called_by_its_slug_and_keeps_its_state() {
     let hutch = Hutch::new();
     let preview = hutch.line("install packages/todo --dry-run").result();
     assert_eq!(preview["asks"], json!(["state:state"]));
-    assert_eq!(hutch.line("list").result()["items"], json!([]));
+    assert_eq!(hutch.line("catalog").result()["items"], json!([]));
     let made = hutch.line("install packages/todo").result();
     assert_eq!(made["digest"], preview["digest"]);
     assert_eq!(hutch.line("install packages/todo").code(), "ALREADY_EXISTS");
@@ -74,13 +74,13 @@ fn an_update_that_asks_for_more_is_refused_until_it_is_granted() {
     let hutch = Hutch::new();
     assert_eq!(hutch.line("install packages/todo").status, 0);
     let more = changed(&hutch, "more", "  hutch:\n", "  hutch:\n    env: [TOKEN, REGION]\n");
-    let before: Value = hutch.line("list").result();
+    let before: Value = hutch.line("catalog").result();
     let refused = hutch.call(&["update", &word(&more)]);
     assert_eq!(refused.error()["details"]["needs_grant"], json!(["env:REGION", "env:TOKEN"]));
     assert_eq!(refused.status, 30);
     assert_eq!(hutch.call(&["update", &word(&more), "--grant", "env:TOKEN"]).status, 30);
     assert_eq!(hutch.call(&["update", &word(&more), "--grant", "env:OTHER"]).code(), "USAGE");
-    assert_eq!(hutch.line("list").result(), before, "a refusal changes nothing");
+    assert_eq!(hutch.line("catalog").result(), before, "a refusal changes nothing");
     assert_eq!(hutch.call(&["update", &word(&more), "--grant", "env:TOKEN", "--grant", "env:REGION"]).status, 0);
     // Granted once, it is not asked again.
     assert_eq!(hutch.call(&["update", &word(&more)]).status, 0);

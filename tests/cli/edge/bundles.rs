@@ -110,10 +110,14 @@ fn words_that_the_program_does_not_know_are_refused() {
         &["verify", &bundle],
         &["verify", "--yes", "--state", "s", &bundle],
         &["verify", "--state", "s", &bundle, "more"],
+        &["undo", &bundle],
+        &["undo", "--now", "2027-01-01T00:00:00Z", "--state", "s", &bundle],
+        &["undo", "--state", "s", &bundle, "more"],
     ] {
         machine.edge(words).fault("USAGE", 2);
     }
     machine.edge(&["verify", "--state", "s", &bundle]).fault("NOT_FOUND", 20);
+    machine.edge(&["undo", "--state", "s", &bundle]).fault("NOT_FOUND", 20);
     assert!(machine.edge(&["--help"]).stdout.contains("hutch-edge run [FLAGS] BUNDLE"));
     assert_eq!(machine.edge(&["--version"]).stdout, concat!("hutch-edge ", env!("CARGO_PKG_VERSION"), "\n"));
     // What stands behind the bundle is the guest's.

@@ -78,8 +78,7 @@ fn one_whose_end_is_damaged_runs_nothing() {
     ] {
         let mut bad = whole.clone();
         bad[at] ^= 1;
-        let path = machine.write("own/bad", &bad);
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = machine.write_program("own/bad", &bad);
         Ran::of(&mut bare(&path, &["return-ok"], &machine.path(""))).fault(code, 2);
     }
     assert_eq!(own(&machine), ["app", "bad"]);
@@ -89,9 +88,7 @@ fn one_whose_end_is_damaged_runs_nothing() {
 fn a_program_to_stand_before_it_is_needed() {
     let machine = Machine::new();
     // Where hutch stands alone.
-    let alone = machine.path("alone/hutch");
-    std::fs::create_dir(machine.path("alone")).unwrap();
-    std::fs::copy(HUTCH, &alone).unwrap();
+    let alone = machine.write_program("alone/hutch", std::fs::read(HUTCH).unwrap());
     let mut command = bare(&alone, &["export", &todo(), "--executable", "--output", "app"], &machine.path(""));
     let fault = Ran::of(command.env("HOME", machine.path("person"))).fault("NOT_FOUND", 20);
     assert!(fault.suggestion.contains("cargo install --locked --path host/edge"), "{fault:?}");

@@ -28,28 +28,30 @@ const CALLS: &[&[&str]] = &[
     &["list", "--human"],
 ];
 
-/// The entries of a state file, as they are stored.
-fn entries(state: &Path) -> Vec<Value> {
+/// The entries of a state file, each with its hash, as they are stored.
+fn entries(state: &Path) -> Vec<(String, String)> {
     let store = MemoryStore::new(SecretKey::new([0; 32]));
     bundle::take_in(&store, &std::fs::read(state).unwrap()).unwrap();
     let entries = store.entries(1, u64::MAX).unwrap();
-    entries.iter().map(|sealed| serde_json::from_slice(&sealed.bytes).unwrap()).collect()
+    entries.iter().map(|sealed| (sealed.hash.to_string(), String::from_utf8(sealed.bytes.to_vec()).unwrap())).collect()
 }
 
-/// An entry as `ledger export` gives it.
-fn stored(item: &Value) -> Value {
-    serde_json::from_str(item["bytes"].as_str().unwrap()).unwrap()
+/// The same of an instance in a home.
+fn exported(machine: &Machine, instance: &str) -> Vec<(String, String)> {
+    let told = machine.run(["ledger", "export", "--instance", instance, "todo"]).result("ledger export");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    told["items"].as_array().unwrap().iter().map(|item| (text(&item["hash"]), text(&item["bytes"]))).collect()
 }
 
-/// An entry without what the time of day decides, and what chains it to others that have it.
-fn timeless(mut entry: Value) -> Value {
-    for name in ["at", "previous", "instance"] {
-        entry.as_object_mut().unwrap().remove(name);
+/// What the other program is told, so that its next entry is this one.
+fn told(instance: &str, entry: &str) -> Vec<String> {
+    let entry: Value = serde_json::from_str(entry).unwrap();
+    let mut flags = vec!["--at".to_owned(), entry["at"].as_str().unwrap().to_owned()];
+    flags.extend(["--instance".to_owned(), instance.to_owned()]);
+    if let Some(took) = entry["outcome"]["wall_time_us"].as_u64() {
+        flags.extend(["--wall-time-us".to_owned(), took.to_string()]);
     }
-    if let Some(outcome) = entry.get_mut("outcome").and_then(Value::as_object_mut) {
-        outcome.remove("wall_time_us");
-    }
-    entry
+    flags
 }
 
 #[test]
@@ -65,21 +67,27 @@ fn a_session_comes_to_the_same_bytes_states_and_entries() {
         for call in CALLS {
             let host = ["run", "--instance", instance];
             let native = machine.run([&host[..], &FIXED, &["todo"], call].concat());
-            let edge = machine.edge(&[&["run", "--state", &state], &FIXED[..], &[&bundle], call].concat());
+            let (_, last) = exported(&machine, instance).pop().unwrap();
+            let said = told(instance, &last);
+            let said: Vec<&str> = said.iter().map(String::as_str).collect();
+            let edge = machine.edge(&[&["run", "--state", &state], &said[..], &FIXED, &[&bundle], call].concat());
             assert_eq!((native.status, &native.stdout), (edge.status, &edge.stdout), "{call:?}");
             let code = |ran: &Ran| serde_json::from_str::<Value>(&ran.stderr).map(|report| report["code"].clone()).ok();
             assert_eq!(code(&native), code(&edge), "{call:?}: {edge:?}");
         }
+        machine.run(["undo", "--instance", instance, "todo"]).result("undo");
+        let (hash, last) = exported(&machine, instance).pop().unwrap();
+        let said = told(instance, &last);
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        let undone = machine.edge(&[&["undo", "--state", &state], &said[..], &[&bundle]].concat()).answer();
+        assert_eq!(undone["entry"]["hash"], hash);
         let written = entries(&machine.path(&state));
-        assert_eq!(written.len(), CALLS.len() + 1, "the instance's first entry, and one of each call");
-        let told = machine.run(["ledger", "export", "--instance", instance, "todo"]).result("ledger export");
-        let told: Vec<Value> = told["items"].as_array().unwrap().iter().map(stored).collect();
-        for (native, edge) in told.into_iter().zip(written) {
-            assert_eq!(timeless(native), timeless(edge));
-        }
+        assert_eq!(written.len(), CALLS.len() + 2, "the instance's first entry, one of each call, and going back");
+        // Every byte of every entry, and so its hash.
+        assert_eq!(exported(&machine, instance), written);
         // The host without a compiler proves it, and so does one that compiles by itself.
         let proved = machine.edge(&["verify", "--state", &state, &bundle]).answer();
-        assert_eq!(proved["entries"], CALLS.len() as u64 + 1);
+        assert_eq!(proved["entries"], CALLS.len() as u64 + 2);
         let host = Host::new(machine.path("person/.local/share/hutch"), Sandbox::default());
         let at: Instant = "2027-01-01T00:00:00Z".parse().unwrap();
         let bytes = std::fs::read(machine.path(&state)).unwrap();
@@ -89,7 +97,52 @@ fn a_session_comes_to_the_same_bytes_states_and_entries() {
         let verified = machine.run(["verify", "--all", "todo"]).result("verify");
         assert_eq!((&verified["differ"], &verified["equal"]), (&0.into(), &proved["equal"]), "{verified}");
         machine.run(["instance", "purge", "--yes", "todo"]).result("instance purge");
+        // What says nothing of an entry is taken for no flag of it.
+        for wrong in [
+            &["verify", "--at", "2026-04-01T09:00:00Z"][..],
+            &["undo", "--wall-time-us", "5"],
+            &["run", "--wall-time-us", "5ms"],
+            &["run", "--at", "noon"],
+            &["run", "--instance", "../other"],
+        ] {
+            machine.edge(&[wrong, &["--state", &state, &bundle]].concat()).fault("USAGE", 2);
+        }
+        assert_eq!(entries(&machine.path(&state)).len(), written.len());
     }
+}
+
+#[test]
+fn the_last_change_is_taken_back_as_hutch_does() {
+    let machine = Machine::new();
+    machine.run(["install", &todo()]).result("install");
+    let bundle = machine.export(&todo(), &[], "bundle").display().to_string();
+    let undo = |machine: &Machine| machine.edge(&["undo", "--state", "s", &bundle]);
+    for call in [&["add", "one"][..], &["add", "two"], &["list"]] {
+        machine.run([&["run"], &FIXED[..], &["todo"], call].concat());
+        machine.edge(&[&["run", "--state", "s"], &FIXED[..], &[&bundle], call].concat()).answer();
+    }
+    // Twice, and taking back is a change too.
+    for left in [1, 2] {
+        let native = machine.run(["undo", "todo"]).result("undo");
+        let edge = undo(&machine).answer();
+        assert_eq!(edge["entry"]["sequence"], native["entry"]["sequence"], "{edge} {native}");
+        let listed = machine.edge(&["run", "--state", "s", &bundle, "list"]).answer();
+        assert_eq!(listed["count"], left);
+        assert_eq!(machine.run(["run", "todo", "list"]).answer()["count"], left);
+        let verified = machine.edge(&["verify", "--state", "s", &bundle]).answer();
+        assert_eq!(verified["volumes"], edge["volumes"]);
+    }
+    // Each of them is an entry that a home takes in.
+    let import = |instance: &str, state: &str| {
+        let words = ["instance", "import", "--instance", instance, "--input", state, "todo"];
+        machine.run(words).result("instance import")["last"]["sequence"].clone()
+    };
+    assert_eq!(import("edge", "s"), 8);
+    assert_eq!(machine.run(["run", "--instance", "edge", "todo", "list"]).answer()["count"], 2);
+    // Where nothing was changed there is nothing to take back, and that is written down too.
+    machine.edge(&["run", "--state", "n", &bundle, "list"]).answer();
+    machine.edge(&["undo", "--state", "n", &bundle]).fault("NOT_FOUND", 20);
+    assert_eq!(import("nothing", "n"), 3);
 }
 
 /// What hostile guests do: the same end as natively, and what they did is dropped.

@@ -142,3 +142,22 @@ fn without_a_state_nothing_is_kept() {
     assert_eq!(machine.edge(&["run", &bundle, "list"]).answer()["total"], 0);
     assert_eq!(machine.names(), ["bundle"]);
 }
+
+/// A state file is a bundle of an instance, and such a bundle a state file: an instance goes into hutch-edge's file and out of it.
+#[test]
+fn an_instance_goes_into_a_state_file_and_out_of_it() {
+    let (machine, bundle) = machine();
+    machine.todo(&["add", "By the home"]).answer();
+    machine.run(["instance", "export", "--output", "s", "todo"]).result("instance export");
+    add(&machine, &bundle, "By the edge").answer();
+    machine.edge(&["verify", "--state", "s", &bundle]).answer();
+    // The home gets what came later, after it is run again.
+    let taken = machine.run(["instance", "import", "--input", "s", &todo()]).result("instance import");
+    assert_eq!(taken["entries"], 1);
+    let listed = machine.todo(&["list"]).answer();
+    assert_eq!(listed["items"][1]["title"], "By the edge");
+    machine.run(["verify", "--all", &todo()]).result("verify");
+    // Each has gone on by itself: neither is taken for the other.
+    add(&machine, &bundle, "By the edge again").answer();
+    machine.run(["instance", "import", "--input", "s", &todo()]).fault("CONFLICT", 30);
+}

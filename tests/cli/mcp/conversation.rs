@@ -104,6 +104,17 @@ fn a_plan_changes_nothing_and_what_was_done_is_undone_and_proved() {
 }
 
 #[test]
+fn a_guest_that_broke_down_is_told_to_its_end() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &["--tools-max=100", &probe()], json!({}));
+    let failed = client.failed("probe_stderr_then_panic", json!({"bytes": 20_000}));
+    let stderr = failed["details"]["stderr"].as_str().unwrap();
+    assert_eq!(failed["code"], "GUEST_TRAPPED");
+    assert!(stderr.starts_with("this is the first line\n"), "{failed}");
+    assert!(stderr.contains("the probe was asked to panic at the end\n"), "{failed}");
+}
+
+#[test]
 fn failures_are_data_with_a_code_a_place_and_a_way_on() {
     let machine = Machine::new();
     let mut client = Client::legacy(&machine, &[&todo()], json!({}));

@@ -2,7 +2,9 @@
 
 mod confirming;
 mod conversation;
+mod hidden;
 mod hostile;
+pub(crate) mod untrusted;
 
 use crate::support::Machine;
 use serde_json::{Value, json};

@@ -187,3 +187,22 @@ fn one_token_does_not_take_all_sessions() {
     // Requests without a session are not counted.
     modern(&server, &server.agent, "tools/list", None, json!({}));
 }
+
+#[test]
+fn what_nobody_sees_is_escaped_on_the_way_out_and_the_same_when_it_is_read() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&crate::support::probe()]);
+    let said = json!({"a\u{200b}": "x\u{e0041}\u{202e}", "seen": "👩\u{200d}🚀"});
+    let arguments = json!({"command": "stdin-echo", "stdin": said.to_string()});
+    let params = message("tools/call", json!({"name": "hutch_call", "arguments": arguments}));
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "hutch_call")];
+    let called = post(&server, &server.agent, &headers, &params);
+    let run = json!({"arguments": ["stdin-echo"], "stdin": said.to_string()});
+    let ran = server.ask("POST", "/api/packages/probe/run", Some(&run));
+    for answer in [&called, &ran] {
+        assert!(!answer.body.contains(['\u{200b}', '\u{202e}', '\u{e0041}']), "{:?}", answer.body);
+        assert!(answer.body.contains("\\u200b") && answer.body.contains("👩\u{200d}🚀"), "{:?}", answer.body);
+    }
+    assert_eq!(result(&called)["structuredContent"], said);
+    assert_eq!(ran.result()["output"], said);
+}

@@ -9,6 +9,7 @@ mod mcp;
 mod page;
 mod repeated;
 mod telemetry;
+pub(crate) mod untrusted;
 
 use crate::support::Machine;
 use serde_json::Value;

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
 use tempfile::TempDir;
 
 /// The program under test.
@@ -36,6 +37,8 @@ pub(crate) fn probe() -> String {
 /// that they are sealed with: they are a function of the component, and compiling takes longer than any test.
 pub(crate) struct Machine {
     folder: TempDir,
+    /// The arguments of the last call.
+    last: Mutex<Vec<String>>,
 }
 
 /// The program's home on a machine, and the key in it.
@@ -44,7 +47,12 @@ const KEY: &str = "artifacts.key";
 
 impl Machine {
     pub(crate) fn new() -> Machine {
-        Machine { folder: tempfile::tempdir().expect("a temporary folder") }
+        Machine { folder: tempfile::tempdir().expect("a temporary folder"), last: Mutex::default() }
+    }
+
+    /// The program's home on it.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.path(HOME)
     }
 
     /// Puts the tests' key where the home will be.
@@ -80,6 +88,18 @@ impl Machine {
         path
     }
 
+    /// Writes a program that is to be started. Another process writes it: while this one holds it open, a child that another thread is about to
+    /// start has it open too, and what is open for writing can't be started.
+    #[cfg(unix)]
+    pub(crate) fn write_program(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        let mut writer = Command::new("sh");
+        writer.args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(&path);
+        assert_eq!(Ran::with_input(&mut writer, content.as_ref()).status, 0, "{}", path.display());
+        path
+    }
+
     /// The program with these arguments, not yet started.
     pub(crate) fn hutch<I: AsRef<str>>(&self, arguments: impl IntoIterator<Item = I>) -> Command {
         let home = self.path("person");
@@ -90,8 +110,16 @@ impl Machine {
         std::os::unix::process::CommandExt::arg0(&mut command, "hutch");
         command.env_clear().env("HOME", home).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
         command.current_dir(self.folder.path()).stdin(Stdio::null());
-        command.args(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        let arguments: Vec<String> = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
+        command.args(&arguments);
+        *self.last.lock().expect("nobody panics with it") = arguments;
         command
+    }
+
+    /// Makes the last call again, for a person.
+    pub(crate) fn again_for_people(&self) -> Ran {
+        let last = self.last.lock().expect("nobody panics with it").clone();
+        self.run(std::iter::once("--human".to_owned()).chain(last))
     }
 
     /// Runs the program to its end.
@@ -288,6 +316,8 @@ pub(crate) struct Envelope {
     pub(crate) skipped: BTreeMap<String, Value>,
     pub(crate) entry: Entry,
     pub(crate) error: Option<Fault>,
+    #[serde(default)]
+    pub(crate) memo: Value,
 }
 
 #[derive(Debug, Deserialize)]

@@ -10,7 +10,14 @@ pub(crate) fn copy(machine: &Machine, name: &str) -> PathBuf {
     copy
 }
 
-/// The same with a text of its manifest replaced.
+/// A copy of the to-do application's package.
+pub(crate) fn copy_todo(machine: &Machine, name: &str) -> PathBuf {
+    let copy = machine.path(name);
+    copy_folder(&repository().join("packages/todo"), &copy);
+    copy
+}
+
+/// A copy of the probe with a text of its manifest replaced.
 pub(crate) fn with_manifest(machine: &Machine, name: &str, from: &str, to: &str) -> PathBuf {
     let copy = copy(machine, name);
     let manifest = copy.join("APP.md");

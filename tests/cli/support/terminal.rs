@@ -22,6 +22,15 @@ impl Terminal {
         Terminal { controller, name }
     }
 
+    /// One of this many rows and columns.
+    pub(crate) fn of(rows: u16, columns: u16) -> Terminal {
+        let terminal = Terminal::open();
+        let name = File::open(terminal.name()).expect("the terminal");
+        let size = ["rows", &rows.to_string(), "cols", &columns.to_string()];
+        assert!(Command::new("stty").args(size).stdin(name).status().expect("stty").success());
+        terminal
+    }
+
     /// The end that a program gets.
     pub(crate) fn end(&self) -> Stdio {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;

@@ -4,6 +4,7 @@
 
 use hutch_fuzz::{check_diagnostics, within};
 use hutch_model::contract::{self, Contract, KeptContract};
+use hutch_model::diagnostic::Code;
 use hutch_model::front_matter::decode;
 use serde_json::Map;
 
@@ -14,7 +15,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // A hundred patterns may be compiled, one after the other.
     let memory_max = (16 << 20) + 400 * text.len();
     let (file, diagnostics) = within(memory_max, || contract::parse(text, FILE));
-    check_diagnostics(text, &diagnostics, file.is_some());
+    // A file of another kind is left alone, and that is no error.
+    let is_foreign = diagnostics.iter().any(|diagnostic| diagnostic.code == Code::ContractForeign);
+    assert!(!(is_foreign && file.is_some()), "read, and said not to be: {diagnostics:?}");
+    check_diagnostics(text, &diagnostics, file.is_some() || is_foreign);
     if let Some(file) = file {
         check_contract(file.contract());
     }

@@ -11,7 +11,7 @@ use hutch_model::limits::Unit;
 use hutch_model::lock::Lock;
 use hutch_model::names::{CommandPath, EnvironmentName, PackagePath, SLUG_CHARACTERS_MAX, Slug};
 use hutch_model::payload::Payload;
-use hutch_model::snapshot::{Tree, decode_list, encode_list};
+use hutch_model::snapshot::{Tree, TreeObject, decode_list, encode_list};
 use hutch_model::trust::{Level, Policy, Subject, check_pattern};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| within((1 << 20) + 400 * bytes.len(), || read(bytes)));
@@ -23,6 +23,9 @@ fn read(bytes: &[u8]) {
         assert_eq!(Tree::new(tree.entries().to_vec()).as_ref(), Some(&tree));
         assert!(tree.entries().iter().all(|entry| tree.get(entry.name.as_str()) == Some(entry)));
         assert!(tree.totals().files >= tree.entries().len() as u64);
+    }
+    if let Ok(object) = TreeObject::decode(bytes) {
+        assert_eq!(object.encode(), bytes);
     }
     if let Some(parts) = decode_list(bytes) {
         assert_eq!(encode_list(&parts), bytes);

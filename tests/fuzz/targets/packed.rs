@@ -74,11 +74,3 @@ fn read(archive: Vec<u8>) {
     assert_eq!(second.digest().ok(), package.digest().ok());
     assert_eq!(pack(&second), Some(again), "packed twice, it has other bytes");
 }
-
-/// Asked for by the engine, which is here because packages know of it, and never runs anything.
-#[expect(unsafe_code, reason = "an embedder without a system defines this name")]
-// SAFETY: nobody else defines it.
-#[unsafe(no_mangle)]
-extern "C" fn wasmtime_tls_get(_: usize) -> *mut u8 {
-    std::ptr::null_mut()
-}

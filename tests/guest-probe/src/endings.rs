@@ -6,7 +6,8 @@ use guest_probe::ASKED_FOR;
 use hutch_guest::argv::Arguments;
 use serde_json::json;
 
-use crate::component::{Observation, end, print, status, text};
+use crate::component::{Observation, end, print, size, status, text};
+use crate::resources::flood;
 use crate::wasi::cli::exit;
 
 pub(crate) fn observe(command: &str, arguments: &Arguments) -> Option<Observation> {
@@ -33,6 +34,11 @@ pub(crate) fn observe(command: &str, arguments: &Arguments) -> Option<Observatio
         }
         "trap" => core::arch::wasm32::unreachable(),
         "panic" => panic!("the probe was asked to panic"),
+        "stderr-then-panic" => size(arguments, "bytes").map(|bytes| {
+            eprintln!("this is the first line");
+            flood(io::stderr(), bytes);
+            panic!("the probe was asked to panic at the end")
+        }),
         "json-and-exit" => status(arguments).map(|status| {
             let message = format!("the caller asked for status {status}");
             print(&json!({"ok": false, "error": {"code": ASKED_FOR.code, "message": message}}));

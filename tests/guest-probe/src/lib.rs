@@ -55,6 +55,11 @@ pub static PROBE: Description = Description {
         probe("return-err", "returns failure from main, without a document", &[]),
         probe("trap", "executes unreachable", &[]),
         probe("panic", "panics, with a message on stderr", &[]),
+        probe(
+            "stderr-then-panic",
+            "writes that many bytes to stderr, between a first line and what a panic writes",
+            &[number(0, "bytes")],
+        ),
         probe("json-and-exit", "prints a JSON failure, then ends with a status", &[byte(0, "status")]),
         probe("not-json", "prints prose and succeeds", &[]),
         probe("two-json", "prints two JSON documents and succeeds", &[]),

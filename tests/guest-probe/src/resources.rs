@@ -154,7 +154,7 @@ fn stdout(arguments: &Arguments) -> Observation {
 }
 
 /// Writes that many letters, in calls of at most 64 KiB; how many could be written.
-fn flood(mut stream: impl Write, bytes: u64) -> u64 {
+pub(crate) fn flood(mut stream: impl Write, bytes: u64) -> u64 {
     let chunk = [b'x'; 65_536];
     let mut written = 0;
     while written < bytes {

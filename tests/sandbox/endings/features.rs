@@ -5,7 +5,7 @@ use crate::support::wat_guest::wat;
 use crate::support::{limits, parts, run_parts, sandbox};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::outcome::{Ending, Outcome};
-use hutch_sandbox::{Backend, Compile, LoadError, Sandbox};
+use hutch_sandbox::{Backend, Compile, Feature, LoadError, Sandbox};
 
 /// What a module comes to, the same on both engines.
 fn outcome(name: &str, module: &str, changed: &[(Limit, u64)]) -> Outcome {
@@ -124,28 +124,73 @@ fn webassembly_3_runs() {
 
 #[test]
 fn what_is_not_run_is_refused_by_its_name() {
+    let start = "(func (export \"_start\"))";
+    let module = |fields: &str| format!("(module {fields} {start})");
+    let body = |body: &str| format!("(module (memory 1) (func (export \"_start\") {body}))");
     let cases = [
-        ("(module (type (struct (field i32))) (func (export \"_start\")))", "garbage collection"),
-        ("(module (type $a (array i8)) (func (export \"_start\")))", "garbage collection"),
-        ("(module (type $f (func)) (func (param (ref $f)) (call_ref $f (local.get 0))) (func (export \"_start\")))", "typed function references"),
-        ("(module (memory 1 1 shared) (func (export \"_start\")))", "threads"),
-        ("(module (memory 1) (func (export \"_start\") (drop (i32.atomic.load (i32.const 0)))))", "threads"),
-        ("(module (memory 1 (pagesize 1)) (func (export \"_start\")))", "custom page sizes"),
-        ("(module (func (export \"_start\") (drop (drop (i64.add128 (i64.const 1) (i64.const 1) (i64.const 1) (i64.const 1))))))", "wide arithmetic"),
-        ("(module (type $f (func)) (type $c (cont $f)) (func (export \"_start\")))", "stack switching"),
-        ("(module (func (export \"_start\") try end))", "exceptions as they were before the standard"),
-        ("(component (type (stream u8)))", "WASI 0.3"),
-        ("(component (core module $m (func (export \"f\") (result i32) i32.const 0)) (core instance $i (instantiate $m))
-           (func (export \"f\") async (canon lift (core func $i \"f\"))))", "WASI 0.3"),
-        ("(module (import \"wasi_unstable\" \"proc_exit\" (func (param i32))) (func (export \"_start\")))", "wasi_unstable"),
-        ("(module (memory (export \"memory\") i64 1) (func (export \"_start\")))", "64 bits"),
+        (module("(type (struct (field i32)))"), "garbage_collection"),
+        (module("(type $a (array i8))"), "garbage_collection"),
+        (body("(drop (ref.i31 (i32.const 1)))"), "garbage_collection"),
+        (module("(rec (type (func)) (type (func)))"), "garbage_collection"),
+        (
+            module("(type $f (func)) (func (param (ref $f)) (call_ref $f (local.get 0)))"),
+            "function_references",
+        ),
+        (
+            module("(func (param funcref) (drop (ref.as_non_null (local.get 0))))"),
+            "function_references",
+        ),
+        (module("(memory 1 1 shared)"), "threads"),
+        (body("(drop (i32.atomic.load (i32.const 0)))"), "threads"),
+        (module("(memory 1 (pagesize 1))"), "custom_page_sizes"),
+        (
+            body("(drop (drop (i64.add128 (i64.const 1) (i64.const 1) (i64.const 1) (i64.const 1))))"),
+            "wide_arithmetic",
+        ),
+        (module("(type $f (func)) (type $c (cont $f))"), "stack_switching"),
+        (module("(tag $t) (func (suspend $t))"), "stack_switching"),
+        (body("try end"), "legacy_exceptions"),
+        (module("(type (shared (struct)))"), "threads"),
+        ("(component (core type $t (func (param i32))) (core func (canon thread.spawn-ref $t)))".to_owned(), "threads"),
+        ("(component (type (map string u8)))".to_owned(), "later_components"),
+        ("(component (type (list u8 4)))".to_owned(), "later_components"),
+        ("(component (import \"v\" (value string)))".to_owned(), "later_components"),
+        ("(component (type error-context))".to_owned(), "wasi_0_3"),
+        ("(component (core func (canon waitable-set.new)))".to_owned(), "wasi_0_3"),
+        ("(component (core func (canon thread.index)))".to_owned(), "wasi_0_3"),
+        // Nothing in it waits.
+        (
+            "(component (import \"wasi:clocks/monotonic-clock@0.3.0\" (instance (export \"now\" (func (result u64))))))".to_owned(),
+            "wasi_0_3",
+        ),
+        ("(component (type (stream u8)))".to_owned(), "wasi_0_3"),
+        (
+            "(component (core module $m (func (export \"f\") (result i32) i32.const 0)) (core instance $i (instantiate $m))
+               (func (export \"f\") async (canon lift (core func $i \"f\"))))"
+                .to_owned(),
+            "wasi_0_3",
+        ),
     ];
     let mut wrong = Vec::new();
-    for (text, name) in cases {
+    for (text, name) in &cases {
         let error = sandbox().load(&wat(text), &Limits::default()).err();
-        if !matches!(&error, Some(LoadError::Invalid(said)) if said.contains(name)) {
+        if !matches!(&error, Some(LoadError::Lacking { feature, .. }) if feature.name() == *name) {
             wrong.push(format!("{text}: {error:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for feature in Feature::all() {
+        assert!(cases.iter().any(|(_, name)| *name == feature.name()), "nothing needs {}", feature.name());
+    }
+    // Nothing that is missing is taken for a feature.
+    for (text, said) in [
+        (
+            "(module (import \"wasi_unstable\" \"proc_exit\" (func (param i32))) (func (export \"_start\")))",
+            "wasi_unstable",
+        ),
+        ("(module (memory (export \"memory\") i64 1) (func (export \"_start\")))", "64 bits"),
+    ] {
+        let error = sandbox().load(&wat(text), &Limits::default()).err();
+        assert!(matches!(&error, Some(LoadError::Invalid(reason)) if reason.contains(said)), "{text}: {error:?}");
+    }
 }

@@ -1,10 +1,10 @@
 //! Several runs at once, on one sandbox: limits of one do not touch another.
 
-use crate::support::case::{exited, limited};
+use crate::support::case::{exited, limited, trapped};
 use crate::support::wat_guest::WatGuest;
 use crate::support::{KEY, limits, parts, probe, probe_bytes, run_parts, sandbox};
 use hutch_model::limits::{Limit, Limits};
-use hutch_sandbox::{ArtifactCache, Compile, RunError, Sandbox, Stop, Work};
+use hutch_sandbox::{ArtifactCache, Compile, Program, RunError, Sandbox, Stop, Work};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -187,6 +187,16 @@ fn looks_for_residue() -> WatGuest {
     ))
 }
 
+/// Writes over all the memory that it has and gets, and ends so.
+fn leaves_dirt(end: &str) -> WatGuest {
+    WatGuest::core(&format!(
+        "(func (export \"run\") (result i32)
+           (drop (memory.grow (i32.const 60)))
+           (memory.fill (i32.const 65536) (i32.const 170) (i32.mul (i32.sub (memory.size) (i32.const 1)) (i32.const 65536)))
+           {end})"
+    ))
+}
+
 #[test]
 fn nothing_of_a_call_is_there_for_the_next_one() {
     let program = sandbox().load(&looks_for_residue().bytes(), &Limits::default()).expect("a program");
@@ -195,6 +205,24 @@ fn nothing_of_a_call_is_there_for_the_next_one() {
     for _ in 0..20 {
         let again = run_parts(&program, parts(&[], Limits::default())).expect("an outcome").outcome;
         assert_eq!(again, first);
+    }
+    // After others, which end in every way there is, and leave more than it had.
+    let dirties: Vec<Program> = ["unreachable", "(return (i32.const 1))", "(loop $on (br $on)) unreachable"]
+        .into_iter()
+        .map(|end| sandbox().load(&leaves_dirt(end).bytes(), &Limits::default()).expect("a program"))
+        .collect();
+    let late = limits(&[(Limit::WallTime, 50), (Limit::Fuel, 1_000_000_000_000_000)]);
+    let spent = limits(&[(Limit::Fuel, 1_000_000)]);
+    for (dirty, limits, ending) in [
+        (&dirties[0], Limits::default(), trapped("unreachable_code_reached")),
+        (&dirties[1], Limits::default(), exited(1)),
+        (&dirties[2], late, limited(Limit::WallTime)),
+        (&dirties[2], spent, limited(Limit::Fuel)),
+    ] {
+        let left = run_parts(dirty, parts(&[], limits)).expect("an outcome").outcome;
+        assert_eq!(left.ending, ending);
+        let after = run_parts(&program, parts(&[], Limits::default())).expect("an outcome").outcome;
+        assert_eq!(after, first, "after {ending:?}");
     }
     // From many threads at once, which take what others have left.
     std::thread::scope(|scope| {

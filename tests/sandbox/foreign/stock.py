@@ -22,7 +22,8 @@ try:
         instance = linker.instantiate(store, made)
         run = next(name for name in made.type.exports(engine) if name.startswith("wasi:cli/run"))
         interface = instance.get_export_index(store, run)
-        instance.get_func(store, instance.get_export_index(store, "run", interface))(store)
+        ended = instance.get_func(store, instance.get_export_index(store, "run", interface))(store)
+        sys.exit(0 if ended.tag == "ok" else 1)
     else:
         linker = Linker(engine)
         linker.define_wasi()

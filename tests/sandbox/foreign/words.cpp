@@ -1,7 +1,10 @@
-// Ordinary C++20: files, containers, sorting, and, where the library has them, exceptions through destructors and calls.
+// Ordinary C++20: files, containers, sorting, a clock, and, where the library has them, exceptions through destructors and calls.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -81,7 +84,10 @@ static void exceptions() {
 static void exceptions() {}
 #endif
 
-int main() {
+int main(int count, char **arguments) {
+#ifdef __cpp_exceptions
+    if (count > 1 && std::string(arguments[1]) == "throw") deep(20);
+#endif
     mkdir("state/a", 0777);
     mkdir("state/a/b", 0777);
     { std::ofstream("state/a/words.txt") << "the quick brown fox jumps over the lazy dog the end"; }
@@ -104,5 +110,12 @@ int main() {
     closedir(folder);
     std::sort(found.begin(), found.end());
     for (const auto &path : found) std::cout << path << "\n";
+    const std::chrono::seconds wanted(count > 1 ? std::atoi(arguments[1]) : 3600);
+    const auto began = std::chrono::steady_clock::now();
+    const timespec pause = {static_cast<time_t>(wanted.count()), 0};
+    nanosleep(&pause, nullptr);
+    std::cout << "waited: " << (std::chrono::steady_clock::now() - began >= wanted ? "true" : "false") << "\n";
+    const time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    std::cout << "year: " << gmtime(&now)->tm_year + 1900 << "\n";
     return 0;
 }

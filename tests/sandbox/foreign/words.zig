@@ -1,4 +1,4 @@
-//! Ordinary Zig: files, sorting, errors that are caught.
+//! Ordinary Zig: files, sorting, errors that are caught, and a clock.
 const std = @import("std");
 
 fn before(_: void, a: []const u8, b: []const u8) bool {
@@ -7,6 +7,8 @@ fn before(_: void, a: []const u8, b: []const u8) bool {
 
 pub fn main(init: std.process.Init) !void {
     const io = init.io;
+    const arguments = try init.minimal.args.toSlice(init.arena.allocator());
+    if (arguments.len > 1 and std.mem.eql(u8, arguments[1], "throw")) return error.ThrownOnPurpose;
     const gpa = init.gpa;
     const folder = std.Io.Dir.cwd();
     try folder.createDirPath(io, "state/a/b");
@@ -27,6 +29,12 @@ pub fn main(init: std.process.Init) !void {
     const missing = folder.readFileAlloc(io, "state/missing.txt", gpa, .limited(1));
     try out.interface.print("missing: {s}\n", .{if (missing) |_| "there" else |err| @errorName(err)});
     try out.interface.print("root of two: {d}\n", .{@sqrt(@as(f64, 2))});
+    const seconds = if (arguments.len > 1) try std.fmt.parseInt(i64, arguments[1], 10) else 3600;
+    const began = std.Io.Clock.awake.now(io);
+    try io.sleep(.fromSeconds(seconds), .awake);
+    try out.interface.print("waited: {}\n", .{began.durationTo(std.Io.Clock.awake.now(io)).toSeconds() >= seconds});
+    const now = std.time.epoch.EpochSeconds{ .secs = @intCast(std.Io.Clock.real.now(io).toSeconds()) };
+    try out.interface.print("year: {d}\n", .{now.getEpochDay().calculateYearDay().year});
     try out.interface.flush();
     try folder.writeFile(io, .{ .sub_path = "state/names.txt", .data = try std.mem.join(gpa, "\n", names) });
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test target uses its own part of this")]
 
 pub(crate) mod case;
+pub(crate) mod processor;
 pub(crate) mod wasi_text;
 pub(crate) mod wat_guest;
 

@@ -42,7 +42,7 @@ impl Default for WatGuest {
 }
 
 /// A bump allocator that grows memory as it must, and starts again at 64 KiB when asked by setting `$top`.
-const BUMP: &str = "
+pub(crate) const BUMP: &str = "
     (local $at i32)
     (local.set $at (i32.and (i32.add (global.get $top) (i32.sub (local.get $align) (i32.const 1)))
                             (i32.sub (i32.const 0) (local.get $align))))

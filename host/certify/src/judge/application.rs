@@ -113,7 +113,13 @@ pub(super) fn overridden(id: &str, survey: &Survey, finding: Finding) -> Finding
     if finding.status == Status::Pass {
         return finding;
     }
-    let held = (replacement.holds)(survey);
+    let held = match ((replacement.holds)(survey), survey.facts.host_feedback.get(id)) {
+        // What the host did counts, and not only that it is said to.
+        (Finding { status: Status::Pass, evidence, .. }, Some(done)) => {
+            Finding { evidence: format!("{}; {evidence}", done.evidence), ..done.clone() }
+        }
+        (held, _) => held,
+    };
     match held.status {
         Status::Pass | Status::ByHost => {
             let reason = format!("decision \"{}\": {}", replacement.row, replacement.instead);

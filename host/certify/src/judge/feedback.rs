@@ -2,9 +2,10 @@
 
 use super::{Check, absent, each, listed};
 use crate::read;
-use crate::rule::Finding;
+use crate::rule::{Finding, Status};
 use crate::survey::{Probe, Purpose, STATUSES, Survey};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("F1", commands),
@@ -16,6 +17,30 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("F7", fields),
     ("F8", every_status),
 ];
+
+/// The version of a package that an issue must be about.
+pub struct Subject<'a> {
+    /// Its slug.
+    pub slug: &'a str,
+    /// Its version.
+    pub version: &'a str,
+}
+
+/// Holds what a host did with one issue about a package to every rule, and to being about that package.
+pub fn of_host(survey: &Survey, subject: &Subject<'_>) -> BTreeMap<&'static str, Finding> {
+    let about = issue(survey).map(|issue| issue.get("package").cloned().unwrap_or_default());
+    let is_about = |package: &Value| {
+        package.get("slug") == Some(&Value::from(subject.slug))
+            && package.get("version") == Some(&Value::from(subject.version))
+    };
+    let judged = CHECKS.iter().map(|(id, check)| match (check(survey), &about) {
+        (Finding { status: Status::Pass, .. }, Ok(package)) if !is_about(package) => {
+            (*id, Finding::fail(format!("the issue is about {package}, not {} {}", subject.slug, subject.version)))
+        }
+        (finding, _) => (*id, finding),
+    });
+    judged.collect()
+}
 
 const COMMANDS: [&str; 5] = ["create", "list", "show", "close", "transition"];
 const CATEGORIES: [&str; 4] = ["bug", "requirement", "suggestion", "bad-output"];

@@ -5,7 +5,7 @@ mod composability;
 mod description;
 mod errors;
 mod exit;
-mod feedback;
+pub mod feedback;
 mod guardrails;
 mod input;
 mod meta;

@@ -179,6 +179,10 @@ fn arrays(survey: &Survey) -> Finding {
     }
 }
 
+/// What answers call the place of a page in its list, and whether there are more.
+const PAGE: [&str; 4] = ["page", "offset", "cursor", "limit"];
+const MORE: [&str; 4] = ["has_more", "hasMore", "next_cursor", "nextCursor"];
+
 pub(super) fn pagination(survey: &Survey) -> Finding {
     let listings: Vec<&Probe> = survey.listings().map(|(probe, _)| probe).collect();
     let is_help = |probe: &&Probe| probe.args.first().is_some_and(|word| word == "skills" || word == "mcp");
@@ -186,20 +190,27 @@ pub(super) fn pagination(survey: &Survey) -> Finding {
     each(listings.into_iter().filter(|probe| !is_help(probe)), none, |probe| {
         let answer = read::document(&probe.seen.stdout).unwrap_or_default();
         let has = |names: &[&str]| names.iter().any(|name| deep(&answer, name).is_some());
-        for (what, names) in [
-            ("total", &["total", "total_count", "totalCount"][..]),
-            ("page", &["page", "offset", "cursor", "limit"]),
-            ("has_more", &["has_more", "hasMore", "next_cursor", "nextCursor"]),
-        ] {
+        let number = |names: &[&str]| names.iter().find_map(|name| deep(&answer, name)?.as_u64());
+        let rows = read::rows(&answer).map_or(0, Vec::len) as u64;
+        let total = number(&["total", "total_count", "totalCount"]);
+        if !has(&PAGE) && !has(&MORE) {
+            // A list that is always whole has no pages to speak of, and says by its total that it is whole.
+            return match total {
+                Some(total) if total == rows => Ok(()),
+                Some(total) => Err(format!("{rows} rows of {total}, and nothing about the others")),
+                None => Err("total is missing".to_owned()),
+            };
+        }
+        for (what, names) in
+            [("total", &["total", "total_count", "totalCount"][..]), ("page", &PAGE), ("has_more", &MORE)]
+        {
             if !has(names) {
                 return Err(format!("{what} is missing"));
             }
         }
-        let number = |names: &[&str]| names.iter().find_map(|name| deep(&answer, name)?.as_u64());
-        let rows = read::rows(&answer).map_or(0, Vec::len) as u64;
         let first = number(&["offset"]).is_none_or(|offset| offset == 0);
         let more = ["has_more", "hasMore"].iter().find_map(|name| deep(&answer, name)?.as_bool());
-        match number(&["total", "total_count", "totalCount"]) {
+        match total {
             Some(total) if total < rows => Err(format!("{rows} rows, and a total of {total}")),
             Some(total) if first && more.is_some_and(|more| more != (total > rows)) => {
                 Err(format!("{rows} rows of {total}, and has_more is {}", total <= rows))

@@ -10,8 +10,8 @@ use crate::target::{Options, TargetError};
 pub(crate) const STATUSES: [&str; 4] = ["open", "in-progress", "resolved", "closed"];
 
 impl Prober<'_> {
-    /// Creates an issue and follows it.
-    pub(super) fn issues(&mut self) -> Result<(), TargetError> {
+    /// Creates an issue, with these arguments more, and follows it.
+    pub(super) fn issues(&mut self, more: &[String]) -> Result<(), TargetError> {
         let commands = self.commands();
         let find = |word: &str| {
             let named = commands.iter().find(|(_, command)| command.words == ["issue", word]);
@@ -19,7 +19,13 @@ impl Prober<'_> {
         };
         let Some((create_at, create)) = find("create").filter(|_| self.facts().may_change) else { return Ok(()) };
         let keep = Options { keep: true, confirmed: true, ..Options::default() };
-        let created = self.call(Purpose::IssueCreate, Some(create_at), "", self.create_args(&create), &keep)?;
+        let created = self.call(
+            Purpose::IssueCreate,
+            Some(create_at),
+            "",
+            with(&self.create_args(&create), more.iter().cloned()),
+            &keep,
+        )?;
         let answer = read::document(&created.stdout).unwrap_or_default();
         let id = read::object_with(&answer, &["id"]).and_then(|issue| match issue.get("id")? {
             serde_json::Value::String(text) => Some(text.clone()),

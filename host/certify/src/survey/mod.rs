@@ -212,11 +212,34 @@ impl Survey {
         prober.guards()?;
         prober.batches()?;
         prober.redacted()?;
-        prober.issues()?;
+        prober.issues(&[])?;
         let facts = prober.facts().clone();
         let Found { description, probes, unreached, left_out } = prober.finish();
         let after = target.program()?;
         Ok(Survey { facts, help, description, probes, unreached, left_out, program: (before, after) })
+    }
+
+    /// Calls only what a target says about issues, and makes one of it with these arguments more.
+    ///
+    /// # Errors
+    /// It can't be called at all.
+    pub fn of_issues(target: &mut dyn Target, more: &[String]) -> Result<Survey, TargetError> {
+        let mut prober = Prober::new(target);
+        let help = prober.describe()?.map(|mut help| {
+            if let Some(commands) = help.get_mut("commands").and_then(Value::as_array_mut) {
+                let is_issue = |name: &str| name.split(' ').next() == Some("issue");
+                commands.retain(|command| command.get("name").and_then(Value::as_str).is_some_and(is_issue));
+            }
+            prober.expand(help)
+        });
+        let help = help.transpose()?;
+        if let Some(json) = &help {
+            prober.description = Description::read(json);
+        }
+        prober.issues(more)?;
+        let facts = prober.facts().clone();
+        let Found { description, probes, unreached, left_out } = prober.finish();
+        Ok(Survey { facts, help, description, probes, unreached, left_out, program: (None, None) })
     }
 
     /// The calls for a purpose.

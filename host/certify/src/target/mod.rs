@@ -8,8 +8,10 @@ mod process;
 pub use package::{Hosting, PackageTarget};
 pub use process::{ProcessTarget, Tested};
 
+use crate::rule::Finding;
 use hutch_model::digest::Digest;
 use hutch_model::redact::Cleaning;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -97,7 +99,7 @@ impl Observation {
 }
 
 /// Under which contract a target is judged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contract {
     /// The 98 rules as they stand.
@@ -145,6 +147,8 @@ pub struct Facts {
     pub host_codes: Vec<(String, u8)>,
     /// The tools that a host makes of the target's contract for the Model Context Protocol.
     pub host_tools: Vec<Value>,
+    /// What became of the rules about feedback where a host took an issue about the target; empty if none was made.
+    pub host_feedback: BTreeMap<&'static str, Finding>,
     /// Commands whose answer is somebody else's, passed through: no envelope around it.
     pub pass_through: Vec<String>,
     /// Parameters whose values are somebody else's, passed through: judged by whoever takes them.
@@ -177,6 +181,7 @@ impl Facts {
             host_codes: Vec::new(),
             host_tools: Vec::new(),
             pass_through: Vec::new(),
+            host_feedback: BTreeMap::new(),
             forwarded: Vec::new(),
             own_paths: Vec::new(),
             key_files: Vec::new(),

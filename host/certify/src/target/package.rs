@@ -2,6 +2,7 @@
 //! Hosted, its gate and its guard stand before it as `hutch run` puts them there; raw, the component alone is called.
 
 use super::{Contract, Facts, Files, Moment, Observation, Options, Start, Stdin, TOTAL_TIME, Target, TargetError};
+use crate::rule::Finding;
 use hutch::package::Package;
 use hutch::package::folder_snapshot;
 use hutch::{Failure, Host};
@@ -14,7 +15,7 @@ use hutch_model::guard;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Invocation, InvocationParts, Seed};
 use hutch_model::names::PackagePath;
-use hutch_model::outcome::{Contract as Output, Ending, Outcome, Verdict};
+use hutch_model::outcome::{Contract as Output, Outcome, Verdict};
 use hutch_model::snapshot::{Layered, MemoryObjects, Objects, empty_tree};
 use hutch_sandbox::{Program, Run, run};
 use std::collections::BTreeMap;
@@ -155,6 +156,13 @@ impl<'p> PackageTarget<'p> {
     #[must_use]
     pub fn held_to_schemas(self) -> PackageTarget<'p> {
         PackageTarget { schemas: true, ..self }
+    }
+
+    /// The same, with what became of an issue about it: a host's doing is a fact once it was done.
+    #[must_use]
+    pub fn with_feedback(mut self, findings: BTreeMap<&'static str, Finding>) -> PackageTarget<'p> {
+        self.facts.host_feedback = findings;
+        self
     }
 
     /// How the component ended in the last call; `None` where the host alone answered.
@@ -387,10 +395,7 @@ impl Target for PackageTarget<'_> {
         let mut seen = Observation {
             stdout: options.cleaning.bytes(&ran.outcome.stdout).into_owned(),
             stderr: options.cleaning.bytes(&ran.outcome.stderr).into_owned(),
-            status: match ran.outcome.ending {
-                Ending::Exited { status } => Some(status),
-                Ending::Trapped { .. } | Ending::Limited { .. } => None,
-            },
+            status: ran.outcome.ending.exit_status(),
             timed_out: would_wait
                 || matches!(&verdict, Verdict::Bad { code: ErrorCode::WallTimeLimit | ErrorCode::FuelLimit, .. }),
             state: Some((before, named(&after))),

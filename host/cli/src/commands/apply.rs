@@ -1,16 +1,16 @@
 //! `hutch apply`: commits what a plan said.
 
 use super::instance::InstanceArguments;
-use super::run::tell;
-use crate::arguments::Global;
+use super::plan::tell;
 use crate::done::Done;
-use crate::ended::kept_value;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::invocation::secret_values;
 use crate::output::Output;
 use crate::{guest, repair};
 use clap::Args;
 use hutch::EntryName;
+use hutch_documents::run::kept_value;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(crate) struct ApplyArguments {
     plan: EntryName,
 }
 
-pub(super) fn apply(global: &Global, own: &ApplyArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn apply(global: &Global, own: &ApplyArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (host, package, session) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
     let applied = host.apply(&package, &session, &own.plan, &secrets, global.yes);

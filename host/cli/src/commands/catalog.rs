@@ -1,15 +1,16 @@
 //! `hutch catalog`: which packages there are, from their front matter alone (the first tier of disclosure).
 
-use crate::arguments::Global;
+use crate::answers::{CatalogItem, InstalledItem};
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::output::Output;
 use crate::packages::{self, Place};
 use crate::{human, selection::Page, signed, trust};
 use clap::Args;
+use hutch::installed::Pin;
 use hutch::package::{Outline, PackageBounds};
 use hutch_model::manifest::Manifest;
 use hutch_model::trust::Policy;
-use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,11 +23,11 @@ pub(crate) struct CatalogArguments {
     page: Page,
 }
 
-pub(super) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) -> Result<ExitCode, Fault> {
     let items = outlines(global, &own.folders, output)?;
     let policy = trust::policy(global)?;
     let items = items.iter().map(|(outline, place)| entry(&policy, outline.manifest(), place)).collect();
-    output.list("catalog", own.page.of(items), &own.page, |items| {
+    output.list("catalog", own.page.meant().of(items), &own.page, |items| {
         human::table(
             items,
             &[("call", "PACKAGE"), ("version", "VERSION"), ("trust", "TRUST"), ("description", "DESCRIPTION")],
@@ -82,25 +83,35 @@ pub(super) fn within(path: &Path) -> Result<Vec<PathBuf>, Fault> {
 }
 
 /// What the catalog says of a package.
-pub(super) fn entry(policy: &Policy, manifest: &Manifest, place: &Place) -> Value {
-    let (provenance, digest, attester) = match place {
+pub(super) fn entry(policy: &Policy, manifest: &Manifest, place: &Place) -> CatalogItem {
+    let (provenance, digest, installed) = match place {
         Place::Local { named, .. } => (named.display().to_string(), None, None),
-        Place::Installed(pin) => (pin.source.clone(), Some(pin.digest), signed::hint(pin.attester.as_deref())),
+        Place::Installed(pin) => (pin.source.clone(), Some(pin.digest), Some(installed(pin))),
     };
-    json!({
-        "slug": manifest.slug().as_str(),
-        "name": manifest.name(),
-        "version": manifest.version().to_string(),
-        "description": manifest.description(),
-        "call": place.word(),
-        "commands": manifest.commands().iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "confirmation_required": manifest.confirmation_required().iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "scheduling": manifest.scheduling(),
-        "skills": manifest.skills().iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "tags": manifest.tags(),
-        "trust": trust::level(policy, place),
-        "provenance": provenance,
-        "digest": digest,
-        "attester": attester,
-    })
+    CatalogItem {
+        slug: manifest.slug().to_string(),
+        name: manifest.name().to_owned(),
+        version: manifest.version().to_string(),
+        description: manifest.description().to_owned(),
+        call: place.word(),
+        commands: manifest.commands().iter().map(ToString::to_string).collect(),
+        confirmation_required: manifest.confirmation_required().iter().map(ToString::to_string).collect(),
+        scheduling: manifest.scheduling(),
+        skills: manifest.skills().iter().map(ToString::to_string).collect(),
+        tags: manifest.tags().to_vec(),
+        trust: trust::level(policy, place),
+        provenance,
+        digest,
+        installed,
+    }
+}
+
+fn installed(pin: &Pin) -> InstalledItem {
+    InstalledItem {
+        installed_at: pin.installed_at,
+        asks: pin.asks.clone(),
+        launcher: pin.launcher.as_ref().map(|launcher| launcher.path.clone()),
+        signer: signed::hint(pin.signer.as_deref()),
+        attester: signed::hint(pin.attester.as_deref()),
+    }
 }

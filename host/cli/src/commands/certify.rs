@@ -1,13 +1,15 @@
 //! `hutch certify`: a command line held to the 98 rules.
 
 use super::open_package;
-use crate::arguments::Global;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::output::Output;
-use crate::{arguments_guard, asked, description, surroundings};
+use crate::{arguments_guard, asked, packages, surroundings};
 use clap::{Args, ValueEnum};
+use hutch::package::Package;
+use hutch_certify::judge::feedback::Subject;
 use hutch_certify::report::Report;
-use hutch_certify::rule::Level;
+use hutch_certify::rule::{Finding, Level};
 use hutch_certify::target::{Contract, Files, PackageTarget, ProcessTarget, Target, TargetError, Tested};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -42,6 +44,9 @@ pub(crate) struct CertifyArguments {
     leading: Vec<String>,
 }
 
+/// What makes the shape of all commands.
+type Shape = fn() -> clap::Command;
+
 /// As [`Level`].
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum LevelChoice {
@@ -66,9 +71,9 @@ impl From<LevelChoice> for Level {
     }
 }
 
-/// Commands of this program that are not tried: they would test themselves, compile what is no component, or go on until they are told to
-/// end.
-const NOT_CALLED: [&str; 4] = ["certify", "compile-component", "dev", "serve"];
+/// Commands of this program that are not tried: they would test themselves, compile what is no component, reach what nobody names, go on until they are told to end,
+/// or fill an empty home, which the second call does not find any more.
+const NOT_CALLED: [&str; 6] = ["certify", "compile-component", "dev", "reach-bucket", "restore", "serve"];
 /// Commands of this program whose answer is the guest's, or a text for another program.
 const PASS_THROUGH: [&str; 3] = ["run", "completions", "man"];
 /// Where the package stands that commands are tried on: examples name it.
@@ -76,7 +81,13 @@ const SAMPLE: &str = "packages/todo";
 /// Parameters of this program whose values are the guest's: the host judges them as the package's guard says.
 const FORWARDED: [&str; 2] = ["ARGUMENTS", "stdin-text"];
 
-pub(super) fn certify(global: &Global, own: &CertifyArguments, output: &Output) -> Result<ExitCode, Fault> {
+/// `shape` makes the shape of all commands.
+pub(crate) fn certify(
+    global: &Global,
+    own: &CertifyArguments,
+    output: &Output,
+    shape: Shape,
+) -> Result<ExitCode, Fault> {
     if global.dry_run && own.program.is_some() {
         let message =
             "a native program can only be tested by starting it, and nothing keeps it from changing something";
@@ -84,8 +95,8 @@ pub(super) fn certify(global: &Global, own: &CertifyArguments, output: &Output) 
     }
     let report = match (&own.program, &own.package, own.own) {
         (Some(program), _, _) => of_program(own, program)?,
-        (None, _, true) => of_self()?,
-        (None, Some(package), false) => of_package(global, package)?,
+        (None, _, true) => of_self(shape)?,
+        (None, Some(package), false) => of_package(global, package, shape)?,
         (None, None, false) => return Err(Fault::usage("name a package, --self or --program")),
     };
     let report = report.asked(own.level.into());
@@ -101,48 +112,71 @@ pub(super) fn certify(global: &Global, own: &CertifyArguments, output: &Output) 
         let failure = failure.detail("report", serde_json::to_value(&report).unwrap_or_default());
         return Err(Fault::from(failure).seen_as(report.to_text()));
     }
-    output.answer("certify", serde_json::to_value(&report).unwrap_or_default(), |_| report.to_text())?;
+    output.answer("certify", &report, |_| report.to_text())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The application behind the host, and beside it what the application does by itself.
-fn of_package(global: &Global, path: &Path) -> Result<Report, Fault> {
+fn of_package(global: &Global, path: &Path, shape: Shape) -> Result<Report, Fault> {
     let package = open_package(global, path, None)?;
     let host = surroundings::host(global)?;
     let name = package.manifest().slug().to_string();
+    let feedback = feedback(global, path, &package, shape)?;
     let judge = |contract| {
-        let mut target = PackageTarget::new(&host, &package, &asked::Here, name.clone(), contract)?;
-        report(&mut target)
+        let target = PackageTarget::new(&host, &package, &asked::Here, name.clone(), contract)?;
+        report(&mut target.with_feedback(feedback.clone()))
     };
     Ok(judge(Contract::Application)?.beside(&judge(Contract::CommandLine)?))
 }
 
+/// What becomes of an issue about a package, made by this program as a child in a home of its own that is gone afterwards.
+fn feedback(
+    global: &Global,
+    path: &Path,
+    package: &Package,
+    shape: Shape,
+) -> Result<BTreeMap<&'static str, Finding>, Fault> {
+    let home = home()?;
+    let files = packages::path_of(global, &packages::place(global, path)?)?;
+    // Whoever's name for it is no text has no issue about it either.
+    let Some(files) = files.to_str() else { return Ok(BTreeMap::new()) };
+    let version = package.manifest().version().to_string();
+    let subject = Subject { slug: package.manifest().slug().as_str(), version: &version };
+    let mut target = ProcessTarget::new(itself(home.path(), shape)?);
+    hutch_certify::feedback(&mut target, &["--package".to_owned(), files.to_owned()], &subject).map_err(refused)
+}
+
 /// This program as a child, in a home of its own that is gone afterwards.
-fn of_self() -> Result<Report, Fault> {
-    let program = surroundings::program().map_err(|error| Fault::host(format!("this program: {error}")))?;
+fn of_self(shape: Shape) -> Result<Report, Fault> {
     let home = home()?;
     unpack(home.path()).map_err(|error| Fault::host(format!("{}: {error}", home.path().display())))?;
     // Between calls the home is made again as it is now. Without a key of its own from the start, each would compile.
     SealKey::kept(&home.path().join(".local/share/hutch"), Some(surroundings::random_seed()?.0));
+    report(&mut ProcessTarget::new(itself(home.path(), shape)?))
+}
+
+/// This program, in that home.
+fn itself(home: &Path, shape: Shape) -> Result<Tested, Fault> {
+    let program = surroundings::program().map_err(|error| Fault::host(format!("this program: {error}")))?;
     let files = PROJECT_FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     let codes = ErrorCode::ALL.iter().map(|code| (code.text().to_owned(), code.exit_status()));
-    report(&mut ProcessTarget::new(Tested {
+    Ok(Tested {
         program,
         leading: Vec::new(),
         name: "hutch".to_owned(),
-        home: home.path().to_owned(),
+        home: home.to_owned(),
         path: None,
         trusted: true,
         files: Some(Files(files)),
         stored_codes: codes.collect(),
         pass_through: PASS_THROUGH.map(str::to_owned).to_vec(),
         forwarded: FORWARDED.map(str::to_owned).to_vec(),
-        own_paths: parameters(&crate::arguments::command(), arguments_guard::is_path),
-        key_files: parameters(&crate::arguments::command(), arguments_guard::is_key_file),
+        own_paths: parameters(&shape(), arguments_guard::is_path),
+        key_files: parameters(&shape(), arguments_guard::is_key_file),
         not_called: NOT_CALLED.map(str::to_owned).to_vec(),
         samples: BTreeMap::from([("package".to_owned(), SAMPLE.to_owned())]),
         stored_description: None,
-    }))
+    })
 }
 
 #[expect(
@@ -183,7 +217,7 @@ fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
 /// The parameters of this program of some kind.
 fn parameters(command: &clap::Command, kind: fn(&clap::Arg) -> bool) -> Vec<String> {
     let own = command.get_arguments().filter(|argument| kind(argument));
-    let own = own.map(|argument| description::parameter_name(argument).trim_start_matches('-').to_owned());
+    let own = own.map(|argument| arguments_guard::parameter_name(argument).trim_start_matches('-').to_owned());
     own.chain(command.get_subcommands().flat_map(|inner| parameters(inner, kind))).collect()
 }
 
@@ -203,12 +237,16 @@ fn home() -> Result<tempfile::TempDir, Fault> {
 }
 
 fn report(target: &mut dyn Target) -> Result<Report, Fault> {
-    hutch_certify::certify(target).map_err(|error| match error {
+    hutch_certify::certify(target).map_err(refused)
+}
+
+fn refused(error: TargetError) -> Fault {
+    match error {
         TargetError::Start { .. } => ErrorReport::new(ErrorCode::NotFound, error.to_string())
             .suggest("name a program that can be started")
             .into(),
         TargetError::Host(_) => Fault::host(error.to_string()),
-    })
+    }
 }
 
 /// The files of a project that rules are about.

@@ -1,8 +1,9 @@
 //! `hutch check`: all problems of a package at once.
 
-use crate::arguments::Global;
+use crate::answers::CheckAnswer;
 use crate::fault::Fault;
 use crate::fault::diagnostics_lines;
+use crate::global::Global;
 use crate::output::Output;
 use crate::packages::{self, Place};
 use crate::signed::{self, Signed};
@@ -12,7 +13,6 @@ use hutch::check_described;
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ pub(crate) struct CheckArguments {
     package: PathBuf,
 }
 
-pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn check(global: &Global, own: &CheckArguments, output: &Output) -> Result<ExitCode, Fault> {
     let place = packages::place(global, &own.package)?;
     let mut checked = packages::checked(&packages::path_of(global, &place)?)?;
     // To ask a component is to run it.
@@ -43,19 +43,19 @@ pub(super) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
             let keys = trust::keys(&policy, &path.to_string_lossy());
             signed::told(&Signed::local(global, package, named)?.verdicts(&keys))
         }
-        (Place::Local { .. }, None) => json!([]),
+        (Place::Local { .. }, None) => Vec::new(),
     };
     let package = checked.package.as_ref().map(|package| package.manifest());
-    let result = json!({
-        "package": package.map(|manifest| manifest.slug().to_string()),
-        "version": package.map(|manifest| manifest.version().to_string()),
-        "component_asked": asked,
-        "skills": checked.skills.iter().map(|skill| skill.name().to_string()).collect::<Vec<_>>(),
-        "errors": errors,
-        "warnings": warnings,
-        "diagnostics": diagnostics,
-        "signatures": signatures,
-    });
+    let result = CheckAnswer {
+        package: package.map(|manifest| manifest.slug().to_string()),
+        version: package.map(|manifest| manifest.version().to_string()),
+        component_asked: asked,
+        skills: checked.skills.iter().map(|skill| skill.name().to_string()).collect(),
+        errors,
+        warnings,
+        diagnostics,
+        signatures,
+    };
     output.answer("check", result, |_| {
         let unasked =
             if asked { "" } else { "; the component was not asked: the rules in trust.json don't let it run" };

@@ -3,21 +3,23 @@
 //! package is ever started.
 
 use super::check;
-use crate::arguments::Global;
-use crate::diff::FileDiff;
+use crate::answers::{DevAnswer, DevExamples};
 use crate::fault::{Fault, diagnostics_lines};
+use crate::global::Global;
 use crate::output::{Format, Output};
 use crate::packages::{self, Place};
-use crate::told::{Told, one_line};
+use crate::told::Told;
 use crate::trial::{Answered, Differences, Failed, Trial};
 use crate::watch::{Seen, Watch, Which};
 use crate::{progress, quote, surroundings, trust};
 use clap::Args;
 use hutch::check_described;
+use hutch_documents::diff::FileDiff;
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use serde_json::{Value, json};
+use hutch_model::terminal::one_line;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -65,7 +67,7 @@ struct Round {
     error: Option<Fault>,
 }
 
-pub(super) fn dev(global: &Global, own: &DevArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn dev(global: &Global, own: &DevArguments, output: &Output) -> Result<ExitCode, Fault> {
     let place = packages::place(global, &own.package)?;
     let Place::Local { path, .. } = &place else {
         return Err(Fault::usage("an installed package does not change; name the folder that it is made in"));
@@ -77,7 +79,7 @@ pub(super) fn dev(global: &Global, own: &DevArguments, output: &Output) -> Resul
     let mut work = Work { global, package: path, build: &own.build, last: None };
     if own.once || global.dry_run {
         let round = work.round();
-        let value = value(1, &round, &BTreeSet::new(), &BTreeSet::new());
+        let value = json!(value(1, &round, &BTreeSet::new(), &BTreeSet::new()));
         if let Some(fault) = round.error {
             return Err(fault.detail("round", value));
         }
@@ -226,25 +228,29 @@ fn last(mut said: std::fs::File) -> std::io::Result<String> {
 }
 
 /// The document about a round.
-fn value(number: u64, round: &Round, changed: &BTreeSet<PathBuf>, ignored: &BTreeSet<PathBuf>) -> Value {
+fn value<'r>(
+    number: u64,
+    round: &'r Round,
+    changed: &BTreeSet<PathBuf>,
+    ignored: &BTreeSet<PathBuf>,
+) -> DevAnswer<'r, Answered> {
     let named = |paths: &BTreeSet<PathBuf>| {
         paths.iter().take(CHANGED_MAX).map(|path| path.display().to_string()).collect::<Vec<_>>()
     };
-    let examples = round.examples.map(|(called, left_out)| json!({"called": called, "left_out": left_out}));
-    json!({
-        "round": number,
-        "good": round.error.is_none(),
-        "changed": named(changed),
-        "changed_total": changed.len(),
-        "ignored": named(ignored),
-        "build_ms": round.built.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
-        "diagnostics": round.diagnostics,
-        "examples": examples,
-        "answers": round.differences.answers,
-        "state": round.differences.state,
-        "state_omitted": round.differences.state_omitted,
-        "error": round.error.as_ref().map(Fault::report),
-    })
+    DevAnswer {
+        round: number,
+        good: round.error.is_none(),
+        changed: named(changed),
+        changed_total: changed.len(),
+        ignored: named(ignored),
+        build_ms: round.built.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
+        diagnostics: &round.diagnostics,
+        examples: round.examples.map(|(called, left_out)| DevExamples { called, left_out }),
+        answers: &round.differences.answers,
+        state: &round.differences.state,
+        state_omitted: round.differences.state_omitted,
+        error: round.error.as_ref().map(Fault::report),
+    }
 }
 
 /// The same for people: what caused it, and what differs.

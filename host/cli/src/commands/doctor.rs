@@ -1,22 +1,25 @@
 //! `hutch doctor`: whether this machine and this home are fit, one check after the other. Changes nothing.
 
 use super::soundness;
-use crate::arguments::Global;
+use crate::answers::{DoctorAnswer, DoctorCheck};
 use crate::fault::Fault;
+use crate::global::{Global, Ring};
+use crate::health::check;
 use crate::output::Output;
-use crate::ring::Ring;
-use crate::told::{Told, one_line};
-use crate::{human, issues::Issues, packages, surroundings, trust};
+use crate::ring;
+use crate::told::Told;
+use crate::{human, issues::Issues, packages, stores, surroundings, trust};
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::terminal::one_line;
 use hutch_registry::Root;
 use hutch_sandbox::ring::paths::{self, WHOLE_ABI};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::ExitCode;
 
 #[expect(clippy::disallowed_methods, reason = "the home is a path that may lead to nothing yet")]
-pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
     let home = surroundings::home(global)?;
     let mut checks = vec![match home.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => check("home", "ok", home.display().to_string(), None),
@@ -82,42 +85,49 @@ pub(super) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         }
     });
     let ring = match hutch_sandbox::ring::is_there() {
-        true => {
-            "around compilers: they have the system calls that they need, and no others; around run, validate, plan, apply, replay \
-                 and verify: no sockets, no other process's memory, no changes to the machine"
-        }
-        false => "none: this system has no filter for system calls, or none that is known here",
+        true => format!(
+            "around compilers: they have the system calls that they need, and no others; around {}: no sockets, no other \
+             process's memory, no changes to the machine",
+            ring::around(&[])
+        ),
+        false => "none: this system has no filter for system calls, or none that is known here".to_owned(),
     };
-    checks.push(check("ring", "ok", ring.to_owned(), None));
+    checks.push(check("ring", "ok", ring, None));
     checks.push(check("ring of paths", "ok", judged(paths::abi()), None));
+    checks.extend(stores::doctored(global.wait));
     let instances = soundness::instances(global, &home);
     checks.extend(instances.checks);
     let left_out = instances.left_out;
-    let good = checks.iter().all(|check| check.get("status") == Some(&Value::from("ok")));
+    let good = checks.iter().all(|check| check.status == "ok");
     if !good {
         let code = if instances.damaged { ErrorCode::StoreDamaged } else { ErrorCode::HostFault };
         let report = ErrorReport::new(code, "not everything is as it should be");
-        let report = report.suggest("mend what details.checks calls bad").detail("checks", checks.clone());
-        let fault = Fault::from(report.detail("left_out", left_out));
+        let report = report.suggest("mend what details.checks calls bad").detail("checks", json!(checks));
+        let fault = Fault::from(report.detail("left_out", json!(left_out)));
         return Err(fault.seen_as(table(&checks)));
     }
-    let result = json!({
-        "healthy": true, "version": env!("CARGO_PKG_VERSION"), "home": home.display().to_string(), "items": checks,
-        "total": checks.len(), "limit": checks.len(), "has_more": false, "left_out": left_out,
-    });
-    output.answer("doctor", result, |result| {
-        let checks = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        match result.get("left_out").and_then(Value::as_array).map_or(0, Vec::len) {
-            0 => table(checks),
-            some => table(checks).and(format!("{some} instances were left out; hutch state check looks through one")),
-        }
-    })?;
+    let told = match left_out.len() {
+        0 => table(&checks),
+        some => table(&checks).and(format!("{some} instances were left out; hutch state check looks through one")),
+    };
+    let result = DoctorAnswer {
+        healthy: true,
+        version: env!("CARGO_PKG_VERSION"),
+        home: home.display().to_string(),
+        total: checks.len(),
+        items: checks,
+        left_out,
+    };
+    output.answer("doctor", result, |_| told)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What the ring that judges paths keeps from whom, where Landlock is of this version.
 fn judged(abi: u32) -> String {
-    let around = "around run, plan, apply, replay and verify, once a guest starts: no paths but the instance's, the package's and granted ones";
+    let around = format!(
+        "around {}, once a guest starts: no paths but the instance's, the package's and granted ones",
+        ring::around(&["validate"])
+    );
     match abi {
         0 => "none: this system has no Landlock, or keeps it from hutch".to_owned(),
         1 => "none: Landlock 1 keeps files from being moved between folders".to_owned(),
@@ -127,12 +137,9 @@ fn judged(abi: u32) -> String {
 }
 
 /// A table, and below it what to do: that is not cut to fit a screen.
-fn table(checks: &[Value]) -> Told {
-    let table = human::table(checks, &[("status", "STATUS"), ("name", "CHECK"), ("found", "FOUND")]);
-    let fixes = checks.iter().filter_map(|check| Some((check.get("name")?.as_str()?, check.get("fix")?.as_str()?)));
+fn table(checks: &[DoctorCheck]) -> Told {
+    let rows: Vec<_> = checks.iter().map(|check| json!(check)).collect();
+    let table = human::table(&rows, &[("status", "STATUS"), ("name", "CHECK"), ("found", "FOUND")]);
+    let fixes = checks.iter().filter_map(|check| Some((check.name.as_str(), check.fix.as_deref()?)));
     fixes.fold(table, |told, (name, fix)| told.and(format!("{}: {}", one_line(name), one_line(fix))))
-}
-
-pub(super) fn check(name: &str, status: &str, found: String, fix: Option<&str>) -> Value {
-    json!({"name": name, "status": status, "found": found, "fix": fix})
 }

@@ -1,13 +1,15 @@
 //! `hutch examples`: calls that a package shows, in the form that `run --json-input` reads.
 
 use super::meta::wanted;
-use crate::arguments::Global;
+use crate::answers::ExampleItem;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::output::Output;
 use crate::told::Told;
 use crate::{packages, quote, selection::Page};
 use clap::Args;
-use serde_json::{Value, json};
+use hutch_model::terminal::one_line;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,27 +25,28 @@ pub(crate) struct ExamplesArguments {
     page: Page,
 }
 
-pub(super) fn examples(global: &Global, own: &ExamplesArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn examples(global: &Global, own: &ExamplesArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (outline, place) = packages::outline(global, &own.package)?;
     let file = packages::contract(global, &own.package, &outline)?;
     let call = place.word();
-    let mut items: Vec<Value> = Vec::new();
+    let mut items = Vec::new();
     for command in wanted(file.contract(), &own.command, &call, &global.line)? {
         items.extend(command.examples.iter().map(|example| {
             let words = ["hutch", "run", &call].into_iter().chain(example.args.iter().map(String::as_str));
-            json!({
-                "command": command.name,
-                "description": example.description,
-                "arguments": example.args,
-                "exit_status": example.exit_status,
-                "line": quote::line(words),
-            })
+            ExampleItem {
+                command: command.name.clone(),
+                description: example.description.clone(),
+                arguments: example.args.clone(),
+                exit_status: example.exit_status,
+                line: quote::line(words),
+            }
         }));
     }
-    output.list("examples", own.page.of(items), &own.page, |items| {
+    output.list("examples", own.page.meant().of(items), &own.page, |items| {
         let line = |item: &Value, field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let lines = items.iter().map(|item| format!("# {}\n{}", line(item, "description"), line(item, "line")));
-        Told::under(outline.manifest().name(), lines.collect::<Vec<_>>().join("\n"))
+        let lines =
+            items.iter().map(|item| format!("# {}\n{}", one_line(&line(item, "description")), line(item, "line")));
+        Told::under(format!("{}, in its own words", outline.manifest().name()), lines.collect::<Vec<_>>().join("\n"))
     })?;
     Ok(ExitCode::SUCCESS)
 }

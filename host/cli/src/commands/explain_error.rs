@@ -1,8 +1,9 @@
 //! `hutch explain-error`: what a code means, what must be true for it not to come, what helps, and what may come after that is mended.
 //! Codes of the host, of `check`, and those that a package declares.
 
-use crate::arguments::Global;
+use crate::answers::{ExplainAnswer, Meaning, StepAnswer};
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::output::Output;
 use crate::{human, packages, repair};
 use clap::Args;
@@ -10,8 +11,8 @@ use hutch_model::contract::Failure;
 use hutch_model::diagnostic::{Code, Severity};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::nearest::nearest;
 use hutch_model::step::Step;
-use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -25,21 +26,8 @@ pub(crate) struct ExplainErrorArguments {
     package: Option<PathBuf>,
 }
 
-impl ExplainErrorArguments {
-    /// The code, and the package if one is named. Codes are in capitals and slugs are not, so the two are told apart where they
-    /// stand the other way round.
-    fn parts(&self) -> (&str, Option<&Path>) {
-        let is_code = |word: &str| !word.contains(|letter: char| letter.is_lowercase() || letter == '/');
-        match self.package.as_deref().map(|path| (path, path.to_str())) {
-            Some((_, Some(second))) if is_code(second) && !is_code(&self.code) => (second, Some(Path::new(&self.code))),
-            Some((path, _)) => (&self.code, Some(path)),
-            None => (&self.code, None),
-        }
-    }
-}
-
-pub(super) fn explain_error(global: &Global, own: &ExplainErrorArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let (code, package) = own.parts();
+pub(crate) fn explain_error(global: &Global, own: &ExplainErrorArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let (code, package) = (own.code.as_str(), own.package.as_deref());
     let (meanings, known) = match package {
         Some(path) => {
             // A run of a package can end with the host's codes too.
@@ -49,9 +37,9 @@ pub(super) fn explain_error(global: &Global, own: &ExplainErrorArguments, output
         None => of_host(code),
     };
     if meanings.is_empty() {
-        let near = known.iter().min_by_key(|known| strsim::osa_distance(known, &code.to_uppercase()));
+        let near = nearest(code, known.iter().map(String::as_str));
         let report = ErrorReport::new(ErrorCode::NotFound, format!("there is no code {code:?} here"));
-        return Err(match near.filter(|near| strsim::osa_distance(near, &code.to_uppercase()) <= 3) {
+        return Err(match near {
             Some(near) => repair::fixed(
                 report.suggest(format!("did you mean {near}?")),
                 global.line.replacing(code, near),
@@ -62,51 +50,46 @@ pub(super) fn explain_error(global: &Global, own: &ExplainErrorArguments, output
         }
         .into());
     }
-    output.answer("explain-error", json!({"code": code, "meanings": meanings}), human::fields)?;
+    output.answer("explain-error", ExplainAnswer { code: code.to_owned(), meanings }, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn of_host(code: &str) -> (Vec<Value>, Vec<String>) {
-    let host = ErrorCode::from_text(code).map(|code| {
-        let meaning = json!({
-            "origin": "host",
-            "cause": code.meaning(),
-            "exit_status": code.exit_status(),
-            "fix": code.fix(),
-            "retry": retry(code),
-            "state_kept": code.kept().text(),
-        });
-        placed(meaning, Step::of(code))
+fn of_host(code: &str) -> (Vec<Meaning>, Vec<String>) {
+    let host = ErrorCode::from_text(code).map(|code| Meaning {
+        origin: "host".to_owned(),
+        cause: code.meaning().to_owned(),
+        exit_status: code.exit_status(),
+        fix: code.fix().to_owned(),
+        retry: Some(retry(code)),
+        state_kept: Some(code.kept().text()),
+        place: Step::of(code).map(placed),
+        ..Meaning::default()
     });
     let check = Code::from_text(code).map(|code| {
         let is_error = code.severity() == Severity::Error;
-        let meaning = json!({
-            "origin": "check",
-            "cause": code.meaning(),
-            "severity": code.severity(),
-            "exit_status": if is_error { ErrorCode::PackageInvalid.exit_status() } else { 0 },
-            "fix": code.fix(),
-            "retry": "after the package is mended",
-        });
-        placed(meaning, is_error.then_some(Step::Package))
+        Meaning {
+            origin: "check".to_owned(),
+            cause: code.meaning().to_owned(),
+            severity: Some(code.severity()),
+            exit_status: if is_error { ErrorCode::PackageInvalid.exit_status() } else { 0 },
+            fix: code.fix().to_owned(),
+            retry: Some("after the package is mended"),
+            place: is_error.then(|| placed(Step::Package)),
+            ..Meaning::default()
+        }
     });
     let known = ErrorCode::ALL.iter().map(|code| code.text()).chain(Code::ALL.iter().map(|code| code.text()));
     (host.into_iter().chain(check).collect(), known.map(str::to_owned).collect())
 }
 
-/// A meaning with its place among the steps of a call, which is the order in which faults of one call are mended.
-fn placed(mut meaning: Value, step: Option<Step>) -> Value {
-    let Some(step) = step else { return meaning };
-    let place = json!({
-        "step": step.text(),
-        "precondition": step.precondition(),
-        "steps_before": step.before().map(Step::text).collect::<Vec<_>>(),
-        "steps_after": step.after().map(Step::text).collect::<Vec<_>>(),
-    });
-    if let (Value::Object(meaning), Value::Object(mut place)) = (&mut meaning, place) {
-        meaning.append(&mut place);
+/// The place of a code among the steps of a call, which is the order in which faults of one call are mended.
+fn placed(step: Step) -> StepAnswer {
+    StepAnswer {
+        step: step.text(),
+        precondition: step.precondition(),
+        steps_before: step.before().map(Step::text).collect(),
+        steps_after: step.after().map(Step::text).collect(),
     }
-    meaning
 }
 
 /// When the same call may succeed.
@@ -123,20 +106,21 @@ fn retry(code: ErrorCode) -> &'static str {
     }
 }
 
-fn of_package(global: &Global, path: &Path, code: &str) -> Result<(Vec<Value>, Vec<String>), Fault> {
+fn of_package(global: &Global, path: &Path, code: &str) -> Result<(Vec<Meaning>, Vec<String>), Fault> {
     let (outline, _) = packages::outline(global, path)?;
     let file = packages::contract(global, path, &outline)?;
     let contract = file.contract();
     let explain = |failure: &Failure| {
         let commands = contract.commands.iter().filter(|command| command.errors.contains(&failure.code));
-        let meaning = json!({
-            "origin": contract.name,
-            "cause": failure.description,
-            "exit_status": failure.exit_status,
-            "fix": failure.fix,
-            "commands": commands.map(|command| command.name.as_str()).collect::<Vec<_>>(),
-        });
-        placed(meaning, Some(Step::Answer))
+        Meaning {
+            origin: contract.name.clone(),
+            cause: failure.description.clone(),
+            exit_status: failure.exit_status,
+            fix: failure.fix.clone(),
+            commands: Some(commands.map(|command| command.name.clone()).collect()),
+            place: Some(placed(Step::Answer)),
+            ..Meaning::default()
+        }
     };
     let meanings = contract.errors.iter().filter(|failure| failure.code == code).map(explain).collect();
     Ok((meanings, contract.errors.iter().map(|failure| failure.code.clone()).collect()))

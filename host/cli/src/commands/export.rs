@@ -1,9 +1,10 @@
 //! `hutch export`: an application in one file, with code that was made for one kind of host.
 
 use super::open_package;
-use crate::arguments::Global;
+use crate::answers::ExportAnswer;
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::human;
 use crate::invocation::parse_limit;
 use crate::new_file::{self, NewFile};
@@ -16,7 +17,6 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
 use hutch_sandbox::{Backend, Target};
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,7 +43,7 @@ pub(crate) struct ExportArguments {
     limits: Vec<(Limit, u64)>,
 }
 
-pub(super) fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<ExitCode, Fault> {
     let operator: BTreeMap<Limit, u64> = own.limits.iter().copied().collect();
     let here = Target::from(Backend::Native).name().to_owned();
     let target = own.target.clone().unwrap_or_else(|| here.clone());
@@ -67,18 +67,18 @@ pub(super) fn export(global: &Global, own: &ExportArguments, output: &Output) ->
     }
     output.done(Done::changed(None));
     let manifest = package.manifest();
-    let result = json!({
-        "slug": manifest.slug().as_str(),
-        "version": manifest.version().to_string(),
-        "path": own.output.display().to_string(),
-        "bytes": file.len(),
-        "package_bytes": exported.packed.len(),
-        "artifact_bytes": exported.artifact.len(),
-        "target": target,
-        "component": package.component_digest(),
-        "executable": own.executable,
-        "dry_run": global.dry_run,
-    });
+    let result = ExportAnswer {
+        slug: manifest.slug().to_string(),
+        version: manifest.version().to_string(),
+        path: own.output.display().to_string(),
+        bytes: file.len(),
+        package_bytes: exported.packed.len(),
+        artifact_bytes: exported.artifact.len(),
+        target,
+        component: package.component_digest().to_string(),
+        executable: own.executable,
+        dry_run: global.dry_run,
+    };
     output.answer("export", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,8 +2,9 @@
 
 use super::catalog::outlines;
 use super::index;
-use crate::arguments::Global;
+use crate::answers::{FoundInIndex, FoundItem};
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::output::Output;
 use crate::{human, packages, selection::Page, trust};
 use clap::Args;
@@ -11,7 +12,6 @@ use hutch::find::{self, Found};
 use hutch::index::{Index, Package, Release};
 use hutch_model::trust::{Level, Policy};
 use hutch_registry::Reference;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,20 +24,20 @@ pub(crate) struct FindArguments {
     /// Search here besides the installed packages: a package, packed or not, or a folder of packages; may be repeated
     #[arg(long = "in", value_name = "DIR")]
     folders: Vec<PathBuf>,
-    /// Search the index in this folder, which hutch index build made, and nothing else
+    /// Search the index in this folder, which hutch index made, and nothing else
     #[arg(long, value_name = "DIR", conflicts_with = "folders")]
     index: Option<PathBuf>,
     #[command(flatten)]
     page: Page,
 }
 
-pub(super) fn find(global: &Global, own: &FindArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Result<ExitCode, Fault> {
     let policy = trust::policy(global)?;
     let items = match &own.index {
         Some(folder) => indexed(global, &policy, &index::read(global, folder)?, &own.text.join(" ")),
         None => here(global, own, &policy, output)?,
     };
-    output.list("find", own.page.of(items), &own.page, |items| {
+    output.list("find", own.page.meant().of(items), &own.page, |items| {
         human::table(
             items,
             &[("call", "PACKAGE"), ("command", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")],
@@ -47,7 +47,7 @@ pub(super) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
 }
 
 /// Those of packages on this machine.
-fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) -> Result<Vec<Value>, Fault> {
+fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) -> Result<Vec<FoundItem>, Fault> {
     let mut known = Vec::new();
     for (outline, place) in outlines(global, &own.folders, output)? {
         let contract = outline.contract().unwrap_or_else(|error| {
@@ -59,37 +59,34 @@ fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) 
     }
     let found = find::find(&known, &own.text.join(" "));
     Ok(found
-        .iter()
+        .into_iter()
         .map(|found| {
             let words = ["meta", found.command.call.as_str()].into_iter().chain(found.command.command.split(' '));
-            item(found, [("meta", json!(global.line.elsewhere(words)))])
+            let meta = global.line.elsewhere(words);
+            item(found, meta, None)
         })
         .collect())
 }
 
 /// Those of an index. What it says of trust is the word of whoever made it; what a package needs here, the rules here say.
-fn indexed(global: &Global, policy: &Policy, index: &Index, question: &str) -> Vec<Value> {
+fn indexed(global: &Global, policy: &Policy, index: &Index, question: &str) -> Vec<FoundItem> {
     let trust = |package: &Package| if Reference::is_meant(&package.source) { "remote" } else { "local" };
     let found = find::find(&index.commands(trust), question);
     let releases = index.packages.iter().filter_map(Package::newest);
     let releases: BTreeMap<&str, &Release> = releases.map(|one| (one.reference.as_str(), one)).collect();
-    let told = |found: &Found| {
+    let told = |found: Found| {
         let call = found.command.call.as_str();
         let release = releases.get(call)?;
-        let required = policy.rule(&place(call)).map_or(Level::Local, |rule| rule.require);
-        Some(item(
-            found,
-            [
-                // Nothing describes a package that is not here.
-                ("meta", Value::Null),
-                ("version", json!(release.version)),
-                ("install", json!(global.line.elsewhere(["install", call]))),
-                ("trust_required", json!(required)),
-                ("trust_in_index", json!(release.trust)),
-            ],
-        ))
+        let indexed = FoundInIndex {
+            version: release.version.clone(),
+            install: global.line.elsewhere(["install", call]),
+            trust_required: policy.rule(&place(call)).map_or(Level::Local, |rule| rule.require).text(),
+            trust_in_index: release.trust.text(),
+        };
+        // Nothing describes a package that is not here.
+        Some(item(found, None, Some(indexed)))
     };
-    found.iter().filter_map(told).collect()
+    found.into_iter().filter_map(told).collect()
 }
 
 /// Where a package is, as rules write it.
@@ -100,10 +97,20 @@ fn place(call: &str) -> String {
     }
 }
 
-fn item<const N: usize>(found: &Found, more: [(&str, Value); N]) -> Value {
-    let mut item = serde_json::to_value(found).unwrap_or_default();
-    if let Value::Object(fields) = &mut item {
-        fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
+fn item(found: Found, meta: Option<String>, indexed: Option<FoundInIndex>) -> FoundItem {
+    let Found { command, score, reasons, .. } = found;
+    FoundItem {
+        package: command.package,
+        call: command.call,
+        trust: command.trust,
+        command: command.command,
+        description: command.description,
+        effect: command.effect,
+        confirmation_required: command.confirmation_required,
+        grants: command.grants,
+        score,
+        reasons,
+        meta,
+        indexed,
     }
-    item
 }

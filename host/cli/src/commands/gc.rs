@@ -1,17 +1,18 @@
 //! `hutch gc`: reclaims the space of states, streams and versions of the package that only old entries name.
 
 use super::instance::InstanceArguments;
-use crate::arguments::Global;
+use crate::answers::{GcAnswer, GcMemo};
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::output::Output;
 use crate::{earlier, repair};
 use clap::Args;
+use hutch::{Failure, Session};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
-use hutch_store::Retention;
-use serde_json::json;
+use hutch_store::{MemoStats, Retention};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -22,11 +23,14 @@ pub(crate) struct GcArguments {
     /// Keep those of entries made at this instant or later
     #[arg(long, value_name = "INSTANT")]
     newer_than: Option<Instant>,
+    /// Drop the outcomes that --memo keeps too
+    #[arg(long)]
+    memo: bool,
     #[command(flatten)]
     instance: InstanceArguments,
 }
 
-pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<ExitCode, Fault> {
     let session = own.instance.open(global)?;
     let retention = Retention { keep_last: own.keep, newer_than: own.newer_than };
     if !global.yes && !global.dry_run {
@@ -36,17 +40,31 @@ pub(super) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<
         return Err(repair::again(report, &global.line, 0).into());
     }
     let collected = session.collect(&retention)?;
+    let memo = remembered(&session, own.memo && !global.dry_run);
+    // One that can't be read is in nobody's way, unless it is to be dropped.
+    let memo = if own.memo { memo? } else { memo.unwrap_or_default() };
     let slug = own.instance.slug(global)?;
     let versions = earlier::collect(global, &slug, (&own.instance.instance, &session), collected.retained_from)?;
     output.done(Done::changed(None));
-    let value = json!({
-        "objects": collected.objects,
-        "bytes": collected.bytes,
-        "retained_from": collected.retained_from,
-        "versions": versions,
-    });
+    let value = GcAnswer {
+        objects: collected.objects,
+        bytes: collected.bytes,
+        retained_from: collected.retained_from,
+        versions,
+        memo: GcMemo { outcomes: memo.outcomes, bytes: memo.bytes, dropped: own.memo },
+    };
     output.answer("gc", value, |_| {
         format!("{} objects, {} bytes, {versions} versions", collected.objects, collected.bytes)
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the outcomes take that are kept to be used again, before they are dropped.
+fn remembered(session: &Session, drops: bool) -> Result<MemoStats, Failure> {
+    let Some(memo) = session.store().memo(false)? else { return Ok(MemoStats::default()) };
+    let stats = memo.stats()?;
+    if drops {
+        memo.clear()?;
+    }
+    Ok(stats)
 }

@@ -1,15 +1,16 @@
 //! `hutch index`: a catalogue of packages as a folder of files, for programs and for people, and what is read back from one.
 
 use super::catalog::within;
-use crate::arguments::Global;
+use crate::answers::{IndexBuilt, IndexedPackage};
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::input::{self, Source};
 use crate::network::{self, NetworkArguments};
 use crate::new_file::folder_of;
 use crate::output::Output;
 use crate::{human, packages, signed, trust};
-use clap::{Args, Subcommand};
+use clap::Args;
 use hutch::index::shelf::{Shelf, ShelfError};
 use hutch::index::{INDEX_BYTES_MAX, INDEX_FILE, Index, Package, Release};
 use hutch_model::error_code::ErrorCode;
@@ -19,7 +20,6 @@ use hutch_registry::{
     About, Artifact, ArtifactError, Head, Reference, RegistryError, Repository, Root, Signer, Texts, Verdict,
 };
 use semver::Version;
-use serde_json::json;
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,17 +27,8 @@ use std::process::ExitCode;
 /// The most packages of one repository that are read.
 const RELEASES_MAX: usize = 100;
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum IndexCommand {
-    /// Make a catalogue
-    ///
-    /// A folder to put on a web server. Its index.json is for programs, hutch find --index among them; its pages are for people and need no script. No component is fetched
-    /// from a repository, and none is run. An index that is there is replaced at once; anything else that is there is left alone.
-    Build(IndexBuildArguments),
-}
-
 #[derive(Debug, Args)]
-pub(crate) struct IndexBuildArguments {
+pub(crate) struct IndexArguments {
     /// Where packages are: oci://HOST/REPOSITORY or oci-layout:FOLDER, of which a tag takes one alone; or a package, packed or not, or a folder of packages
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
@@ -48,14 +39,13 @@ pub(crate) struct IndexBuildArguments {
     network: NetworkArguments,
 }
 
-pub(super) fn index(global: &Global, own: IndexCommand, output: &Output) -> Result<ExitCode, Fault> {
-    let IndexCommand::Build(own) = own;
+pub(crate) fn index(global: &Global, own: &IndexArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (policy, root) = (trust::policy(global)?, trust::root(global)?);
     let mut found = Vec::new();
     for source in &own.sources {
         let before = found.len();
         match network::reference(source)? {
-            Some(reference) => found.extend(listed(global, &own, (&policy, &root), &reference, output)?),
+            Some(reference) => found.extend(listed(global, own, (&policy, &root), &reference, output)?),
             None => {
                 for path in within(source)? {
                     found.push(local(global, &path)?);
@@ -73,22 +63,20 @@ pub(super) fn index(global: &Global, own: IndexCommand, output: &Output) -> Resu
         let look = ["find", "--index", &own.output.display().to_string(), "--", "list"];
         output.done(Done::changed(global.line.elsewhere(look)));
     }
-    let packages = index.packages.iter().map(|package| {
-        json!({
-            "slug": package.slug,
-            "source": package.source,
-            "page": package.page,
-            "commands": package.commands.len(),
-            "releases": package.releases,
-        })
+    let packages = index.packages.into_iter().map(|package| IndexedPackage {
+        slug: package.slug.to_string(),
+        source: package.source,
+        page: package.page,
+        commands: package.commands.len(),
+        releases: package.releases,
     });
-    let result = json!({
-        "path": own.output.display().to_string(),
-        "packages": packages.collect::<Vec<_>>(),
-        "changed": changed,
-        "dry_run": global.dry_run,
-    });
-    output.answer("index build", result, human::fields)?;
+    let result = IndexBuilt {
+        path: own.output.display().to_string(),
+        packages: packages.collect(),
+        changed,
+        dry_run: global.dry_run,
+    };
+    output.answer("index", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -115,7 +103,7 @@ fn local(global: &Global, path: &Path) -> Result<(Package, Release), Fault> {
     let word = path.display().to_string();
     let checked = packages::checked(path)?;
     let Some(package) = checked.package else {
-        return Err(packages::refused(&global.line, path, &checked.diagnostics));
+        return Err(crate::repair::refused(&global.line, path, &checked.diagnostics));
     };
     let texts = || -> Result<Texts, RegistryError> {
         let artifact = Artifact::of(&package)?;
@@ -128,7 +116,7 @@ fn local(global: &Global, path: &Path) -> Result<(Package, Release), Fault> {
 /// The packages in a repository. Manifests and configs are read, and signatures; no component.
 fn listed(
     global: &Global,
-    own: &IndexBuildArguments,
+    own: &IndexArguments,
     trusted: (&Policy, &Root),
     from: &Reference,
     output: &Output,

@@ -1,16 +1,16 @@
 //! `hutch init`: a new package from a template: `NAME/package` is what runs, `NAME/guest` the source that its component is built from.
 
 use super::templates::Language;
-use crate::arguments::Global;
+use crate::answers::InitAnswer;
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::output::Output;
 use crate::{human, quote, repair};
 use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -28,7 +28,7 @@ pub(crate) struct InitArguments {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the caller named the path; nothing that is there is overwritten")]
-pub(super) fn init(global: &Global, own: &InitArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn init(global: &Global, own: &InitArguments, output: &Output) -> Result<ExitCode, Fault> {
     let slug = Slug::parse(&own.name).map_err(|error| {
         let report = ErrorReport::new(ErrorCode::Usage, format!("NAME: {error}"));
         Fault::from(match Slug::derived(&own.name) {
@@ -55,15 +55,15 @@ pub(super) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
     let build = own.lang.build().map(|lines| format!("({} && {})", quote::line(["cd", &guest]), lines.join(" && ")));
     let after = [quote::line(["hutch", "check", &package]), quote::line(["hutch", "run", &package, "add", "Buy milk"])];
     output.done(Done::changed(global.line.elsewhere(["check", &package])));
-    let result = json!({
-        "slug": slug.as_str(),
-        "package": package,
-        "guest": guest,
-        "lang": own.lang.name(),
-        "files": own.lang.files().map(|(path, _)| format!("{slug}/{path}")).collect::<Vec<_>>(),
-        "next": build.into_iter().chain(after).collect::<Vec<_>>(),
-        "dry_run": global.dry_run,
-    });
+    let result = InitAnswer {
+        slug: slug.to_string(),
+        package,
+        guest,
+        lang: own.lang.name(),
+        files: own.lang.files().map(|(path, _)| format!("{slug}/{path}")).collect(),
+        next: build.into_iter().chain(after).collect(),
+        dry_run: global.dry_run,
+    };
     output.answer("init", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,31 +1,34 @@
-//! `hutch install`, `list`, `update` and `remove`: packages that have a home. What a package asks for is shown before it is granted.
+//! `hutch install`, `update` and `remove`: packages that have a home. What a package asks for is shown before it is granted.
 
-use crate::arguments::Global;
+use crate::answers::{InstallAnswer, RemoveAnswer};
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::launcher::{self, Planned};
-use crate::network::{self, Fetched, NetworkArguments};
+use crate::network::{self, NetworkArguments};
 use crate::output::Output;
 use crate::signed::{self, Signed};
-use crate::{human, packages, repair, selection::Page, surroundings, trust};
+use crate::taken::Taken;
+use crate::{human, packages, repair, shared, surroundings, trust};
 use clap::Args;
 use hutch::installed::{Pin, Remembered};
 use hutch::package::Package;
 use hutch_model::asks::Asks;
+use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
 use hutch_model::trust::Subject;
 use hutch_registry::Signer;
 use semver::Version;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The folder that holds APP.md, a packed file, or oci://HOST/REPOSITORY:TAG; in an update also the slug, for where the package
-    /// came from
+    /// The folder that holds APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or store:SLUG of the database that HUTCH_STORE names; in
+    /// an update also the slug, for where the package came from
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
     /// Grant this ask of the package, as env:TOKEN; may be repeated; --yes grants all
@@ -57,12 +60,6 @@ pub(crate) struct InstallArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ListArguments {
-    #[command(flatten)]
-    page: Page,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct RemoveArguments {
     /// The installed package
     #[arg(value_name = "SLUG")]
@@ -71,24 +68,22 @@ pub(crate) struct RemoveArguments {
 
 /// Which of the two a call is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Install,
     Update,
 }
 
-pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, kind: Kind) -> Result<ExitCode, Fault> {
+pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output, kind: Kind) -> Result<ExitCode, Fault> {
     let name = if kind == Kind::Install { "install" } else { "update" };
     let path = match kind {
         Kind::Install => own.package.clone(),
         Kind::Update => source_of(global, &own.package)?,
     };
     let word = path.display().to_string();
-    let fetched = network::reference(&path)?;
-    let fetched = fetched.map(|reference| Fetched::get(global, &own.network, &reference)).transpose()?;
-    let found = packages::without_links(&path);
-    let checked = fetched.as_ref().map_or_else(|| packages::checked(&found), |fetched| Ok(fetched.checked()))?;
+    let taken = Taken::from(global, &own.network, &path)?;
+    let checked = taken.checked()?;
     let Some(package) = checked.package else {
-        return Err(packages::refused(&global.line, &path, &checked.diagnostics));
+        return Err(crate::repair::refused(&global.line, &path, &checked.diagnostics));
     };
     let slug = package.manifest().slug().clone();
     let installed = packages::installed(global)?;
@@ -102,14 +97,7 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         (Err(error), Kind::Update) => return Err(error.into()),
         (Err(_), Kind::Install) => None,
     };
-    let signed = match &fetched {
-        Some(fetched) => Signed::fetched(global, fetched, &package)?,
-        None => Signed::local(global, &package, &path)?,
-    };
-    let source = match &fetched {
-        Some(fetched) => network::settled(&fetched.reference).to_string(),
-        None => found.display().to_string(),
-    };
+    let (signed, source) = (taken.signed(global, &package)?, taken.source());
     if let Some(before) = &before {
         check_update(own, &package, &source, before)?;
     }
@@ -135,22 +123,23 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         Some(known) => Some(launcher::kept(global, &slug, known)?),
         None => None,
     };
-    let plan = json!({
-        "slug": slug.as_str(),
-        "version": package.manifest().version().to_string(),
-        "from": before.as_ref().map(|pin| pin.version.clone()),
-        "downgrade": before.as_ref().is_some_and(|pin| is_older(package.manifest().version(), &pin.version)),
-        "asks": asks,
-        "needs_grant": beyond,
-        "source": word,
-        "signer": signer.as_ref().map(Signer::name),
-        "attester": attester.as_ref().map(Signer::name),
-        "trust": judged.level,
-        "launcher": launcher.as_ref().map(Planned::value),
-    });
+    let answer = |source: String, digest: Digest| InstallAnswer {
+        slug: slug.to_string(),
+        version: package.manifest().version().to_string(),
+        from: before.as_ref().map(|pin| pin.version.clone()),
+        downgrade: before.as_ref().is_some_and(|pin| is_older(package.manifest().version(), &pin.version)),
+        asks: asks.clone(),
+        needs_grant: beyond.clone(),
+        source,
+        digest,
+        launcher: launcher.as_ref().map(Planned::told),
+        signer: signer.as_ref().map(Signer::name),
+        attester: attester.as_ref().map(Signer::name),
+        trust: judged.level.text(),
+        dry_run: global.dry_run,
+    };
     if global.dry_run {
-        let plan = with(plan, [("dry_run", true.into()), ("digest", digest(&package)?)]);
-        output.answer(name, plan, human::fields)?;
+        output.answer(name, answer(word, package.digest()?), human::fields)?;
         return Ok(ExitCode::SUCCESS);
     }
     if !open.is_empty() {
@@ -159,10 +148,12 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
             format!("{slug} asks for what was not granted: {beyond:?}"),
         )
         .suggest("show the user what it asks for; then grant it with --grant or --yes")
-        .detail("asks", plan.get("asks").cloned().unwrap_or_default())
+        .detail("asks", json!(asks))
         .detail("needs_grant", beyond.clone());
         return Err(repair::fixed(report, global.line.with_flag("--yes"), "grants all of it", "high").into());
     }
+    // What others can have is no harm to anybody, should it not be installed here after all.
+    shared::keep(global, &package, &signed, output)?;
     // The launcher first: where it can't be, nothing is installed.
     if let Some(launcher) = &launcher {
         launcher.write()?;
@@ -172,12 +163,8 @@ pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     let done = installed.install(&package, &source, surroundings::now(), remembered, kind == Kind::Update);
     let pin = done.inspect_err(|_| launcher.iter().for_each(Planned::take_back))?;
     launcher.iter().for_each(Planned::finish);
-    output.done(Done::changed(global.line.elsewhere(["list"])));
-    let result = with(
-        plan,
-        [("dry_run", false.into()), ("digest", pin.digest.to_string().into()), ("source", pin.source.into())],
-    );
-    output.answer(name, result, human::fields)?;
+    output.done(Done::changed(global.line.elsewhere(["catalog"])));
+    output.answer(name, answer(pin.source, pin.digest), human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -188,9 +175,8 @@ fn check_update(own: &InstallArguments, package: &Package, source: &str, before:
         let report = ErrorReport::new(code, message).detail("from", before.source.as_str()).detail("source", source);
         Err(report.into())
     };
-    let is_remote = |source: &str| network::reference(Path::new(source)).is_ok_and(|found| found.is_some());
     let moved = trust::source(source) != trust::source(&before.source);
-    if moved && (is_remote(source) || is_remote(&before.source)) && !own.allow_source_change {
+    if moved && (Taken::is_remote(source) || Taken::is_remote(&before.source)) && !own.allow_source_change {
         let message = format!("{} was installed from {}", before.slug, trust::source(&before.source));
         return refuse(ErrorCode::SourceChanged, message);
     }
@@ -199,7 +185,7 @@ fn check_update(own: &InstallArguments, package: &Package, source: &str, before:
         return refuse(ErrorCode::VersionOlder, message);
     }
     // In a folder, where packages are made, a version is what it is now.
-    let is_made_here = !packages::is_packed(Path::new(source)) && !is_remote(source);
+    let is_made_here = !packages::is_packed(Path::new(source)) && !Taken::is_remote(source);
     let is_same = version.to_string() == before.version;
     if is_same && package.digest()? != before.digest && !is_made_here && !own.allow_replaced_version {
         let message = format!("version {version} of {} is installed with other files", before.slug);
@@ -245,7 +231,7 @@ fn source_of(global: &Global, named: &Path) -> Result<PathBuf, Fault> {
         let now = if reference.tag.is_some() { reference.without_digest() } else { reference };
         return Ok(now.to_string().into());
     }
-    match packages::is_there(&source) {
+    match shared::slug(&source).is_some() || packages::is_there(&source) {
         true => Ok(source),
         false => {
             let message = format!("{slug} was installed from {}, and nothing is there", source.display());
@@ -260,17 +246,6 @@ fn is_older(version: &Version, than: &str) -> bool {
     Version::parse(than).is_ok_and(|than| *version < than)
 }
 
-fn digest(package: &Package) -> Result<Value, Fault> {
-    Ok(package.digest()?.to_string().into())
-}
-
-fn with<const N: usize>(mut value: Value, more: [(&str, Value); N]) -> Value {
-    if let Value::Object(fields) = &mut value {
-        fields.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
-    }
-    value
-}
-
 /// A grant of what nobody asks for is a misunderstanding.
 fn check_grants(grants: &[String], asks: &Asks) -> Result<(), Fault> {
     match grants.iter().find(|grant| !asks.iter().any(|ask| ask == grant.as_str())) {
@@ -283,45 +258,12 @@ fn check_grants(grants: &[String], asks: &Asks) -> Result<(), Fault> {
     }
 }
 
-pub(super) fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let pins = packages::installed(global)?.pins()?;
-    let policy = trust::policy(global)?;
-    let items = pins.into_iter().filter_map(|pin| match pin {
-        Ok(pin) => {
-            let launcher = pin.launcher.as_ref().map(|launcher| launcher.path.clone());
-            let (signer, attester) = (signed::hint(pin.signer.as_deref()), signed::hint(pin.attester.as_deref()));
-            let level = trust::judge_installed(&policy, &pin).level.text();
-            let keys = [("signer", signer.into()), ("attester", attester.into())];
-            let [signer, attester] = keys;
-            let more = [("trust", level.into()), ("launcher", launcher.into()), signer, attester];
-            Some(with(serde_json::to_value(pin).unwrap_or_default(), more))
-        }
-        Err(error) => {
-            output.remark(&format!("left out: {error}"));
-            None
-        }
-    });
-    output.list("list", own.page.of(items.collect()), &own.page, |items| {
-        human::table(
-            items,
-            &[
-                ("slug", "SLUG"),
-                ("version", "VERSION"),
-                ("installed_at", "INSTALLED"),
-                ("launcher", "LAUNCHER"),
-                ("source", "SOURCE"),
-            ],
-        )
-    })?;
-    Ok(ExitCode::SUCCESS)
-}
-
-pub(super) fn remove(global: &Global, own: &RemoveArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn remove(global: &Global, own: &RemoveArguments, output: &Output) -> Result<ExitCode, Fault> {
     let slug = Slug::parse(&own.slug).map_err(|error| Fault::usage(format!("SLUG: {error}")))?;
     let installed = packages::installed(global)?;
     let pin = installed.pin(&slug).map_err(|error| {
         let report = ErrorReport::new(error.code(), error.to_string()).suggest("name an installed package");
-        Fault::from(repair::fixed(report, global.line.elsewhere(["list"]), "shows the installed packages", "none"))
+        Fault::from(repair::fixed(report, global.line.elsewhere(["catalog"]), "shows the installed packages", "none"))
     })?;
     let own = pin.launcher.as_ref().filter(|known| launcher::is_there(known));
     let launcher = own.map(|known| known.path.clone());
@@ -338,11 +280,10 @@ pub(super) fn remove(global: &Global, own: &RemoveArguments, output: &Output) ->
             output.remark(&format!("{} is left as it is: it is not the file that hutch wrote", known.path));
         }
         installed.remove(&slug)?;
-        output.done(Done::changed(global.line.elsewhere(["list"])));
+        output.done(Done::changed(global.line.elsewhere(["catalog"])));
     }
     let (state, dry_run) = ("kept", global.dry_run);
-    let result =
-        json!({"slug": pin.slug, "version": pin.version, "state": state, "launcher": launcher, "dry_run": dry_run});
+    let result = RemoveAnswer { slug: pin.slug, version: pin.version, state, launcher, dry_run };
     output.answer("remove", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

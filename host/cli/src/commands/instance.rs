@@ -1,9 +1,9 @@
 //! Which instance of which package a command is about.
 
 use super::open_package;
-use crate::arguments::Global;
 use crate::done::show_entry;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::{packages, surroundings};
 use clap::Args;
 use hutch::package::Package;

@@ -1,23 +1,29 @@
 //! `hutch instance`: whole instances, listed, copied, renamed, taken away, and carried from one home to another.
 
 use super::instance::{InstanceArguments, slug};
-use super::open_package;
-use crate::arguments::Global;
+use crate::answers::{InstanceExported, InstanceImported, InstanceItem, InstanceMoved, InstancePurged};
+use crate::carried;
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::input::{self, Source};
+use crate::needs::Needs;
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
 use crate::selection::Page;
-use crate::{human, repair, surroundings};
+use crate::{human, progress, repair, stores, surroundings};
 use clap::{Args, Subcommand};
-use hutch::{EntryName, Verified};
+use hutch::{EntryName, Failure, Verified};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::ledger::Pin;
+use hutch_model::limits::Unit;
 use hutch_store::InstanceName;
-use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum InstanceCommand {
@@ -32,13 +38,28 @@ pub(crate) enum InstanceCommand {
     /// Export an instance
     ///
     /// Its entries, states, inputs and outputs, and no key, as one file: for another home, a browser tab or a safe place. Its bytes follow from
-    /// the ledger.
+    /// the ledger. With --part-bytes as FILE.0001, FILE.0002 and so on, each for whoever took in the one before.
     Export(InstanceExportArguments),
     /// Import an instance
     ///
-    /// Every entry is made again and every run is run again, and must come to the same, before anything is taken: all of it or nothing.
-    /// --dry-run verifies the file alone.
+    /// Every entry is made again and every run is run again, and must come to the same, before anything of a file is taken: all of it or
+    /// nothing. Of several files those before one that is refused are taken. Packages that the first one carries run in the sandbox for that alone;
+    /// PACKAGE need not be here then. --dry-run verifies the files alone.
     Import(InstanceImportArguments),
+}
+
+impl InstanceCommand {
+    /// What it needs before it begins.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            InstanceCommand::Copy(_) | InstanceCommand::Rename(_) | InstanceCommand::Purge(_) => {
+                Needs::NOTHING.at_home()
+            }
+            InstanceCommand::Import(_) => Needs::NOTHING.instances().rings(),
+            InstanceCommand::List(_) | InstanceCommand::Export(_) => Needs::NOTHING.instances(),
+        }
+        .long()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -58,15 +79,31 @@ pub(crate) struct InstanceExportArguments {
     /// Leave out this entry and all before it, which the other side has
     #[arg(long, value_name = "ENTRY")]
     after: Option<EntryName>,
+    /// Leave out all behind this entry
+    #[arg(long, value_name = "ENTRY")]
+    to: Option<EntryName>,
+    /// Write several files, none longer than so many bytes unless one entry is
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    part_bytes: Option<u64>,
+    /// And the package, in each version that a run was made by
+    #[arg(long)]
+    packages: bool,
     #[command(flatten)]
     instance: InstanceArguments,
 }
 
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    Unit::Bytes.parse(text).ok_or_else(|| format!("expected {}", Unit::Bytes.expected()))
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct InstanceImportArguments {
-    /// The file that export wrote
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
+    /// A file that export wrote; several in their order
+    #[arg(long = "input", value_name = "FILE", required = true)]
+    inputs: Vec<PathBuf>,
+    /// An entry that must be there then: its number, a colon and its hash
+    #[arg(long, value_name = "N:HASH")]
+    head: Option<Pin>,
     #[command(flatten)]
     instance: InstanceArguments,
 }
@@ -80,7 +117,7 @@ pub(crate) struct InstanceTargetArguments {
     to: InstanceName,
 }
 
-pub(super) fn instance(global: &Global, own: InstanceCommand, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn instance(global: &Global, own: InstanceCommand, output: &Output) -> Result<ExitCode, Fault> {
     match own {
         InstanceCommand::List(own) => list(global, &own, output)?,
         InstanceCommand::Copy(own) => {
@@ -105,7 +142,7 @@ pub(super) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
             }
             host.purge_instance(&slug, &own.instance)?;
             output.done(Done::changed(global.line.elsewhere(["instance", "list"])));
-            let value = json!({"package": slug.as_str(), "instance": own.instance.as_str()});
+            let value = InstancePurged { package: slug.to_string(), instance: own.instance.to_string() };
             output.answer("instance purge", value, human::fields)?;
         }
         InstanceCommand::Export(own) => export(global, &own, output)?,
@@ -114,75 +151,152 @@ pub(super) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// The most bytes of a file that is taken in: all of it is held in memory. What is more is exported in parts.
+/// The longest file that is taken in: all of it is held in memory. What is more is exported in parts.
 const BUNDLE_BYTES_MAX: u64 = 1 << 30;
+/// The most files of one export: their names are in order.
+const PARTS_MAX: usize = 9999;
 
 fn export(global: &Global, own: &InstanceExportArguments, output: &Output) -> Result<(), Fault> {
     let session = own.instance.open(global)?;
-    let after = own.after.as_ref().map(|name| session.entry(name)).transpose()?.map_or(0, |sealed| sealed.sequence);
-    let last = session.head()?.last;
-    let bytes = session.bundle(after)?;
-    match global.dry_run {
-        true => new_file::preview(&own.output, &bytes)?,
-        false => {
-            let mut file = NewFile::begin(&own.output)?;
-            file.writer().write_all(&bytes).map_err(|error| Fault::file(&own.output, &error))?;
-            file.keep()?;
+    let place = |name: &Option<EntryName>| {
+        let sealed = name.as_ref().map(|name| session.entry(name)).transpose();
+        sealed.map(|sealed| sealed.map(|sealed| sealed.pin()))
+    };
+    let after = place(&own.after)?.map_or(0, |pin| pin.sequence);
+    let last = place(&own.to)?.map_or_else(|| Ok(session.head()?.last), Ok::<_, Failure>)?;
+    let entries = last.sequence.checked_sub(after).ok_or_else(|| Fault::usage("--after is behind --to"))?;
+    let bytes_max = own.part_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let (mut files, mut bytes) = (Vec::new(), 0);
+    let mut keep = |part: &[u8]| {
+        let path = match own.part_bytes {
+            None => own.output.clone(),
+            Some(_) if files.len() == PARTS_MAX => {
+                let message = format!("more than {PARTS_MAX} files");
+                return Err(Fault::usage(message).suggest("let each be longer: raise --part-bytes"));
+            }
+            Some(_) => {
+                let mut name = own.output.clone().into_os_string();
+                name.push(format!(".{:04}", files.len() + 1));
+                name.into()
+            }
+        };
+        write_new(global, &path, part)?;
+        if !global.dry_run {
             output.done(Done::changed(None));
         }
+        bytes += part.len();
+        files.push(path);
+        Ok(())
+    };
+    let packages = match own.packages {
+        true => carried::packed(global, &own.instance.package, &session, (after, last.sequence))?,
+        false => Vec::new(),
+    };
+    for part in session.bundles(after, last.sequence, bytes_max).carrying(&packages) {
+        keep(&part.map_err(Failure::from)?.bytes)?;
     }
-    let result = json!({
-        "package": own.instance.slug(global)?.as_str(),
-        "instance": own.instance.instance.as_str(),
-        "path": own.output,
-        "bytes": bytes.len(),
-        "entries": last.sequence - after,
-        "last": {"sequence": last.sequence, "hash": last.hash},
-    });
+    // No entries are a file too.
+    if entries == 0 {
+        keep(&[])?;
+    }
+    let result = InstanceExported {
+        package: own.instance.slug(global)?.to_string(),
+        instance: own.instance.instance.to_string(),
+        path: own.output.clone(),
+        files,
+        bytes,
+        entries,
+        last: last.into(),
+    };
     output.answer("instance export", result, human::fields)
 }
 
-fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Result<(), Fault> {
-    let bytes = input::read(Source::File(own.input.clone()), BUNDLE_BYTES_MAX, global.wait)?;
-    if bytes.len() as u64 > BUNDLE_BYTES_MAX {
-        let message = format!("{} has more than {BUNDLE_BYTES_MAX} bytes", own.input.display());
-        let suggestion = "export the instance in parts, each --after the last entry of the one before";
-        return Err(ErrorReport::new(ErrorCode::StdinLimit, message).suggest(suggestion).into());
+fn write_new(global: &Global, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    if global.dry_run {
+        return new_file::preview(path, bytes);
     }
+    let mut file = NewFile::begin(path)?;
+    file.writer().write_all(bytes).map_err(|error| Fault::file(path, &error))?;
+    file.keep().map(drop)
+}
+
+fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Result<(), Fault> {
+    // Once a guest has run, no path leads to the next one.
+    let opened: Vec<_> = own.inputs.iter().skip(1).map(|path| opened(path)).collect::<Result<_, _>>()?;
+    let (path, count) = (own.inputs.first(), own.inputs.len());
+    let path = path.ok_or_else(|| Fault::usage("name a file with --input"))?;
+    let first = bundle(Source::File(path.clone()), global.wait)?;
     let host = surroundings::host(global)?;
-    let package = open_package(global, &own.instance.package, None)?;
-    let taken = host.take_in(&package, &own.instance.instance, surroundings::now(), &bytes)?;
+    let (package, earlier) = carried::makers(global, &own.instance.package, (path, &first))?;
+    for version in &earlier {
+        // Behind the ring nothing is compiled; one that can't be says so where it is needed.
+        let _ = host.load(version, &host.limits(version, []));
+    }
+    let rest = opened.into_iter().map(|source| bundle(source, global.wait));
+    let bundles = std::iter::once(Ok(first)).chain(rest).enumerate().map(|(number, bundle)| {
+        progress::at(number, count);
+        (bundle, own.head.filter(|_| number + 1 == count))
+    });
+    let at = surroundings::now();
+    let taken = host.take_in_all((&package, &earlier), &own.instance.instance, at, bundles)?;
     if let Some((sealed, _)) = taken.verified.last() {
         output.done(Done::entry(sealed.pin(), own.instance.show(global, &sealed.pin())));
     }
     let equal = taken.verified.iter().filter(|(_, verified)| *verified == Verified::Equal).count();
-    let last = taken.verified.last().map(|(sealed, _)| json!({"sequence": sealed.sequence, "hash": sealed.hash}));
-    let result = json!({
-        "package": package.manifest().slug().as_str(),
-        "instance": own.instance.instance.as_str(),
-        "entries": taken.entries,
-        "equal": equal,
-        "last": last,
-    });
+    let result = InstanceImported {
+        package: package.manifest().slug().to_string(),
+        instance: own.instance.instance.to_string(),
+        entries: taken.entries,
+        equal,
+        last: taken.verified.last().map(|(sealed, _)| sealed.pin().into()),
+    };
     output.answer("instance import", result, human::fields)
 }
 
+/// A file that is read later.
+#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
+fn opened(path: &Path) -> Result<Source, Fault> {
+    let failed = |error: io::Error| Fault::unreadable(path, &error);
+    // Looked at before it is opened: a pipe would be waited for.
+    match path.metadata().map_err(failed)?.is_file() {
+        true => Ok(Source::Open(path.to_owned(), File::open(path).map_err(failed)?)),
+        false => Err(Fault::usage(format!("{} is no file", path.display()))),
+    }
+}
+
+fn bundle(source: Source, wait: Duration) -> Result<Vec<u8>, Fault> {
+    let name = source.name();
+    let bytes = input::read(source, BUNDLE_BYTES_MAX, wait)?;
+    if bytes.len() as u64 <= BUNDLE_BYTES_MAX {
+        return Ok(bytes);
+    }
+    let message = format!("{name} has more than {BUNDLE_BYTES_MAX} bytes");
+    let suggestion = "export the instance with --part-bytes, and import all files in their order";
+    Err(ErrorReport::new(ErrorCode::StdinLimit, message).suggest(suggestion).into())
+}
+
 fn list(global: &Global, own: &InstanceListArguments, output: &Output) -> Result<(), Fault> {
-    let home = surroundings::home(global)?;
     let wanted = own.package.as_ref().map(|package| slug(global, package)).transpose()?;
-    let known = hutch::instances::of(&home).map_err(|error| Fault::file(&home, &error))?;
+    let known = stores::known(global)?;
     let known = known.into_iter().filter(|known| wanted.as_ref().is_none_or(|wanted| *wanted == known.slug));
-    let items: Vec<Value> = known
-        .map(|known| json!({"package": known.slug.as_str(), "instance": known.name.as_str(), "bytes": known.bytes}))
-        .collect();
-    output.list("instance list", own.page.of(items), &own.page, |items| {
-        human::table(items, &[("package", "PACKAGE"), ("instance", "INSTANCE"), ("bytes", "BYTES")])
+    let (known, page) = (known.collect::<Vec<_>>(), own.page.meant());
+    // Each is opened for its head, so no more of them than are shown.
+    let shown = known.iter().skip(page.offset as usize).take(page.limit as usize);
+    let items = shown.map(|known| {
+        let head = stores::head(global, known).map(|head| head.map(|head| head.to_string()))?;
+        let (package, instance) = (known.slug.to_string(), known.name.to_string());
+        Ok(InstanceItem { package, instance, bytes: known.bytes, head })
+    });
+    let items = items.collect::<Result<Vec<_>, Fault>>()?;
+    output.list("instance list", page.part(items, known.len() as u64), &own.page, |items| {
+        human::table(items, &[("package", "PACKAGE"), ("instance", "INSTANCE"), ("bytes", "BYTES"), ("head", "HEAD")])
     })
 }
 
 fn moved(global: &Global, command: &str, own: &InstanceTargetArguments, output: &Output) -> Result<(), Fault> {
     let slug = own.instance.slug(global)?;
     output.done(Done::changed(global.line.elsewhere(["instance", "list"])));
-    let value = json!({"package": slug.as_str(), "from": own.instance.instance.as_str(), "to": own.to.as_str()});
+    let (from, to) = (own.instance.instance.to_string(), own.to.to_string());
+    let value = InstanceMoved { package: slug.to_string(), from, to };
     output.answer(command, value, human::fields)
 }

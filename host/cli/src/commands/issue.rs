@@ -1,17 +1,16 @@
 //! `hutch issue`: feedback about this program and the packages it runs.
 
-use crate::arguments::Global;
 use crate::done::Done;
 use crate::fault::Fault;
-use crate::issues::{About, Issue, Issues, Kind, Status};
+use crate::global::Global;
+use crate::issues::{About, Issue, IssueAnswer, Issues, Kind, Status};
+use crate::needs::Needs;
 use crate::output::Output;
-use crate::{human, packages, quote, selection::Page, surroundings};
+use crate::{human, packages, quote, report_link, selection::Page, surroundings};
 use clap::{Args, Subcommand};
 use hutch::EntryName;
-use hutch_model::outcome::Ending;
 use hutch_model::redact;
 use hutch_store::InstanceName;
-use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,6 +29,16 @@ pub(crate) enum IssueCommand {
     Close(OneArguments),
     /// Change an issue's status
     Transition(TransitionArguments),
+}
+
+impl IssueCommand {
+    /// What it needs before it begins: only a new one may be about an entry.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            IssueCommand::Create(_) => Needs::NOTHING.instances(),
+            _ => Needs::NOTHING,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -86,7 +95,7 @@ pub(crate) struct TransitionArguments {
     status: Status,
 }
 
-pub(super) fn issue(global: &Global, own: IssueCommand, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn issue(global: &Global, own: IssueCommand, output: &Output) -> Result<ExitCode, Fault> {
     let issues = Issues::of(&surroundings::home(global)?);
     match own {
         IssueCommand::Create(own) => create(global, own, &issues, output),
@@ -152,10 +161,7 @@ impl Report {
         let line = argv.get(1..).filter(|words| !words.is_empty()).map(|words| {
             quote::line(["hutch", "run", &record.package.slug].into_iter().chain(words.iter().map(String::as_str)))
         });
-        let exit_code = match record.outcome.as_ref().map(|outcome| &outcome.ending) {
-            Some(Ending::Exited { status }) => Some(*status),
-            _ => None,
-        };
+        let exit_code = record.outcome.as_ref().and_then(|outcome| outcome.ending.exit_status());
         let about = About {
             slug: slug.to_string(),
             version: record.package.version,
@@ -185,8 +191,8 @@ fn list(own: &ListArguments, issues: &Issues, output: &Output) -> Result<ExitCod
         let remark = |fault: &Fault| output.remark(&format!("left out: {}", fault.report().message));
         issue.inspect_err(remark).ok()
     });
-    let items = readable.filter(wanted).map(|issue| serde_json::to_value(issue).unwrap_or_default());
-    output.list("issue list", own.page.of(items.collect()), &own.page, |items| {
+    let items: Vec<Issue> = readable.filter(wanted).collect();
+    output.list("issue list", own.page.meant().of(items), &own.page, |items| {
         human::table(
             items,
             &[("id", "ID"), ("type", "TYPE"), ("status", "STATUS"), ("created_at", "CREATED"), ("message", "MESSAGE")],
@@ -221,7 +227,6 @@ fn done(global: &Global, issue: &Issue) -> Done {
 }
 
 fn answer(command: &str, issue: &Issue, output: &Output) -> Result<ExitCode, Fault> {
-    let value = serde_json::to_value(issue).unwrap_or(Value::Null);
-    output.answer(command, value, human::fields)?;
+    output.answer(command, IssueAnswer { issue, report_link: report_link::of(issue) }, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,9 @@
 //! `hutch key`: keys that sign, and files that are signed though they are no packages.
 
-use crate::arguments::Global;
+use crate::answers::{FilesSigned, FilesVerified, KeyGenerated, SignedFile};
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
 use crate::{human, network, signed, trust};
@@ -10,7 +11,7 @@ use clap::{Args, Subcommand};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_registry::{About, BUNDLE_BYTES_MAX, PrivateKey, Root, Sha256, Signer, Verdict, sign_files};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,7 +65,7 @@ pub(crate) struct KeyVerifyArguments {
     keys: Vec<PathBuf>,
 }
 
-pub(super) fn key(global: &Global, own: KeyCommand, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn key(global: &Global, own: KeyCommand, output: &Output) -> Result<ExitCode, Fault> {
     match own {
         KeyCommand::Generate(own) => generate(global, &own, output),
         KeyCommand::Sign(own) => sign(global, &own, output),
@@ -90,10 +91,6 @@ fn digests(paths: &[PathBuf]) -> Result<Vec<(String, Sha256)>, Fault> {
 #[expect(clippy::disallowed_methods, reason = "the caller named the file; what is no bundle is left alone")]
 fn is_file(path: &Path) -> bool {
     path.is_file()
-}
-
-fn told(files: &[(String, Sha256)]) -> Value {
-    files.iter().map(|(name, digest)| json!({"name": name, "sha256": digest.hex()})).collect()
 }
 
 /// Signs, unless the bundle that is there is by this key and about these files already.
@@ -122,13 +119,13 @@ fn sign(global: &Global, own: &KeySignArguments, output: &Output) -> Result<Exit
             }
         }
     }
-    let result = json!({
-        "place": own.output.display().to_string(),
-        "key": public.name(),
-        "files": told(&files),
-        "changed": !is_signed,
-        "dry_run": global.dry_run,
-    });
+    let result = FilesSigned {
+        place: own.output.display().to_string(),
+        key: public.name(),
+        files: files.iter().map(SignedFile::from).collect(),
+        changed: !is_signed,
+        dry_run: global.dry_run,
+    };
     output.answer("key sign", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -146,11 +143,12 @@ fn verify(global: &Global, own: &KeyVerifyArguments, output: &Output) -> Result<
                 }
                 _ => (ErrorCode::SignatureRequired, "none of those who were named has signed it".to_owned()),
             };
-            ErrorReport::new(code, format!("{}: {why}", file.0)).detail("signatures", signed::told(&[verdict]))
+            ErrorReport::new(code, format!("{}: {why}", file.0)).detail("signatures", json!(signed::told(&[verdict])))
         })?;
         key = Some(by.name());
     }
-    output.answer("key verify", json!({"key": key, "files": told(&files)}), human::fields)?;
+    let result = FilesVerified { key, files: files.iter().map(SignedFile::from).collect() };
+    output.answer("key verify", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -180,12 +178,12 @@ fn generate(global: &Global, own: &KeyGenerateArguments, output: &Output) -> Res
         }
         output.done(Done::changed(None));
     }
-    let result = json!({
-        "path": path.display().to_string(),
-        "public_path": public_path.display().to_string(),
-        "key": if global.dry_run { None } else { Some(public.hint()) },
-        "dry_run": global.dry_run,
-    });
+    let result = KeyGenerated {
+        path: path.display().to_string(),
+        public_path: public_path.display().to_string(),
+        key: if global.dry_run { None } else { Some(public.hint()) },
+        dry_run: global.dry_run,
+    };
     output.answer("key generate", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

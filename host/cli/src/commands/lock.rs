@@ -1,15 +1,17 @@
 //! `hutch lock` and `hutch sync`: which packages a home has, in a file for version control, and a home that is made to agree with it.
 //! Comparing asks nobody: only what is missing is fetched.
 
-use crate::arguments::Global;
+use crate::answers::{ComparedPackage, Difference, LockAnswer, LockedPackage, SyncAnswer};
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::launcher::{self, Planned};
-use crate::network::{self, Fetched, NetworkArguments};
+use crate::network::{self, NetworkArguments};
 use crate::new_file;
 use crate::output::Output;
 use crate::signed::{self, Signed};
-use crate::{human, packages, repair, surroundings, trust};
+use crate::taken::Taken;
+use crate::{human, packages, repair, shared, surroundings, trust};
 use clap::Args;
 use hutch::installed::{Installed, InstalledError, Pin, Remembered};
 use hutch::package::{Package, PackageBounds};
@@ -20,7 +22,7 @@ use hutch_model::lock::{LOCK_BYTES_MAX, Lock, Locked};
 use hutch_model::names::Slug;
 use hutch_model::trust::Subject;
 use hutch_registry::Signer;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,7 +57,7 @@ pub(crate) struct SyncArguments {
     network: NetworkArguments,
 }
 
-pub(super) fn lock(global: &Global, own: &LockArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn lock(global: &Global, own: &LockArguments, output: &Output) -> Result<ExitCode, Fault> {
     let installed = packages::installed(global)?;
     let folder = folder_of(&own.file);
     let mut pins = match own.slugs.is_empty() {
@@ -93,26 +95,26 @@ pub(super) fn lock(global: &Global, own: &LockArguments, output: &Output) -> Res
         new_file::replace(&own.file, text.as_bytes())?;
         output.done(Done::changed(None));
     }
-    let result = json!({
-        "path": own.file.display().to_string(),
-        "packages": lock.packages.iter().map(told).collect::<Vec<_>>(),
-        "changed": changed,
-        "dry_run": global.dry_run,
-    });
+    let result = LockAnswer {
+        path: own.file.display().to_string(),
+        packages: lock.packages.iter().map(told).collect(),
+        changed,
+        dry_run: global.dry_run,
+    };
     output.answer("lock", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn told(locked: &Locked) -> Value {
-    json!({
-        "slug": locked.slug,
-        "version": locked.version,
-        "source": locked.source,
-        "digest": locked.digest,
-        "asks": locked.asks,
-        "signer": signed::hint(locked.signer.as_deref()),
-        "attester": signed::hint(locked.attester.as_deref()),
-    })
+fn told(locked: &Locked) -> LockedPackage {
+    LockedPackage {
+        slug: locked.slug.to_string(),
+        version: locked.version.clone(),
+        source: locked.source.clone(),
+        digest: locked.digest,
+        asks: locked.asks.clone(),
+        signer: signed::hint(locked.signer.as_deref()),
+        attester: signed::hint(locked.attester.as_deref()),
+    }
 }
 
 /// One package of the lock, or one that only the home has.
@@ -120,17 +122,17 @@ struct Compared<'l> {
     slug: String,
     locked: Option<&'l Locked>,
     pin: Option<Pin>,
-    difference: Option<&'static str>,
+    difference: Option<Difference>,
 }
 
 impl Compared<'_> {
-    fn told(&self) -> Value {
-        json!({
-            "slug": self.slug,
-            "difference": self.difference,
-            "locked": self.locked.map(|locked| locked.version.clone()),
-            "installed": self.pin.as_ref().map(|pin| pin.version.clone()),
-        })
+    fn told(&self) -> ComparedPackage {
+        ComparedPackage {
+            slug: self.slug.clone(),
+            difference: self.difference,
+            locked: self.locked.map(|locked| locked.version.clone()),
+            installed: self.pin.as_ref().map(|pin| pin.version.clone()),
+        }
     }
 }
 
@@ -138,6 +140,7 @@ impl Compared<'_> {
 struct Ready {
     package: Package,
     source: String,
+    signed: Signed,
     signer: Option<String>,
     attester: Option<String>,
     launcher: Option<Planned>,
@@ -145,7 +148,7 @@ struct Ready {
     is_update: bool,
 }
 
-pub(super) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCode, Fault> {
     let missing = || Fault::file(&own.file, &io::ErrorKind::NotFound.into());
     let text = text_of(&own.file)?.ok_or_else(missing)?;
     let lock =
@@ -153,13 +156,13 @@ pub(super) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
     let folder = folder_of(&own.file);
     let installed = packages::installed(global)?;
     let compared = compare(&installed, &lock, &folder)?;
-    let told: Vec<Value> = compared.iter().map(Compared::told).collect();
+    let told: Vec<ComparedPackage> = compared.iter().map(Compared::told).collect();
     let differs = |one: &&Compared<'_>| one.difference.is_some() && (own.prune || one.locked.is_some());
     let differing: Vec<&str> = compared.iter().filter(differs).map(|one| one.slug.as_str()).collect();
     let changed = !differing.is_empty();
     if own.check && changed {
         let message = format!("not as {} says: {}", own.file.display(), differing.join(", "));
-        let report = ErrorReport::new(ErrorCode::LockDiffers, message).detail("packages", told);
+        let report = ErrorReport::new(ErrorCode::LockDiffers, message).detail("packages", json!(told));
         return Err(report.into());
     }
     let unlocked: Vec<&Compared<'_>> = compared.iter().filter(|one| one.locked.is_none()).collect();
@@ -176,6 +179,7 @@ pub(super) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
     if !global.dry_run && !own.check {
         agreed(global, &ready, &removed)?;
         for one in &ready {
+            shared::keep(global, &one.package, &one.signed, output)?;
             install(&installed, one)?;
         }
         for one in unlocked.iter().filter(|_| own.prune) {
@@ -186,18 +190,17 @@ pub(super) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
             installed.remove(&slug)?;
         }
         if changed {
-            output.done(Done::changed(global.line.elsewhere(["list"])));
+            output.done(Done::changed(global.line.elsewhere(["catalog"])));
         }
     }
-    let needs_grant: Vec<&String> = ready.iter().flat_map(|one| &one.beyond).collect();
-    let result = json!({
-        "path": own.file.display().to_string(),
-        "packages": told,
-        "changed": changed,
-        "removed": removed,
-        "needs_grant": needs_grant,
-        "dry_run": global.dry_run,
-    });
+    let result = SyncAnswer {
+        path: own.file.display().to_string(),
+        packages: told,
+        changed,
+        removed: removed.into_iter().map(str::to_owned).collect(),
+        needs_grant: ready.iter().flat_map(|one| one.beyond.iter().cloned()).collect(),
+        dry_run: global.dry_run,
+    };
     output.answer("sync", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -207,8 +210,8 @@ fn compare<'l>(installed: &Installed, lock: &'l Lock, folder: &Path) -> Result<V
     let mut compared = Vec::new();
     for locked in &lock.packages {
         let (pin, difference) = match installed.pin(&locked.slug) {
-            Err(InstalledError::Missing(_)) => (None, Some("missing")),
-            Err(InstalledError::Damaged { .. }) => (None, Some("changed")),
+            Err(InstalledError::Missing(_)) => (None, Some(Difference::Missing)),
+            Err(InstalledError::Damaged { .. }) => (None, Some(Difference::Changed)),
             Err(error) => return Err(error.into()),
             Ok(pin) => {
                 let difference = difference(installed, &pin, locked, folder);
@@ -221,28 +224,28 @@ fn compare<'l>(installed: &Installed, lock: &'l Lock, folder: &Path) -> Result<V
         let Ok(pin) = pin else { continue };
         if !lock.packages.iter().any(|locked| locked.slug.as_str() == pin.slug) {
             let slug = pin.slug.clone();
-            compared.push(Compared { slug, locked: None, pin: Some(pin), difference: Some("unlocked") });
+            compared.push(Compared { slug, locked: None, pin: Some(pin), difference: Some(Difference::Unlocked) });
         }
     }
     Ok(compared)
 }
 
-fn difference(installed: &Installed, pin: &Pin, locked: &Locked, folder: &Path) -> Option<&'static str> {
+fn difference(installed: &Installed, pin: &Pin, locked: &Locked, folder: &Path) -> Option<Difference> {
     let bounds = PackageBounds::default();
     let found = || hutch::package::Source::open(&installed.folder_of(pin), &bounds).ok()?.digest(&bounds).ok();
     if pin.version != locked.version {
-        Some("version")
+        Some(Difference::Version)
     } else if pin.digest != locked.digest {
-        Some("files")
+        Some(Difference::Files)
     } else if pin.source != at(folder, &locked.source) {
-        Some("source")
+        Some(Difference::Source)
     // A home that knows a signer where the lock knows none is the stricter one.
     } else if locked.signer.is_some() && pin.signer != locked.signer {
-        Some("signer")
+        Some(Difference::Signer)
     } else if locked.attester.is_some() && pin.attester != locked.attester {
-        Some("attester")
+        Some(Difference::Attester)
     } else if found() != Some(pin.digest) {
-        Some("changed")
+        Some(Difference::Changed)
     } else {
         None
     }
@@ -258,11 +261,10 @@ fn fetch(
 ) -> Result<Ready, Fault> {
     let source = at(folder, &locked.source);
     let path = Path::new(&source);
-    let fetched = network::reference(path)?;
-    let fetched = fetched.map(|reference| Fetched::get(global, &own.network, &reference)).transpose()?;
-    let checked = fetched.as_ref().map_or_else(|| packages::checked(path), |fetched| Ok(fetched.checked()))?;
+    let taken = Taken::from(global, &own.network, path)?;
+    let checked = taken.checked()?;
     let Some(package) = checked.package else {
-        return Err(packages::refused(&global.line, path, &checked.diagnostics));
+        return Err(crate::repair::refused(&global.line, path, &checked.diagnostics));
     };
     let (manifest, found) = (package.manifest(), package.digest()?);
     let asks = Asks::of(manifest);
@@ -272,16 +274,13 @@ fn fetch(
         && asks == locked.asks;
     if !is_locked {
         let message = format!("{source} has another package than the one that is locked as {}", locked.slug);
-        let report = ErrorReport::new(ErrorCode::LockMismatch, message).detail("locked", told(locked)).detail(
+        let report = ErrorReport::new(ErrorCode::LockMismatch, message).detail("locked", json!(told(locked))).detail(
             "found",
             json!({"slug": manifest.slug(), "version": manifest.version().to_string(), "digest": found, "asks": asks}),
         );
         return Err(report.into());
     }
-    let signed = match &fetched {
-        Some(fetched) => Signed::fetched(global, fetched, &package)?,
-        None => Signed::local(global, &package, path)?,
-    };
+    let signed = taken.signed(global, &package)?;
     let policy = trust::policy(global)?;
     let from = trust::source(&source);
     let trusted = trust::keys(&policy, &from);
@@ -294,7 +293,7 @@ fn fetch(
     let beyond = asks.beyond(&granted).into_iter().map(|ask| format!("{} {ask}", locked.slug)).collect();
     let known = before.and_then(|pin| pin.launcher.as_ref());
     let launcher = known.map(|known| launcher::kept(global, &locked.slug, known)).transpose()?;
-    Ok(Ready { package, source, signer, attester, launcher, beyond, is_update: before.is_some() })
+    Ok(Ready { package, source, signed, signer, attester, launcher, beyond, is_update: before.is_some() })
 }
 
 /// Who signed it: the one whom the lock names, else the one who signed the version before, else one whom the policy knows.
@@ -392,7 +391,7 @@ fn from(folder: &Path, source: &str) -> String {
 fn at(folder: &Path, source: &str) -> String {
     match source.strip_prefix(network::LAYOUT) {
         Some(path) => format!("{}{}", network::LAYOUT, folder.join(path).display()),
-        None if hutch_registry::Reference::is_meant(source) => source.to_owned(),
+        None if Taken::is_remote(source) => source.to_owned(),
         None => packages::without_links(&folder.join(source)).display().to_string(),
     }
 }

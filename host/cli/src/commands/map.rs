@@ -2,17 +2,21 @@
 //! job is given, so that no order, number of threads, shard or machine can change a byte of it.
 
 use super::open_package;
-use crate::arguments::Global;
+use crate::answers::{MapAnswer, MapInput, MapOutput};
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
+use crate::input::InputArguments;
 use crate::input::{Line, Lines, Source};
-use crate::invocation::{ContractChoice, GuardChoice, InputArguments, InvocationArguments, parse_limit, parse_pair};
+use crate::invocation::{ContractChoice, GuardChoice, InvocationArguments, parse_limit, parse_pair};
 use crate::mapped::{Asked, LINE_BYTES_MAX, answered, answers, asked};
+use crate::memo::MemoArguments;
 use crate::output::Output;
 use crate::resumed::{Destination, Resumed};
-use crate::{human, repair};
+use crate::{human, progress, repair};
 use clap::Args;
 use hutch::{Call, EntryName, Job};
+use hutch_documents::memo::{finding, tally_value};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -20,7 +24,6 @@ use hutch_model::invocation::Seed;
 use hutch_model::ledger::MapRecord;
 use hutch_model::limits::Limit;
 use hutch_store::InstanceName;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -81,6 +84,8 @@ pub(crate) struct MapArguments {
     /// How strictly arguments are judged; else as the package says
     #[arg(long, value_enum)]
     guard: Option<GuardChoice>,
+    #[command(flatten)]
+    memo: MemoArguments,
     /// A folder, a packed file, or an installed package
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
@@ -115,7 +120,7 @@ struct Made {
     stopped: Option<ErrorReport>,
 }
 
-pub(super) fn map(global: &Global, own: MapArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn map(global: &Global, own: MapArguments, output: &Output) -> Result<ExitCode, Fault> {
     if own.ndjson && output.shaping.selects() {
         return Err(Fault::usage("--ndjson prints lines alone, so --query and --fields have nothing to choose from"));
     }
@@ -123,7 +128,8 @@ pub(super) fn map(global: &Global, own: MapArguments, output: &Output) -> Result
     let package = open_package(global, &own.package, invocation.component_bytes_max())?;
     let word = own.package.display().to_string();
     let host = invocation.host(global)?;
-    let call = invocation.call(global, &host, &package, 0)?;
+    let mut call = invocation.call(global, &host, &package, 0)?;
+    call.memo = own.memo.sample();
     // What has a path is opened before the ring that judges paths is up.
     let source = own.input.as_deref().map_or(Ok(Source::Stdin), opened)?;
     let (mut destination, existing) = match &own.output {
@@ -147,10 +153,15 @@ pub(super) fn map(global: &Global, own: MapArguments, output: &Output) -> Result
         shard: own.shard.map(|shard| (shard.first, shard.of)),
         input: lines.stream(),
         output: destination.stream(),
+        memo: None,
     };
+    let remembered = job.memo();
     let entry = job.end(&call, mapped, stopped).map_err(Fault::from);
     done.and(written)?;
     let entry = entry?;
+    for finding in remembered.iter().flat_map(|tally| &tally.findings).filter_map(finding) {
+        output.remark(&finding);
+    }
     if own.output.is_some() {
         output.done(Done::changed(None));
     }
@@ -165,19 +176,18 @@ pub(super) fn map(global: &Global, own: MapArguments, output: &Output) -> Result
     if own.ndjson {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut result = json!({
-        "calls": made.calls,
-        "failed": made.failed,
-        "resumed": destination.resumed(),
-        "input": { "digest": mapped.input.digest, "bytes": mapped.input.size },
-        "output": { "path": own.output, "digest": mapped.output.digest, "bytes": mapped.output.size },
-        "now": call.clock_start,
-        "seed": call.seed,
-        "entry": if global.dry_run { None } else { Some(json!({"sequence": entry.sequence, "hash": entry.hash})) },
-    });
-    if let Some(items) = destination.items() {
-        result["items"] = items.into();
-    }
+    let result = MapAnswer {
+        calls: made.calls,
+        failed: made.failed,
+        resumed: destination.resumed(),
+        input: MapInput { digest: mapped.input.digest, bytes: mapped.input.size },
+        output: MapOutput { path: own.output, digest: mapped.output.digest, bytes: mapped.output.size },
+        now: call.clock_start,
+        seed: call.seed,
+        entry: (!global.dry_run).then(|| entry.into()),
+        memo: remembered.as_ref().map(tally_value),
+        items: destination.items(),
+    };
     output.answer("map", result, |result| match result["items"].as_array() {
         Some(items) => human::table(items, &[("id", "ID"), ("status", "STATUS"), ("output", "OUTPUT")]),
         None => human::fields(result).into(),
@@ -214,6 +224,7 @@ fn make(
     answers(mine, threads, !own.unordered, &answer, |(mut line, failed)| {
         output.shaping.cleaning.value(&mut line);
         made.calls += 1;
+        progress::count(made.calls);
         made.failed += u64::from(failed.is_some());
         destination.line(&line, output)?;
         if let Some(mut report) = failed.filter(|_| own.fail_fast) {

@@ -2,11 +2,12 @@
 //! protocol describes tools.
 
 use super::served::{Options, TelemetryArguments, served_fault, serving};
-use crate::arguments::Global;
+use crate::answers::ToolsAnswer;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::invocation::parse_limit;
 use crate::output::Output;
-use crate::{arguments, description, facts, human};
+use crate::{description, facts, human};
 use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -39,9 +40,15 @@ pub(crate) struct McpArguments {
     packages: Vec<PathBuf>,
 }
 
-pub(super) fn mcp(global: &Global, own: &McpArguments, output: &Output) -> Result<ExitCode, Fault> {
+/// `shape` makes the shape of all commands.
+pub(crate) fn mcp(
+    global: &Global,
+    own: &McpArguments,
+    output: &Output,
+    shape: fn() -> clap::Command,
+) -> Result<ExitCode, Fault> {
     if own.packages.is_empty() {
-        return own_commands(output);
+        return own_commands(output, shape());
     }
     if global.yes {
         let message = "nobody can confirm before it is known what is to be done";
@@ -55,7 +62,7 @@ pub(super) fn mcp(global: &Global, own: &McpArguments, output: &Output) -> Resul
     };
     let serving = serving(global, &own.packages, &options)?;
     if own.print {
-        output.answer("mcp", json!({"tools": Catalog::of(&serving).tools()}), human::fields)?;
+        output.answer("mcp", ToolsAnswer { tools: Catalog::of(&serving).tools().to_vec() }, human::fields)?;
         return Ok(ExitCode::SUCCESS);
     }
     stdio(&serving).map_err(served_fault)?;
@@ -63,14 +70,13 @@ pub(super) fn mcp(global: &Global, own: &McpArguments, output: &Output) -> Resul
 }
 
 /// This program's commands as tools, which nobody serves: what an agent that has a shell reads.
-fn own_commands(output: &Output) -> Result<ExitCode, Fault> {
-    let mut root = arguments::command();
+fn own_commands(output: &Output, mut root: clap::Command) -> Result<ExitCode, Fault> {
     root.build();
     // One tool for each command that can be called.
     let commands = description::leaves(&root, "");
     let tools: Vec<Value> =
         commands.iter().map(|(command, path)| tool(&Value::Object(description::details(command, path)))).collect();
-    output.answer("mcp", json!({"tools": tools}), human::fields)?;
+    output.answer("mcp", ToolsAnswer { tools }, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -89,8 +95,8 @@ fn tool(command: &Value) -> Value {
         },
     });
     // The protocol knows structured answers only as objects; text is text.
-    if let Some(facts) = facts::of(name).filter(|facts| facts.result["type"] != "string") {
-        tool["outputSchema"] = description::envelope_schema(&facts.result);
+    if let Some(result) = facts::of(name).map(|facts| facts.result()).filter(|result| result["type"] != "string") {
+        tool["outputSchema"] = description::around(&result);
     }
     tool
 }

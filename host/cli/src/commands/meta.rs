@@ -1,7 +1,11 @@
 //! `hutch meta`: the resolved contract of a package's commands, versioned by the package: a list of them, or all about one.
 
-use crate::arguments::Global;
+use crate::answers::{
+    MetaAnswer, MetaCommand, MetaDescribed, MetaFailure, MetaGrants, MetaLine, MetaListed, MetaPackage, MetaSemantics,
+    ToolsAnswer,
+};
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::line::CallLine;
 use crate::output::Output;
 use crate::{human, packages, repair, trust};
@@ -11,6 +15,7 @@ use hutch_model::contract::{CONTRACT_SCHEMA, Command, Contract, Failure, Paramet
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::manifest::Manifest;
+use hutch_model::nearest::nearest;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,65 +40,69 @@ enum Export {
     Mcp,
 }
 
-pub(super) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (outline, place) = packages::outline(global, &own.package)?;
     let file = packages::contract(global, &own.package, &outline)?;
     let contract = file.contract();
     let wanted = wanted(contract, &own.command, &place.word(), &global.line)?;
     if own.export == Some(Export::Mcp) {
-        let only = Contract { commands: wanted.into_iter().cloned().collect(), ..contract.clone() };
-        output.answer("meta", json!({"tools": only.tools()}), human::fields)?;
+        let mut only = contract.clone();
+        only.commands = wanted.into_iter().cloned().collect();
+        output.answer("meta", MetaAnswer::Exported(ToolsAnswer { tools: only.tools() }), human::fields)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (manifest, word, trust) = (outline.manifest(), place.word(), trust::level(&trust::policy(global)?, &place));
     if own.command.is_empty() {
         let columns = [("name", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")];
-        let result = listed_value(contract, manifest, (&word, trust), &global.line);
-        let table = human::table(result["commands"].as_array().map(Vec::as_slice).unwrap_or_default(), &columns);
-        output.answer("meta", result, |_| table)?;
+        let result = listed(contract, manifest, (&word, trust), &global.line);
+        output.answer("meta", MetaAnswer::Listed(result), |result| {
+            human::table(result["commands"].as_array().map(Vec::as_slice).unwrap_or_default(), &columns)
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut result = about(contract, manifest, trust);
-    result["global_parameters"] = contract.with_hosted().parameters.iter().map(Parameter::written).collect();
-    result["commands"] =
-        wanted.iter().map(|command| describe(contract, manifest, command, &word, &global.line)).collect();
-    output.answer("meta", result, human::fields)?;
+    let global_parameters = contract.with_hosted().parameters.iter().map(|one| json!(one.written())).collect();
+    let result = MetaDescribed {
+        about: about(contract, manifest, trust, global_parameters),
+        commands: wanted.iter().map(|command| describe(contract, manifest, command, &word, &global.line)).collect(),
+    };
+    output.answer("meta", MetaAnswer::Described(result), human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What is said of a package, with a line about each command.
-pub(super) fn listed_value(
+pub(super) fn listed(
     contract: &Contract,
     manifest: &Manifest,
     (word, trust): (&str, &str),
     line: &CallLine,
-) -> Value {
-    let mut result = about(contract, manifest, trust);
-    result["global_parameters"] = contract.parameters.iter().map(said).collect();
-    result["commands"] = contract.commands.iter().map(|command| listed(manifest, command, word, line)).collect();
-    result
+) -> MetaListed {
+    MetaListed {
+        about: about(contract, manifest, trust, contract.parameters.iter().map(said).collect()),
+        commands: contract.commands.iter().map(|command| in_line(manifest, command, word, line)).collect(),
+    }
 }
 
-fn about(contract: &Contract, manifest: &Manifest, trust: &str) -> Value {
-    json!({
-        "package": contract.name,
-        "version": contract.version,
-        "contract": CONTRACT_SCHEMA,
-        "trust": trust,
-        "summary": contract.summary,
-        "grants": grants(manifest),
-    })
+fn about(contract: &Contract, manifest: &Manifest, trust: &str, global_parameters: Vec<Value>) -> MetaPackage {
+    MetaPackage {
+        package: contract.name.clone(),
+        version: contract.version.clone(),
+        contract: CONTRACT_SCHEMA,
+        trust: trust.to_owned(),
+        summary: contract.summary.clone(),
+        grants: grants(manifest),
+        global_parameters,
+    }
 }
 
 /// One line about a command, and the call that tells all about it.
-fn listed(manifest: &Manifest, command: &Command, call: &str, line: &CallLine) -> Value {
-    json!({
-        "name": command.name,
-        "description": command.description,
-        "effect": command.effect,
-        "confirmation_required": is_confirmed(manifest, command),
-        "meta": line_of(line, "meta", call, command),
-    })
+fn in_line(manifest: &Manifest, command: &Command, call: &str, line: &CallLine) -> MetaLine {
+    MetaLine {
+        name: command.name.clone(),
+        description: command.description.clone(),
+        effect: command.effect,
+        confirmation_required: is_confirmed(manifest, command),
+        meta: line_of(line, "meta", call, command),
+    }
 }
 
 /// A call of hutch about a command, as it is typed.
@@ -119,10 +128,9 @@ pub(super) fn wanted<'c>(
         return Ok(found);
     }
     let names = contract.commands.iter().map(|command| command.name.as_str());
-    let near = names.clone().min_by_key(|known| strsim::osa_distance(known, &name));
+    let near = nearest(&name, names.clone());
     let report = ErrorReport::new(ErrorCode::NotFound, format!("{} has no command {name:?}", contract.name));
     let report = report.suggest(format!("commands are {}", names.collect::<Vec<_>>().join(", ")));
-    let near = near.filter(|near| strsim::osa_distance(near, &name) <= 2);
     Err(match near {
         Some(near) => {
             let words = ["meta", call].into_iter().chain(near.split(' '));
@@ -133,29 +141,31 @@ pub(super) fn wanted<'c>(
     .into())
 }
 
-fn grants(manifest: &Manifest) -> Value {
-    json!({ "asks": Asks::of(manifest), "needs_grant": Asks::of(manifest).beyond(&Asks::default()) })
+fn grants(manifest: &Manifest) -> MetaGrants {
+    let asks = Asks::of(manifest);
+    let needs_grant = asks.beyond(&Asks::default()).into_iter().map(str::to_owned).collect();
+    MetaGrants { asks, needs_grant }
 }
 
-fn describe(contract: &Contract, manifest: &Manifest, command: &Command, call: &str, line: &CallLine) -> Value {
+fn describe(contract: &Contract, manifest: &Manifest, command: &Command, call: &str, line: &CallLine) -> MetaCommand {
     let export = [&["meta", call][..], &command.name.split(' ').collect::<Vec<_>>(), &["--export", "mcp"]].concat();
     let schemas = line.elsewhere(export);
     let failures = contract.errors.iter().filter(|failure| command.errors.contains(&failure.code));
-    json!({
-        "name": command.name,
-        "description": command.description,
-        "usage": usage(command, call, line),
-        "inputs": command.parameters.iter().map(said).collect::<Vec<_>>(),
-        "semantics": {
-            "effect": command.effect,
-            "idempotent": command.idempotent,
-            "confirmation_required": is_confirmed(manifest, command),
+    MetaCommand {
+        name: command.name.clone(),
+        description: command.description.clone(),
+        usage: usage(command, call, line),
+        inputs: command.parameters.iter().map(said).collect(),
+        semantics: MetaSemantics {
+            effect: command.effect,
+            idempotent: command.idempotent,
+            confirmation_required: is_confirmed(manifest, command),
         },
-        "output": shape(&command.output_schema),
-        "failures": failures.map(failed).collect::<Vec<_>>(),
-        "schemas": schemas,
-        "examples": line_of(line, "examples", call, command),
-    })
+        output: shape(&command.output_schema),
+        failures: failures.map(failed).collect(),
+        schemas,
+        examples: line_of(line, "examples", call, command),
+    }
 }
 
 /// A parameter without what it does not say.
@@ -169,8 +179,9 @@ fn said(parameter: &Parameter) -> Value {
 }
 
 /// What a failure is; what to do about it `explain-error` says, with what the caller knows by then.
-fn failed(failure: &Failure) -> Value {
-    json!({"code": failure.code, "exitStatus": failure.exit_status, "description": failure.description})
+fn failed(failure: &Failure) -> MetaFailure {
+    let Failure { code, exit_status, description, .. } = failure.clone();
+    MetaFailure { code, exit_status, description }
 }
 
 /// An answer as it looks: each value of the schema by its type, or by the values that it can have.

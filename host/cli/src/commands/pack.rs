@@ -1,8 +1,9 @@
 //! `hutch pack`: a package as one file.
 
-use crate::arguments::Global;
+use crate::answers::PackAnswer;
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
 use crate::{human, packages};
@@ -10,7 +11,6 @@ use clap::Args;
 use hutch::package::{PackError, Package, PackageBounds, Source};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ pub(crate) struct PackArguments {
     output: Option<PathBuf>,
 }
 
-pub(super) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (package, place) = packages::sound(global, &own.package)?;
     let from = packages::path_of(global, &place)?;
     let manifest = package.manifest();
@@ -45,14 +45,14 @@ pub(super) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Res
         false => keep(&package, &path)?,
     };
     output.done(Done::changed(global.line.elsewhere(["check", &path.display().to_string()])));
-    let result = json!({
-        "slug": manifest.slug().as_str(),
-        "version": manifest.version().to_string(),
-        "path": path.display().to_string(),
-        "bytes": bytes,
-        "digest": digest.to_string(),
-        "dry_run": global.dry_run,
-    });
+    let result = PackAnswer {
+        slug: manifest.slug().to_string(),
+        version: manifest.version().to_string(),
+        path: path.display().to_string(),
+        bytes,
+        digest: digest.to_string(),
+        dry_run: global.dry_run,
+    };
     output.answer("pack", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

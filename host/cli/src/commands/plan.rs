@@ -1,21 +1,22 @@
 //! `hutch plan`: what a run would do, without doing it.
 
 use super::open_package;
-use super::run::tell;
-use crate::arguments::Global;
-use crate::diff::{FileDiff, volume_diffs};
 use crate::done::{Done, show_entry};
-use crate::ended::kept_value;
+use crate::ended::{failure_of, said};
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::guest;
 use crate::invocation::InvocationArguments;
-use crate::output::Output;
+use crate::output::{Format, Output};
+use crate::told::Told;
 use crate::{asked, repair};
 use clap::Args;
+use hutch::Answer;
 use hutch::package::Package;
-use hutch::{Answer, Host, Risk};
+use hutch_documents::diff::volume_diffs;
+use hutch_documents::run::plan_value;
 use hutch_model::error_report::ErrorReport;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -24,26 +25,11 @@ pub(crate) struct PlanArguments {
     invocation: InvocationArguments,
 }
 
-pub(super) fn plan(global: &Global, own: PlanArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn plan(global: &Global, own: PlanArguments, output: &Output) -> Result<ExitCode, Fault> {
     let mut invocation = own.invocation;
     let package = open_package(global, &invocation.package, invocation.component_bytes_max())?;
     asked::take_silently(&package, &mut invocation)?;
     preview(global, &package, invocation, output)
-}
-
-/// The document about a plan.
-pub(super) fn plan_value(
-    answer: &Answer,
-    host: &Host,
-    confirmation: Option<&str>,
-    diffs: &[FileDiff],
-) -> Result<Value, ErrorReport> {
-    let mut value = kept_value(answer, host)?;
-    value["plan_id"] = json!(host.keeps().then(|| answer.entry.hash.to_string()));
-    value["confirmation"] = json!(confirmation);
-    value["risk"] = json!(Risk::of(answer, confirmation));
-    value["diff"] = json!(diffs);
-    Ok(value)
 }
 
 /// Runs on the current state and keeps only the record; with --dry-run not even that.
@@ -67,7 +53,9 @@ pub(super) fn preview(
     let value = plan_value(&answer, &host, confirmation.as_deref(), &diffs);
     tell("plan", &answer, value, output, |_| {
         let told = guest::told(&answer.outcome.stdout);
-        let told = diffs.iter().fold(told, |told, diff| told.and(diff.for_people()));
+        let told = diffs
+            .iter()
+            .fold(told, |told, diff| told.and_lines(diff.marked().into_iter().map(|(mark, line)| (mark.into(), line))));
         let Some(id) = plan_id else { return told };
         let short: String = id.chars().take(12).collect();
         let (yes, asked) = match &confirmation {
@@ -79,4 +67,25 @@ pub(super) fn preview(
         let apply = global.line.elsewhere(words.chain([word.as_str(), &short])).unwrap_or_default();
         told.and(format!("\nplan {short}{asked}\napply it with {apply}"))
     })
+}
+
+/// Answers with a document about a run whose end was good; any other end is a failure, with the document among its details.
+pub(super) fn tell<T: Into<Told>>(
+    command: &str,
+    answer: &Answer,
+    value: Result<Value, ErrorReport>,
+    output: &Output,
+    human: impl FnOnce(&Value) -> T,
+) -> Result<ExitCode, Fault> {
+    output.behind(answer.behind.as_deref());
+    let person = output.format.get() == Format::Human;
+    if let Some(report) = failure_of(answer, person) {
+        let report = match value {
+            Ok(value) => report.detail("run", value),
+            Err(_) => report,
+        };
+        return Err(Fault::from(report).seen_as(said(answer)));
+    }
+    output.answer_value(true, command, value.map_err(|report| output.unanswered(report))?, human)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,15 +1,15 @@
 //! `hutch pull`: a package out of a registry, as one file.
 
-use crate::arguments::Global;
+use crate::answers::PullAnswer;
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::network::{self, Fetched, NetworkArguments};
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
 use crate::signed::{self, Signed};
 use crate::{human, packages};
 use clap::Args;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -25,7 +25,7 @@ pub(crate) struct PullArguments {
     network: NetworkArguments,
 }
 
-pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Result<ExitCode, Fault> {
     let from = network::parsed(&own.from)?;
     let fetched = Fetched::get(global, &own.network, &from)?;
     let package = fetched.package(global)?;
@@ -47,16 +47,16 @@ pub(super) fn pull(global: &Global, own: &PullArguments, output: &Output) -> Res
         }
     }
     output.done(Done::changed(global.line.elsewhere(["check", &path.display().to_string()])));
-    let result = json!({
-        "slug": manifest.slug().as_str(),
-        "version": manifest.version().to_string(),
-        "reference": fetched.reference.to_string(),
-        "path": path.display().to_string(),
-        "bytes": fetched.packed.len(),
-        "signatures": fetched.bundles.len(),
-        "digest": package.digest()?.to_string(),
-        "dry_run": global.dry_run,
-    });
+    let result = PullAnswer {
+        slug: manifest.slug().to_string(),
+        version: manifest.version().to_string(),
+        reference: fetched.reference.to_string(),
+        path: path.display().to_string(),
+        bytes: fetched.packed.len(),
+        signatures: fetched.bundles.len(),
+        digest: package.digest()?.to_string(),
+        dry_run: global.dry_run,
+    };
     output.answer("pull", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,14 @@
 //! `hutch push`: a package as an artifact in a registry.
 
-use crate::arguments::Global;
+use crate::answers::PushAnswer;
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::network::{self, NetworkArguments};
 use crate::output::Output;
 use crate::{human, packages};
 use clap::Args;
 use hutch_registry::{Artifact, Pushed, Reference, RegistryError};
-use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ pub(crate) struct PushArguments {
     network: NetworkArguments,
 }
 
-pub(super) fn push(global: &Global, own: &PushArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn push(global: &Global, own: &PushArguments, output: &Output) -> Result<ExitCode, Fault> {
     let given = network::parsed(&own.to)?;
     if given.digest.is_some() {
         return Err(Fault::usage("REF: a digest follows from what is pushed; name a tag"));
@@ -47,16 +47,16 @@ pub(super) fn push(global: &Global, own: &PushArguments, output: &Output) -> Res
         }
     };
     output.done(Done::changed(global.line.elsewhere(["show", &to.to_string()])));
-    let result = json!({
-        "slug": manifest.slug().as_str(),
-        "version": manifest.version().to_string(),
-        "reference": to.with_digest(artifact.digest()).to_string(),
-        "digest": artifact.package.to_string(),
-        "manifest": artifact.digest().to_string(),
-        "bytes_sent": pushed.bytes,
-        "changed": pushed.is_new,
-        "dry_run": global.dry_run,
-    });
+    let result = PushAnswer {
+        slug: manifest.slug().to_string(),
+        version: manifest.version().to_string(),
+        reference: to.with_digest(artifact.digest()).to_string(),
+        digest: artifact.package.to_string(),
+        manifest: artifact.digest().to_string(),
+        bytes_sent: pushed.bytes,
+        changed: pushed.is_new,
+        dry_run: global.dry_run,
+    };
     output.answer("push", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,17 +1,17 @@
 //! `hutch replay`: issues a recorded invocation again, for real.
 
 use super::instance::InstanceArguments;
-use super::run::tell;
-use crate::arguments::Global;
+use super::plan::tell;
 use crate::done::Done;
 use crate::earlier::Earlier;
-use crate::ended::kept_value;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::invocation::secret_values;
 use crate::output::Output;
 use crate::{human, repair, surroundings};
 use clap::Args;
 use hutch::EntryName;
+use hutch_documents::run::kept_value;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct ReplayArguments {
     entry: EntryName,
 }
 
-pub(super) fn replay(global: &Global, own: &ReplayArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn replay(global: &Global, own: &ReplayArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (host, package, session) = own.instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
     let mut earlier = Earlier::of(global, &package)?;

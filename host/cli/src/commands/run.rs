@@ -2,23 +2,27 @@
 
 use super::open_package;
 use super::plan::preview;
-use crate::arguments::Global;
+use crate::answers::{BatchAnswer, BatchItem};
 use crate::done::{Done, show_entry};
-use crate::ended::{Room, failure_of, run_value, said, unsaid};
+use crate::ended::{failure_of, said, unsaid};
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::guest;
 use crate::invocation::InvocationArguments;
+use crate::memo::{self, MemoArguments};
 use crate::output::{Format, Output};
 use crate::told::Told;
 use crate::{asked, batch, human, progress, repair, surroundings};
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Answer, Host};
+use hutch_documents::run::{Room, run_value};
 use hutch_model::contract::Asked;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::outcome::Verdict;
 use serde_json::{Value, json};
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -29,24 +33,22 @@ pub(crate) struct RunArguments {
     /// Run again so often if another process changed the state
     #[arg(long, value_name = "N", default_value_t = 0)]
     retry: u32,
-    /// Make each call on standard input: JSON arrays of arguments, or objects with arguments, stdin, now, seed
+    /// Make the calls on standard input, at most 1000: arrays of arguments, or objects with arguments, stdin, now, seed
     #[arg(long, conflicts_with_all = ["stdin", "stdin_file", "stdin_text"])]
     json_input: bool,
-    /// Most calls in a list; else 1000
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    batch_max: Option<u32>,
-    /// Go on after a call that failed
-    #[arg(long, requires = "json_input")]
-    keep_going: bool,
     /// Print each call's line as it ends
     #[arg(long, requires = "json_input")]
     ndjson: bool,
     #[command(flatten)]
+    memo: MemoArguments,
+    #[command(flatten)]
     invocation: InvocationArguments,
 }
 
-pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Result<ExitCode, Fault> {
+    // The process ends with its package, host and answer: taking them apart would cost a thirtieth of a short call.
     let package = open_package(global, &own.invocation.package, own.invocation.component_bytes_max())?;
+    let package = ManuallyDrop::new(package);
     let asked = asked::take(&package, &mut own.invocation)?;
     asked::settle(&asked, output);
     if let Some(about) = asked.about {
@@ -68,21 +70,19 @@ pub(super) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
             "behind PACKAGE, --fields and --query choose from the application's answer, which this call does not print";
         return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("write them before PACKAGE").into());
     }
-    if own.batch_max.is_some() && !own.json_input && !asked.batch {
-        return Err(Fault::usage(
-            "--batch-max is for a list of calls, and this is one call: add --json-input, or leave it out",
-        ));
-    }
-    let host = own.invocation.host(global)?;
+    let host = ManuallyDrop::new(own.invocation.host(global)?);
     if own.json_input || asked.batch {
         return batch(global, &host, &package, own, asked.batch, output);
     }
     let word = own.invocation.package.display().to_string();
-    let call = own.invocation.call(global, &host, &package, own.retry)?;
+    let mut call = own.invocation.call(global, &host, &package, own.retry)?;
+    call.memo = own.memo.sample();
     let answer = host
         .run(&package, &call)
         .map_err(|failure| repair::explain(&failure, &global.line, (&package, &word), &call))?;
+    let answer = ManuallyDrop::new(answer);
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
+    memo::tell(output, answer.memo.as_ref());
     finish(&answer, own.envelope, &asked, output)
 }
 
@@ -111,7 +111,7 @@ fn finish(answer: &Answer, envelope: bool, asked: &Asked, output: &Output) -> Re
             }
         };
         let good = answer.verdict == Verdict::Good;
-        output.answer_as(good, "run", value, human::fields).map_err(|fault| match failure_of(answer, person) {
+        output.answer_value(good, "run", value, human::fields).map_err(|fault| match failure_of(answer, person) {
             // What was asked for is not there because the run failed: that is what has to be said.
             Some(report) if fault.report().code == ErrorCode::NotFound => {
                 output.unanswered(report).ending_with(answer.status())
@@ -143,29 +143,8 @@ fn finish(answer: &Answer, envelope: bool, asked: &Asked, output: &Output) -> Re
     Ok(ExitCode::from(answer.status()))
 }
 
-/// Answers with a document about a run whose end was good; any other end is a failure, with the document among its details.
-pub(super) fn tell<T: Into<Told>>(
-    command: &str,
-    answer: &Answer,
-    value: Result<Value, ErrorReport>,
-    output: &Output,
-    human: impl FnOnce(&Value) -> T,
-) -> Result<ExitCode, Fault> {
-    output.behind(answer.behind.as_deref());
-    let person = output.format.get() == Format::Human;
-    if let Some(report) = failure_of(answer, person) {
-        let report = match value {
-            Ok(value) => report.detail("run", value),
-            Err(_) => report,
-        };
-        return Err(Fault::from(report).seen_as(said(answer)));
-    }
-    output.answer(command, value.map_err(|report| output.unanswered(report))?, human)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// One invocation after the other, each on the state that the one before left. Stops at the first that is not good, or goes on if
-/// asked to: in either case the first is the failure that is reported, with everything that was done.
+/// One invocation after the other, each on the state that the one before left. Stops at the first that is not good, which is the failure
+/// that is reported, with everything that was done.
 fn batch(
     global: &Global,
     host: &Host,
@@ -184,22 +163,22 @@ fn batch(
             "--ndjson prints each invocation whole, so --query and --fields have nothing to choose from",
         ));
     }
-    let most = own.batch_max.unwrap_or(batch::CALLS_MAX);
     let items = match of_parameters {
         true => {
             let words = std::mem::take(&mut own.invocation.arguments);
-            batch::read_parameters(asked::command(package, &words)?, most, global.wait)?
+            batch::read_parameters(asked::command(package, &words)?, global.wait)?
         }
-        false => batch::read(most, global.wait)?,
+        false => batch::read(global.wait)?,
     };
     let total = items.len();
     let word = own.invocation.package.display().to_string();
     let (now, seed) = (own.invocation.now, own.invocation.seed);
-    let call = own.invocation.call(global, host, package, own.retry)?;
+    let mut call = own.invocation.call(global, host, package, own.retry)?;
+    call.memo = own.memo.sample();
     let instance = host.instance(package, &call.instance, call.at);
     let instance = instance.map_err(|failure| repair::explain(&failure, &global.line, (package, &word), &call))?;
     let (mut done, mut failed, mut kept, mut room) = (Vec::new(), None, 0_usize, Room::default());
-    let (person, mut seen) = (output.format.get() == Format::Human, None);
+    let (person, mut seen) = (output.format.get() == Format::Human, String::new());
     let _step = progress::during("run");
     for (at, item) in items.into_iter().enumerate() {
         progress::at(at, total);
@@ -211,6 +190,7 @@ fn batch(
         call.arguments.extend(item.arguments);
         let (run, status, report) = match instance.run(&call) {
             Ok(answer) => {
+                memo::tell(output, answer.memo.as_ref());
                 if answer.kept {
                     kept += 1;
                     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
@@ -219,7 +199,7 @@ fn batch(
                     room = Room::default();
                 }
                 if failure_of(&answer, person).is_some() {
-                    seen.get_or_insert_with(|| said(&answer));
+                    seen = said(&answer);
                 }
                 match run_value(&answer, &mut room) {
                     Ok(value) => (value, answer.status(), failure_of(&answer, person)),
@@ -237,15 +217,14 @@ fn batch(
                 (json!({"error": report}), report.code.exit_status(), Some(report))
             }
         };
-        let mut result = json!({"index": at, "arguments": call.arguments, "status": status, "run": run});
+        let mut result = json!(BatchItem { index: at, arguments: call.arguments, status, run });
         output.shaping.cleaning.value(&mut result);
         match own.ndjson {
             true => output.lines(&[result])?,
             false => done.push(result),
         }
-        let stop = report.is_some() && !own.keep_going;
-        failed = failed.or_else(|| Some((at, report?)));
-        if stop {
+        if let Some(report) = report {
+            failed = Some((at, report));
             break;
         }
     }
@@ -262,14 +241,14 @@ fn batch(
         }
         let mut report =
             report.detail("index", at).detail("total", total).detail("kept", kept > 0).detail("items_kept", kept);
-        let told = table(&done).and(seen.unwrap_or_default());
+        let told = table(&done).and(seen);
         if !own.ndjson {
             report = report.detail("items", done);
         }
         return Err(Fault::from(report).seen_as(told));
     }
     if !own.ndjson {
-        let result = json!({"items": done, "total": total, "done": done.len()});
+        let result = BatchAnswer { done: done.len(), items: done, total };
         output.answer("run", result, |result| {
             let items = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             table(items)

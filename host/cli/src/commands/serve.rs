@@ -1,8 +1,9 @@
 //! `hutch serve`: packages, served over HTTP.
 
 use super::served::{Options, TelemetryArguments, served_fault, serving};
-use crate::arguments::Global;
+use crate::answers::ServeAnswer;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::invocation::parse_limit;
 use crate::output::Output;
 use crate::{human, packages, surroundings, tokens};
@@ -13,7 +14,6 @@ use hutch_model::limits::{Limit, Unit};
 use hutch_serve::http::{Bounds, Http};
 use hutch_serve::{ServeError, TOOLS_MAX};
 use hutch_store::InstanceName;
-use serde_json::json;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -86,9 +86,10 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| format!("expected {} of at most 10m", Unit::Milliseconds.expected()))
 }
 
-pub(super) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> Result<ExitCode, Fault> {
     if own.print {
-        output.answer("serve", json!({"openapi": hutch_serve::http::described()}), human::fields)?;
+        let result = ServeAnswer { openapi: Some(hutch_serve::http::described()), ..ServeAnswer::default() };
+        output.answer("serve", result, human::fields)?;
         return Ok(ExitCode::SUCCESS);
     }
     if global.yes {
@@ -127,13 +128,15 @@ pub(super) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
         origins: own.origins.clone(),
         bounds,
     };
-    let slugs: Vec<&str> = serving.packages.iter().map(|served| served.package.manifest().slug().as_str()).collect();
+    let slugs = serving.packages.iter().map(|served| served.package.manifest().slug().to_string());
+    let slugs: Vec<String> = slugs.collect();
     let ready = |address: SocketAddr| {
-        let result = json!({
-            "url": format!("http://{address}"),
-            "token_file": token_file.display().to_string(),
-            "packages": slugs,
-        });
+        let result = ServeAnswer {
+            url: Some(format!("http://{address}")),
+            token_file: Some(token_file.display().to_string()),
+            packages: Some(slugs.clone()),
+            openapi: None,
+        };
         let told = output.answer("serve", result, human::fields);
         told.map_err(|fault| ServeError::System(fault.report().message.clone()))
     };

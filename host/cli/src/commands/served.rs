@@ -1,17 +1,14 @@
 //! What `hutch mcp` and `hutch serve` serve: packages, and this program's words and documents for what becomes of them.
 
-use super::{catalog, ledger, meta, open_package, plan, state, undo, verify};
-use crate::answer::envelope;
-use crate::arguments::Global;
-use crate::diff::{FileDiff, volume_diffs};
+use super::{catalog, meta, open_package};
 use crate::fault::Fault;
-use crate::selection::Page;
-use crate::{ended, packages, surroundings, trust};
+use crate::global::Global;
+use crate::{packages, surroundings, trust};
 use clap::{Args, ValueEnum};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
-use hutch_serve::{About, Documents, ServeError, Served, Serving, Shown, Surroundings, Telemetry, Wanted};
+use hutch_serve::{About, ServeError, Served, Serving, Surroundings, Telemetry, Wanted};
 use hutch_store::InstanceName;
 use serde_json::json;
 use std::io::ErrorKind;
@@ -61,30 +58,7 @@ pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>)
         tools_max: options.tools_max,
         telemetry: Arc::new(telemetry(options.told)?),
         surroundings: Surroundings { now: surroundings::now, seed: || surroundings::random_seed().ok() },
-        shown: Shown {
-            failure: |answer| ended::failure_of(answer, false),
-            changes: |answer| {
-                let diffs = volume_diffs(answer);
-                let people = diffs.iter().map(FileDiff::for_people).collect::<Vec<_>>().join("\n");
-                (json!(diffs), people)
-            },
-            line: Box::new(move |words| line.elsewhere(words.iter().copied())),
-        },
-        documents: Documents {
-            envelope: |command, result| envelope(true, command, result),
-            run: ended::kept_value,
-            plan: |answer, host, confirmation| plan::plan_value(answer, host, confirmation, &volume_diffs(answer)),
-            moved: undo::moved_value,
-            verified: |verified| verify::verified_value(verified, false).map(|(value, _)| value),
-            entries: |session, limit, offset| ledger::list_value(session, &Page { limit, offset, ndjson: false }),
-            since: ledger::since,
-            entry: ledger::entry_value,
-            state: state::status_value,
-            files: |session, at, path, (limit, offset)| {
-                state::files_value(session, at, path, &Page { limit, offset, ndjson: false })
-            },
-            file: state::file_value,
-        },
+        line: Box::new(move |words| line.elsewhere(words.iter().copied())),
     })
 }
 
@@ -113,8 +87,8 @@ fn open(global: &Global, path: &Path, limits: &[(Limit, u64)]) -> Result<Served,
     let policy = trust::policy(global)?;
     let trust = trust::level(&policy, &place);
     let about = About {
-        listed: catalog::entry(&policy, outline.manifest(), &place),
-        meta: meta::listed_value(&contract, outline.manifest(), (&word, trust), &global.line),
+        listed: json!(catalog::entry(&policy, outline.manifest(), &place)),
+        meta: json!(meta::listed(&contract, outline.manifest(), (&word, trust), &global.line)),
         tools: json!({"tools": contract.tools()}),
     };
     let package = open_package(global, path, component_bytes_max)?;

@@ -4,10 +4,12 @@
 
 use crate::fault::Fault;
 use crate::output::Output;
-use crate::{arguments, complete};
 use clap::Args;
 use clap_complete::env::Shells;
 use std::process::ExitCode;
+
+/// The variable that says for which shell to answer.
+pub(crate) const VARIABLE: &str = "HUTCH_COMPLETE";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
@@ -23,18 +25,18 @@ pub(crate) struct ManArguments {
     command: Vec<String>,
 }
 
-pub(super) fn completions(own: &CompletionsArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn completions(own: &CompletionsArguments, output: &Output) -> Result<ExitCode, Fault> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
     let shell = shells.completer(&own.shell.to_string()).ok_or_else(|| Fault::host("there is no script for it"))?;
-    let written = shell.write_registration(complete::VARIABLE, "hutch", "hutch", "hutch", &mut script);
+    let written = shell.write_registration(VARIABLE, "hutch", "hutch", "hutch", &mut script);
     written.map_err(|error| Fault::host(format!("the script can't be made: {error}")))?;
     output.data(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn man(own: &ManArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let mut root = arguments::command();
+/// `root` is the shape of all commands.
+pub(crate) fn man(own: &ManArguments, output: &Output, mut root: clap::Command) -> Result<ExitCode, Fault> {
     root.build();
     let mut at = &root;
     for word in &own.command {

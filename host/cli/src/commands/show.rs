@@ -1,17 +1,19 @@
 //! `hutch show`: a package activated: the text of its `APP.md`, and skills that are asked for (the second tier of disclosure).
 
-use crate::arguments::Global;
+use crate::answers::{ShowAnswer, SkillAnswer};
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::network::{self, NetworkArguments};
 use crate::output::Output;
 use crate::packages::{self, Place};
+use crate::told::Told;
 use crate::{signed, trust};
 use clap::Args;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::SkillName;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,7 +29,7 @@ pub(crate) struct ShowArguments {
     network: NetworkArguments,
 }
 
-pub(super) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (outline, trust, attester) = match network::reference(&own.package)? {
         // The component stays where it is.
         Some(reference) => {
@@ -57,26 +59,28 @@ pub(super) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Res
             return Err(report.suggest(format!("skills are {listed}")).into());
         }
         let skill = outline.skill(&known)?;
-        skills.push(json!({"name": name, "description": skill.description(), "content": skill.body()}));
+        let (description, content) = (skill.description().to_owned(), skill.body().to_owned());
+        skills.push(SkillAnswer { name: name.clone(), description, content });
     }
-    let result = json!({
-        "slug": manifest.slug().as_str(),
-        "version": manifest.version().to_string(),
-        "trust": trust,
-        "attester": attester,
-        "manifest": manifest.document(),
-        "body": manifest.body(),
-        "asks": Asks::of(manifest),
-        "skill_names": manifest.skills().iter().map(SkillName::as_str).collect::<Vec<_>>(),
-        "skills": skills,
-    });
+    let result = ShowAnswer {
+        slug: manifest.slug().to_string(),
+        version: manifest.version().to_string(),
+        trust,
+        attester,
+        manifest: manifest.document(),
+        body: manifest.body().to_owned(),
+        asks: Asks::of(manifest),
+        skill_names: manifest.skills().iter().map(ToString::to_string).collect(),
+        skills,
+    };
     output.answer("show", result, |result| {
         let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let mut parts = vec![text(result, "body")];
-        parts.extend(
-            result.get("skills").and_then(Value::as_array).into_iter().flatten().map(|skill| text(skill, "content")),
-        );
-        parts.join("\n---\n")
+        let (slug, version) = (text(result, "slug"), text(result, "version"));
+        let told = Told::under(format!("{slug} {version}, in its own words"), text(result, "body"));
+        result.get("skills").and_then(Value::as_array).into_iter().flatten().fold(told, |told, skill| {
+            let heading = format!("{} of {slug}, in its own words", text(skill, "name"));
+            told.with(Told::under(heading, text(skill, "content")))
+        })
     })?;
     Ok(ExitCode::SUCCESS)
 }

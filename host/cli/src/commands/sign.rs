@@ -1,8 +1,9 @@
-//! `hutch sign`, `attest` and `signatures`: who vouches for a package, and who says how it was built.
+//! `hutch sign` and `signatures`: who vouches for a package, and who says how it was built.
 
-use crate::arguments::Global;
+use crate::answers::{PackageSigned, SignaturesAnswer};
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::network::{self, Fetched, NetworkArguments};
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
@@ -14,7 +15,6 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::PackagePath;
 use hutch_registry::{Artifact, NotAttested, PrivateKey, Reference, Verdict};
-use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,6 +26,9 @@ pub(crate) struct SignArguments {
     /// The private key, as hutch key generate makes it
     #[arg(long, value_name = "KEYFILE")]
     key: PathBuf,
+    /// Sign what the record of its build says (app.wasm.provenance.json beside the component), as SLSA provenance
+    #[arg(long)]
+    build: bool,
     #[command(flatten)]
     network: NetworkArguments,
 }
@@ -43,7 +46,8 @@ pub(crate) struct SignaturesArguments {
 }
 
 /// Signs what is there, or how it was built, once for each key.
-pub(super) fn sign(global: &Global, own: &SignArguments, output: &Output, says: Says) -> Result<ExitCode, Fault> {
+pub(crate) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let says = if own.build { Says::Built } else { Says::Signed };
     let text = network::small_file(global, &own.key)?;
     let key = PrivateKey::from_pem(&text).map_err(|error| Fault::usage(format!("--key: {error}")))?;
     let reference = network::reference(&own.package)?;
@@ -55,16 +59,16 @@ pub(super) fn sign(global: &Global, own: &SignArguments, output: &Output, says: 
         output.done(Done::changed(global.line.elsewhere(["signatures", &own.package.display().to_string()])));
     }
     let manifest = package.manifest();
-    let result = json!({
-        "slug": manifest.slug().as_str(),
-        "version": manifest.version().to_string(),
-        "digest": package.digest()?.to_string(),
-        "key": key.public().hint(),
-        "place": place,
-        "changed": changed,
-        "dry_run": global.dry_run,
-    });
-    output.answer(if says == Says::Signed { "sign" } else { "attest" }, result, human::fields)?;
+    let result = PackageSigned {
+        slug: manifest.slug().to_string(),
+        version: manifest.version().to_string(),
+        digest: package.digest()?.to_string(),
+        key: key.public().hint(),
+        place,
+        changed,
+        dry_run: global.dry_run,
+    };
+    output.answer("sign", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -151,7 +155,7 @@ fn bundle(
 }
 
 /// Checks every signature. Nobody is asked whom to believe: the keys are named.
-pub(super) fn signatures(global: &Global, own: &SignaturesArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn signatures(global: &Global, own: &SignaturesArguments, output: &Output) -> Result<ExitCode, Fault> {
     let keys = signed::keys(global, &own.keys)?;
     let (package, signed) = match network::reference(&own.package)? {
         Some(reference) => {
@@ -168,12 +172,12 @@ pub(super) fn signatures(global: &Global, own: &SignaturesArguments, output: &Ou
     };
     signed.required(&keys)?;
     let manifest = package.manifest();
-    let result = json!({
-        "slug": manifest.slug().as_str(),
-        "version": manifest.version().to_string(),
-        "digest": package.digest()?.to_string(),
-        "signatures": signed::told(&signed.verdicts(&keys)),
-    });
+    let result = SignaturesAnswer {
+        slug: manifest.slug().to_string(),
+        version: manifest.version().to_string(),
+        digest: package.digest()?.to_string(),
+        signatures: signed::told(&signed.verdicts(&keys)),
+    };
     output.answer("signatures", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,13 +1,14 @@
 //! `hutch skills`: what this program teaches an agent about itself.
 
-use crate::agent;
+use crate::answers::SkillAnswer;
 use crate::fault::Fault;
 use crate::output::Output;
 use crate::{human, selection::Page};
 use clap::Args;
+use hutch_documents::agent;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -19,11 +20,11 @@ pub(crate) struct SkillsArguments {
     page: Page,
 }
 
-pub(super) fn skills(own: &SkillsArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn skills(own: &SkillsArguments, output: &Output) -> Result<ExitCode, Fault> {
     match &own.name {
         None => {
             let skills = agent::skills().as_array().cloned().unwrap_or_default();
-            output.list("skills", own.page.of(skills), &own.page, |items| {
+            output.list("skills", own.page.meant().of(skills), &own.page, |items| {
                 human::table(items, &[("name", "NAME"), ("description", "DESCRIPTION")])
             })?;
         }
@@ -33,8 +34,8 @@ pub(super) fn skills(own: &SkillsArguments, output: &Output) -> Result<ExitCode,
                 let report = ErrorReport::new(ErrorCode::NotFound, format!("there is no skill {name:?}"));
                 Fault::from(report.suggest(format!("skills are {known}")))
             })?;
-            let content = skill.body().trim();
-            let result = json!({"name": name, "description": skill.description(), "content": content});
+            let (description, content) = (skill.description().to_owned(), skill.body().trim().to_owned());
+            let result = SkillAnswer { name: name.clone(), description, content };
             output.answer("skills", result, |result| human::text(result.get("content").or(Some(&Value::Null))))?;
         }
     }

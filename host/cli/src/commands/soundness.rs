@@ -2,15 +2,17 @@
 //! changed, not even what another command would finish.
 
 use super::instance::InstanceArguments;
-use crate::arguments::Global;
-use crate::bounds::CHECKED_BYTES;
+use crate::answers::{DoctorCheck, LeftOut, StateChecked};
 use crate::fault::Fault;
+use crate::global::Global;
+use crate::health;
 use crate::output::Output;
-use crate::told::one_line;
-use crate::{human, progress, surroundings};
+use crate::{human, progress, stores, surroundings};
 use hutch::instances::{Instance, check as check_one};
+use hutch_documents::bounds::CHECKED_BYTES;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::terminal::one_line;
 use hutch_store::Damage;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -21,7 +23,10 @@ const SHOWN_MAX: usize = 20;
 /// `hutch state check`: looks through one instance.
 pub(super) fn check(global: &Global, own: &InstanceArguments, output: &Output) -> Result<(), Fault> {
     let slug = own.slug(global)?;
-    let checked = check_one(&surroundings::home(global)?, &slug, &own.instance, global.wait)?;
+    let checked = match &global.database {
+        Some(database) => stores::check(database, &slug, &own.instance)?,
+        None => check_one(&surroundings::home(global)?, &slug, &own.instance, global.wait)?,
+    };
     if !checked.damages.is_empty() {
         let instance = format!("{slug}/{}", own.instance);
         let message = format!("of {instance} {} damaged", counted(&checked.damages));
@@ -31,13 +36,13 @@ pub(super) fn check(global: &Global, own: &InstanceArguments, output: &Output) -
         return Err(Fault::from(report.detail("damages", values(&checked.damages))).seen_as(lines));
     }
     let stats = checked.stats.unwrap_or_default();
-    let value = json!({
-        "package": slug.as_str(),
-        "instance": own.instance.as_str(),
-        "entries": stats.entries,
-        "objects": stats.objects + stats.streams,
-        "bytes": stats.object_bytes + stats.stream_bytes,
-    });
+    let value = StateChecked {
+        package: slug.to_string(),
+        instance: own.instance.to_string(),
+        entries: stats.entries,
+        objects: stats.objects + stats.streams,
+        bytes: stats.object_bytes + stats.stream_bytes,
+    };
     output.answer("state check", value, human::fields)
 }
 
@@ -45,9 +50,9 @@ pub(super) fn check(global: &Global, own: &InstanceArguments, output: &Output) -
 #[derive(Default)]
 pub(super) struct Instances {
     /// One check for each that was looked through.
-    pub(super) checks: Vec<Value>,
+    pub(super) checks: Vec<DoctorCheck>,
     /// Those that were not, each with the call that does.
-    pub(super) left_out: Vec<Value>,
+    pub(super) left_out: Vec<LeftOut>,
     /// Whether one is damaged.
     pub(super) damaged: bool,
 }
@@ -59,7 +64,7 @@ pub(super) fn instances(global: &Global, home: &Path) -> Instances {
         Ok(known) => known,
         Err(error) => {
             let fix = "make the folder instances in the home readable";
-            found.checks.push(super::doctor::check("instances", "bad", error.to_string(), Some(fix)));
+            found.checks.push(health::check("instances", "bad", error.to_string(), Some(fix)));
             return found;
         }
     };
@@ -69,7 +74,7 @@ pub(super) fn instances(global: &Global, home: &Path) -> Instances {
         let instance = format!("{slug}/{name}");
         if CHECKED_BYTES.is_below(bytes.saturating_add(*size)) {
             let check = global.line.elsewhere(["state", "check", "--instance", name.as_str(), slug.as_str()]);
-            found.left_out.push(json!({ "instance": instance, "bytes": size, "check": check }));
+            found.left_out.push(LeftOut { instance, bytes: *size, check });
             continue;
         }
         bytes += size;
@@ -77,17 +82,17 @@ pub(super) fn instances(global: &Global, home: &Path) -> Instances {
         found.checks.push(match check_one(home, slug, name, global.wait) {
             Ok(checked) if checked.damages.is_empty() => {
                 let entries = checked.stats.unwrap_or_default().entries;
-                super::doctor::check(&subject, "ok", format!("{entries} entries, all as written"), None)
+                health::check(&subject, "ok", format!("{entries} entries, all as written"), None)
             }
             Ok(checked) => {
                 found.damaged = true;
                 let first = checked.damages.first().map(said).unwrap_or_default();
                 let text = format!("{} damaged: {first}", counted(&checked.damages));
-                let mut check = super::doctor::check(&subject, "bad", text, Some(ErrorCode::StoreDamaged.fix()));
-                check["damages"] = values(&checked.damages);
+                let mut check = health::check(&subject, "bad", text, Some(ErrorCode::StoreDamaged.fix()));
+                check.damages = Some(values(&checked.damages));
                 check
             }
-            Err(failure) => super::doctor::check(&subject, "bad", failure.to_string(), Some(failure.code().fix())),
+            Err(failure) => health::check(&subject, "bad", failure.to_string(), Some(failure.code().fix())),
         });
     }
     found

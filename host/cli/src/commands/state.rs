@@ -2,26 +2,25 @@
 
 use super::instance::InstanceArguments;
 use super::soundness;
-use super::undo::{add_omitted, add_skipped, changed, changes_value, entry_value, omitted, one_skipped, say_moved};
-use crate::arguments::Global;
-use crate::bounds::FILE_BYTES;
+use super::undo::changed;
+use crate::answers::{StateExported, StateImported};
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::human;
 use crate::output::Output;
 use crate::progress;
 use crate::selection::Page;
 use clap::{Args, Subcommand};
 use hutch::package::open_folder;
-use hutch::{EntryName, Failure, Item, Session, StatePath};
+use hutch::{EntryName, Session, StatePath};
+use hutch_documents::moved::{Changed, Pinned};
+use hutch_documents::state::{file_value, files_value, status_value};
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::ledger::Record;
-use hutch_model::snapshot::{Changes, Node};
-use hutch_store::Skipped;
+use hutch_model::snapshot::Changes;
 use hutch_store::VolumeName;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -35,8 +34,6 @@ pub(crate) struct StateArguments {
 
 #[derive(Debug, Subcommand)]
 enum StateCommand {
-    /// List entries that changed state
-    Log(LogArguments),
     /// List a volume's folder
     Ls(LsArguments),
     /// Show a volume's file
@@ -47,22 +44,10 @@ enum StateCommand {
     Export(FolderArguments),
     /// Import a volume
     Import(FolderArguments),
-    /// Go back to an entry's state
-    Restore(RestoreArguments),
     /// Show outside changes
     Status(InstanceArguments),
     /// Check all of an instance
     Check(InstanceArguments),
-    /// Record outside changes
-    Absorb(InstanceArguments),
-}
-
-#[derive(Debug, Args)]
-struct LogArguments {
-    #[command(flatten)]
-    page: Page,
-    #[command(flatten)]
-    instance: InstanceArguments,
 }
 
 #[derive(Debug, Args)]
@@ -118,43 +103,8 @@ struct FolderArguments {
     folder: PathBuf,
 }
 
-#[derive(Debug, Args)]
-struct RestoreArguments {
-    #[command(flatten)]
-    instance: InstanceArguments,
-    /// The entry
-    #[arg(value_name = "ENTRY")]
-    entry: EntryName,
-}
-
-/// What the state is, and what was changed outside of any run.
-pub(super) fn status_value(session: &Session) -> Result<Value, Failure> {
-    let (edits, withheld) = (session.edits()?, session.withheld()?);
-    let volume = |(name, digest): (String, Digest)| {
-        let (changes, skipped) = edits.get(&name).cloned().unwrap_or_default();
-        let mut value = json!({ "digest": digest, "edited_outside": changes.listed });
-        add_omitted(&mut value, changes.omitted);
-        if skipped != Skipped::default() {
-            value["skipped"] = one_skipped(&skipped);
-        }
-        if let Some(withheld) = withheld.get(&name) {
-            value["withheld"] = json!(withheld.listed);
-            value["withheld_omitted"] = withheld.omitted.into();
-        }
-        (name, value)
-    };
-    let volumes: BTreeMap<String, Value> = session.state_at(None)?.into_iter().map(volume).collect();
-    let mut value = json!({ "volumes": volumes });
-    let unsettled = session.unsettled()?;
-    if !unsettled.is_empty() {
-        value["unsettled"] = json!(unsettled);
-    }
-    Ok(value)
-}
-
-pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn state(global: &Global, own: &StateArguments, output: &Output) -> Result<ExitCode, Fault> {
     match &own.command {
-        StateCommand::Log(own) => log(global, own, output)?,
         StateCommand::Ls(own) => ls(global, own, output)?,
         StateCommand::Cat(own) => cat(global, own, output)?,
         StateCommand::Diff(own) => {
@@ -170,10 +120,13 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             let exported = session.export(&state, &volume, (folder.as_ref(), &own.folder))?;
             output.done(Done::changed(None));
             let totals = exported.totals;
-            let mut value = json!({
-                "volume": volume.as_str(), "folder": own.folder, "files": totals.files, "bytes": totals.bytes,
-            });
-            add_skipped(&mut value, &BTreeMap::from([(volume.to_string(), exported.skipped)]));
+            let value = StateExported {
+                volume: volume.to_string(),
+                folder: own.folder.clone(),
+                files: totals.files,
+                bytes: totals.bytes,
+                aside: [(&volume.to_string(), &exported.skipped)].into_iter().collect(),
+            };
             output.answer("state export", value, human::fields)?;
         }
         StateCommand::Import(own) => {
@@ -182,42 +135,19 @@ pub(super) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
             let taken = session.import(&volume, (&folder(&own.folder)?, &own.folder))?;
             output.done(Done::entry(taken.entry.pin(), own.instance.show(global, &taken.entry.pin())));
             output.behind(taken.behind.as_deref());
-            let mut value = json!({
-                "volume": volume.as_str(),
-                "changes": taken.changes.listed,
-                "entry": entry_value(&session, &taken.entry),
-            });
-            add_omitted(&mut value, taken.changes.omitted);
-            add_skipped(&mut value, &BTreeMap::from([(volume.to_string(), taken.skipped)]));
+            let value = StateImported {
+                volume: volume.to_string(),
+                changes: taken.changes.listed,
+                entry: Pinned::kept(&session, &taken.entry),
+                changes_omitted: Some(taken.changes.omitted).filter(|omitted| *omitted > 0),
+                aside: [(&volume.to_string(), &taken.skipped)].into_iter().collect(),
+            };
             output.answer("state import", value, human::fields)?;
         }
-        StateCommand::Restore(own) => {
-            let session = own.instance.open(global)?;
-            let moved = session.restore(&own.entry)?;
-            output.done(Done::entry(moved.entry.pin(), own.instance.show(global, &moved.entry.pin())));
-            say_moved("state restore", &session, &moved, output)?;
-        }
         StateCommand::Status(own) => {
-            output.answer("state status", status_value(&own.open(global)?)?, human::fields)?;
+            output.answer_value(true, "state status", status_value(&own.open(global)?)?, human::fields)?;
         }
         StateCommand::Check(own) => soundness::check(global, own, output)?,
-        StateCommand::Absorb(own) => {
-            let session = own.open(global)?;
-            let edits = session.edits()?;
-            let changes: BTreeMap<String, Changes> =
-                edits.iter().map(|(volume, (changes, _))| (volume.clone(), changes.clone())).collect();
-            let absorbed = session.absorb_edits()?;
-            if let Some(entry) = absorbed.entries.last() {
-                output.done(Done::entry(entry.pin(), own.show(global, &entry.pin())));
-            }
-            let mut value = json!({
-                "entry": absorbed.entries.last().map(|entry| entry_value(&session, entry)),
-                "changes": changes_value(&changes),
-            });
-            add_omitted(&mut value, omitted(&changes));
-            add_skipped(&mut value, &absorbed.skipped);
-            output.answer("state absorb", value, human::fields)?;
-        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -256,62 +186,11 @@ fn target(path: &Path, preview: bool) -> Result<Option<cap_std::fs::Dir>, Fault>
     }
 }
 
-fn log(global: &Global, own: &LogArguments, output: &Output) -> Result<(), Fault> {
-    let session = own.instance.open(global)?;
-    let mut changes = Vec::new();
-    for sealed in session.entries(1) {
-        let sealed = sealed.map_err(Failure::from)?;
-        let record = sealed.open().map_err(Failure::Entry)?.record;
-        if record.changes_state() {
-            changes.push((sealed.sequence, sealed.hash, record));
-        }
-    }
-    let item = |(sequence, hash, record): (u64, Digest, Record)| {
-        json!({
-            "sequence": sequence, "hash": hash, "at": record.at, "kind": record.kind,
-            "follows": record.follows, "volumes": record.volumes,
-        })
-    };
-    let items = changes.into_iter().rev().map(item).collect();
-    let columns = [("sequence", "N"), ("at", "AT"), ("kind", "KIND"), ("hash", "HASH")];
-    output.list("state log", own.page.of(items), &own.page, |items| human::table(items, &columns))
-}
-
-/// What a folder held when an entry had left it, or holds now; all volumes if no path is named.
-pub(super) fn files_value(
-    session: &Session,
-    at: Option<&EntryName>,
-    path: Option<&str>,
-    page: &Page,
-) -> Result<Value, Failure> {
-    let state = session.state_at(at)?;
-    let items = match path {
-        Some(path) => session.list(&state, &session.state_path(&state, path)?)?,
-        None => state.keys().map(|name| Item { path: name.clone(), entry: None }).collect(),
-    };
-    Ok(page.of(items.iter().map(item_value).collect()))
-}
-
 fn ls(global: &Global, own: &LsArguments, output: &Output) -> Result<(), Fault> {
     let session = own.path.instance.open(global)?;
-    let listed = files_value(&session, own.path.at.as_ref(), own.path.path.as_deref(), &own.page)?;
+    let listed = files_value(&session, own.path.at.as_ref(), own.path.path.as_deref(), &own.page.meant())?;
     let columns = [("type", "TYPE"), ("size", "BYTES"), ("modified", "MODIFIED"), ("path", "PATH")];
     output.list("state ls", listed, &own.page, |items| human::table(items, &columns))
-}
-
-fn item_value(item: &Item) -> Value {
-    let Some(entry) = &item.entry else { return json!({ "path": item.path, "type": "volume" }) };
-    let modified = hutch_model::instant::Instant::from_unix_ns(entry.modified_ns);
-    match &entry.node {
-        Node::File { size, content } => {
-            json!({ "path": item.path, "type": "file", "size": size, "modified": modified, "digest": content })
-        }
-        Node::Folder { tree, totals } => json!({
-            "path": item.path, "type": "folder", "modified": modified, "digest": tree,
-            "bytes": totals.bytes, "files": totals.files,
-        }),
-        Node::Link { target } => json!({ "path": item.path, "type": "link", "target": target, "modified": modified }),
-    }
 }
 
 fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault> {
@@ -330,40 +209,10 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
         let report = *report;
         Fault::from(report.suggest("write it out unchanged with --raw"))
     })?;
-    output.answer("state cat", value, |value| {
+    output.answer_value(true, "state cat", value, |value| {
         let (size, encoding) = (&value["size"], value["encoding"].as_str().unwrap_or_default());
         format!("{text}, {size} bytes, {encoding}:\n{}", value["content"].as_str().unwrap_or_default())
     })
-}
-
-/// A file as an entry had left it, or as it is now; a report where it is longer than an answer may be.
-pub(super) fn file_value(
-    session: &Session,
-    at: Option<&EntryName>,
-    text: &str,
-) -> Result<Result<Value, Box<ErrorReport>>, Failure> {
-    let state = session.state_at(at)?;
-    let path = session.state_path(&state, text)?;
-    let (mut content, mut too_long) = (Vec::new(), false);
-    let read = session.read(&state, &path, &mut |bytes| {
-        too_long = FILE_BYTES.is_below((content.len() + bytes.len()) as u64);
-        if too_long {
-            return Err(std::io::ErrorKind::FileTooLarge.into());
-        }
-        content.extend_from_slice(bytes);
-        Ok(())
-    });
-    if too_long {
-        let message = format!("{text} is longer than the {} bytes that an answer holds", FILE_BYTES.max);
-        return Ok(Err(Box::new(ErrorReport::new(ErrorCode::Usage, message))));
-    }
-    read?;
-    let size = content.len();
-    let (encoding, content) = match String::from_utf8(content) {
-        Ok(text) => ("utf-8", text),
-        Err(error) => ("base64", data_encoding::BASE64.encode(error.as_bytes())),
-    };
-    Ok(Ok(json!({ "path": text, "size": size, "encoding": encoding, "content": content })))
 }
 
 /// A file's bytes and nothing else.
@@ -389,9 +238,7 @@ fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath, ou
 }
 
 fn say_changes(command: &str, changes: &BTreeMap<String, Changes>, output: &Output) -> Result<(), Fault> {
-    let mut value = json!({ "changes": changes_value(changes) });
-    add_omitted(&mut value, omitted(changes));
-    output.answer(command, value, |_| {
+    output.answer(command, Changed::from(changes), |_| {
         let lines = changes
             .iter()
             .flat_map(|(volume, changes)| changes.listed.iter().map(move |change| changed(volume, change)));

@@ -1,8 +1,9 @@
 //! `hutch trust`: whom to believe about packages.
 
-use crate::arguments::Global;
+use crate::answers::{TrustAnswer, TrustChanged, TrustChecked, TrustRule, TrustShown};
 use crate::done::Done;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::output::Output;
 use crate::{human, packages, repair, signed, trust};
 use clap::{Args, Subcommand, ValueEnum};
@@ -11,7 +12,6 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
 use hutch_model::trust::{Level, Policy, Rule, check_pattern};
 use hutch_registry::Signer;
-use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,7 +53,7 @@ pub(crate) struct TrustRequireArguments {
     /// The least level
     #[arg(value_name = "LEVEL")]
     level: Required,
-    /// oci://HOST/REPOSITORY, a path, or the begin of one up to a / and then *; * alone means every source
+    /// oci://HOST/REPOSITORY, store:SLUG, a path, or the begin of one up to a / and then *; * alone means every source
     #[arg(value_name = "SOURCE")]
     source: String,
     /// A trusted key that counts here; may be repeated; all count if none is named
@@ -96,12 +96,11 @@ impl From<Required> for Level {
     }
 }
 
-pub(super) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Result<ExitCode, Fault> {
     let (name, changed) = match own {
         TrustCommand::Show => {
-            let policy = trust::policy(global)?;
-            let mut result = shown(&policy);
-            result["path"] = trust::path(global)?.display().to_string().into();
+            let (policy, path) = (shown(&trust::policy(global)?), trust::path(global)?.display().to_string());
+            let result = TrustAnswer { policy, path };
             output.answer("trust show", result, human::fields)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -121,20 +120,19 @@ pub(super) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Resu
     if changed && !global.dry_run {
         output.done(Done::changed(global.line.elsewhere(["trust", "show"])));
     }
-    let mut result = shown(&trust::policy(global)?);
-    result["changed"] = changed.into();
-    result["dry_run"] = global.dry_run.into();
+    let result = TrustChanged { policy: shown(&trust::policy(global)?), changed, dry_run: global.dry_run };
     output.answer(name, result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// A policy by its names: keys without their text, and rules by their sources.
-fn shown(policy: &Policy) -> Value {
+fn shown(policy: &Policy) -> TrustShown {
     let hint = |pem: &String| Signer::parse(pem).map(|key| key.name()).unwrap_or_default();
-    let keys: Map<String, Value> = policy.keys.iter().map(|(name, pem)| (name.clone(), hint(pem).into())).collect();
-    let rule = |rule: &Rule| json!({"require": rule.require, "signers": rule.signers});
-    let rules: Map<String, Value> = policy.rules.iter().map(|one| (one.pattern.clone(), rule(one))).collect();
-    json!({"keys": keys, "rules": rules})
+    let rule = |rule: &Rule| TrustRule { require: rule.require.text(), signers: rule.signers.clone() };
+    TrustShown {
+        keys: policy.keys.iter().map(|(name, pem)| (name.clone(), hint(pem))).collect(),
+        rules: policy.rules.iter().map(|one| (one.pattern.clone(), rule(one))).collect(),
+    }
 }
 
 fn add(global: &Global, own: &TrustAddArguments) -> Result<bool, Fault> {
@@ -204,13 +202,13 @@ fn check(global: &Global, own: &TrustCheckArguments, output: &Output) -> Result<
     let policy = trust::policy(global)?;
     let judged = trust::judge(&policy, &place);
     trust::enough(&judged, &place.word())?;
-    let result = json!({
-        "level": judged.level,
-        "required": judged.required,
-        "rule": judged.rule.map(|rule| &rule.pattern),
-        "signer": judged.signer,
-        "attester": judged.attester,
-    });
+    let result = TrustChecked {
+        level: judged.level.text(),
+        required: judged.required.text(),
+        rule: judged.rule.map(|rule| rule.pattern.clone()),
+        signer: judged.signer.map(str::to_owned),
+        attester: judged.attester.map(str::to_owned),
+    };
     output.answer("trust check", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,14 @@
 //! `hutch validate`: checks a call against what the package declares, and runs nothing.
 
 use super::open_package;
-use crate::arguments::Global;
+use crate::answers::ValidateAnswer;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::invocation::InvocationArguments;
 use crate::output::Output;
 use crate::{asked, repair, surroundings};
 use clap::Args;
 use hutch::Failure;
-use serde_json::json;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub(crate) struct ValidateArguments {
     invocation: InvocationArguments,
 }
 
-pub(super) fn validate(global: &Global, own: ValidateArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn validate(global: &Global, own: ValidateArguments, output: &Output) -> Result<ExitCode, Fault> {
     let mut invocation = own.invocation;
     let word = invocation.package.display().to_string();
     let package = open_package(global, &invocation.package, invocation.component_bytes_max())?;
@@ -31,15 +31,16 @@ pub(super) fn validate(global: &Global, own: ValidateArguments, output: &Output)
     {
         return Err(explain(&Failure::Confirmation { reason: reason.clone() }));
     }
-    let value = json!({
-        "calls": validated.command.as_ref().map(ToString::to_string),
-        "confirmation": validated.confirmation,
-        "argv": validated.invocation.argv(),
-        "environment": validated.invocation.environment().keys().collect::<Vec<_>>(),
-        "preopens": validated.invocation.preopens(),
-        "limits": validated.invocation.limits(),
-        "stdin_bytes": validated.invocation.stdin().len(),
-    });
+    let invocation = &validated.invocation;
+    let value = ValidateAnswer {
+        calls: validated.command.as_ref().map(ToString::to_string),
+        confirmation: validated.confirmation.clone(),
+        argv: invocation.argv().to_vec(),
+        environment: invocation.environment().keys().cloned().collect(),
+        preopens: invocation.preopens().clone(),
+        limits: invocation.limits().clone(),
+        stdin_bytes: invocation.stdin().len(),
+    };
     output.answer("validate", value, |_| "the call is valid".to_owned())?;
     Ok(ExitCode::SUCCESS)
 }

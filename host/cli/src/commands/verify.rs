@@ -1,18 +1,17 @@
 //! `hutch verify`: re-executes recorded invocations and compares every byte.
 
 use super::instance::InstanceArguments;
-use crate::arguments::Global;
 use crate::earlier::Earlier;
 use crate::fault::Fault;
+use crate::global::Global;
 use crate::invocation::secret_values;
 use crate::output::Output;
 use crate::{human, progress};
 use clap::Args;
-use hutch::{EntryName, Failure, Session, Verified};
-use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
+use hutch::{EntryName, Failure, Session};
+use hutch_documents::verified::verified_value;
 use hutch_model::ledger::{Chain, Pin, Sealed};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::process::ExitCode;
 
 /// The most entries that people are shown.
@@ -39,7 +38,7 @@ pub(crate) struct VerifyArguments {
     entry: Option<EntryName>,
 }
 
-pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) -> Result<ExitCode, Fault> {
+pub(crate) fn verify(global: &Global, own: &VerifyArguments, output: &Output) -> Result<ExitCode, Fault> {
     // Looking at what is not there makes nothing.
     own.instance.open(global)?;
     let (host, package, session) = own.instance.open_package(global)?;
@@ -64,8 +63,7 @@ pub(super) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
     match verified_value(&verified, all) {
         Ok((mut value, summary)) => {
             if let Some((after, last)) = ends {
-                value["after"] = json!({"sequence": after.sequence, "hash": after.hash});
-                value["last"] = json!({"sequence": last.sequence, "hash": last.hash});
+                (value.after, value.last) = (Some(after.into()), Some(last.into()));
             }
             output.answer("verify", value, |_| summary)?;
         }
@@ -110,38 +108,4 @@ fn part(
         entries.push(sealed);
     }
     Ok((entries, (after, chain.head())))
-}
-
-/// The document about entries that were run again, and the same in words; a report if one of them did not come to the same. Entries
-/// without a run are passed over where `all` are meant.
-pub(super) fn verified_value(verified: &[(Pin, Verified)], all: bool) -> Result<(Value, String), ErrorReport> {
-    let (mut results, mut counts) = (Vec::new(), [0u64; 4]);
-    for (pin, verified) in verified {
-        let (status, count, detail) = match verified {
-            Verified::Equal => ("equal", 0, Value::Null),
-            Verified::Differs(differences) => ("differs", 1, json!(differences)),
-            Verified::NotReproducible(reason) => ("not_reproducible", 2, json!(reason)),
-            Verified::NoRun => ("no_run", 3, Value::Null),
-        };
-        counts[count] += 1;
-        results.push(json!({ "sequence": pin.sequence, "hash": pin.hash, "status": status, "detail": detail }));
-    }
-    let [equal, differs, not_reproducible, no_run] = counts;
-    let summary =
-        format!("{equal} equal, {differs} differ, {not_reproducible} not reproducible, {no_run} without a run");
-    if differs > 0 || not_reproducible > 0 || (!all && no_run > 0) {
-        let code = if differs > 0 { ErrorCode::VerifyFailed } else { ErrorCode::NotReproducible };
-        return Err(ErrorReport::new(code, summary).detail("entries", results));
-    }
-    let value = json!({
-        "equal": equal,
-        "differ": differs,
-        "not_reproducible": not_reproducible,
-        "no_run": no_run,
-        "items": results,
-        "total": verified.len(),
-        "limit": verified.len(),
-        "has_more": false,
-    });
-    Ok((value, summary))
 }

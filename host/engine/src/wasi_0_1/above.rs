@@ -1,6 +1,7 @@
 //! The folder `/` and whatever else is above the preopened ones: seen by WASI 0.1 alone, whose programs look for their files by
 //! absolute names, or relative to the first folder that they are given. Nothing in it can be changed.
 
+use crate::rules::IDENTITY_BASE;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is at a path from `/`.
@@ -24,9 +25,6 @@ pub(super) struct Above {
     /// Paths of the folders above, with the names in each; the first is `/`, whose path is empty.
     folders: Vec<(String, BTreeSet<String>)>,
 }
-
-/// Inodes of folders above begin here, far from those that the world gives.
-pub(super) const IDENTITY_BASE: u64 = 1 << 40;
 
 impl Above {
     /// What is above folders of these names; nothing if there are none, or if one of them is `/` itself.

@@ -1,8 +1,9 @@
-//! What a guest's numbers stand for. A new one is the lowest that is free, as POSIX has it.
+//! What a guest's numbers stand for. Of those that are free a new one is the highest, as in the stock engine: WASI promises nothing, and
+//! programs were tried there. (Yosys moves the number of its output away; the next file that it opens is not to be given that.)
 
 use super::above::{Above, Found};
 use super::answer::{Errno, Fail};
-use crate::guest::HANDLE_BYTES;
+use crate::rules::HANDLE_BYTES;
 use hutch_model::limits::Limit;
 use hutch_world::{Descriptor, Stop, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +110,7 @@ impl Descriptors {
             return Err(Errno::TooManyOpen.into());
         }
         world.meter.take_memory_or_errno(HANDLE_BYTES)?;
-        Ok(self.free.pop_first().unwrap_or_else(|| {
+        Ok(self.free.pop_last().unwrap_or_else(|| {
             self.next += 1;
             self.next - 1
         }))

@@ -134,7 +134,7 @@ pub(super) fn fd_filestat_get(call: &mut Call<'_>, fd: u32, stat: u32) -> Result
         Open::Stdin | Open::Stdout | Open::Stderr => [0; 64],
         Open::File(File { descriptor, .. }) => file_stat(&world.stat(descriptor), world.identity(descriptor).0),
         Open::Folder(folder) => file_stat(&world.stat(&folder.descriptor), world.identity(&folder.descriptor).0),
-        Open::Above(folder) => above_stat(*folder, call.guest.invocation.clock_start().unix_ns()),
+        Open::Above(folder) => above_stat(*folder, call.guest.world.clock.start_ns()),
     };
     put_stat(&mut call.bytes, stat, &bytes)
 }

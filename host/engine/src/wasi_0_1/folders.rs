@@ -5,11 +5,9 @@ use super::above::{Above, Found};
 use super::answer::Fail;
 use super::descriptors::Open;
 use super::files::file_type;
+use crate::rules::GIVEN_BYTES;
 use hutch_world::files::Type;
 use hutch_world::{Errno as World, price};
-
-/// Counted for each name of a listing that the guest was given, beside the name's own bytes.
-pub(super) const GIVEN_BYTES: u64 = 32;
 
 /// Bytes of an entry before its name.
 const ENTRY_BYTES: usize = 24;

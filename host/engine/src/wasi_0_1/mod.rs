@@ -22,10 +22,6 @@ use answer::Fail;
 use memory::Bytes;
 use wasmtime::{Caller, Engine, Error, Extern, ExternType, Linker, Module, Result};
 
-/// What the profile names of this.
-pub(crate) const RULES: &[(&str, u64)] =
-    &[("given_bytes", folders::GIVEN_BYTES), ("identity_base_above", above::IDENTITY_BASE)];
-
 /// What modules call this version.
 const MODULE: &str = "wasi_snapshot_preview1";
 

@@ -117,7 +117,7 @@ pub(super) fn path_filestat_get(
             let (found, identity) = world.stat_and_identity_at(folder, path, follow)?;
             file_stat(&found, identity)
         }
-        Place::Above(folder) => above_stat(folder, call.guest.invocation.clock_start().unix_ns()),
+        Place::Above(folder) => above_stat(folder, call.guest.world.clock.start_ns()),
     };
     put_stat(&mut call.bytes, stat, &found)
 }

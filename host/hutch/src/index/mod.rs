@@ -115,6 +115,7 @@ pub struct Release {
 
 /// An index that can't be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotAnIndex {
     /// Another document, or none.
     #[error("it is malformed: {0}")]

@@ -17,6 +17,7 @@ const NAMES_MAX: usize = 1;
 
 /// An index that was not written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ShelfError {
     /// The place is taken by what hutch did not write.
     #[error("{place} is there already, and is no index that can be replaced: {reason}")]

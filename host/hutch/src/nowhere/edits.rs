@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 /// What was taken in: nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Edits {
     /// An entry for each volume that was changed.
     pub entries: Vec<Sealed>,

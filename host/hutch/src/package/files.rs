@@ -56,6 +56,7 @@ impl PackageBounds {
 
 /// One file or folder of a package.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct PackageEntry {
     /// Where it is, from the root of the package.
     pub path: PackagePath,

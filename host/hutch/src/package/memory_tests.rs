@@ -147,6 +147,12 @@ fn files_that_come_and_go_count() {
     case.remember();
     case.file("schemas/commands.json", b"{}");
     assert!(case.recalled().is_none(), "a description that was not there");
+    // One of another kind is none, and is remembered as none as long as it is as it was.
+    let package = case.remember();
+    assert!(package.whole_contract().unwrap().is_none());
+    assert!(case.recalled().unwrap().contract().unwrap().is_none());
+    case.file("schemas/commands.json", b"{ }");
+    assert!(case.recalled().is_none(), "a description of another kind that was changed");
 }
 
 /// What was written a moment ago could be written again within the same step of the clock, and look the same.

@@ -240,6 +240,12 @@ impl Package {
         self.source.dir()
     }
 
+    /// All its files.
+    #[cfg(feature = "machine")]
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
     /// What it may not be larger than.
     #[cfg(feature = "machine")]
     pub(crate) fn bounds(&self) -> &PackageBounds {
@@ -257,6 +263,7 @@ impl Package {
 
 /// A package that was checked.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Checked {
     /// The package, unless it has errors.
     pub package: Option<Package>,

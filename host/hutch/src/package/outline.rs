@@ -70,8 +70,7 @@ impl Package {
     /// # Errors
     /// What makes a file unfit to be part of a package, or a bound that is passed.
     pub fn files(&self) -> Result<Vec<PackageEntry>, PackageError> {
-        let walk = self.source.walk(None, &self.bounds);
-        if walk.problems.is_empty() { Ok(walk.entries) } else { Err(refused(walk.problems)) }
+        self.source.files(&self.bounds)
     }
 }
 

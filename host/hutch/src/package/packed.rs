@@ -6,7 +6,7 @@
 //! a compressor's next version would give the same package other bytes; whoever sends the file can compress it on the way.
 
 use super::files::{Found, PackageBounds, PackageEntry, Walk, problem};
-use super::{Package, PackageError};
+use super::{Package, PackageError, Source};
 use hutch_model::diagnostic::{Code, Diagnostic, sort};
 use hutch_model::names::PackagePath;
 use std::collections::BTreeMap;
@@ -395,6 +395,7 @@ fn shown(name: &[u8]) -> String {
 
 /// Why a package can't be packed.
 #[derive(Debug, thiserror::Error)]
+// Exhaustive: it is the package or the system, and nothing else.
 pub enum PackError {
     /// A file of it is unfit to be read, or a bound is passed.
     #[error(transparent)]
@@ -444,22 +445,32 @@ impl<W: Write> PackWriter<W> {
     }
 }
 
-impl Package {
-    /// Writes the package as one file, sorted by path.
+impl Source {
+    /// Writes all files as one, sorted by path.
     ///
     /// # Errors
     /// A file can't be read, or the archive can't be written.
-    pub fn pack(&self, to: &mut dyn Write) -> Result<(), PackError> {
+    pub(crate) fn pack(&self, bounds: &PackageBounds, to: &mut dyn Write) -> Result<(), PackError> {
         let mut writer = PackWriter::new(to);
-        for entry in self.files()? {
+        for entry in self.files(bounds)? {
             let content = match entry.file_bytes {
-                Some(_) => Some(self.read(&entry.path).map_err(PackageError::one)?),
+                Some(_) => Some(self.read_whole(&entry.path, bounds).map_err(PackageError::one)?),
                 None => None,
             };
             writer.add(&entry.path, content.as_deref())?;
         }
         writer.finish()?;
         Ok(())
+    }
+}
+
+impl Package {
+    /// Writes the package as one file, sorted by path.
+    ///
+    /// # Errors
+    /// A file can't be read, or the archive can't be written.
+    pub fn pack(&self, to: &mut dyn Write) -> Result<(), PackError> {
+        self.source.pack(&self.bounds, to)
     }
 }
 

@@ -32,6 +32,7 @@ enum Place {
 /// Why there is no source at a path.
 #[cfg(feature = "machine")]
 #[derive(Debug, thiserror::Error)]
+// Exhaustive: it is the package or the system, and nothing else.
 pub enum SourceError {
     /// The system refused.
     #[error(transparent)]
@@ -101,13 +102,8 @@ impl Source {
     /// # Errors
     /// What makes a file unfit to be read, or a bound that is passed.
     pub fn digest(&self, bounds: &PackageBounds) -> Result<Digest, PackageError> {
-        let mut walk = self.walk(None, bounds);
-        if !walk.problems.is_empty() {
-            sort(&mut walk.problems);
-            return Err(PackageError { diagnostics: walk.problems });
-        }
         let mut hasher = Hasher::new(Kind::Package);
-        for entry in &walk.entries {
+        for entry in &self.files(bounds)? {
             hasher.update_part(entry.path.as_str().as_bytes());
             // A folder's path ends with what no path of a file has.
             match entry.file_bytes {
@@ -119,6 +115,13 @@ impl Source {
             }
         }
         Ok(hasher.finish())
+    }
+
+    /// Everything here, sorted by path. No file is opened.
+    pub(crate) fn files(&self, bounds: &PackageBounds) -> Result<Vec<PackageEntry>, PackageError> {
+        let mut walk = self.walk(None, bounds);
+        sort(&mut walk.problems);
+        if walk.problems.is_empty() { Ok(walk.entries) } else { Err(PackageError { diagnostics: walk.problems }) }
     }
 
     /// What stands at `path`.
@@ -192,7 +195,7 @@ impl Source {
     }
 
     /// The content of a file that is known to be there.
-    pub(super) fn read_whole(&self, path: &PackagePath, bounds: &PackageBounds) -> Result<Vec<u8>, Diagnostic> {
+    pub(crate) fn read_whole(&self, path: &PackagePath, bounds: &PackageBounds) -> Result<Vec<u8>, Diagnostic> {
         let content = self.read(path, bounds.total_bytes_max)?;
         content.ok_or_else(|| problem(Code::FileMissing, path.as_str(), "the file is not there"))
     }

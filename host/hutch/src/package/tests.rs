@@ -127,7 +127,8 @@ fn what_is_missing_is_named() {
 fn all_problems_of_all_files_come_at_once_and_sorted() {
     let folder = Folder::good();
     folder.file("APP.md", MANIFEST.replace("add", "\"\"").replace("0.1.0", "v1"));
-    folder.file("skills/usage/SKILL.md", "---\nname: other\n---\n").file("schemas/commands.json", "{").remove("app");
+    folder.file("skills/usage/SKILL.md", "---\nname: other\n---\n").remove("app");
+    folder.file("schemas/commands.json", "{\"schema\": \"hutch/commands@1\"");
     assert_eq!(
         folder.problems(),
         [
@@ -190,7 +191,33 @@ fn refusals_have_the_hosts_codes() {
     assert_eq!(code(Folder::good().remove("app/app.wasm")), ErrorCode::PackageInvalid);
     assert_eq!(code(Folder::good().file("APP.md", MANIFEST.replace("wasm:", "node "))), ErrorCode::EntryUnsupported);
     assert_eq!(code(Folder::good().file("APP.md", b"---\n\xff\n---\n")), ErrorCode::PackageInvalid);
-    assert_eq!(code(Folder::good().file("schemas/commands.json", "[]")), ErrorCode::PackageInvalid);
+    let other_version = r#"{"schema":"hutch/commands@9"}"#;
+    assert_eq!(code(Folder::good().file("schemas/commands.json", other_version)), ErrorCode::PackageInvalid);
+}
+
+/// What a package keeps in `schemas/` is its own affair, unless it says that it is ours.
+#[test]
+fn schemas_of_another_kind_are_no_contract_and_no_error() {
+    for text in ["[]", "{", "", "commands: [add]\n", "{}", r#"{"schema":"acme/cli@1"}"#, r#"{"schema":null}"#] {
+        let folder = Folder::good();
+        folder.file("schemas/commands.json", text);
+        assert_eq!(folder.problems(), ["schemas/commands.json:1 CONTRACT_FOREIGN"], "{text}");
+        let package = folder.opened().unwrap();
+        assert!(package.contract().unwrap().is_none() && package.whole_contract().unwrap().is_none(), "{text}");
+        // It is part of the package all the same.
+        assert_ne!(package.run_digest().unwrap(), Folder::good().opened().unwrap().run_digest().unwrap(), "{text}");
+    }
+    for (text, code) in [
+        (r#"{"schema":"hutch/commands@0.2"}"#, "CONTRACT_SCHEMA"),
+        (r#"{"schema":"hutch/comands@0.1"}"#, "CONTRACT_SCHEMA"),
+        (r#"{"schema":"hutch/commands@0.1""#, "JSON_SYNTAX"),
+        (r#"{"schema":"hutch\/commands@0.1",}"#, "JSON_SYNTAX"),
+    ] {
+        let folder = Folder::good();
+        folder.file("schemas/commands.json", text);
+        assert_eq!(folder.problems(), [format!("schemas/commands.json:1 {code}")], "{text}");
+        assert!(folder.opened().is_err(), "{text}");
+    }
 }
 
 #[test]

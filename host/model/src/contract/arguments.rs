@@ -5,8 +5,8 @@ use super::check::is_of_type;
 use super::constraints::{Broken, Compiled};
 use super::hosted::{self, Asked};
 use super::{Command, Contract, Parameter, ValueType};
-use crate::diagnostic::shown;
-use crate::fields::nearest;
+use crate::diagnostic::{shown, shown_name, shown_sentence};
+use crate::nearest::nearest;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ pub(super) const BATCH: &str = "json-input";
 /// What kind of rule an argument breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ViolationKind {
     /// No command has that name.
     UnknownCommand,
@@ -63,6 +64,7 @@ pub struct ArgumentViolation {
 
 /// The command that arguments call, read as the contract says.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ReadArguments<'c> {
     /// The command; `None` if none is named.
     pub command: Option<&'c Command>,
@@ -182,7 +184,7 @@ impl<'c> Reader<'c> {
         }
         for parameter in command.parameters.iter().chain(&self.contract.parameters) {
             if parameter.required && !self.given.contains_key(parameter.name.as_str()) {
-                let message = format!("{} is missing: {}", parameter.written(), parameter.description);
+                let message = format!("{} is missing: {}", parameter.written(), shown_sentence(&parameter.description));
                 self.violation(ViolationKind::Missing, Some(parameter), None, message, None);
             }
         }
@@ -293,7 +295,8 @@ impl<'c> Reader<'c> {
                     at + 2
                 }
                 _ => {
-                    let message = format!("{} needs a value: {}", parameter.written(), parameter.description);
+                    let described = shown_sentence(&parameter.description);
+                    let message = format!("{} needs a value: {described}", parameter.written());
                     self.violation(ViolationKind::MissingValue, Some(parameter), Some(at), message, None);
                     at + 1
                 }
@@ -349,8 +352,8 @@ impl<'c> Reader<'c> {
             |instead: &str| if joined { format!("{}={instead}", parameter.written()) } else { instead.to_owned() };
         if !parameter.choices.is_empty() && !parameter.choices.iter().any(|choice| choice == value) {
             let instead = nearest(value, parameter.choices.iter().map(String::as_str)).map(whole);
-            let message =
-                format!("{}: {} is none of {}", parameter.written(), shown(value), parameter.choices.join(", "));
+            let choices = parameter.choices.iter().map(|choice| shown_name(choice)).collect::<Vec<_>>().join(", ");
+            let message = format!("{}: {} is none of {choices}", parameter.written(), shown(value));
             self.violation(ViolationKind::NotAChoice, Some(parameter), Some(at), message, instead);
         } else if !is_of_type(value, parameter.value_type) {
             let message = format!("{}: expected {}, found {}", parameter.written(), parameter.value_type, shown(value));

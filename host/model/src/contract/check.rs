@@ -3,7 +3,6 @@
 use super::constraints::{Compiled, PATTERNS_MAX};
 use super::{Command, Contract, Parameter, ValueType};
 use crate::diagnostic::{Code, Diagnostic, Position, shown};
-use crate::front_matter::is_hidden;
 use crate::names::Slug;
 use std::collections::BTreeSet;
 use time::OffsetDateTime;
@@ -198,9 +197,6 @@ impl Checker {
     fn prose(&mut self, pointer: &str, text: &str) {
         if text.trim().is_empty() {
             self.flaw(pointer, "expected a text, found nothing");
-        }
-        if let Some(c) = text.chars().find(|c| is_hidden(*c) && *c != '\n') {
-            self.flaw(pointer, format!("U+{:04X} is not allowed", u32::from(c)));
         }
     }
 

@@ -20,6 +20,7 @@ pub(super) const PATTERNS_MAX: usize = 100;
 /// Constraints of one parameter. At least one of them is there.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
 pub struct Constraints {
     /// The least value allowed, written as an argument.
     pub minimum: Option<String>,

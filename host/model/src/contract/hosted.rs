@@ -2,10 +2,12 @@
 //! contract does not declare them. An application whose contract declares one answers it itself.
 
 use super::{Command, Contract, Parameter, ValueType};
+use crate::terminal::one_line;
 use serde_json::{Map, Value};
 
 /// What a call asks about, in place of a command's answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+// Exhaustive: whoever hosts an application answers each.
 pub enum About {
     /// Its commands and parameters: `--help`.
     Help,
@@ -17,6 +19,7 @@ pub enum About {
 
 /// What a call asks of the host.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Asked {
     /// An answer about the application; the last word counts.
     pub about: Option<About>,
@@ -197,9 +200,9 @@ impl Contract {
     /// The same answer for people.
     pub fn help_text(&self, words: &[String]) -> String {
         let commands = self.begun(words);
-        let mut lines = vec![format!("{} {}: {}", self.name, self.version, self.summary)];
+        let mut lines = vec![format!("{} {}: {}", self.name, self.version, one_line(&self.summary))];
         for command in &commands {
-            lines.push(format!("\n{}\n    {}", command.usage(), command.description));
+            lines.push(format!("\n{}\n    {}", one_line(&command.usage()), one_line(&command.description)));
             lines.extend(command.parameters.iter().map(|parameter| format!("      {}", parameter.line())));
         }
         lines.push("\nwith every command".to_owned());
@@ -210,7 +213,9 @@ impl Contract {
             .errors
             .iter()
             .filter(|failure| can_end(&failure.code))
-            .map(|failure| format!("      {:>3}  {}: {}", failure.exit_status, failure.code, failure.description))
+            .map(|failure| {
+                format!("      {:>3}  {}: {}", failure.exit_status, failure.code, one_line(&failure.description))
+            })
             .collect();
         if !failures.is_empty() {
             lines.push("\nfailures, by exit status".to_owned());
@@ -247,7 +252,7 @@ impl Parameter {
     /// `--limit INTEGER: how many to show at most (default: 100)`
     fn line(&self) -> String {
         let default = self.default.as_ref().map(|default| format!(" (default: {default})")).unwrap_or_default();
-        format!("{}: {}{default}", self.form(), self.description)
+        one_line(&format!("{}: {}{default}", self.form(), self.description))
     }
 }
 

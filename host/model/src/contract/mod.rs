@@ -30,6 +30,7 @@ pub const CONTRACT_BYTES_MAX: usize = 1 << 20;
 /// A whole application.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Contract {
     /// The program's short name, equal to the slug of its package.
     pub name: String,
@@ -48,6 +49,7 @@ pub struct Contract {
 /// One command.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Command {
     /// One to three lower-case words separated by single spaces.
     pub name: String,
@@ -72,6 +74,7 @@ pub struct Command {
 /// One parameter.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Parameter {
     /// Lower-case words joined by `-`, without leading dashes.
     pub name: String,
@@ -138,6 +141,7 @@ pub enum Effect {
 /// The type of one argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum ValueType {
     /// Any text.
     String,
@@ -160,6 +164,7 @@ pub enum ValueType {
 /// One way to fail.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Failure {
     /// Upper-case words joined by `_`.
     pub code: String,
@@ -174,6 +179,7 @@ pub struct Failure {
 /// One call and how it ends.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Example {
     /// What the call is for.
     pub description: String,

@@ -24,7 +24,14 @@ const VALUE_TYPES: [(&str, ValueType); 8] = [
 
 pub(super) fn read(text: &str, file: &str) -> (Option<ContractFile>, Vec<Diagnostic>) {
     let mut problems = Problems::new(file);
-    let read = read_document(text, &mut problems).map(|(contract, fields)| {
+    let fields = match own_fields(text, &mut problems) {
+        Ok(fields) => fields,
+        Err((at, found)) => {
+            let message = format!("not {CONTRACT_SCHEMA}: {found}; the file is not read");
+            return (None, vec![Diagnostic::new(Code::ContractForeign, file, at, message)]);
+        }
+    };
+    let read = fields.and_then(|fields| Some((contract(&fields, &mut problems)?, fields))).map(|(contract, fields)| {
         for flaw in check::flaws(&contract) {
             let at = fields.position(&flaw.pointer);
             problems.report(Code::ContractInvalid, at, flaw.message);
@@ -35,26 +42,41 @@ pub(super) fn read(text: &str, file: &str) -> (Option<ContractFile>, Vec<Diagnos
     (read, problems.into_sorted())
 }
 
-fn read_document(text: &str, problems: &mut Problems) -> Option<(Contract, Node)> {
+/// How names of this form and of its versions, past and to come, begin. Whoever writes it means this form, and is told what is wrong.
+const OWN: &str = "hutch/";
+
+/// The document, if it is of this form. `Err` says where and by what it is seen to be of another: a package may have `schemas/` of
+/// its own kind (seed `agent-applications-v1`, "Optional schemas/"), and no rule of this form is about it.
+fn own_fields(text: &str, problems: &mut Problems) -> Result<Option<Node>, (Position, String)> {
+    let named = || text.contains(OWN) || text.contains(r"hutch\/");
     if text.len() > CONTRACT_BYTES_MAX {
         let message = format!("{} bytes, {CONTRACT_BYTES_MAX} allowed", text.len());
         problems.report(Code::FileTooLarge, Position::START, message);
-        return None;
+        return Ok(None);
     }
-    let fields = json::parse(text, problems)?;
-    let entries = problems.map("the file", &fields)?;
-    match optional(entries, "schema").map(|node| (node, &node.data)) {
-        Some((_, Data::Text(schema))) if schema == CONTRACT_SCHEMA => {}
-        found => {
-            let at = found.map_or(fields.at, |(node, _)| node.at);
-            let found = found.map_or_else(|| "nothing".to_owned(), |(node, _)| node.described());
-            problems.report(Code::ContractSchema, at, format!("schema: expected {CONTRACT_SCHEMA:?}, found {found}"));
-            return None;
+    let Some(fields) = json::parse(text, problems) else {
+        return if named() { Ok(None) } else { Err((Position::START, "no JSON document that names it".to_owned())) };
+    };
+    let Data::Map(entries) = &fields.data else {
+        return Err((fields.at, format!("{} at the root", fields.described())));
+    };
+    let (at, found) = match optional(entries, "schema").map(|node| (node, &node.data)) {
+        Some((_, Data::Text(schema))) if schema == CONTRACT_SCHEMA => {
+            problems.refuse_hidden("the file", &fields);
+            return Ok(Some(fields));
         }
-    }
+        Some((node, Data::Text(schema))) if schema.starts_with(OWN) => (node.at, node.described()),
+        Some((node, _)) => return Err((node.at, format!("schema is {}", node.described()))),
+        None => return Err((fields.at, "no schema is named".to_owned())),
+    };
+    problems.report(Code::ContractSchema, at, format!("schema: expected {CONTRACT_SCHEMA:?}, found {found}"));
+    Ok(None)
+}
+
+fn contract(fields: &Node, problems: &mut Problems) -> Option<Contract> {
     let record = Record::new(
         "",
-        &fields,
+        fields,
         &["schema", "name", "version", "summary", "parameters", "commands", "errors"],
         problems,
     )?;
@@ -64,15 +86,14 @@ fn read_document(text: &str, problems: &mut Problems) -> Option<(Contract, Node)
     let parameters = record.list("parameters", problems, parameter);
     let commands = record.list("commands", problems, command);
     let errors = record.list("errors", problems, failure);
-    let contract = Contract {
+    Some(Contract {
         name: name?,
         version: version?,
         summary: summary?,
         parameters: parameters?,
         commands: commands?,
         errors: errors?,
-    };
-    Some((contract, fields))
+    })
 }
 
 fn parameter(label: &str, node: &Node, problems: &mut Problems) -> Option<Parameter> {

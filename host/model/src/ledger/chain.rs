@@ -6,6 +6,8 @@
 
 use super::{EntryError, Sealed, origin};
 use crate::digest::Digest;
+use std::fmt;
+use std::str::FromStr;
 
 /// An entry known from elsewhere: the chain must hold it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,8 +18,31 @@ pub struct Pin {
     pub hash: Digest,
 }
 
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.sequence, self.hash)
+    }
+}
+
+/// The text is no pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected a number, a colon and a hash, as ledger head prints")]
+pub struct NotAPin;
+
+impl FromStr for Pin {
+    type Err = NotAPin;
+
+    fn from_str(text: &str) -> Result<Pin, NotAPin> {
+        let (sequence, hash) = text.split_once(':').ok_or(NotAPin)?;
+        let pin = Pin { sequence: sequence.parse().map_err(|_| NotAPin)?, hash: hash.parse().map_err(|_| NotAPin)? };
+        // One pin has one text.
+        if pin.to_string() == text { Ok(pin) } else { Err(NotAPin) }
+    }
+}
+
 /// Where a chain is not the one that was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ChainError {
     /// An entry's bytes or hash were changed, or it is no entry.
     #[error(transparent)]

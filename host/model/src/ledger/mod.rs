@@ -16,13 +16,15 @@
 mod canonical;
 mod chain;
 mod invoked;
+mod memo;
 mod record;
 mod request;
 mod standing;
 
 pub use canonical::{NotCanonical, canonical};
-pub use chain::{Chain, ChainError, Pin, verify_chain};
+pub use chain::{Chain, ChainError, NotAPin, Pin, verify_chain};
 pub use invoked::{EnvironmentRecord, INPUTS_BYTES_MAX, Inputs, InvocationRecord, MountRecord, SecretKey};
+pub use memo::{Maker, MemoCounts, MemoRecord, MemoUse};
 pub use record::{
     CHANGES_WRITTEN_MAX, Caller, CollectRecord, EntryKind, FolderRecord, MapRecord, OutcomeRecord, PackageRecord,
     Record, StreamRecord, VolumeRecord,
@@ -112,6 +114,7 @@ pub struct Sealed {
 
 /// A stored entry can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+// Exhaustive: a store says of each whether it is damage or a newer version's work.
 pub enum EntryError {
     /// Bytes or hash were changed since it was written.
     #[error("entry {sequence} does not match its hash")]

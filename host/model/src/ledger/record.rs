@@ -2,6 +2,7 @@
 
 use super::ENTRY_BYTES_MAX;
 use super::invoked::InvocationRecord;
+use super::memo::{MemoCounts, MemoRecord};
 use super::request::Request;
 use super::standing::Owner;
 use crate::digest::{Digest, Kind};
@@ -20,6 +21,7 @@ pub const CHANGES_WRITTEN_MAX: usize = ENTRY_BYTES_MAX / 2;
 /// [outcome](Record::outcome).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum EntryKind {
     /// The first state of volumes, from the package.
     Create,
@@ -99,6 +101,9 @@ pub struct Record {
     /// The calls that were made over one state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapped: Option<MapRecord>,
+    /// The outcome that was kept for an equal call, if the caller wanted such a one and there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memo: Option<MemoRecord>,
 }
 
 impl Record {
@@ -122,6 +127,7 @@ impl Record {
             owner: None,
             collected: None,
             mapped: None,
+            memo: None,
         }
     }
 
@@ -258,6 +264,9 @@ pub struct MapRecord {
     pub input: StreamRecord,
     /// The lines that answer them, as they were written.
     pub output: StreamRecord,
+    /// The outcomes that were kept for equal calls, if the caller wanted such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memo: Option<MemoCounts>,
 }
 
 /// Bytes read or written by a guest. They may be kept as an object of their own.
@@ -318,6 +327,21 @@ impl OutcomeRecord {
             refused: outcome.refused.clone(),
             unreproducible: outcome.unreproducible.clone(),
             profile: outcome.profile.clone(),
+        }
+    }
+
+    /// The outcome that was recorded, with the streams that the record only names: who has them says which they are.
+    pub fn with_streams(self, stdout: Vec<u8>, stderr: Vec<u8>) -> Outcome {
+        Outcome {
+            ending: self.ending,
+            stdout,
+            stderr,
+            fuel: self.fuel,
+            fuel_exact: self.fuel_exact,
+            memory_peak_bytes: self.memory_peak_bytes,
+            refused: self.refused,
+            unreproducible: self.unreproducible,
+            profile: self.profile,
         }
     }
 }

@@ -60,6 +60,7 @@ pub struct Standing {
 
 /// A record does not follow from what was there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Contradiction {
     /// It starts from another state of a volume.
     #[error("starts from another state of volume {volume:?}")]

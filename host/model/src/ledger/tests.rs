@@ -16,15 +16,10 @@ fn record(note: &str) -> Record {
     parts.preopens.insert("state".to_owned(), Access::ReadWrite);
     let invocation = Invocation::new(parts).unwrap();
     let outcome = Outcome {
-        ending: Ending::Exited { status: 0 },
         stdout: b"{}".to_vec(),
-        stderr: Vec::new(),
         fuel: u64::MAX,
-        fuel_exact: true,
         memory_peak_bytes: 65_536,
-        refused: Vec::new(),
-        unreproducible: Vec::new(),
-        profile: "wasmtime 48.0.8".to_owned(),
+        ..Outcome::new(Ending::Exited { status: 0 }, "wasmtime 48.0.8")
     };
     let secrets = BTreeSet::from(["TOKEN".to_owned()]);
     let package = PackageRecord { slug: "todo".to_owned(), ..PackageRecord::default() };

@@ -29,6 +29,7 @@ pub enum Scheduling {
 /// How strictly a guest's arguments are judged before it starts (rules G2, G3, G8, S4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Guard {
     /// By all rules; only declared free text may hold shell metacharacters.
     #[default]

@@ -3,10 +3,13 @@
 use super::{Manifest, Requests, Scheduling, Version, hutch};
 use crate::command_line::{EntryCommand, EntryError};
 use crate::diagnostic::{Code, Diagnostic, Position, Problems, shown};
-use crate::fields::{NAMES_MAX, Text, nearest, optional};
+use crate::fields::{NAMES_MAX, Text, optional};
 use crate::front_matter::{self, Document};
+use crate::hidden::hidden;
 use crate::names::{CommandPath, SkillName, Slug};
+use crate::nearest::nearest;
 use crate::node::{Data, Entry, Node};
+use crate::schedule::in_body;
 use serde_json::Value;
 
 /// The value of `schema` that this reader understands.
@@ -74,6 +77,14 @@ fn read_document(document: Document<'_>, problems: &mut Problems) -> Option<Mani
         None => Vec::new(),
     };
     let requests = requests(entries, entry.as_ref(), problems);
+    if let (Some(Scheduling::Supported), Some(slug)) = (scheduling, &slug)
+        && !commands.is_empty()
+        && in_body(document.body, document.body_line, slug.as_str(), &commands).is_empty()
+    {
+        let at = optional(entries, "scheduling").map_or(top, |node| node.at);
+        let message = "scheduling is supported, but no section about scheduling names a command in backticks";
+        problems.report(Code::SchedulingUndocumented, at, message);
+    }
 
     Some(Manifest {
         slug: slug?,
@@ -261,7 +272,7 @@ fn authors(node: &Node, problems: &mut Problems) -> Vec<Value> {
 }
 
 fn tag(text: &str) -> Result<String, &'static str> {
-    let clean = !text.trim().is_empty() && text.chars().count() <= 64 && !text.chars().any(front_matter::is_hidden);
+    let clean = !text.trim().is_empty() && text.chars().count() <= 64 && hidden(text).next().is_none();
     if clean { Ok(text.to_owned()) } else { Err("expected 1 to 64 visible characters") }
 }
 

@@ -1,12 +1,13 @@
-//! What changed between two snapshots. Folders with equal digests are not read.
+//! What changed between two snapshots. Folders, and parts of folders, with equal digests are not read.
 
-use super::{DEPTH_MAX, Entry, Node, ObjectError, Objects, Tree, read_tree};
+use super::{DEPTH_MAX, Entry, Node, ObjectError, Objects, Tree, empty_tree, read_changed};
 use crate::digest::Digest;
 use serde::{Deserialize, Serialize};
 
 /// How a path changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Change {
     /// It is there only afterwards.
     Added,
@@ -124,7 +125,7 @@ pub fn compare(
     if before == after {
         return Ok(());
     }
-    let (before, after) = (read_tree(objects, before)?, read_tree(objects, after)?);
+    let (before, after) = read_changed(objects, before, after)?;
     compare_trees(objects, (&mut String::new(), 0), &before, &after, each)
 }
 
@@ -149,8 +150,9 @@ fn compare_trees(
             if level == DEPTH_MAX {
                 return Err(ObjectError::too_deep(*tree));
             }
-            let read = |tree: Option<&Digest>| tree.map_or(Ok(Tree::default()), |tree| read_tree(objects, tree));
-            compare_trees(objects, (path, level + 1), &read(old_tree)?, &read(new_tree)?, each)?;
+            let empty = empty_tree();
+            let (before, after) = read_changed(objects, old_tree.unwrap_or(&empty), new_tree.unwrap_or(&empty))?;
+            compare_trees(objects, (path, level + 1), &before, &after, each)?;
         }
     }
     path.truncate(above);
@@ -176,7 +178,7 @@ fn folder(entry: Option<&Entry>) -> Option<&Digest> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MemoryObjects, Name};
+    use super::super::{MemoryObjects, Name, read_tree};
     use super::*;
 
     /// A volume from lines `path=content`, `path->target`, each with an optional `@time`.

@@ -1,17 +1,23 @@
 //! A volume at rest: a Merkle tree of folders and chunked files. Content has one name only, its digest, so equal trees
 //! are equal digests and a small change is a small number of new objects.
 //!
-//! A folder is a [`Tree`] of sorted entries. A file of up to [`CHUNK_BYTES`] is one chunk; a longer one is a tree of
+//! A folder is a [`Tree`] of sorted entries, one object of them; a folder of more than [`PART_ENTRIES`] is in [`Parts`], which follow from its
+//! names alone. A file of up to [`CHUNK_BYTES`] is one chunk; a longer one is a tree of
 //! [lists](crate::digest::Kind::List) with [`LIST_PARTS`] digests each, as many levels as its size needs. Entries hold
 //! a modification time because programs compare those across runs; they hold no owner, mode, inode or access time.
 //!
 //! Knows no storage: bytes come through [`Objects`].
 
 mod diff;
+mod parts;
 mod touched;
 mod tree;
 
 pub use diff::{CHANGES_BYTES_MAX, CHANGES_MAX, Change, Changes, Difference, PathChange, compare, diff};
+pub use parts::{
+    PART_ENTRIES, PART_LEVELS, PARTS, Part, Parts, Prefix, Route, TreeObject, find_in, read_changed, read_object,
+    read_part, read_some, read_tree,
+};
 pub use touched::{Touched, TouchedName};
 pub use tree::{Entry, Name, NameError, Node, Totals, Tree, TreeError};
 
@@ -50,6 +56,7 @@ pub struct ObjectError {
 
 /// Why an object could not be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+// Exhaustive: a store tells damage from what changed meanwhile by it.
 pub enum Lack {
     /// It is not here.
     #[error("is missing")]
@@ -132,10 +139,9 @@ impl MemoryObjects {
         Node::File { size: bytes.len() as u64, content }
     }
 
-    /// Takes in a folder and names it.
+    /// Takes in a folder, in parts if it is large, and names it.
     pub fn insert_tree(&mut self, tree: &Tree) -> Node {
-        let totals = tree.totals();
-        Node::Folder { tree: self.insert(Kind::Tree, tree.encode()), totals }
+        Node::Folder { tree: parts::insert(self, tree), totals: tree.totals() }
     }
 }
 
@@ -192,18 +198,6 @@ pub fn empty_tree() -> Digest {
     Digest::of(Kind::Tree, &Tree::default().encode())
 }
 
-/// Reads a folder.
-///
-/// # Errors
-/// The object is missing, or its bytes are no tree.
-pub fn read_tree(objects: &dyn Objects, digest: &Digest) -> Result<Tree, ObjectError> {
-    if *digest == empty_tree() {
-        return Ok(Tree::default());
-    }
-    let bytes = objects.get(Kind::Tree, digest)?;
-    Tree::decode(&bytes).map_err(|error| ObjectError::damaged(Kind::Tree, *digest, error.to_string()))
-}
-
 /// What a snapshot has at a path, names from the top down; `None` if nothing is there, or the path is empty.
 ///
 /// # Errors
@@ -220,7 +214,7 @@ pub fn find<'n>(
             Some(Node::Folder { tree, .. }) => *tree,
             Some(_) => return Ok(None),
         };
-        found = read_tree(objects, &folder)?.get(name).cloned();
+        found = find_in(objects, &folder, name)?;
         if found.is_none() {
             return Ok(None);
         }

@@ -15,6 +15,7 @@ pub struct Name(Box<str>);
 
 /// Why a text is no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+// Exhaustive: a guest is told which of them it is.
 pub enum NameError {
     /// Empty, `.`, `..`, or with `/` or NUL.
     #[error("is empty, dots only, or holds a slash or NUL")]
@@ -79,6 +80,14 @@ impl Totals {
             depth: if self.depth > other.depth { self.depth } else { other.depth },
             path_bytes: if self.path_bytes > other.path_bytes { self.path_bytes } else { other.path_bytes },
         }
+    }
+
+    /// Adds their bytes, 24 of them.
+    pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.bytes.to_le_bytes());
+        bytes.extend_from_slice(&self.files.to_le_bytes());
+        bytes.extend_from_slice(&self.depth.to_le_bytes());
+        bytes.extend_from_slice(&self.path_bytes.to_le_bytes());
     }
 }
 
@@ -165,10 +174,7 @@ impl Entry {
                 bytes.extend_from_slice(content.as_bytes());
             }
             Node::Folder { tree, totals } => {
-                bytes.extend_from_slice(&totals.bytes.to_le_bytes());
-                bytes.extend_from_slice(&totals.files.to_le_bytes());
-                bytes.extend_from_slice(&totals.depth.to_le_bytes());
-                bytes.extend_from_slice(&totals.path_bytes.to_le_bytes());
+                totals.encode(bytes);
                 bytes.extend_from_slice(tree.as_bytes());
             }
             Node::Link { target } => {
@@ -185,6 +191,7 @@ pub struct Tree(Vec<Entry>);
 
 /// Why bytes are no folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TreeError {
     /// They end within an entry.
     #[error("ends within an entry")]
@@ -198,6 +205,9 @@ pub enum TreeError {
     /// A link's target is too long or no UTF-8.
     #[error("has an invalid link")]
     Link,
+    /// Parts are out of order, empty, or so few entries that they are not in parts.
+    #[error("has parts that no folder is in")]
+    Parts,
 }
 
 const FILE: u8 = 1;
@@ -245,14 +255,15 @@ impl Tree {
         self.0.iter().fold(Totals::default(), |sum, entry| sum.plus(entry.totals()))
     }
 
-    /// The folder's bytes: those of its [entries](Entry::encode), one after the other.
+    /// The bytes of one object with all of it: those of its [entries](Entry::encode), one after the other. A folder of more than
+    /// [`PART_ENTRIES`](super::PART_ENTRIES) is [stored](super::MemoryObjects::insert_tree) in parts instead.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.0.iter().map(Entry::encoded_bytes).sum());
         self.0.iter().for_each(|entry| entry.encode(&mut bytes));
         bytes
     }
 
-    /// Reads a folder's bytes.
+    /// Reads the bytes of an object that holds entries.
     ///
     /// # Errors
     /// They are not what [`Tree::encode`] writes.
@@ -269,12 +280,7 @@ impl Tree {
             let modified_ns = rest.number()?;
             let node = match kind {
                 FILE => Node::File { size: rest.number()?, content: Digest::from_bytes(rest.array()?) },
-                FOLDER => {
-                    let (bytes, files) = (rest.number()?, rest.number()?);
-                    let (depth, path_bytes) = (u32::from_le_bytes(rest.array()?), u32::from_le_bytes(rest.array()?));
-                    let totals = Totals { bytes, files, depth, path_bytes };
-                    Node::Folder { totals, tree: Digest::from_bytes(rest.array()?) }
-                }
+                FOLDER => Node::Folder { totals: rest.totals()?, tree: Digest::from_bytes(rest.array()?) },
                 LINK => {
                     let length = usize::from(u16::from_le_bytes(rest.array()?));
                     let target = rest.text(length, TreeError::Link)?;
@@ -291,17 +297,24 @@ impl Tree {
     }
 }
 
-struct Bytes<'a>(&'a [u8]);
+/// What is left of an object's bytes.
+pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], TreeError> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], TreeError> {
         let (first, rest) = self.0.split_first_chunk().ok_or(TreeError::Short)?;
         self.0 = rest;
         Ok(*first)
     }
 
-    fn number(&mut self) -> Result<u64, TreeError> {
+    pub(super) fn number(&mut self) -> Result<u64, TreeError> {
         Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    pub(super) fn totals(&mut self) -> Result<Totals, TreeError> {
+        let (bytes, files) = (self.number()?, self.number()?);
+        let (depth, path_bytes) = (u32::from_le_bytes(self.array()?), u32::from_le_bytes(self.array()?));
+        Ok(Totals { bytes, files, depth, path_bytes })
     }
 
     fn text(&mut self, length: usize, error: TreeError) -> Result<&'a str, TreeError> {

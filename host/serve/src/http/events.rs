@@ -14,6 +14,7 @@ use http::{Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use hutch_model::error_code::ErrorCode;
+use hutch_model::hidden;
 use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -143,7 +144,7 @@ impl Watcher {
         let slug = self.slugs.get(package).map(String::as_str).unwrap_or_default();
         let mut item = item.clone();
         item["package"] = slug.into();
-        format!("id: {id}\nevent: entry\ndata: {item}\n\n")
+        format!("id: {id}\nevent: entry\ndata: {}\n\n", hidden::escaped(&item.to_string()))
     }
 
     async fn send(&mut self, text: String) -> bool {

@@ -2,6 +2,7 @@
 
 use super::access::Refused;
 use super::answer::{self, Body};
+use super::settings::Bounds;
 use super::site::Site;
 use crate::serving::ServeError;
 use http::{Response, StatusCode};
@@ -50,6 +51,14 @@ pub(super) fn asked_to_end() -> Result<Pin<Box<dyn Future<Output = ()>>>, ServeE
     }))
 }
 
+/// How a connection is read.
+pub(super) fn protocol(bounds: &Bounds) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(bounds.sent_within);
+    builder.max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
+    builder
+}
+
 /// Answers on every connection until `asked` ends, and lets what was begun come to its end.
 pub(super) async fn listen(
     listener: TcpListener,
@@ -81,10 +90,8 @@ pub(super) async fn listen(
             let site = Arc::clone(&shared);
             async move { Ok::<Response<Body>, Infallible>(site.answer(request).await) }
         });
-        let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(site.bounds.sent_within);
-        builder.max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
-        let connection = graceful.watch(builder.serve_connection(TokioIo::new(Box::pin(stream)), service));
+        let connection =
+            graceful.watch(protocol(&site.bounds).serve_connection(TokioIo::new(Box::pin(stream)), service));
         tokio::spawn(async move {
             // A connection that breaks is its caller's affair.
             let _ = connection.await;

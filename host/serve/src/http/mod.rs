@@ -1,13 +1,16 @@
 //! Packages over HTTP/1.1: what the command line does, with the same documents and the same codes, for callers that bear a token.
 //!
 //! A request goes through `site`: whose name it uses and whose token it bears (`access`), which route it means (`routes`, of which the
-//! description in `openapi` is made too), what stands in it (`request`), and then through the door as everything else does. What came of
-//! it is put into an answer (`answer`). `listen` keeps connections, and their bounds.
+//! description in `openapi` is made too), what stands in it (`request`), all of that together (`meant`), and then through the door as
+//! everything else does. What came of it is put into an answer (`answer`). `listen` keeps connections, and their bounds.
 
 mod access;
 mod answer;
 mod events;
+#[cfg(feature = "fuzzing")]
+pub mod judge;
 mod listen;
+mod meant;
 mod openapi;
 mod page;
 mod request;
@@ -75,7 +78,6 @@ pub fn serve(
                 catalog,
                 telemetry: Arc::clone(&serving.telemetry),
                 watchers: Arc::new(Semaphore::new(WATCHERS_MAX)),
-                documents: serving.documents,
                 about: serving.packages.iter().map(|served| served.about.clone()).collect(),
                 ending,
             };

@@ -1,12 +1,13 @@
 //! Requests, judged and answered: who is it, is it allowed, what is asked for, and what came of it. Knows no sockets.
 
-use super::access::{Guard, Refused, Token, check_scope};
+use super::access::{Guard, Refused, Token};
 use super::answer::{self, Body};
 use super::events;
+use super::meant::{self, Asked, Way};
 use super::openapi;
 use super::page;
-use super::request::{self, Failed, Query};
-use super::routes::{Does, Found, Route, find};
+use super::request::{self, Failed};
+use super::routes::Does;
 use super::seen::Seen;
 use super::settings::Bounds;
 use crate::ask::{Ask, Tell, What};
@@ -15,13 +16,13 @@ use crate::door::{By, Door};
 use crate::mcp::Endpoint;
 use crate::question;
 use crate::reply::Reply;
-use crate::serving::{About, Documents};
+use crate::serving::About;
 use crate::telemetry::Telemetry;
-use crate::who::Scope;
 use http::header::IF_NONE_MATCH;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
+use hutch_documents::envelope;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Caller;
@@ -38,7 +39,6 @@ pub(super) struct Site {
     pub(super) door: Arc<Door>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) telemetry: Arc<Telemetry>,
-    pub(super) documents: Documents,
     /// Where people find what waits for them.
     pub(super) approvals: String,
     /// What is said of each package, in the catalog's order.
@@ -48,14 +48,6 @@ pub(super) struct Site {
     pub(super) watchers: Arc<Semaphore>,
     /// Whether serving is to end.
     pub(super) ending: watch::Receiver<bool>,
-}
-
-/// What a request is about, once it is known who makes it.
-struct Asked<'a> {
-    parts: &'a Parts,
-    /// The parts of the path that stand in place of those in braces.
-    found: Vec<&'a str>,
-    token: &'a Token,
 }
 
 impl Site {
@@ -81,38 +73,22 @@ impl Site {
             Err(body) => body,
         };
         let Some(body) = body else { return Err(request::missing(parts.uri.path()).into()) };
-        let (route, found) = match find(&parts.method, parts.uri.path()) {
-            Found::Route(route, found) => (route, found),
-            other => {
-                // Who is not known learns nothing about what there is.
-                self.guard.bearer(&parts.headers)?;
-                return match other {
-                    Found::Methods(allowed) => Ok(answer::not_allowed(&allowed)),
-                    _ if !page::methods(parts.uri.path()).is_empty() => {
-                        Ok(answer::not_allowed(&page::methods(parts.uri.path())))
-                    }
-                    _ => Err(request::missing(parts.uri.path()).into()),
-                };
-            }
+        let asked = match meant::way(&self.guard, parts)? {
+            Way::Open(does) => return Ok(self.open(does)),
+            Way::Methods(allowed) => return Ok(answer::not_allowed(&allowed)),
+            Way::Asked(asked) => asked,
         };
-        let Some(scope) = route.scope else { return Ok(self.open(route.does)) };
-        let token = self.guard.bearer(&parts.headers)?;
-        check_scope(token, scope)?;
-        if !matches!(route.does, Does::Ledger | Does::Files | Does::File) {
-            request::no_query(parts.uri.query())?;
-        }
-        match route.does {
-            Does::Mcp => return self.mcp(parts, token, body).await,
-            Does::Events => return Ok(events::answer(self, parts, token)?),
+        match asked.route.does {
+            Does::Mcp => return self.mcp(parts, asked.token, body).await,
+            Does::Events => return Ok(events::answer(self, parts, asked.token)?),
             _ => {}
         }
-        let asked = Asked { parts, found, token };
-        match route.method == Method::POST {
+        match asked.route.method == Method::POST {
             true => {
                 let body = request::body(&parts.headers, body, &self.bounds).await?;
-                self.change(route, &asked, body).await
+                self.change(&asked, body).await
             }
-            false => self.look(route, &asked).await,
+            false => self.look(&asked).await,
         }
     }
 
@@ -143,11 +119,9 @@ impl Site {
     }
 
     /// What changes nothing.
-    async fn look(&self, route: &Route, asked: &Asked<'_>) -> Result<Response<Body>, Failed> {
-        let told = |command: &str, result: Value| {
-            Ok(answer::json(StatusCode::OK, &(self.documents.envelope)(command, result)))
-        };
-        match route.does {
+    async fn look(&self, asked: &Asked<'_>) -> Result<Response<Body>, Failed> {
+        let told = |command: &str, result: Value| Ok(answer::json(StatusCode::OK, &envelope(true, command, result)));
+        match asked.route.does {
             Does::Describe => return Ok(answer::json(StatusCode::OK, &openapi::document())),
             Does::Server => {
                 let token = |token: &Token| json!({"name": token.name(), "scopes": token.scopes()});
@@ -166,47 +140,21 @@ impl Site {
         }
         let package = self.package(asked)?;
         let about = self.about.get(package);
-        let tell = match route.does {
+        match asked.route.does {
             Does::Package => return told("meta", about.map(|about| about.meta.clone()).unwrap_or_default()),
             Does::Commands => return told("meta", about.map(|about| about.tools.clone()).unwrap_or_default()),
-            Does::Ledger => {
-                let (limit, offset) = request::page(asked.parts.uri.query())?;
-                Tell::Ledger { limit, offset }
-            }
-            Does::Files => {
-                let query = Query::of(asked.parts.uri.query(), &["at", "limit", "offset", "path"])?;
-                let (limit, offset) = query.page()?;
-                Tell::Files { at: query.at()?, path: query.text("path").map(str::to_owned), limit, offset }
-            }
-            Does::File => {
-                let query = Query::of(asked.parts.uri.query(), &["at", "path"])?;
-                let path =
-                    query.text("path").ok_or_else(|| request::unfit("expected the parameter path".to_owned()))?;
-                Tell::File { at: query.at()?, path: path.to_owned() }
-            }
-            Does::Entry => Tell::Entry(request::entry_name(asked.found.get(1).copied().unwrap_or_default())?),
-            _ => Tell::State,
-        };
+            _ => {}
+        }
+        let tell = meant::looked(asked)?;
         let reply = self.carry_out(package, tell, self.by(asked.token, None)).await;
         let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
         Ok(answer::reply(reply, known))
     }
 
     /// What may change something, or takes work.
-    async fn change(&self, route: &Route, asked: &Asked<'_>, body: Value) -> Result<Response<Body>, Failed> {
+    async fn change(&self, asked: &Asked<'_>, body: Value) -> Result<Response<Body>, Failed> {
         let package = self.package(asked)?;
-        let named = request::name(asked.parts, asked.token.name(), &body)?;
-        let tell = match route.does {
-            Does::Run => Tell::Run(request::words(body, &self.catalog, package)?),
-            Does::Plan => Tell::Plan(request::words(body, &self.catalog, package)?),
-            Does::Undo => Tell::Undo(request::back(body)?),
-            Does::Verify => Tell::Verify(request::verified(body)?),
-            _ => {
-                request::nothing(body)?;
-                let plan = request::named_entry(asked.found.get(1).copied().unwrap_or_default())?;
-                Tell::Apply { plan, confirmed: asked.token.may(Scope::Confirm) }
-            }
-        };
+        let (named, tell) = meant::changed(asked, body, &self.catalog, package)?;
         let mut reply = self.carry_out(package, tell, self.by(asked.token, named)).await;
         if let Reply::Failed { report, .. } = &mut reply {
             question::found_at(report, &self.approvals);

@@ -12,6 +12,7 @@ use crate::telemetry::{self, Telemetry, Work, some};
 use crate::who::{Scope, Who};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::hidden;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::Caller;
 use opentelemetry::context::FutureExt;
@@ -25,7 +26,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
-use serde_json::Map;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -228,18 +229,23 @@ fn result(reply: Reply) -> CallToolResult {
     };
     match reply {
         Reply::Done { document, facts } => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(document.to_string())]);
+            let mut result = CallToolResult::success(vec![ContentBlock::text(seen(&document))]);
             result.structured_content = Some(document);
             with_facts(result, facts)
         }
         Reply::Failed { report, mut facts } => {
             let report = serde_json::to_value(&*report).unwrap_or_default();
             facts.insert("hutch/error".to_owned(), report.clone());
-            with_facts(CallToolResult::error(vec![ContentBlock::text(report.to_string())]), facts)
+            with_facts(CallToolResult::error(vec![ContentBlock::text(seen(&report))]), facts)
         }
         // Who confirmed once is not asked again.
         Reply::Ask(question) => result(Reply::failed(question.refusal("it was asked for twice"))),
     }
+}
+
+/// A document as a text in which everything is seen: a model gets it as it is.
+fn seen(document: &Value) -> String {
+    hidden::escaped(&document.to_string()).into_owned()
 }
 
 /// One client's requests.

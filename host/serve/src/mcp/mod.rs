@@ -2,6 +2,7 @@
 //! `initialize` (2025-11-25 and before) and the one in which every request says what it needs (2026-07-28).
 
 mod confirm;
+mod escaped;
 mod handler;
 mod skills;
 mod transport;
@@ -12,10 +13,11 @@ use crate::door::Door;
 use crate::serving::{ServeError, Serving};
 use crate::who::Who;
 use bytes::Bytes;
+use escaped::{Escaped, Escaper};
 use handler::{Desk, Handler};
 use http::{Request, Response};
-use http_body_util::Full;
 use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
 use opentelemetry::Context;
 use rmcp::ServiceExt;
 use rmcp::model::ProtocolVersion;
@@ -118,7 +120,12 @@ impl Endpoint {
         if let Some(session) = session.filter(|_| begins) {
             self.begun().entry(name).or_default().insert(session.to_owned());
         }
-        Some(response)
+        let mut escaper = Escaper::default();
+        Some(
+            response.map(|body| {
+                body.map_frame(move |frame| frame.map_data(|data| Bytes::from(escaper.piece(&data)))).boxed()
+            }),
+        )
     }
 
     /// Whether a caller may begin a session.
@@ -146,7 +153,7 @@ impl Endpoint {
 
 async fn serve(desk: &Arc<Desk>) -> Result<(), ServeError> {
     let (read, write) = stdio_pipes();
-    let messages = AsyncRwTransport::new_server(read, write).with_max_line_length(MESSAGE_BYTES_MAX);
+    let messages = AsyncRwTransport::new_server(read, Escaped::new(write)).with_max_line_length(MESSAGE_BYTES_MAX);
     let serving = Handler(Arc::clone(desk)).serve(Guarded::new(messages, Arc::clone(desk))).await;
     match serving {
         Ok(running) => match running.waiting().await {

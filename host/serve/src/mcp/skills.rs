@@ -4,6 +4,7 @@
 use crate::serving::{ServeError, Served};
 use hutch::Failure;
 use hutch::package::Package;
+use hutch_model::hidden::hidden;
 use hutch_model::names::PackagePath;
 use hutch_model::skill::{self, SKILL_FILE, SKILLS_FOLDER};
 use rmcp::model::{Resource, ResourceContents, Skill, SkillFrontmatter, SkillResource, SkillResources};
@@ -92,12 +93,13 @@ impl Skills {
         self.files.iter().map(one).collect()
     }
 
-    /// What stands there; text if it is some, and else in base64.
+    /// What stands there; as text if it is some and all of it is seen, and else in base64: a model reads a text whole.
     pub(super) fn read(&self, uri: &str) -> Option<ResourceContents> {
         let file = self.files.get(uri)?;
+        let is_seen = |text: &str| hidden(text).all(|(_, c)| matches!(c, '\n' | '\r' | '\t'));
         let contents = match std::str::from_utf8(&file.bytes) {
-            Ok(text) => ResourceContents::text(text, uri),
-            Err(_) => ResourceContents::blob(data_encoding::BASE64.encode(&file.bytes), uri),
+            Ok(text) if is_seen(text) => ResourceContents::text(text, uri),
+            _ => ResourceContents::blob(data_encoding::BASE64.encode(&file.bytes), uri),
         };
         Some(contents.with_mime_type(mime(uri, &file.bytes)))
     }

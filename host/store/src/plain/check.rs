@@ -11,7 +11,7 @@ use hutch_folder::{Form, Handles, Stamp, list, look};
 use hutch_model::acted_on::is_acted_on;
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::{
-    Change, Entry, Lack, Node, ObjectError, Objects, PathChange, Touched, TouchedName, Tree, find, read_tree,
+    Change, Entry, Lack, Node, ObjectError, Objects, PathChange, Touched, TouchedName, Tree, find, read_some, read_tree,
 };
 use std::io;
 use std::sync::Arc;
@@ -28,12 +28,20 @@ impl Plain {
         let objects = self.store.objects();
         let mut look = Look { plain: self, volume, shown, objects, handles: Handles::new(root), path: Vec::new() };
         // What it shows may not be kept any more: then nothing is known of what stands there.
-        let tree = match read_tree(&*look.objects, &shown.tree) {
+        let tree = match read_touched(&*look.objects, &shown.tree, touched) {
             Err(error) if error.lack == Lack::Missing => Tree::default(),
             read => read.map_err(|error| look.damaged(&error))?,
         };
         look.folder(touched, &tree, top)
     }
+}
+
+/// A folder, all of it if it was listed, else what has the names that were looked up.
+fn read_touched(objects: &dyn Objects, tree: &Digest, touched: &Touched) -> Result<Tree, ObjectError> {
+    if touched.listed {
+        return read_tree(objects, tree);
+    }
+    read_some(objects, tree, touched.names.iter().map(|touched| touched.name.as_str()))
 }
 
 /// A look at some paths of one volume.
@@ -57,8 +65,8 @@ impl Look<'_> {
         StoreError::object(self.plain.store.at(), error)
     }
 
-    fn tree(&self, digest: &Digest) -> Result<Tree, StoreError> {
-        read_tree(&*self.objects, digest).map_err(|error| self.damaged(&error))
+    fn tree(&self, digest: &Digest, touched: &Touched) -> Result<Tree, StoreError> {
+        read_touched(&*self.objects, digest, touched).map_err(|error| self.damaged(&error))
     }
 
     /// Looks at what was touched in the folder in which the look is.
@@ -97,7 +105,7 @@ impl Look<'_> {
                 Some(id) => self.plain.stamps.below(id, &name)?,
                 None => None,
             };
-            let tree = self.tree(&tree)?;
+            let tree = self.tree(&tree, inside)?;
             self.path.push(name);
             let found = self.folder(inside, &tree, id)?;
             self.path.pop();

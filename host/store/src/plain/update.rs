@@ -19,7 +19,9 @@ use hutch_folder::{Form, Gone, Handles, Stamp, list, look, stays_inside};
 use hutch_model::acted_on::is_acted_on;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::Limit;
-use hutch_model::snapshot::{DEPTH_MAX, Entry, Lack, Node, ObjectError, Objects, Tree, empty_tree, read_tree};
+use hutch_model::snapshot::{
+    DEPTH_MAX, Entry, Lack, Node, ObjectError, Objects, Tree, empty_tree, read_changed, read_object, read_tree,
+};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
@@ -93,7 +95,7 @@ impl Plain {
             // What was cut off is finished first: only then is everything on disk accounted for. What it was to become may not be kept
             // any more, and then all is looked at.
             let target = match shown.target {
-                Some(target) => Some((target, self.tree(&target)?.is_some())),
+                Some(target) => Some((target, self.is_kept(&target)?)),
                 None => None,
             };
             let looks_at_all = restarted || matches!(target, Some((_, false)));
@@ -118,11 +120,11 @@ impl Plain {
         }
     }
 
-    /// A folder of a state; `None` if it is not kept.
-    fn tree(&self, digest: &Digest) -> Result<Option<Tree>, StoreError> {
-        match read_tree(&*self.store.objects(), digest) {
-            Err(error) if error.lack == Lack::Missing => Ok(None),
-            read => read.map(Some).map_err(|error| StoreError::object(self.store.at(), &error)),
+    /// Whether a state is kept.
+    fn is_kept(&self, digest: &Digest) -> Result<bool, StoreError> {
+        match read_object(&*self.store.objects(), digest) {
+            Err(error) if error.lack == Lack::Missing => Ok(false),
+            read => read.map(|_| true).map_err(|error| StoreError::object(self.store.at(), &error)),
         }
     }
 
@@ -154,12 +156,13 @@ impl Plain {
         updated: &mut Updated,
     ) -> Result<(), StoreError> {
         let objects = self.store.objects();
-        let is = read_tree(&*objects, &target).map_err(|error| StoreError::object(self.store.at(), &error))?;
-        expect_within(&Bounds::widest(), is.totals(), &self.full_path(volume, &[]))?;
+        let damaged = |error: ObjectError| StoreError::object(self.store.at(), &error);
+        let totals = read_object(&*objects, &target).map_err(damaged)?.totals();
+        expect_within(&Bounds::widest(), totals, &self.full_path(volume, &[]))?;
         self.stamps.set_shown(volume, Shown { target: Some(target), ..shown })?;
         let Some(root) = self.root(volume, true)? else { return Ok(()) };
         // What it shows may not be kept any more, or be another store's: then nothing is known of what stands there.
-        let was = self.tree(&shown.tree)?.unwrap_or_default();
+        let (was, is) = read_both(&*objects, &shown.tree, &target, restarted).map_err(damaged)?;
         // An earlier state may not be kept any more: then it can't be known again.
         let earlier = earlier.iter().filter_map(|digest| read_tree(&*objects, digest).ok()).collect();
         let folder = Level { was, is, earlier };
@@ -180,7 +183,23 @@ impl Plain {
     }
 }
 
-/// One folder, as the snapshots have it. What comes amounts to what the folder above says, so that the first one's bounds hold for all.
+/// Two states of a folder, with all that differs; with all there is, if that is looked at. One that is not kept holds nothing.
+fn read_both(objects: &dyn Objects, was: &Digest, is: &Digest, all: bool) -> Result<(Tree, Tree), ObjectError> {
+    if !all {
+        match read_changed(objects, was, is) {
+            Err(error) if error.lack == Lack::Missing => {}
+            read => return read,
+        }
+    }
+    let was = match read_tree(objects, was) {
+        Err(error) if error.lack == Lack::Missing => Tree::default(),
+        read => read?,
+    };
+    Ok((was, read_tree(objects, is)?))
+}
+
+/// One folder, as the snapshots have it: what may differ, or all of it if the machine was started anew. What comes amounts to what the
+/// folder above says, so that the first one's bounds hold for all.
 struct Level {
     was: Tree,
     is: Tree,
@@ -293,20 +312,24 @@ impl Update<'_> {
 
     /// What the snapshots have in a folder that stays or comes.
     fn level(&self, place: &Place, is: &Digest) -> Result<Level, StoreError> {
-        let tree = read_tree(&*self.objects, is).map_err(|error| self.damaged(&error))?;
-        if place.is.as_ref().is_none_or(|entry| entry.node != Node::Folder { tree: *is, totals: tree.totals() }) {
+        let totals = read_object(&*self.objects, is).map_err(|error| self.damaged(&error))?.totals();
+        if place.is.as_ref().is_none_or(|entry| entry.node != Node::Folder { tree: *is, totals }) {
             let reason = "does not amount to what its folder says";
             return Err(self.damaged(&ObjectError::damaged(Kind::Tree, *is, reason)));
         }
         let was = match place.was.as_ref().map(|entry| &entry.node) {
-            Some(Node::Folder { tree, .. }) => read_tree(&*self.objects, tree).unwrap_or_default(),
-            _ => Tree::default(),
+            Some(Node::Folder { tree, .. }) => *tree,
+            _ => empty_tree(),
         };
+        let both = read_both(&*self.objects, &was, is, self.restarted);
+        // What was there and can't be read is as if it had not been there.
+        let both = both.or_else(|_| read_both(&*self.objects, &empty_tree(), is, self.restarted));
+        let (was, is) = both.map_err(|error| self.damaged(&error))?;
         let earlier = place.earlier.iter().filter_map(|node| match node {
             Node::Folder { tree, .. } => read_tree(&*self.objects, tree).ok(),
             _ => None,
         });
-        Ok(Level { was, is: tree, earlier: earlier.collect() })
+        Ok(Level { was, is, earlier: earlier.collect() })
     }
 
     /// Removes what goes; whether its name is free now.

@@ -5,13 +5,13 @@ use super::columns::{Named, kind_number, kind_of, unsigned};
 use super::failure::database;
 use super::ledger;
 use super::objects::At;
+use crate::audit::{Audit, Findings, Moves};
 use crate::error::StoreError;
 use crate::reach::reach;
-use crate::store::{DAMAGES_MAX, Damage, Stats};
+use crate::store::{Damage, Stats};
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::ledger::{Chain, Standing};
 use rusqlite::Connection;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Counts.
@@ -35,18 +35,6 @@ pub(super) fn stats(connection: &Connection) -> rusqlite::Result<Stats> {
     })
 }
 
-/// Findings, up to a limit.
-#[derive(Default)]
-struct Findings(Vec<Damage>);
-
-impl Findings {
-    fn add(&mut self, what: impl Into<String>, reason: impl ToString) {
-        if self.0.len() < DAMAGES_MAX {
-            self.0.push(Damage { what: what.into(), reason: reason.to_string() });
-        }
-    }
-}
-
 /// Checks all, as of one moment.
 pub(super) fn check(connection: &mut Connection, path: &Path) -> Result<Vec<Damage>, StoreError> {
     let database = |error| database(path, error);
@@ -68,7 +56,7 @@ pub(super) fn check(connection: &mut Connection, path: &Path) -> Result<Vec<Dama
         }
         Err(error) => findings.add("the head", error),
     }
-    Ok(findings.0)
+    Ok(findings.into_damages())
 }
 
 fn check_pages(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
@@ -102,56 +90,20 @@ fn check_objects(connection: &Connection, findings: &mut Findings) -> rusqlite::
 
 /// The chain is whole, ends at the head, and leads to the state.
 fn check_entries(connection: &Connection, head: &crate::Head, findings: &mut Findings) -> rusqlite::Result<()> {
-    let mut chain = Chain::default();
-    let mut standing = Standing::default();
-    let mut moves: BTreeMap<String, Vec<(u64, Digest)>> = BTreeMap::new();
+    let mut audit = Audit::default();
     let mut next = 0;
     loop {
         let page = ledger::entries(connection, next, 256)?;
         let Some(last) = page.last() else { break };
         next = last.sequence + 1;
-        for sealed in &page {
-            let linked = chain.take(sealed);
-            if let Err(error) = &linked {
-                findings.add(format!("entry {}", error.sequence()), error);
-                // One break would show in all that follows.
-                chain = Chain::after(sealed.pin());
-            }
-            match sealed.open() {
-                Ok(entry) => {
-                    if let Err(wrong) = standing.take(entry.sequence, &entry.record) {
-                        findings.add(format!("entry {}", sealed.sequence), wrong);
-                        standing.force(entry.sequence, &entry.record);
-                    }
-                    if let Err(wrong) = sealed.leads_to(&standing) {
-                        findings.add(format!("entry {}", sealed.sequence), wrong);
-                    }
-                    for (name, volume) in entry.record.volumes.iter().filter(|_| entry.record.changes_state()) {
-                        if volume.before != Some(volume.after) {
-                            moves.entry(name.clone()).or_default().push((entry.sequence, volume.after));
-                        }
-                    }
-                }
-                Err(error) if linked.is_ok() => findings.add(format!("entry {}", sealed.sequence), error),
-                Err(_) => {}
-            }
-        }
+        page.iter().for_each(|sealed| audit.take(sealed, findings));
     }
-    if chain.head() != head.last {
-        let reason = format!("the entries end with {}, not with {}", chain.head().sequence, head.last.sequence);
-        findings.add("the head", reason);
-    }
-    if standing != head.standing() {
-        findings.add("the state", "is not the one that the entries lead to");
-    }
-    let mut index: BTreeMap<String, Vec<(u64, Digest)>> = BTreeMap::new();
+    let mut index = Moves::new();
     let mut rows = connection.prepare("SELECT volume, sequence, tree FROM moves ORDER BY volume, sequence")?;
     let mut rows = rows.query(())?;
     while let Some(row) = rows.next()? {
         index.entry(row.get(0)?).or_default().push((unsigned(row.get(1)?), row.get::<_, Named>(2)?.0));
     }
-    if index != moves {
-        findings.add("the index of states", "is not what the entries say");
-    }
+    audit.end(head, &index, findings);
     Ok(())
 }

@@ -16,8 +16,6 @@ struct State {
     appended: u64,
     /// Every entry up to this one is known to be durable.
     durable: u64,
-    /// Whether a sync of this process has taken the log's folder along, without which the log itself could be lost.
-    rooted: bool,
     syncing: bool,
     failed: Option<Failed>,
 }
@@ -40,15 +38,9 @@ impl Group {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether entries may be appended that are synced afterwards. Otherwise each is synced as it is committed.
-    pub(super) fn is_rooted(&self) -> bool {
-        self.lock().rooted
-    }
-
     /// An entry was committed, and is durable, and with it all before.
     pub(super) fn committed(&self, sequence: u64) {
         let mut state = self.lock();
-        state.rooted = true;
         state.durable = state.durable.max(sequence);
     }
 

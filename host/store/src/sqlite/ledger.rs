@@ -8,7 +8,7 @@ use crate::error::{StoreError, at};
 use crate::store::{EntryKey, Head, State};
 use crate::transition::Advance;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::ledger::{Chain, ChainError, EntryError, Origin, Pin, Record, Sealed};
+use hutch_model::ledger::{Chain, Origin, Pin, Record, Sealed};
 use hutch_model::snapshot::Objects;
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::path::Path;
@@ -119,26 +119,9 @@ pub(super) fn append(
 /// that follows the number of volumes and nothing else.
 pub(super) fn check_head(connection: &Connection, path: &Path) -> Result<Pin, StoreError> {
     let head = head(connection, path)?;
-    let broken = |error: ChainError| StoreError::chain(&at(path), &error);
     let stored = entries(connection, head.last.sequence, 2).map_err(|error| database(path, error))?;
-    match &stored[..] {
-        [] if head.last == Chain::default().head() && head.standing() == Default::default() => Ok(head.last),
-        [entry] if entry.sequence == head.last.sequence => {
-            entry.leads_to(&head.standing()).map_err(|error| broken(error.into()))?;
-            match entry.pin() == head.last {
-                true => Ok(head.last),
-                false => Err(broken(EntryError::Altered { sequence: entry.sequence }.into())),
-            }
-        }
-        [] => Err(broken(ChainError::Cut { sequence: head.last.sequence.max(1) })),
-        [first, ..] if first.sequence > head.last.sequence && head.last.sequence > 0 => {
-            Err(broken(ChainError::Removed { sequence: head.last.sequence, found: first.sequence }))
-        }
-        [.., second] => {
-            let reason = "comes after the last one".to_owned();
-            Err(broken(EntryError::Malformed { sequence: second.sequence, reason }.into()))
-        }
-    }
+    head.check_last(&at(path), &stored)?;
+    Ok(head.last)
 }
 
 /// The state from an entry on, checked against the entry.

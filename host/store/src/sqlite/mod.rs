@@ -3,7 +3,7 @@
 //!
 //! A reader sees one moment and waits for nobody; a writer waits for another one as long as the opener allows, ten seconds
 //! unless it says otherwise, and then gives up with [`StoreError::Busy`]. An entry that changes anything is one transaction and one
-//! sync; a reading is one transaction and none. The log is emptied when it is long, so opening, which reads it through, costs the
+//! sync, of the log alone; a reading is one transaction and none. The log is emptied when it is long, so opening, which reads it through, costs the
 //! same after a million entries.
 
 mod check;
@@ -12,6 +12,7 @@ pub(crate) mod columns;
 pub(crate) mod failure;
 mod group;
 mod ledger;
+mod memo;
 mod objects;
 mod pool;
 mod schema;
@@ -23,11 +24,14 @@ pub use pool::IfMissing;
 use crate::error::{StoreError, at};
 use crate::instance_dir::InstanceDir;
 use crate::mark::{Mark, Marker};
+use crate::memo::Memo;
+use crate::rooting::Rooting;
 use crate::store::{Collected, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction};
 use group::Group;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::ledger::{Record, Sealed, SecretKey};
 use hutch_model::snapshot::Objects;
+use memo::SqliteMemo;
 use objects::{At, Stored};
 use pool::Pool;
 use std::sync::{Arc, OnceLock};
@@ -59,6 +63,8 @@ pub struct SqliteStore {
     group: Arc<Group>,
     /// It never changes.
     secret_key: Arc<OnceLock<SecretKey>>,
+    /// Once it was asked for.
+    memo: Arc<OnceLock<Arc<SqliteMemo>>>,
 }
 
 impl SqliteStore {
@@ -80,7 +86,8 @@ impl SqliteStore {
         if empty && mark.is_some() {
             return Err(Mark::without_database(dir));
         }
-        let pool = Pool::open(dir.database(), opening.if_missing, opening.wait)?;
+        let rooting = Rooting::look(dir, &folder, mark.is_none())?;
+        let pool = Pool::open(dir, opening.if_missing, opening.wait)?;
         let (last, store) = pool.with(|connection| {
             let moment = connection.transaction().map_err(|error| failure::database(pool.path(), error))?;
             let last = ledger::check_head(&moment, pool.path())?;
@@ -97,9 +104,11 @@ impl SqliteStore {
                 pool::empty_log(connection);
                 Ok(())
             })?;
-            if dir.database_bytes() > 0 {
-                marker.set(0);
-            }
+        }
+        // From here on, syncing the log is all that an entry takes to be durable.
+        rooting.settle()?;
+        if mark.is_none() && dir.database_bytes() > 0 {
+            marker.set(0);
         }
         let group = Group::default();
         // A mark is written after what it says is durable.
@@ -110,6 +119,7 @@ impl SqliteStore {
             marker: Arc::new(marker),
             group: Arc::new(group),
             secret_key: Arc::default(),
+            memo: Arc::default(),
         })
     }
 
@@ -157,8 +167,8 @@ impl Store for SqliteStore {
     }
 
     fn append(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
-        // What is known to be the last change is what can be waited for.
-        match record.changes_state() && self.group.is_rooted() {
+        // Only what changes the state is waited for.
+        match record.changes_state() {
             true => Box::new(Pending::begin(self, Sync::Later, (record, objects, streams))?).commit(),
             false => self.commit(record, objects, streams),
         }
@@ -210,6 +220,14 @@ impl Store for SqliteStore {
             reason: format!("has {} bytes instead of 32", key.len()),
         })?;
         Ok(self.secret_key.get_or_init(|| read).clone())
+    }
+
+    fn memo(&self, make: bool) -> Result<Option<Arc<dyn Memo>>, StoreError> {
+        if let Some(memo) = self.memo.get() {
+            return Ok(Some(memo.clone()));
+        }
+        let opened = SqliteMemo::open(&self.dir, make)?;
+        Ok(opened.map(|memo| self.memo.get_or_init(|| Arc::new(memo)).clone() as Arc<dyn Memo>))
     }
 
     fn stats(&self) -> Result<Stats, StoreError> {

@@ -7,7 +7,7 @@ use crate::absorb::Shelf;
 use crate::error::StoreError;
 use crate::reach::Source;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::snapshot::{ObjectError, Objects, Tree};
+use hutch_model::snapshot::{ObjectError, Objects, TreeObject};
 use rusqlite::{Connection, OptionalExtension};
 use std::path::Path;
 use std::sync::Arc;
@@ -66,8 +66,8 @@ impl Shelf for TransactionShelf<'_> {
         At(self.connection).holds(digest).map_err(|error| database(self.path, error))
     }
 
-    fn tree(&mut self, digest: &Digest) -> Option<Tree> {
-        At(self.connection).bytes(Kind::Tree, digest).ok().and_then(|bytes| Tree::decode(&bytes).ok())
+    fn tree(&mut self, digest: &Digest) -> Option<TreeObject> {
+        At(self.connection).bytes(Kind::Tree, digest).ok().and_then(|bytes| TreeObject::decode(&bytes).ok())
     }
 
     fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {

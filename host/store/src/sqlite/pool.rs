@@ -2,8 +2,10 @@
 //! other only where the database itself makes them.
 
 use super::failure::database;
-use super::schema;
+use super::{ledger, schema};
 use crate::error::StoreError;
+use crate::instance_dir::InstanceDir;
+use hutch_model::ledger::Pin;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
@@ -44,10 +46,10 @@ pub enum IfMissing {
 
 impl Pool {
     /// Opens the database and brings its tables up to date. Nothing here waits longer than `wait` for a lock.
-    pub(super) fn open(path: PathBuf, if_missing: IfMissing, wait: Duration) -> Result<Pool, StoreError> {
+    pub(super) fn open(dir: &InstanceDir, if_missing: IfMissing, wait: Duration) -> Result<Pool, StoreError> {
+        let (path, log) = (dir.database(), dir.log());
         let mut first = connect(&path, if_missing, wait)?;
         schema::migrate(&mut first, &path, schema::MIGRATIONS, if_missing)?;
-        let log = path.with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().display()));
         Ok(Pool { path, log, wait, idle: Mutex::new(vec![first]), log_file: Mutex::default() })
     }
 
@@ -135,6 +137,32 @@ pub(super) fn empty_log(connection: &Connection) {
     let _ = connection.busy_timeout(Duration::from_millis(wait.map_or(0, u64::from)));
 }
 
+/// Gives a copy that SQLite has just written the form that every store has, and says with which entry it ends. SQLite writes none with a
+/// log, and counts how often the tables were made anew: without that, equal stores are equal files.
+pub(super) fn settled_copy(path: &Path) -> Result<Pin, StoreError> {
+    let failed = |error| database(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.pragma_update(None, "schema_version", 1).map_err(failed)?;
+    schema::set_form(&connection, path)?;
+    let last = ledger::last(&connection, path)?;
+    connection.close().map_err(|(_, error)| failed(error))?;
+    Ok(last)
+}
+
+/// What holds for every database of an instance.
+pub(super) fn configure(connection: &Connection, wait: Duration) -> rusqlite::Result<()> {
+    connection.busy_timeout(wait)?;
+    // Closing must cost no sync: the log stays, and a commit moves it when it is long.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // The file may come from anywhere: its schema runs no code, and SQL can't break the file.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.execute_batch("PRAGMA cell_size_check = ON")
+}
+
 fn connect(path: &Path, if_missing: IfMissing, wait: Duration) -> Result<Connection, StoreError> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if if_missing == IfMissing::Create {
@@ -142,16 +170,8 @@ fn connect(path: &Path, if_missing: IfMissing, wait: Duration) -> Result<Connect
     }
     let configured = || {
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(wait)?;
-        // Closing must cost no sync: the log stays, and a commit moves it when it is long.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // The file may come from anywhere: its schema runs no code, and SQL can't break the file.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-        connection
-            .execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA cell_size_check = ON")?;
+        configure(&connection, wait)?;
+        connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0")?;
         Ok(connection)
     };
     configured().map_err(|error| database(path, error))

@@ -89,7 +89,7 @@ const FORM_PAUSE: Duration = Duration::from_millis(10);
 
 /// Decides the file's form, which must come before its first table. SQLite never waits for a lock here, because two who wait
 /// could wait for each other: so it is tried again, for as long as the connection waits for other locks.
-fn set_form(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+pub(super) fn set_form(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let wait = connection.query_row("PRAGMA busy_timeout", (), |row| row.get::<_, u32>(0));
     let wait = wait.map_err(|error| failed(path, error))?;
     let wait = Duration::from_millis(u64::from(wait));

@@ -3,13 +3,17 @@
 
 use super::SqliteStore;
 use super::failure;
+use super::pool;
+use super::schema;
 use crate::error::{StoreError, at};
 use crate::instance_dir::{InstanceDir, lock};
 use crate::store::Store;
+use hutch_model::ledger::Pin;
 use rusqlite::TransactionBehavior;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 impl SqliteStore {
     /// Copies all that is kept into the folder of another instance of the package. What is written meanwhile is not in it. The plain
@@ -20,14 +24,26 @@ impl SqliteStore {
     /// [`StoreError::Busy`] if another process is at work; the system's refusal.
     pub fn copy_to(&self, to: &InstanceDir) -> Result<(), StoreError> {
         vacant(to)?;
+        let aside = Aside::make(to)?;
+        self.copy_into(&aside.folder.join("hutch.db"))?;
+        settle(&aside.folder).map_err(|error| failed(to, error))?;
+        take_place(&aside.folder, to)
+    }
+
+    /// Copies all that is kept, as of one moment, into a new file, and says with which entry it ends. Others may write meanwhile: none of
+    /// that is in it. Equal stores are equal files, and so is the copy of a copy. The file holds the key for secrets, so it belongs where
+    /// nobody else may look.
+    ///
+    /// # Errors
+    /// As for [`copy_to`](SqliteStore::copy_to), or the file is there.
+    pub fn copy_into(&self, file: &Path) -> Result<Pin, StoreError> {
         let _grants = self.dir.lock_grants(self.pool.wait())?;
         self.expect_settled()?;
-        let aside = Aside::make(to)?;
-        let database = aside.folder.join("hutch.db");
-        let written = database.display().to_string();
+        let written = file.display().to_string();
         self.pool.sql(|connection| connection.execute("VACUUM INTO ?1", [&written]).map(drop))?;
-        settle(&database).and_then(|()| settle(&aside.folder)).map_err(|error| failed(to, error))?;
-        take_place(&aside.folder, to)
+        let last = pool::settled_copy(file)?;
+        settle(file).map_err(|error| StoreError::io(file, "make the copy durable", error))?;
+        Ok(last)
     }
 
     /// Gives the instance another name.
@@ -54,6 +70,55 @@ impl SqliteStore {
             moved.and_then(|()| settle(parent(&self.dir))).map_err(|error| failed(&self.dir, error))
         })?;
         aside.remove().map_err(|error| failed(&self.dir, error))
+    }
+
+    /// Takes back an instance that was made and never used: its ledger is empty, and nobody else has it open. Else nothing is done. Says
+    /// which it was. An empty folder may stay, which is no instance.
+    ///
+    /// # Errors
+    /// The store can't be read, or the system refuses.
+    pub fn unmake(self) -> Result<bool, StoreError> {
+        let failed = |error| failure::database(self.pool.path(), error);
+        let connection = self.pool.take()?;
+        connection.busy_timeout(Duration::ZERO).map_err(failed)?;
+        // SQLite gives a log up for whoever is alone with the database, and for nobody else.
+        let mode = || connection.query_row("PRAGMA journal_mode", (), |row| row.get::<_, String>(0));
+        let alone = connection.query_row("PRAGMA journal_mode = DELETE", (), |_| Ok(())).is_ok()
+            && connection.execute_batch("BEGIN EXCLUSIVE").is_ok();
+        let unused = alone
+            && mode().map_err(failed)? == "delete"
+            && super::ledger::last(&connection, self.pool.path())?.sequence == 0;
+        if !unused {
+            let _ = connection.execute_batch("ROLLBACK");
+            return schema::set_form(&connection, self.pool.path()).map(|()| false);
+        }
+        // Who waits for the lock meanwhile is told by SQLite that the file is gone: only with a log would it not look.
+        self.remove_files().map_err(|error| self::failed(&self.dir, error))?;
+        drop(connection);
+        #[expect(clippy::disallowed_methods, reason = "an instance's folder is known by its path")]
+        let _ = std::fs::remove_dir(self.dir.path());
+        Ok(true)
+    }
+
+    /// Removes what a store has put into the folder: first what says that there is one, then the database, then the rest.
+    fn remove_files(&self) -> io::Result<()> {
+        let folder = self.dir.open().map_err(io::Error::other)?;
+        for name in ["hutch.mark", "hutch.db"] {
+            match folder.remove_file(name) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        for entry in folder.entries()? {
+            let entry = entry?;
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with("hutch.")) {
+                match entry.file_type()?.is_dir() {
+                    true => entry.remove_dir()?,
+                    false => entry.remove_file()?,
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Two instances that both know of what a run left in a granted folder would both end it, and none could if none knew.
@@ -126,10 +191,14 @@ impl Drop for Aside {
     }
 }
 
+/// There is nothing there, or a folder with nothing in it.
 #[expect(clippy::disallowed_methods, reason = "an instance's folder is known by its path")]
 fn vacant(dir: &InstanceDir) -> Result<(), StoreError> {
     match dir.path().symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Ok(found) if found.is_dir() && std::fs::read_dir(dir.path()).is_ok_and(|mut names| names.next().is_none()) => {
+            Ok(())
+        }
         Ok(_) => Err(StoreError::Occupied { at: at(dir.path()) }),
         Err(error) => Err(failed(dir, error)),
     }
@@ -151,4 +220,27 @@ fn settle(path: &Path) -> io::Result<()> {
 
 fn failed(dir: &InstanceDir, error: io::Error) -> StoreError {
     StoreError::io(dir.path(), "move the instance", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::common::{place, put, sqlite};
+    use crate::{IfMissing, Opening, SqliteStore, Store};
+
+    #[test]
+    fn only_what_nobody_has_used_or_has_open_is_taken_back() {
+        let home = tempfile::tempdir().unwrap();
+        let opening = Opening { if_missing: IfMissing::Fail, ..Opening::default() };
+        let reopened = || SqliteStore::open(&place(&home), &opening).unwrap();
+        let other = sqlite(&home);
+        assert!(!reopened().unmake().unwrap(), "somebody has it open");
+        put(&other, &[("a", "1")]);
+        drop(other);
+        assert!(!reopened().unmake().unwrap(), "something was written");
+        put(&reopened(), &[("a", "2")]);
+        assert_eq!((reopened().head().unwrap().last.sequence, reopened().check().unwrap()), (2, Vec::new()));
+        let home = tempfile::tempdir().unwrap();
+        assert!(sqlite(&home).unmake().unwrap() && !place(&home).path().exists());
+        put(&sqlite(&home), &[("a", "1")]);
+    }
 }

@@ -51,7 +51,7 @@ pub enum NewTime {
 impl World {
     /// Attributes of what a descriptor is open on.
     pub fn stat(&self, descriptor: &Descriptor) -> Stat {
-        self.stat_node(descriptor.node)
+        self.shown(descriptor.node)
     }
 
     /// Attributes of what is at `path`.
@@ -60,7 +60,7 @@ impl World {
     /// Those of finding it.
     pub fn stat_at(&mut self, base: &Descriptor, path: &str, follow: bool) -> Result<Stat, Failure> {
         let id = self.find(base, path, follow)?;
-        Ok(self.stat_node(id))
+        Ok(self.shown(id))
     }
 
     /// As [`stat_at`](World::stat_at), with the identity within the volume.
@@ -74,7 +74,7 @@ impl World {
         follow: bool,
     ) -> Result<(Stat, u64), Failure> {
         let id = self.find(base, path, follow)?;
-        Ok((self.stat_node(id), self.files.node(id).serial))
+        Ok((self.shown(id), self.files.node(id).serial))
     }
 
     /// The kind of what a descriptor is open on.
@@ -139,6 +139,15 @@ impl World {
             Some(last) => Ok(self.look(parent.folder, last)?.1.ok_or(Errno::NoEntry)?),
             None => Ok(parent.folder),
         }
+    }
+
+    /// Attributes, with times that are shown. A volume's top folder has that of the start; all others have the state's, or one that the
+    /// wall clock was asked for.
+    fn shown(&self, id: NodeId) -> Stat {
+        if matches!(&self.files.node(id).what, What::Folder(folder) if folder.parent.is_none()) {
+            self.clock.start_ns();
+        }
+        self.stat_node(id)
     }
 
     fn stat_node(&self, id: NodeId) -> Stat {

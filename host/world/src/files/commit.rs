@@ -3,17 +3,20 @@
 //! is let go of as it is named, and named once, however many names it has.
 
 use super::content::{no_file, part_count, stopped};
+use super::parts::{Below, Branch, Entries, PART_BYTES, branch, each_unread, lines};
 use super::{Content, FileSystem, Folder, NodeId, Slot, Volume, What};
 use crate::World;
 use crate::failure::Stop;
-use crate::meter::price;
+use crate::meter::{Meter, price};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::invocation::Access;
+use hutch_model::memo::Seen;
 use hutch_model::snapshot::{
-    CHUNK_BYTES, Entry, LIST_PARTS, MemoryObjects, Node, Totals, Touched, empty_tree, encode_list, list_levels,
+    CHUNK_BYTES, Entry, LIST_PARTS, MemoryObjects, Name, Node, PARTS, Part, Parts, Prefix, Route, Totals, Touched,
+    empty_tree, encode_list, list_levels,
 };
 
 /// One read-write volume after a run.
@@ -34,6 +37,8 @@ pub struct WorldAfter {
     pub objects: MemoryObjects,
     /// What the run touched in them.
     pub touched: BTreeMap<String, Touched>,
+    /// What it has seen of the clock and of the seed.
+    pub seen: Seen,
 }
 
 /// Counted for each new object beside its bytes.
@@ -41,6 +46,9 @@ pub(crate) const OBJECT_BYTES: u64 = 192;
 
 /// The most that an entry takes in its folder's object, its name and a link's target not included.
 pub(crate) const ENTRY_BYTES_MAX: usize = 72;
+
+/// Counted for each known entry of a large folder while that is named.
+const ROUTE_BYTES: u64 = 32;
 
 /// Bytes that are hashed between two looks at the deadline.
 const HASHED_BYTES: usize = 64 * 1024;
@@ -53,12 +61,17 @@ impl World {
     pub fn commit(&mut self) -> Result<WorldAfter, Stop> {
         let mut naming = Naming::default();
         match self.name_volumes(&mut naming) {
-            Ok(volumes) => Ok(WorldAfter { volumes, objects: naming.objects, touched: BTreeMap::new() }),
+            Ok(volumes) => Ok(WorldAfter { volumes, objects: naming.objects, ..WorldAfter::default() }),
             Err(stop) => {
                 self.meter.return_memory(naming.counted_bytes);
                 Err(stop)
             }
         }
+    }
+
+    /// What the run has seen up to now.
+    pub fn seen(&self) -> Seen {
+        Seen { clock: self.clock.is_start_seen(), seed: self.random.is_seed_seen() }
     }
 
     fn name_volumes(&mut self, naming: &mut Naming) -> Result<BTreeMap<String, VolumeAfter>, Stop> {
@@ -70,7 +83,7 @@ impl World {
                 continue;
             }
             if changed {
-                self.entries(root).map_err(stopped)?;
+                self.open_folder(root).map_err(stopped)?;
                 self.name_folders(root, naming)?;
             }
             let after = if changed { self.files.folder(root).map_err(no_file)?.base } else { before };
@@ -100,42 +113,59 @@ impl World {
 
     /// What of a folder the run has touched.
     fn live_in(&mut self, id: NodeId) -> Result<Vec<NodeId>, Stop> {
-        let entries = self.files.folder(id).map_err(no_file)?.entries.iter().flatten();
-        let live = entries.filter_map(|(_, slot)| if let Slot::Live(id) = slot { Some(*id) } else { None });
+        let known = self.files.folder(id).map_err(no_file)?.known();
+        let live = known.filter_map(|(_, slot)| if let Slot::Live(id) = slot { Some(*id) } else { None });
         Ok(live.collect())
     }
 
     /// Names a folder in which everything has its name.
     fn name_folder(&mut self, id: NodeId, naming: &mut Naming) -> Result<(), Stop> {
+        self.read_few(id, naming)?;
         let World { files, meter, .. } = self;
         let folder = files.folder(id).map_err(no_file)?;
-        let entries = || folder.entries.iter().flatten();
-        let most = |(name, slot): (&hutch_model::snapshot::Name, &Slot)| {
-            ENTRY_BYTES_MAX + name.as_str().len() + target_bytes(files, slot)
+        let Some(Entries { known, parts, unread }) = &folder.entries else { return Ok(()) };
+        let (before, entries) = (folder.base, known.len() as u64 + unread);
+        let mut namer = FolderNamer { files, meter, naming };
+        // A real folder's objects are nobody's to keep.
+        let (tree, totals, branches) = if files.volume_of(id).real || Prefix::WHOLE.is_one_object(entries) {
+            let (tree, totals) = namer.entries(known.iter(), before)?;
+            (tree, totals, Vec::new())
+        } else {
+            let counted_bytes = known.len() as u64 * ROUTE_BYTES;
+            namer.take(counted_bytes)?;
+            let routes = routes(known, namer.meter)?;
+            let named = namer.parts(Prefix::WHOLE, &routes, parts, Some(before))?;
+            namer.give_back(counted_bytes);
+            named
         };
-        let capacity: usize = entries().map(most).sum();
-        // Twice for a while: here, and as the object that is kept.
-        meter.take_memory_or_stop(capacity as u64)?;
-        naming.counted_bytes += capacity as u64;
-        let mut bytes = Vec::with_capacity(capacity);
-        let mut totals = Totals::default();
-        for (name, slot) in entries() {
-            meter.spend(price::NAMED_ENTRY)?;
-            let (modified_ns, node) = stored(files, slot);
-            let entry = Entry { name: name.clone(), modified_ns, node };
-            totals = totals.plus(entry.totals());
-            entry.encode(&mut bytes);
-        }
-        debug_assert!(bytes.len() <= capacity, "an entry is longer than it may be");
-        let before = folder.base;
-        let tree = self.digest(Kind::Tree, &bytes)?;
-        if tree != before && tree != empty_tree() {
-            self.keep(naming, tree, bytes)?;
-        }
-        self.meter.return_memory(capacity as u64);
-        naming.counted_bytes -= capacity as u64;
+        let (was, is) = (lines(parts), lines(&branches));
+        meter.take_memory_or_stop(is * PART_BYTES)?;
+        meter.return_memory(was * PART_BYTES);
         let folder = self.files.folder_mut(id).map_err(no_file)?;
         (folder.base, folder.totals) = (tree, totals);
+        if let Some(entries) = &mut folder.entries {
+            entries.parts = branches;
+        }
+        Ok(())
+    }
+
+    /// Reads what was not read of a folder in places where so little is left that it is one object now.
+    fn read_few(&mut self, id: NodeId, naming: &mut Naming) -> Result<(), Stop> {
+        let World { files, meter, .. } = self;
+        let folder = files.folder(id).map_err(no_file)?;
+        let Some(entries) = folder.entries.as_ref().filter(|entries| entries.unread > 0) else { return Ok(()) };
+        let counted_bytes = entries.known.len() as u64 * ROUTE_BYTES;
+        meter.take_memory_or_stop(counted_bytes)?;
+        naming.counted_bytes += counted_bytes;
+        let mut few = Vec::new();
+        let routes = routes(&entries.known, meter)?;
+        find_few(&entries.parts, Prefix::WHOLE, &routes, &mut few);
+        drop(routes);
+        meter.return_memory(counted_bytes);
+        naming.counted_bytes -= counted_bytes;
+        for (at, part) in few {
+            self.read_part(id, at, &part).map_err(stopped)?;
+        }
         Ok(())
     }
 
@@ -196,31 +226,188 @@ impl World {
 
     /// Names and keeps an object.
     fn name_object(&mut self, naming: &mut Naming, kind: Kind, bytes: Vec<u8>) -> Result<Digest, Stop> {
-        let digest = self.digest(kind, &bytes)?;
-        self.keep(naming, digest, bytes)?;
+        let digest = digest(&mut self.meter, kind, &bytes)?;
+        keep(&mut self.meter, naming, digest, bytes)?;
         Ok(digest)
     }
+}
 
-    /// The digest of an object, for the price of its bytes.
-    fn digest(&mut self, kind: Kind, bytes: &[u8]) -> Result<Digest, Stop> {
-        self.meter.spend(price::NAMED_OBJECT)?;
-        let mut hasher = Hasher::new(kind);
-        for part in bytes.chunks(HASHED_BYTES) {
-            self.meter.spend(part.len() as u64 * price::BYTE)?;
-            hasher.update(part);
+/// The digest of an object, for the price of its bytes.
+fn digest(meter: &mut Meter, kind: Kind, bytes: &[u8]) -> Result<Digest, Stop> {
+    meter.spend(price::NAMED_OBJECT)?;
+    let mut hasher = Hasher::new(kind);
+    for part in bytes.chunks(HASHED_BYTES) {
+        meter.spend(part.len() as u64 * price::BYTE)?;
+        hasher.update(part);
+    }
+    Ok(hasher.finish())
+}
+
+/// Keeps an object, which counts as memory unless it is there already.
+fn keep(meter: &mut Meter, naming: &mut Naming, digest: Digest, bytes: Vec<u8>) -> Result<(), Stop> {
+    if naming.objects.find(&digest).is_none() {
+        let counted_bytes = OBJECT_BYTES + bytes.len() as u64;
+        meter.take_memory_or_stop(counted_bytes)?;
+        naming.counted_bytes += counted_bytes;
+        naming.objects.insert_named(digest, bytes);
+    }
+    Ok(())
+}
+
+/// A known entry of a large folder, and where it is.
+type Located<'a> = (Route, (&'a Name, &'a Slot));
+
+/// Such entries, by where they are.
+type Routes<'a> = [Located<'a>];
+
+fn routes<'a>(known: &'a BTreeMap<Name, Slot>, meter: &mut Meter) -> Result<Vec<Located<'a>>, Stop> {
+    let mut routes = Vec::with_capacity(known.len());
+    for (name, slot) in known {
+        meter.spend(price::NAMED_ENTRY)?;
+        routes.push((Route::of(name.as_str()), (name, slot)));
+    }
+    routes.sort_unstable_by_key(|(route, (name, _))| (*route, *name));
+    Ok(routes)
+}
+
+/// Those that are in the part with a digit, and those behind it.
+fn split_at<'r, 'a>(routes: &'r Routes<'a>, at: Prefix, digit: u8) -> (&'r Routes<'a>, &'r Routes<'a>) {
+    routes.split_at(routes.partition_point(|(route, _)| route.digit(at.levels()) <= digit))
+}
+
+/// Finds the parts that were not read where what is left is one object.
+fn find_few(branches: &[Branch], at: Prefix, mut routes: &Routes<'_>, few: &mut Vec<(Prefix, Part)>) {
+    let mut left = routes.len() as u64;
+    each_unread(branches, at, &mut |_, part| left += part.entries);
+    if at.is_one_object(left) {
+        each_unread(branches, at, &mut |at, part| few.push((at, *part)));
+        return;
+    }
+    for digit in 0..PARTS as u8 {
+        let (inside, behind) = split_at(routes, at, digit);
+        routes = behind;
+        if let Some(Branch { below: Below::Parts(inner), .. }) = branch(branches, digit) {
+            find_few(inner, at.below(digit), inside, few);
         }
-        Ok(hasher.finish())
+    }
+}
+
+/// Names what is in a folder.
+struct FolderNamer<'a> {
+    files: &'a FileSystem,
+    meter: &'a mut Meter,
+    naming: &'a mut Naming,
+}
+
+impl FolderNamer<'_> {
+    fn take(&mut self, bytes: u64) -> Result<(), Stop> {
+        self.meter.take_memory_or_stop(bytes)?;
+        self.naming.counted_bytes += bytes;
+        Ok(())
     }
 
-    /// Keeps an object, which counts as memory unless it is there already.
-    fn keep(&mut self, naming: &mut Naming, digest: Digest, bytes: Vec<u8>) -> Result<(), Stop> {
-        if naming.objects.find(&digest).is_none() {
-            let counted_bytes = OBJECT_BYTES + bytes.len() as u64;
-            self.meter.take_memory_or_stop(counted_bytes)?;
-            naming.counted_bytes += counted_bytes;
-            naming.objects.insert_named(digest, bytes);
+    fn give_back(&mut self, bytes: u64) {
+        self.meter.return_memory(bytes);
+        self.naming.counted_bytes -= bytes;
+    }
+
+    /// Names the object of entries, which are by name.
+    fn entries<'e>(
+        &mut self,
+        entries: impl Iterator<Item = (&'e Name, &'e Slot)> + Clone,
+        before: Digest,
+    ) -> Result<(Digest, Totals), Stop> {
+        let files = self.files;
+        let most = |(name, slot): (&Name, &Slot)| ENTRY_BYTES_MAX + name.as_str().len() + target_bytes(files, slot);
+        let capacity: usize = entries.clone().map(most).sum();
+        // Twice for a while: here, and as the object that is kept.
+        self.take(capacity as u64)?;
+        let mut bytes = Vec::with_capacity(capacity);
+        let mut totals = Totals::default();
+        for (name, slot) in entries {
+            self.meter.spend(price::NAMED_ENTRY)?;
+            let (modified_ns, node) = stored(files, slot);
+            let entry = Entry { name: name.clone(), modified_ns, node };
+            totals = totals.plus(entry.totals());
+            entry.encode(&mut bytes);
         }
-        Ok(())
+        debug_assert!(bytes.len() <= capacity, "an entry is longer than it may be");
+        let tree = self.tree(bytes, before)?;
+        self.give_back(capacity as u64);
+        Ok((tree, totals))
+    }
+
+    /// The digest of a folder's object, which is kept if it is not the one that was there before.
+    fn tree(&mut self, bytes: Vec<u8>, before: Digest) -> Result<Digest, Stop> {
+        let tree = digest(self.meter, Kind::Tree, &bytes)?;
+        if tree != before && tree != empty_tree() {
+            keep(self.meter, self.naming, tree, bytes)?;
+        }
+        Ok(tree)
+    }
+
+    /// Names the parts of a place where there are too many entries for one object. Parts of which nothing was touched stay as they
+    /// are.
+    fn parts(
+        &mut self,
+        at: Prefix,
+        mut routes: &Routes<'_>,
+        before: &[Branch],
+        tree: Option<Digest>,
+    ) -> Result<(Digest, Totals, Vec<Branch>), Stop> {
+        let mut branches = Vec::with_capacity(PARTS);
+        for digit in 0..PARTS as u8 {
+            let (inside, behind) = split_at(routes, at, digit);
+            routes = behind;
+            branches.extend(self.part(at.below(digit), digit, inside, branch(before, digit))?);
+        }
+        let parts = Parts::new(at, branches.iter().map(|branch| branch.part).collect());
+        let parts = parts.ok_or_else(|| Stop::Fault("a folder in parts holds few entries".into()))?;
+        self.meter.spend(branches.len() as u64 * price::NAMED_ENTRY)?;
+        let totals = parts.parts().iter().fold(Totals::default(), |sum, part| sum.plus(part.totals));
+        let tree = self.tree(parts.encode(), tree.unwrap_or_else(empty_tree))?;
+        Ok((tree, totals, branches))
+    }
+
+    /// Names one part; nothing if nothing is in it.
+    fn part(
+        &mut self,
+        at: Prefix,
+        digit: u8,
+        inside: &Routes<'_>,
+        before: Option<&Branch>,
+    ) -> Result<Option<Branch>, Stop> {
+        let inner = match before {
+            // Of what was not read nothing is known, and nothing came into it.
+            Some(Branch { part, below: Below::Unread }) => {
+                return Ok(Some(Branch { part: *part, below: Below::Unread }));
+            }
+            Some(Branch { below: Below::Parts(inner), .. }) => inner.as_slice(),
+            Some(Branch { part, below: Below::Entries }) => {
+                let touched = |(_, slot): &(&Name, &Slot)| matches!(slot, Slot::Live(_));
+                if inside.len() as u64 == part.entries && !inside.iter().any(|(_, entry)| touched(entry)) {
+                    return Ok(Some(Branch { part: *part, below: Below::Entries }));
+                }
+                &[]
+            }
+            None => &[],
+        };
+        let mut entries = inside.len() as u64;
+        each_unread(inner, at, &mut |_, part| entries += part.entries);
+        let was = before.map(|branch| branch.part.tree);
+        let (tree, totals, below) = if entries == 0 {
+            return Ok(None);
+        } else if at.is_one_object(entries) {
+            // By route they are, and by name they are written.
+            let mut named: Vec<(&Name, &Slot)> = inside.iter().map(|(_, entry)| *entry).collect();
+            named.sort_unstable_by_key(|(name, _)| *name);
+            let (tree, totals) = self.entries(named.iter().copied(), was.unwrap_or_else(empty_tree))?;
+            (tree, totals, Below::Entries)
+        } else {
+            let (tree, totals, branches) = self.parts(at, inside, inner, was)?;
+            (tree, totals, Below::Parts(branches))
+        };
+        Ok(Some(Branch { part: Part { digit, entries, totals, tree }, below }))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Making a folder.
 
+use super::parts::Entries;
 use super::resolve::without_slashes;
-use super::{BTreeMap, Descriptor, Folder, What};
+use super::{Descriptor, Folder, What};
 use crate::World;
 use crate::failure::{Errno, Failure};
 use hutch_model::snapshot::{Totals, empty_tree};
@@ -23,7 +24,7 @@ impl World {
         self.take_node(volume, &name, 0)?;
         let above = Some((parent.folder, name.as_str()));
         let folder =
-            Folder { entries: Some(BTreeMap::new()), ..Folder::stored(above, empty_tree(), Totals::default()) };
+            Folder { entries: Some(Entries::default()), ..Folder::stored(above, empty_tree(), Totals::default()) };
         let id = self.files.insert(volume, self.clock.wall_ns(), What::Folder(folder));
         self.attach(parent.folder, name, id)
     }

@@ -1,7 +1,7 @@
 //! The files a guest sees: a tree of nodes for each preopened folder, read from a snapshot as it is needed and changed in memory
 //! only. One operation per file; this one holds the table of nodes.
 //!
-//! A folder is read when a path first goes through it, a file's chunk when it is first read or partly overwritten. What a run
+//! A folder is read when a path first goes through it, a large one by part, a file's chunk when it is first read or partly overwritten. What a run
 //! does not touch costs nothing.
 //!
 //! # What is not as on Linux
@@ -17,6 +17,7 @@ mod content;
 mod create_folder;
 mod link;
 mod open;
+mod parts;
 mod quota;
 mod read_folder;
 #[cfg(feature = "recount")]
@@ -33,6 +34,7 @@ pub use commit::{VolumeAfter, WorldAfter};
 pub(crate) use content::BUFFER_BYTES_MIN;
 pub(crate) use open::check_offset;
 pub use open::{Descriptor, OpenOptions};
+pub(crate) use parts::PART_BYTES;
 pub use read_folder::{FolderStream, Listed};
 #[cfg(feature = "recount")]
 pub use recount::Counts;
@@ -50,7 +52,8 @@ use alloc::vec::Vec;
 use content::Content;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::{Access, Invocation};
-use hutch_model::snapshot::{self, Entry, Name, ObjectError, Objects, Totals, empty_tree, read_tree};
+use hutch_model::snapshot::{self, Name, ObjectError, Objects, Totals, empty_tree, read_object};
+use parts::Entries;
 use quota::Usage;
 
 /// Counted for each node in memory, its name in its folder not included.
@@ -97,7 +100,7 @@ impl What {
         match self {
             What::File(content) => content.memory_bytes(),
             What::Link(target) => target.len() as u64,
-            What::Folder(_) => 0,
+            What::Folder(folder) => folder.entries.as_ref().map_or(0, Entries::memory_bytes),
         }
     }
 }
@@ -112,7 +115,7 @@ struct Folder {
     /// What that amounts to.
     totals: Totals,
     /// Its entries, once a path has gone through it.
-    entries: Option<BTreeMap<Name, Slot>>,
+    entries: Option<Entries>,
     /// Names that were looked up and were not there at the start.
     missed: BTreeSet<Name>,
     /// Whether it was listed.
@@ -120,6 +123,11 @@ struct Folder {
 }
 
 impl Folder {
+    /// The entries that are known, by name.
+    fn known(&self) -> impl Iterator<Item = (&Name, &Slot)> {
+        self.entries.iter().flat_map(|entries| &entries.known)
+    }
+
     fn stored(above: Option<(NodeId, &str)>, base: Digest, totals: Totals) -> Folder {
         let (parent, name_bytes) = (above.map(|(parent, _)| parent), above.map_or(0, |(_, name)| name.len() as u64));
         Folder { parent, name_bytes, base, totals, entries: None, missed: BTreeSet::new(), listed: false }
@@ -190,12 +198,12 @@ impl FileSystem {
             // What a real folder holds already is not the guest's to account for; what it adds there is.
             let totals = match access {
                 Access::ReadWrite if !invocation.mounts().contains(name) => {
-                    let tree = read_tree(&*files.objects, &before)?;
-                    if tree.entries().is_empty() && before != empty_tree() {
+                    let top = read_object(&*files.objects, &before)?;
+                    if top.entries() == 0 && before != empty_tree() {
                         let reason = "holds nothing";
                         return Err(ObjectError::damaged(Kind::Tree, before, reason));
                     }
-                    tree.totals()
+                    top.totals()
                 }
                 _ => Totals::default(),
             };
@@ -302,38 +310,9 @@ impl World {
         Ok(self.files.objects.get(kind, digest)?)
     }
 
-    /// The entries of a folder; reads them the first time.
-    fn entries(&mut self, id: NodeId) -> Result<&mut BTreeMap<Name, Slot>, Failure> {
-        let Folder { base, totals, entries, parent, .. } = self.files.folder(id)?;
-        if entries.is_none() {
-            // What a volume amounts to is not said anywhere else; what a real folder does, nobody says.
-            let real = self.files.volume_of(id).real;
-            let said = parent.and(Some(*totals)).filter(|_| !real);
-            let base = *base;
-            let entries = if base == empty_tree() { Vec::new() } else { self.read_entries(&base, said, real)? };
-            self.files.folder_mut(id)?.entries = Some(entries.into_iter().collect());
-        }
-        self.files.folder_mut(id)?.entries.as_mut().ok_or(Failure::Errno(Errno::NotDirectory))
-    }
-
-    /// Reads a folder that holds something, and amounts to what the folder above it says; a real one may hold nothing.
-    fn read_entries(&mut self, tree: &Digest, said: Option<Totals>, real: bool) -> Result<Vec<(Name, Slot)>, Stop> {
-        let bytes = self.fetch(Kind::Tree, tree)?;
-        let read = snapshot::Tree::decode(&bytes)
-            .map_err(|error| ObjectError::damaged(Kind::Tree, *tree, alloc::format!("{error}")))?;
-        if (read.entries().is_empty() && !real) || said.is_some_and(|said| said != read.totals()) {
-            return Err(ObjectError::damaged(Kind::Tree, *tree, "does not hold what it should").into());
-        }
-        let held = |entry: &Entry| SLOT_BYTES + (entry.name.as_str().len() + target_bytes(&entry.node)) as u64;
-        self.meter.spend(read.entries().len() as u64 * price::ENTRY)?;
-        self.meter.take_memory_or_stop(read.entries().iter().map(held).sum())?;
-        let slot = |entry: Entry| (entry.name, Slot::Cold { modified_ns: entry.modified_ns, node: entry.node });
-        Ok(read.into_entries().into_iter().map(slot).collect())
-    }
-
     /// The node that `name` stands for in a folder.
     fn lookup(&mut self, folder: NodeId, name: &str) -> Result<Option<NodeId>, Failure> {
-        let (modified_ns, node) = match self.entries(folder)?.get(name) {
+        let (modified_ns, node) = match self.entries_toward(folder, name)?.known.get(name) {
             None => {
                 self.miss(folder, name)?;
                 return Ok(None);
@@ -354,7 +333,7 @@ impl World {
         if self.files.volumes[volume].real {
             self.files.node_mut(id).held_before = Some(held);
         }
-        if let Some(slot) = self.entries(folder)?.get_mut(name) {
+        if let Some(slot) = self.entries_toward(folder, name)?.known.get_mut(name) {
             *slot = Slot::Live(id);
         }
         Ok(Some(id))
@@ -377,15 +356,6 @@ impl World {
         Ok(())
     }
 
-    /// Whether a folder holds nothing.
-    fn is_empty(&mut self, id: NodeId) -> Result<bool, Failure> {
-        if self.files.volume_of(id).real {
-            return Ok(self.entries(id)?.is_empty());
-        }
-        let folder = self.files.folder(id)?;
-        Ok(folder.entries.as_ref().map_or(folder.base == empty_tree(), BTreeMap::is_empty))
-    }
-
     /// Fails unless the descriptor is of a folder in a volume that is granted read-write.
     fn check_changeable(&self, base: &Descriptor) -> Result<(), Errno> {
         self.files.folder(base.node)?;
@@ -401,14 +371,14 @@ impl World {
 
     /// Gives `name` in `folder` to a node that has been counted for it; the name must be free.
     fn attach(&mut self, folder: NodeId, name: Name, id: NodeId) -> Result<(), Failure> {
-        self.entries(folder)?.insert(name, Slot::Live(id));
+        self.entries_toward(folder, name.as_str())?.known.insert(name, Slot::Live(id));
         self.touch_folder(folder);
         Ok(())
     }
 
     /// Takes `name` away from its node; the slot's memory is given back, the node stays.
     fn detach(&mut self, folder: NodeId, name: &str) -> Result<(), Failure> {
-        if self.entries(folder)?.remove(name).is_some() {
+        if self.entries_toward(folder, name)?.known.remove(name).is_some() {
             self.meter.return_memory(SLOT_BYTES + name.len() as u64);
         }
         self.touch_folder(folder);

@@ -35,7 +35,7 @@ impl World {
     pub fn list_after(&mut self, folder: &Descriptor, after: Option<&str>) -> Result<Option<Listed>, Failure> {
         self.meter.spend(price::ENTRY)?;
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let entries = self.entries(folder.node)?;
+        let entries = self.all_entries(folder.node)?;
         let next = entries.range::<str, _>((start, Bound::Unbounded)).next();
         let name = next.map(|(name, _)| name.as_str().to_string());
         self.files.folder_mut(folder.node)?.listed = true;
@@ -67,7 +67,7 @@ impl World {
     /// # Errors
     /// NotDirectory for a file.
     pub fn read_folder(&mut self, descriptor: &Descriptor) -> Result<FolderStream, Failure> {
-        self.entries(descriptor.node)?;
+        self.all_entries(descriptor.node)?;
         self.files.folder_mut(descriptor.node)?.listed = true;
         self.hold(descriptor.node);
         Ok(FolderStream { node: descriptor.node, after: None })
@@ -80,7 +80,8 @@ impl World {
     pub fn read_folder_entry(&mut self, stream: &mut FolderStream) -> Result<Option<(Type, String)>, Failure> {
         self.meter.spend(price::ENTRY)?;
         let start = stream.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let entries = self.files.folder(stream.node)?.entries.as_ref().ok_or(Errno::NotDirectory)?;
+        // All of them have been read.
+        let entries = &self.files.folder(stream.node)?.entries.as_ref().ok_or(Errno::NotDirectory)?.known;
         let Some((name, slot)) = entries.range::<Name, _>((start, Bound::Unbounded)).next() else { return Ok(None) };
         let kind = match slot {
             Slot::Cold { node: Node::File { .. }, .. } => Type::File,

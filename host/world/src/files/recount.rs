@@ -47,7 +47,20 @@ impl World {
             // What a real folder held before counts for nothing, so there it is nodes that are counted, and not names.
             let counted =
                 files.volumes[volume].access == Access::ReadWrite && !files.volumes[volume].real && node.names > 0;
-            for (name, slot) in folder.entries.iter().flatten() {
+            if let Some(entries) = &folder.entries {
+                let mut unread = 0;
+                entries.each_unread(&mut |part| {
+                    unread += part.entries;
+                    if counted {
+                        counts.state_bytes += part.totals.bytes;
+                        counts.state_files += part.totals.files;
+                    }
+                });
+                if unread != entries.unread {
+                    return Err(format!("{unread} entries were not read, and {} are counted", entries.unread));
+                }
+            }
+            for (name, slot) in folder.known() {
                 counts.memory_bytes += SLOT_BYTES + name.as_str().len() as u64;
                 let totals = match slot {
                     Slot::Cold { node, .. } => {

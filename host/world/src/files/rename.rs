@@ -100,8 +100,10 @@ impl World {
                 reach = reach.or(above.plus(Extent::below(&folder.totals)));
                 continue;
             };
-            self.meter.spend(price::STEP + price::PASSED_ENTRY * entries.len() as u64)?;
-            for (name, slot) in entries {
+            self.meter.spend(price::STEP + price::PASSED_ENTRY * entries.passed())?;
+            // What was not read is as its part says.
+            entries.each_unread(&mut |part| reach = reach.or(above.plus(Extent::below(&part.totals))));
+            for (name, slot) in &entries.known {
                 let here = above.plus(Extent { depth: 0, path_bytes: 1 + name.as_str().len() as u64 });
                 let folder = Extent { depth: here.depth + 1, ..here };
                 match slot {

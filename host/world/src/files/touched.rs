@@ -29,7 +29,7 @@ struct Open<'a> {
 impl<'a> Open<'a> {
     fn new(folder: &'a Folder, name: Option<&'a Name>) -> Open<'a> {
         let missed = folder.missed.iter().map(|name| TouchedName { name: name.clone(), below: None });
-        let live = folder.entries.iter().flatten().filter_map(|(name, slot)| match slot {
+        let live = folder.known().filter_map(|(name, slot)| match slot {
             Slot::Live(id) => Some((name, *id)),
             Slot::Cold { .. } => None,
         });

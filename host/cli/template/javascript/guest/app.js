@@ -49,8 +49,14 @@ const file = {
 
 export const run = {
   run() {
-    const { document, status } = answer(getArguments().slice(1), file);
-    console.log(JSON.stringify(document));
-    if (status !== 0) exitWithCode(status);
+    try {
+      const { document, status } = answer(getArguments().slice(1), file);
+      console.log(JSON.stringify(document));
+      if (status !== 0) exitWithCode(status);
+    } catch (error) {
+      // What leaves here is an error without words: nobody else says what was thrown, and where.
+      console.error(`${error}\n${error?.stack ?? ""}`);
+      throw error;
+    }
   },
 };

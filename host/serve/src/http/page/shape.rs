@@ -1,5 +1,6 @@
 //! How pages look. Everything that others wrote is text here, and never markup.
 
+use hutch::{SHOWN_BYTES_MAX, Shown};
 use hutch_model::contract::Command;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::redact::without_hidden;
@@ -34,15 +35,16 @@ pub(super) fn page(title: &str, content: &Markup) -> Markup {
 
 /// What went wrong, as people read it.
 pub(super) fn failure(report: &ErrorReport) -> Markup {
-    let said = report.details.get("run").and_then(|run| {
-        ["stdout", "stderr"].iter().find_map(|name| run[name].as_str().filter(|text| !text.trim().is_empty()))
-    });
+    let run = report.details.get("run");
+    let said = ["stdout", "stderr"].iter().filter_map(|name| run?[name].as_str());
+    let said: Vec<&str> = said.filter(|text| !text.trim().is_empty()).collect();
     html! {
         div.notice role="alert" {
             p { strong { (plain(&report.message)) } " [" (report.code.text()) "]" }
             p { (plain(&report.suggestion)) }
         }
-        @if let Some(said) = said { h2 { "What the application said" } pre tabindex="0" { (text(said)) } }
+        @if !said.is_empty() { h2 { "What the application said" } }
+        @for said in said { pre tabindex="0" { (text(&Shown::of(said.as_bytes(), SHOWN_BYTES_MAX).text)) } }
     }
 }
 
@@ -137,10 +139,11 @@ fn input(at: usize, name: &str, property: &Value, required: bool) -> Markup {
                 input type="text" id=(id) name=(name) aria-describedby=(about) required[required] autocomplete="off";
             }
         }
-        p.faint id=(about) {
-            (plain(description))
-            @if property["type"] == "array" { " One a line." }
-            @if !usual.is_empty() { " " (plain(&usual)) " if left empty." }
+        // Our own words have a paragraph of their own.
+        div id=(about) {
+            p.faint { (plain(description)) }
+            @if property["type"] == "array" { p.faint { "One a line." } }
+            @if !usual.is_empty() { p.faint { "If left empty: " q { (plain(&usual)) } } }
         }
     }
 }

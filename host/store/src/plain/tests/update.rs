@@ -208,6 +208,31 @@ fn a_state_deeper_or_larger_than_any_is_not_written() {
     }
 }
 
+#[test]
+fn a_large_folder_is_brought_to_what_it_is_by_its_parts() {
+    let setting = Setting::new();
+    let names: Vec<String> = (0..600).map(|at| format!("d/note-{at:03}")).collect();
+    let mut files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+    let brought = |files: &[(&str, &str)]| {
+        put(&setting.store, files);
+        assert_eq!(setting.plain().update().unwrap(), Updated::default());
+        let expected = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
+        assert_eq!(real(&setting.folder()), expected.collect());
+        let imported = setting.plain().import(&name(), &BOUNDS).unwrap();
+        assert!(imported.is_none_or(|imported| !imported.is_edit()));
+    };
+    brought(&files);
+    files[7].1 = "changed";
+    files.remove(9);
+    files.push(("d/new", "1"));
+    brought(&files);
+    brought(&files[..300]);
+    // One object, and no folder any more.
+    brought(&files[..20]);
+    brought(&[("d", "1")]);
+    brought(&files);
+}
+
 /// Others look while a batch is being written, however large it is.
 #[test]
 fn a_large_batch_of_stamps_keeps_no_reader_out() {

@@ -1,0 +1,139 @@
+//! Answers about instances, their states and ledgers.
+
+use hutch::backup::{Contents, Pinned as Kept};
+use hutch_documents::Open;
+use hutch_documents::moved::{Aside, Pinned};
+use hutch_model::snapshot::PathChange;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct GcAnswer {
+    pub(crate) objects: u64,
+    pub(crate) bytes: u64,
+    pub(crate) retained_from: u64,
+    /// earlier versions of the installed package that no entry names any more
+    pub(crate) versions: usize,
+    pub(crate) memo: GcMemo,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct GcMemo {
+    pub(crate) outcomes: u64,
+    pub(crate) bytes: u64,
+    pub(crate) dropped: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BackupAnswer {
+    #[schemars(with = "String")]
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Option<u64>,
+    pub(crate) instances: Vec<KeptInstance>,
+    pub(crate) versions: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RestoreAnswer {
+    #[schemars(with = "String")]
+    pub(crate) home: PathBuf,
+    pub(crate) instances: Vec<KeptInstance>,
+    pub(crate) versions: u64,
+}
+
+/// An instance in a backup.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct KeptInstance {
+    package: String,
+    instance: String,
+    head: String,
+}
+
+impl KeptInstance {
+    pub(crate) fn all(contents: &Contents) -> Vec<KeptInstance> {
+        let kept = |Kept { slug, name, head }: &Kept| KeptInstance {
+            package: slug.to_string(),
+            instance: name.to_string(),
+            head: head.to_string(),
+        };
+        contents.instances.iter().map(kept).collect()
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct InstanceItem {
+    pub(crate) package: String,
+    pub(crate) instance: String,
+    pub(crate) bytes: u64,
+    pub(crate) head: Option<String>,
+}
+
+/// An instance that has another name, or one more.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct InstanceMoved {
+    pub(crate) package: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct InstancePurged {
+    pub(crate) package: String,
+    pub(crate) instance: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct InstanceExported {
+    pub(crate) package: String,
+    pub(crate) instance: String,
+    #[schemars(with = "String")]
+    pub(crate) path: PathBuf,
+    #[schemars(with = "Vec<String>")]
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) bytes: usize,
+    pub(crate) entries: u64,
+    pub(crate) last: Pinned,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct InstanceImported {
+    pub(crate) package: String,
+    pub(crate) instance: String,
+    pub(crate) entries: u64,
+    pub(crate) equal: usize,
+    pub(crate) last: Option<Pinned>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StateExported {
+    pub(crate) volume: String,
+    #[schemars(with = "String")]
+    pub(crate) folder: PathBuf,
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    #[serde(flatten)]
+    pub(crate) aside: Aside,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StateImported {
+    pub(crate) volume: String,
+    #[schemars(with = "Vec<Open>")]
+    pub(crate) changes: Vec<PathChange>,
+    pub(crate) entry: Option<Pinned>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
+    pub(crate) changes_omitted: Option<u64>,
+    #[serde(flatten)]
+    pub(crate) aside: Aside,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StateChecked {
+    pub(crate) package: String,
+    pub(crate) instance: String,
+    pub(crate) entries: u64,
+    pub(crate) objects: u64,
+    pub(crate) bytes: u64,
+}

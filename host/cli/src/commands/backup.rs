@@ -1,0 +1,94 @@
+//! `hutch backup` and `hutch restore`: the whole home as one file, and a home again of it.
+
+use crate::answers::{BackupAnswer, KeptInstance, RestoreAnswer};
+use crate::done::Done;
+use crate::fault::Fault;
+use crate::global::Global;
+use crate::issues::{self, Issues};
+use crate::new_file::{NewFile, folder_of};
+use crate::output::Output;
+use crate::{human, surroundings, trust};
+use clap::{Args, ValueHint};
+use hutch::package::open_folder;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupArguments {
+    /// The file to write
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// The file that backup wrote
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+}
+
+/// What a home holds beside instances and packages, below it.
+fn documents(home: &Path) -> Result<Vec<String>, Fault> {
+    let issues = Issues::of(home).files()?.into_iter().map(|name| format!("{}/{name}", issues::FOLDER));
+    Ok(trust::FILES.into_iter().map(str::to_owned).chain(issues).collect())
+}
+
+fn is_document(path: &str) -> bool {
+    let issue = path.strip_prefix(issues::FOLDER).and_then(|rest| rest.strip_prefix('/'));
+    trust::FILES.contains(&path) || issue.is_some_and(issues::is_file)
+}
+
+pub(crate) fn backup(global: &Global, own: &BackupArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let (host, path) = (surroundings::host(global)?, &own.file);
+    let (documents, folder) = (documents(host.home())?, folder_of(path));
+    let back_up = |to: &mut dyn io::Write| host.back_up(&documents, surroundings::now(), folder, to);
+    let (contents, bytes) = match global.dry_run {
+        true => {
+            open_folder(folder).map_err(|error| Fault::file(folder, &error))?;
+            (back_up(&mut io::sink())?, None)
+        }
+        false => {
+            // It holds the keys of all ledgers.
+            let mut file = NewFile::begin_private(path)?;
+            let contents = back_up(&mut io::BufWriter::new(file.writer()))?;
+            let bytes = file.keep()?;
+            output.done(Done::changed(None));
+            (contents, Some(bytes))
+        }
+    };
+    let result = BackupAnswer {
+        path: path.clone(),
+        bytes,
+        instances: KeptInstance::all(&contents),
+        versions: contents.versions,
+    };
+    output.answer("backup", result, human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn restore(global: &Global, own: &RestoreArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let host = surroundings::host(global)?;
+    let file = open(&own.file)?;
+    let restored = host.restore(file, &is_document, surroundings::now())?;
+    output.done(Done::changed(global.line.elsewhere(["instance", "list"])));
+    restored.behind.iter().for_each(|reason| output.behind(Some(reason)));
+    let result = RestoreAnswer {
+        home: host.home().to_owned(),
+        instances: KeptInstance::all(&restored.contents),
+        versions: restored.contents.versions,
+    };
+    output.answer("restore", result, human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
+fn open(path: &Path) -> Result<File, Fault> {
+    let failed = |error: io::Error| Fault::unreadable(path, &error);
+    // Looked at before it is opened: a pipe would be waited for.
+    match path.metadata().map_err(failed)?.is_file() {
+        true => File::open(path).map_err(failed),
+        false => Err(Fault::usage(format!("{} is no file", path.display()))),
+    }
+}

@@ -1,0 +1,8 @@
+//! What `doctor` looked at, one thing: a row of its answer, whoever looked.
+
+use crate::answers::DoctorCheck;
+
+/// A thing that was looked at: `ok` or `bad`, what was found, and what mends it.
+pub(crate) fn check(name: &str, status: &'static str, found: String, fix: Option<&str>) -> DoctorCheck {
+    DoctorCheck { name: name.to_owned(), status, found, fix: fix.map(str::to_owned), damages: None }
+}

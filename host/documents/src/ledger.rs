@@ -1,0 +1,191 @@
+//! The ledger: pages of it, and entries.
+
+use crate::Open;
+use crate::page::Page;
+use crate::run::Room;
+use hutch::{Failure, Session};
+use hutch_model::digest::Digest;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::instant::Instant;
+use hutch_model::ledger::{Entry, EntryKind, Record, Sealed, StreamRecord};
+use hutch_model::outcome::Ending;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// An entry in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Summary {
+    sequence: u64,
+    #[schemars(with = "String")]
+    hash: Digest,
+    #[schemars(with = "String")]
+    at: Instant,
+    #[schemars(with = "String")]
+    kind: EntryKind,
+    #[schemars(with = "Option<String>")]
+    follows: Option<Digest>,
+    argv: Option<Vec<String>>,
+    #[schemars(with = "Option<Open>")]
+    ending: Option<Ending>,
+    #[schemars(with = "Option<String>")]
+    error: Option<ErrorCode>,
+    kept: bool,
+    changes: u64,
+}
+
+/// The last entry's name, in parts and whole.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HeadAnswer {
+    sequence: u64,
+    #[schemars(with = "String")]
+    hash: Digest,
+    head: String,
+}
+
+/// An entry with the bytes that its hash is of.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Exported {
+    sequence: u64,
+    #[schemars(with = "String")]
+    hash: Digest,
+    bytes: String,
+}
+
+/// An entry with its input and output.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EntryAnswer {
+    sequence: u64,
+    #[schemars(with = "String")]
+    hash: Digest,
+    #[schemars(with = "String")]
+    previous: Digest,
+    #[schemars(with = "Open")]
+    record: Record,
+    #[schemars(with = "Value")]
+    output: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    output_omitted: Option<String>,
+    stdout: Option<String>,
+    stderr: Option<String>,
+}
+
+/// One page of the ledger, the last entries first: [`Summary`] of each.
+pub fn list_value(session: &Session, page: &Page) -> Result<Value, Failure> {
+    let total = session.head()?.last.sequence;
+    let end = total.saturating_sub(u64::from(page.offset));
+    let first = end.saturating_sub(u64::from(page.limit)) + 1;
+    let mut rows = Vec::new();
+    for sealed in session.entries(first) {
+        let sealed = sealed?;
+        if sealed.sequence > end {
+            break;
+        }
+        rows.push(Summary::of(sealed.hash, sealed.open().map_err(Failure::Entry)?));
+    }
+    rows.reverse();
+    Ok(page.part(rows, total))
+}
+
+/// One page of the entries that changed the state, the last first: [`Summary`] of each.
+///
+/// # Errors
+/// The store can't be read.
+pub fn changes_value(session: &Session, page: &Page) -> Result<Value, Failure> {
+    let mut rows = Vec::new();
+    for sealed in session.entries(1) {
+        let sealed = sealed?;
+        let entry = sealed.open().map_err(Failure::Entry)?;
+        if entry.record.changes_state() {
+            rows.push(Summary::of(sealed.hash, entry));
+        }
+    }
+    rows.reverse();
+    Ok(page.of(rows))
+}
+
+/// Items of the list: at most so many behind a place, the first first.
+pub fn since(session: &Session, after: u64, limit: u32) -> Result<Vec<Value>, Failure> {
+    let entries = session.entries(after.saturating_add(1)).take(limit as usize);
+    entries
+        .map(|sealed| {
+            sealed
+                .map_err(Failure::from)
+                .and_then(|sealed| Ok(json!(Summary::of(sealed.hash, sealed.open().map_err(Failure::Entry)?))))
+        })
+        .collect()
+}
+
+/// The last entry's name.
+///
+/// # Errors
+/// The store can't be read.
+pub fn head_value(session: &Session) -> Result<Value, Failure> {
+    let head = session.head()?.last;
+    Ok(json!(HeadAnswer { sequence: head.sequence, hash: head.hash, head: head.to_string() }))
+}
+
+/// One page of the ledger, the first entries first, each with the bytes that its hash is of.
+///
+/// # Errors
+/// The store can't be read.
+pub fn export_value(session: &Session, page: &Page) -> Result<Value, Failure> {
+    let mut items = Vec::new();
+    for sealed in session.entries(u64::from(page.offset) + 1).take(page.limit as usize) {
+        let sealed = sealed?;
+        let bytes = String::from_utf8_lossy(&sealed.bytes).into_owned();
+        items.push(Exported { sequence: sealed.sequence, hash: sealed.hash, bytes });
+    }
+    Ok(page.part(items, session.head()?.last.sequence))
+}
+
+impl Summary {
+    fn of(hash: Digest, entry: Entry) -> Summary {
+        let record = entry.record;
+        Summary {
+            sequence: entry.sequence,
+            hash,
+            at: record.at,
+            kind: record.kind,
+            follows: record.follows,
+            argv: record.invocation.map(|invocation| invocation.argv),
+            ending: record.outcome.map(|outcome| outcome.ending),
+            error: record.error,
+            kept: record.kept,
+            changes: record.volumes.values().map(|volume| volume.changes.len() as u64 + volume.changes_omitted).sum(),
+        }
+    }
+}
+
+/// An entry with its input and output: an [`EntryAnswer`].
+pub fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Failure> {
+    let entry = sealed.open().map_err(Failure::Entry)?;
+    let outcome = entry.record.outcome.as_ref();
+    let stream = |record: Option<StreamRecord>| -> Result<Option<Vec<u8>>, Failure> {
+        match record {
+            None => Ok(None),
+            Some(record) if record.size == 0 => Ok(Some(Vec::new())),
+            Some(record) => Ok(session.store().stream(&record.digest)?.map(|bytes| bytes.to_vec())),
+        }
+    };
+    let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let stdout = stream(outcome.map(|outcome| outcome.stdout))?;
+    let stderr = stream(outcome.map(|outcome| outcome.stderr))?;
+    let document = stdout.as_ref().map_or(Ok(None), |bytes| Room::default().document(bytes));
+    let (output, output_omitted) = match document {
+        Ok(output) => (output, None),
+        Err(reason) => (None, Some(reason)),
+    };
+    let (stdout, stderr) = (text(&stdout), text(&stderr));
+    Ok(json!(EntryAnswer {
+        sequence: entry.sequence,
+        hash: sealed.hash,
+        previous: entry.previous,
+        record: entry.record,
+        output,
+        output_omitted,
+        stdout,
+        stderr,
+    }))
+}

@@ -1,0 +1,131 @@
+//! Characters that nobody sees where they stand: the one list of them, and how JSON says them so that they are seen. A program reads
+//! them all the same, so a text with some can tell an agent what it does not tell the person who judged it.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Whether a character has no form to be seen, or changes the order in which others are seen: controls, marks of direction, zero
+/// widths, fillers, selectors of variants, tags. Line ends and tabs are among them; who allows those says so.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The hidden characters of a text, each with the byte that it begins at. Not among them is what shapes the characters beside it,
+/// and is seen by that: one U+200D or U+200C between two characters of scripts that join, emoji among them, and one U+FE0E or U+FE0F
+/// behind what is drawn as text or as emoji. Each says no more than that it is there, so no sentence fits into them.
+pub fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> + '_ {
+    let mut letters = text.char_indices().peekable();
+    let mut before = None;
+    std::iter::from_fn(move || {
+        loop {
+            let (at, c) = letters.next()?;
+            let (left, right) = (before.replace(c), letters.peek().map(|(_, next)| *next));
+            if is_hidden(c) && !shapes(left, c, right) {
+                return Some((at, c));
+            }
+        }
+    })
+}
+
+/// Whether what stands between these two only shapes them.
+fn shapes(left: Option<char>, c: char, right: Option<char>) -> bool {
+    // Scripts whose letters join begin there; emoji stand behind them.
+    let joins = |c: char| c >= '\u{600}' && !is_hidden(c);
+    match (left, c, right) {
+        (Some(left), '\u{200c}' | '\u{200d}', Some(right)) => (joins(left) || left == '\u{fe0f}') && joins(right),
+        (Some(left), '\u{fe0e}' | '\u{fe0f}', _) => {
+            matches!(left, '0'..='9' | '#' | '*' | '\u{a9}' | '\u{ae}') || (left >= '\u{2000}' && !is_hidden(left))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a text holds what is hidden, line ends and tabs apart.
+pub(crate) fn first(text: &str) -> Option<char> {
+    hidden(text).map(|(_, c)| c).find(|c| !matches!(c, '\n' | '\t'))
+}
+
+/// The same JSON with what is hidden in its texts as `\uXXXX`: whoever parses it gets equal values, and whoever reads it as it is, sees
+/// what stands there. `json` is JSON, or whole characters out of its middle.
+pub fn escaped(json: &str) -> Cow<'_, str> {
+    // Between its texts JSON has no other hidden characters than those.
+    let mut found = hidden(json).filter(|(_, c)| !matches!(c, '\n' | '\r' | '\t')).peekable();
+    if found.peek().is_none() {
+        return Cow::Borrowed(json);
+    }
+    let (mut out, mut from) = (String::with_capacity(json.len() + 64), 0);
+    for (at, c) in found {
+        out.push_str(json.get(from..at).unwrap_or_default());
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a text does not fail.
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+        from = at + c.len_utf8();
+    }
+    out.push_str(json.get(from..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn found(text: &str) -> Vec<char> {
+        hidden(text).map(|(_, c)| c).collect()
+    }
+
+    #[test]
+    fn what_shapes_its_neighbours_is_seen_and_all_else_is_hidden() {
+        let seen = [
+            "plain ünïcode 日本 🎉",
+            "👩\u{200d}🚀 ❤\u{fe0f}\u{200d}🔥 🏳\u{fe0f}\u{200d}🌈",
+            "⚠\u{fe0f} 1\u{fe0f}\u{20e3} ©\u{fe0f} ☎\u{fe0e}",
+            "می\u{200c}خواهم क्\u{200d}ष",
+        ];
+        for text in seen {
+            assert_eq!(found(text), [], "{text:?}");
+        }
+        let hidden = [
+            ("a\u{200b}b", 1),
+            ("a\u{200d}b", 1),
+            ("\u{200d}🚀", 1),
+            ("🚀\u{200d}", 1),
+            ("👩\u{200d}\u{200d}🚀", 2),
+            ("é\u{200c}é", 1),
+            ("a\u{fe0f}", 1),
+            ("🎉\u{fe0f}\u{fe0f}\u{fe0e}", 2),
+            ("🎉\u{fe00}", 1),
+            ("🎉\u{e0101}", 1),
+            ("🏴\u{e0067}\u{e0062}\u{e007f}", 3),
+            ("a\u{ad}b\u{2060}\u{2066}\u{feff}\u{3164}\u{34f}\u{1b}\n", 8),
+        ];
+        for (text, count) in hidden {
+            assert_eq!(found(text).len(), count, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn json_says_what_is_hidden_in_it() {
+        let value = serde_json::json!({"a\u{200b}": "x\u{e0041}y\u{7f}\u{202e}", "b": "👩\u{200d}🚀\n"});
+        let text = value.to_string();
+        assert_eq!(escaped(&text), r#"{"a\u200b":"x\udb40\udc41y\u007f\u202e","b":"👩‍🚀\n"}"#);
+        assert!(matches!(escaped("{\n\t\"a\": \"ünïcode\"\r\n}"), Cow::Borrowed(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn escaping_loses_nothing_and_hides_nothing(text in "(\\PC|\\p{C}|[\u{200b}-\u{200f}\u{fe0e}\u{fe0f}\u{e0020}-\u{e007f}])*") {
+            for json in [serde_json::to_string(&[&text]).unwrap(), serde_json::to_string_pretty(&[&text]).unwrap()] {
+                let seen = escaped(&json);
+                prop_assert_eq!(serde_json::from_str::<[String; 1]>(&seen).unwrap(), [text.clone()]);
+                prop_assert_eq!(hidden(&seen).find(|(_, c)| *c != '\n'), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What goes to clients, with hidden characters as JSON's escapes: a model or a person that gets a message as it was sent sees what
+//! stands in it, and whoever parses it gets equal values.
+
+use hutch_model::hidden;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::AsyncWrite;
+
+/// The characters of a stream of JSON, escaped piece by piece.
+#[derive(Default)]
+pub(super) struct Escaper {
+    /// The beginning of a character whose end has not come yet: 3 bytes at most.
+    begun: Vec<u8>,
+}
+
+impl Escaper {
+    /// What goes out for these bytes.
+    pub(super) fn piece(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut whole = std::mem::take(&mut self.begun);
+        whole.extend_from_slice(bytes);
+        match std::str::from_utf8(&whole) {
+            Ok(text) => hidden::escaped(text).into_owned().into_bytes(),
+            // JSON is UTF-8: what is no character yet becomes one with the next piece.
+            Err(error) if error.error_len().is_none() => {
+                let (valid, begun) = whole.split_at(error.valid_up_to());
+                self.begun = begun.to_vec();
+                hidden::escaped(&String::from_utf8_lossy(valid)).into_owned().into_bytes()
+            }
+            Err(_) => whole,
+        }
+    }
+}
+
+/// A writer of JSON that escapes.
+pub(super) struct Escaped<W> {
+    inner: W,
+    escaper: Escaper,
+    /// What is still to be written.
+    left: Vec<u8>,
+    written: usize,
+}
+
+impl<W> Escaped<W> {
+    pub(super) fn new(inner: W) -> Escaped<W> {
+        Escaped { inner, escaper: Escaper::default(), left: Vec::new(), written: 0 }
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Escaped<W> {
+    fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(left) = self.left.get(self.written..).filter(|left| !left.is_empty()) {
+            match ready!(Pin::new(&mut self.inner).poll_write(context, left))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                bytes => self.written += bytes,
+            }
+        }
+        (self.left, self.written) = (Vec::new(), 0);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Escaped<W> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        // One piece at a time is kept, so that who does not read is noticed as without this.
+        ready!(self.poll_left(context))?;
+        self.left = self.escaper.piece(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_left(context))?;
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_left(context))?;
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wherever_a_stream_is_cut_it_is_escaped_and_means_the_same() {
+        let value = serde_json::json!({"a\u{200b}": "x\u{e0041}日本\u{202e}", "b": [1, "\u{2063}"]});
+        let sent = value.to_string().into_bytes();
+        for size in 1..sent.len() {
+            let mut escaper = Escaper::default();
+            let got: Vec<u8> = sent.chunks(size).flat_map(|piece| escaper.piece(piece)).collect();
+            let got = String::from_utf8(got).unwrap();
+            assert_eq!(hidden::hidden(&got).next(), None, "{size}: {got}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&got).unwrap(), value, "{size}");
+        }
+    }
+}
