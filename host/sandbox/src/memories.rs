@@ -56,7 +56,7 @@ struct Mapping {
     start: *mut c_void,
     layout: Layout,
     accessible: usize,
-    /// Beyond so many, none was ever touched.
+    /// Beyond so many, all is zero: what is accessible is not.
     extent: usize,
     /// What it takes of the machine's memory while nobody has it.
     resident: usize,
@@ -187,8 +187,9 @@ impl Mapping {
             // SAFETY: these pages are this mapping's.
             unsafe { mprotect(self.at(changed.start), changed.len(), protection) }?;
             self.accessible = bytes;
-            self.extent = self.extent.max(bytes);
         }
+        // Also where nothing changed: of what was accessible, less may have been kept.
+        self.extent = self.extent.max(bytes);
         Ok(())
     }
 
@@ -300,6 +301,34 @@ mod tests {
                 page.fill(if at % 3 == round % 3 { 0 } else { 170 });
             }
             memories.put(mapping);
+        }
+    }
+
+    /// Guests of few sizes, so that many ask for just what a mapping lets them access already, and so many at once that what is kept of a
+    /// mapping is often less than that.
+    #[test]
+    fn what_is_taken_again_is_zero_when_little_of_it_was_kept() {
+        let memories = Memories::default();
+        let mut chosen = 7_u32;
+        let mut choose = |count: usize| {
+            chosen = chosen.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (chosen >> 16) as usize % count
+        };
+        let mut held = Vec::new();
+        for round in 0..2_000 {
+            if held.len() < 12 {
+                let mut mapping = taken(&memories, [16, 32, 700][choose(3)] * page());
+                assert!(bytes(&mut mapping).iter().all(|byte| *byte == 0), "round {round} is dirty");
+                if choose(2) == 0 {
+                    mapping.allow(700 * page()).unwrap();
+                    assert!(bytes(&mut mapping).iter().all(|byte| *byte == 0), "round {round} is dirty after it grew");
+                }
+                bytes(&mut mapping).fill(170);
+                held.push(mapping);
+            }
+            while held.len() > choose(13) {
+                memories.put(held.swap_remove(choose(held.len())));
+            }
         }
     }
 
