@@ -48,7 +48,6 @@ mod lost_answers;
 mod map;
 mod mcp;
 mod memo;
-mod one_build;
 mod output;
 mod parts;
 #[cfg(unix)]
