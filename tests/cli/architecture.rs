@@ -123,13 +123,12 @@ fn what_is_heavy_or_powerful_has_one_home() {
     assert_eq!(calling, ["hutch-registry", "hutch-serve", "hutch-store-bucket"]);
     // What signs: packages, and requests to a bucket.
     let signing: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains("ring")).collect();
-    let signing: Vec<_> =
-        signing.iter().map(|(name, _)| name.as_str()).filter(|name| *name != "hutch-shared-features").collect();
+    let signing: Vec<_> = signing.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(signing, ["hutch-registry", "hutch-store-bucket"]);
     // The tab answers those who ask for randomness where there is none, and asks for none itself.
     let random: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains("getrandom")).collect();
     let random: Vec<_> = random.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(random, ["hutch-capi", "hutch-cli", "hutch-edge", "hutch-shared-features", "hutch-tab"]);
+    assert_eq!(random, ["hutch-capi", "hutch-cli", "hutch-edge", "hutch-tab"]);
     let engines: Vec<_> = dependencies().into_iter().filter(|(_, names)| names.contains("wasmtime")).collect();
     let engines: Vec<_> = engines.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(engines, ["hutch-engine", "hutch-sandbox"]);
