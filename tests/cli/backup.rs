@@ -4,6 +4,7 @@ use crate::support::{FIXED, Machine, Ran, package, todo};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A machine with two instances of the to-do application, an installed package in two versions, a rule and an issue.
 fn machine() -> Machine {
@@ -315,11 +316,14 @@ fn a_backup_beside_writers_is_a_prefix_of_every_ledger() {
     for instance in &instances {
         one.run(["run", "--instance", instance, &todo(), "list"]).answer();
     }
+    // They go on until some backups were made beside them.
+    let made = AtomicUsize::new(0);
     let write = |writer: usize| {
-        for call in 0..CALLS {
+        for call in (0..500).take_while(|call| *call < CALLS || made.load(Ordering::Relaxed) < 3) {
             let instance = &instances[(writer + call) % instances.len()];
             let title = format!("{writer}.{call}");
-            one.run(["run", "--retry", "20", "--instance", instance, &todo(), "add", &title]).answer();
+            let waits = ["--wait", "10min", "run", "--retry", "1000", "--instance", instance];
+            one.run([&waits[..], &[todo().as_str(), "add", &title]].concat()).answer();
         }
     };
     let backups: Vec<Vec<u8>> = std::thread::scope(|scope| {
@@ -329,11 +333,12 @@ fn a_backup_beside_writers_is_a_prefix_of_every_ledger() {
             let file = format!("{}.backup", backups.len());
             back_up(&one, &file);
             backups.push(fs::read(one.path(&file)).unwrap());
+            made.store(backups.len(), Ordering::Relaxed);
         }
         writers.into_iter().for_each(|writer| writer.join().unwrap());
         backups
     });
-    assert!(backups.len() > 1);
+    assert!(backups.len() > 2);
     for bytes in [backups.first().unwrap(), &backups[backups.len() / 2], backups.last().unwrap()] {
         let other = handed(bytes);
         let restored = restore(&other).result("restore");

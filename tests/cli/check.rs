@@ -171,7 +171,6 @@ fn links_that_leave_the_package_and_special_files_are_refused_and_not_read() {
 fn hostile_front_matter_ends_in_a_diagnostic_soon() {
     let machine = Machine::new();
     let laughs: String = (1..30).map(|n| format!("a{n}: &a{n} [{}]\n", format!("*a{}, ", n - 1).repeat(9))).collect();
-    let start = std::time::Instant::now();
     for (name, front) in [
         ("aliases", format!("---\na0: &a0 x\n{laughs}---\n")),
         ("deep", format!("---\na: {}\n---\n", "[".repeat(100_000))),
@@ -183,8 +182,9 @@ fn hostile_front_matter_ends_in_a_diagnostic_soon() {
         ("nothing", String::new()),
     ] {
         machine.write(&format!("{name}/APP.md"), front);
-        let ran = check(&machine, machine.path(name).to_str().unwrap());
+        // One that took more work than this would be ended without a word.
+        let words = ["check", name];
+        let ran = Ran::of(&mut machine.hutch_within(std::time::Duration::from_secs(5), words));
         assert!(!problems(&ran).is_empty(), "{name}");
     }
-    assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
 }

@@ -7,8 +7,12 @@ use std::process::{Child, Stdio};
 const PROCESSES: usize = 6;
 const ADDITIONS: usize = 4;
 
+/// Starts a call that waits for others as long as a busy machine may need, and whose guest may run as long.
 fn start(machine: &Machine, arguments: &[&str]) -> Child {
-    machine.hutch(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    let patient = ["--wait", "10min", "run", "--limit", "wall_time_ms=600000"];
+    let [verb, arguments @ ..] = arguments else { panic!("no call") };
+    assert_eq!(*verb, "run");
+    machine.hutch([&patient[..], arguments].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 fn finish(child: Child) -> Ran {
@@ -123,7 +127,7 @@ fn a_host_that_is_killed_while_its_guest_writes_leaves_the_state_as_it_was() {
     let before = machine.probe_state();
     let package = probe();
     // Long enough for the line that says that it runs to come first; that line is waited for.
-    let limits = ["wall_time_ms=600000", "fuel=1000000000000", "memory_bytes=1GiB"];
+    let limits = ["fuel=1000000000000", "memory_bytes=1GiB"];
     let limits = limits.into_iter().flat_map(|limit| ["--limit", limit]).collect::<Vec<_>>();
     let call = [&["run", "--progress"], &limits[..]].concat();
     let guest = [package.as_str(), "write-chunked", "state/new", "100000000", "1"];
@@ -149,7 +153,7 @@ fn an_instance_that_is_moved_under_a_running_guest_is_no_mixture() {
         machine.probe(&[], &["write-text", "state/keep", "kept"]).answer();
         other.probe(&[], &["write-text", "state/keep", "another's"]).answer();
         // Long enough for the line that says that it runs to come first; that line is waited for.
-        let options = ["run", "--progress", "--limit", "wall_time_ms=600000", "--limit", "fuel=1000000000000"];
+        let options = ["run", "--progress", "--limit", "fuel=1000000000000"];
         let guest = [package.as_str(), "write-chunked", "state/new", "8000000", "1"];
         let mut child = start(&machine, &[&options[..], &guest].concat());
         let mut told = std::io::BufReader::new(child.stderr.take().unwrap());

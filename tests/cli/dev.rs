@@ -28,13 +28,17 @@ fn shown(machine: &Machine) -> usize {
     contract["commands"].as_array().unwrap().iter().map(examples).sum()
 }
 
+/// As an editor writes: in one step, so that nobody sees half of it.
+fn save(path: &Path, text: &str) {
+    let new = path.ancestors().find(|folder| folder.ends_with("bench")).unwrap().join("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(&new, path).unwrap();
+}
+
 fn edit(path: &Path, from: &str, to: &str) {
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.contains(from), "{path:?} holds no {from}");
-    // As an editor writes: in one step, so that nobody sees half of it.
-    let new = path.ancestors().find(|folder| folder.ends_with("bench")).unwrap().join("new");
-    std::fs::write(&new, text.replace(from, to)).unwrap();
-    std::fs::rename(&new, path).unwrap();
+    save(path, &text.replace(from, to));
 }
 
 /// One round, in the folder of the work.
@@ -133,7 +137,7 @@ fn what_a_change_comes_to_is_shown_and_what_comes_to_nothing_causes_no_round() {
     assert_eq!((&first["round"], &first["good"], &first["changed"]), (&json!(1), &json!(true), &json!([])));
 
     // The same bytes once more, and then others.
-    std::fs::write(&source, std::fs::read(&source).unwrap()).unwrap();
+    save(&source, &std::fs::read_to_string(&source).unwrap());
     edit(&source, "Ada", "Grace");
     let second = going.round();
     assert_eq!(

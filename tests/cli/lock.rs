@@ -1,10 +1,9 @@
 //! `hutch.lock`: the same packages are the same bytes, a home is made to agree with it by what is the same by every digest alone, and
 //! comparing asks nobody.
 
-use crate::support::{Machine, package, todo};
+use crate::support::{Machine, PATIENCE, package, todo};
 use serde_json::{Value, json};
 use std::net::TcpListener;
-use std::time::Duration;
 
 /// A machine with the to-do package in a repository and installed from there, signed, and locked.
 fn locked() -> Machine {
@@ -199,5 +198,5 @@ fn comparing_asks_nobody() {
         sender.send(accepted.is_ok())
     });
     assert_ne!(machine.run(["sync"]).status, 0);
-    assert_eq!(asked.recv_timeout(Duration::from_secs(10)), Ok(true));
+    assert_eq!(asked.recv_timeout(PATIENCE), Ok(true));
 }

@@ -39,7 +39,7 @@ fn a_terminal_gets_no_control_characters_of_a_guest() {
     let machine = Machine::new();
     let wild = "\u{1b}[2J\u{1b}]0;title\u{7}red\u{202e}\n";
     let terminal = Terminal::open();
-    let options = ["run", "--contract", "any", "--stdin-text", wild, &probe(), "stdin-echo"];
+    let options = ["--no-progress", "run", "--contract", "any", "--stdin-text", wild, &probe(), "stdin-echo"];
     let ended = machine.hutch(options).stdout(terminal.end()).stderr(terminal.end()).status().unwrap();
     assert!(ended.success());
     assert_eq!(terminal.printed(), "\u{fffd}[2J\u{fffd}]0;title\u{fffd}red\u{fffd}\n");

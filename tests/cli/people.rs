@@ -7,9 +7,10 @@ use serde_json::json;
 use std::os::unix::fs::FileTypeExt;
 use std::process::Command;
 
-/// A terminal that does not say how large it is counts as 80 columns wide, and as high as can be.
+/// A terminal that does not say how large it is counts as 80 columns wide, and as high as can be. It is not told that something takes
+/// long, however busy the machine is.
 fn on_terminal(machine: &Machine, words: &[&str]) -> (i32, String) {
-    Terminal::open().run(&mut machine.hutch(words))
+    Terminal::open().run(&mut machine.hutch([&["--no-progress"], words].concat()))
 }
 
 /// The probe prints what it is given.
@@ -85,7 +86,8 @@ fn tables_fit_the_screen() {
 fn what_is_longer_than_the_screen_goes_through_the_pager() {
     let machine = Machine::new();
     let show = |pager: &str, rows: &str| {
-        Terminal::of(rows.parse().unwrap(), 70).run(machine.hutch(["skills", "--human"]).env("PAGER", pager))
+        Terminal::of(rows.parse().unwrap(), 70)
+            .run(machine.hutch(["--no-progress", "skills", "--human"]).env("PAGER", pager))
     };
     let (_, plain) = show("cat", "4");
     assert!(plain.lines().count() > 4 && plain.starts_with("NAME"), "{plain}");
@@ -94,7 +96,7 @@ fn what_is_longer_than_the_screen_goes_through_the_pager() {
     assert_eq!(show("sed 's/^/> /'", "4"), (0, paged.clone()));
     assert_eq!(show("sed 's/^/> /'", "500").1, plain, "what fits is shown at once");
     assert!(show("no-such-pager", "4").1.ends_with(&plain), "the text is shown where the pager is not found");
-    let mut command = machine.hutch(["skills", "--human"]);
+    let mut command = machine.hutch(["--no-progress", "skills", "--human"]);
     assert_eq!(Terminal::open().run(command.env("PAGER", "sed 's/^/> /'")).1.lines().count(), plain.lines().count());
     assert_eq!(machine.run(["skills", "--human"]).stdout.matches('>').count(), 0, "a pipe has no pager");
 }

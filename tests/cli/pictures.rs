@@ -8,11 +8,13 @@ use std::path::Path;
 /// Higher than any picture: what is higher goes through a pager.
 pub(crate) const ROWS: u16 = 100;
 
-/// The same on every machine and on every day: no digits of instants and digests, of the same length.
+/// The same on every machine and on every day: no digits of instants and digests, of the same length; nor that something took long, which
+/// stood there for a while on a busy machine.
 pub(crate) fn still(seen: &str) -> String {
+    let seen: String = seen.split_inclusive('\n').filter_map(|line| line.rsplit('\r').next()).collect();
     let mut shown = String::new();
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || "-:.".contains(letter);
-    let mut rest = seen;
+    let mut rest = seen.as_str();
     while let Some(first) = rest.chars().next() {
         // Emphasis ends where its letter stands, and what follows it is no part of it.
         if let Some((code, after)) = rest.split_once('m').filter(|_| first == '\u{1b}') {

@@ -8,9 +8,14 @@ use std::process::Command;
 /// Clears the screen, sets the title, writes to the clipboard, hides text, turns it round, and the same as single characters.
 const WILD: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\u{1b}]52;c;eA==\u{7}\u{1b}[8m\u{9b}31m\u{202e}\r\u{8}";
 
+/// A call that never says that it takes long, however busy the machine is.
+fn call(machine: &Machine, words: &[&str]) -> Command {
+    machine.hutch([&["--no-progress"], words].concat())
+}
+
 /// On a terminal whose owner wants emphasis.
 fn on_terminal(machine: &Machine, words: &[&str]) -> (i32, String) {
-    let mut command = machine.hutch(words);
+    let mut command = call(machine, words);
     Terminal::open().run(command.env("TERM", "xterm-256color"))
 }
 
@@ -154,7 +159,7 @@ fn headings_stand_out_where_they_can_and_are_wanted() {
         );
         assert!(!seen.contains('\u{fffd}'), "{seen:?}");
         for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "")] {
-            let mut command: Command = machine.hutch(words);
+            let mut command = call(&machine, words);
             command.env("TERM", "xterm").env(name, value);
             if value.is_empty() {
                 command.env_remove("TERM");
@@ -192,7 +197,7 @@ fn words_of_ours_have_a_colour_and_no_others() {
         }
         assert_tame(&coloured, &format!("{words:?}"));
         // The same text, but for what differs from call to call.
-        let mut command = machine.hutch(words);
+        let mut command = call(&machine, words);
         let (_, plain) = Terminal::open().run(command.env("TERM", "xterm-256color").env("NO_COLOR", "1"));
         let digits = |text: &str| text.replace(|letter: char| letter.is_ascii_hexdigit(), "0");
         let bare: String = coloured.lines().map(|line| without_emphasis(line) + "\n").collect();

@@ -101,7 +101,7 @@ fn the_readme_shows_what_a_person_sees() {
     let machine = Machine::new();
     copy(&repository().join("packages/todo"), &machine.path("apps/todo"));
     machine.run(["install", "apps/todo"]).result("install");
-    // Compiled by now, it takes so long to nobody that a terminal is told.
+    // Compiled by now, as by whoever has used it before.
     machine.run(["run", "todo", "add", "Write docs"]).answer();
     let calls: [(&[&str], i32); 6] = [
         (&["find", "buy milk"], 0),

@@ -184,11 +184,11 @@ fn nothing_in_the_place_of_the_rules_holds_a_call_up() {
     machine.run(["trust", "require", "signed", "oci://ghcr.io/*"]).result("trust require");
     let lock = std::fs::File::options().write(true).open(home.join("trust.lock")).unwrap();
     lock.lock().unwrap();
-    let require = ["--wait", "50ms", "trust", "require", "signed", "*"];
-    machine.run(require).fault("INSTANCE_BUSY", 30);
+    let require = ["trust", "require", "signed", "*"];
+    machine.run([&["--wait", "50ms"], &require[..]].concat()).fault("INSTANCE_BUSY", 30);
     assert!(!policy(&machine).unwrap().contains("\"*\""));
     lock.unlock().unwrap();
-    machine.run(require).result("trust require");
+    machine.run([&["--wait", "10min"], &require[..]].concat()).result("trust require");
     // No rule can be read from these, so everything stops, and at once.
     let path = machine.path(POLICY);
     for command in [&["mkfifo"][..], &["mkdir"]] {

@@ -184,7 +184,7 @@ fn greedy_limits() -> Limits {
         (Limit::FolderDepth, Limit::FolderDepth.info().ceiling),
         (Limit::StateBytes, Limit::StateBytes.info().ceiling),
         (Limit::FileBytes, Limit::FileBytes.info().ceiling),
-        (Limit::WallTime, 60_000),
+        (Limit::WallTime, Limit::WallTime.info().ceiling),
     ])
 }
 

@@ -43,7 +43,7 @@ fn whatever_is_killed_nothing_acknowledged_is_lost() {
         // Two writers at once, each killed after some part of the time that a run takes.
         let titles = [format!("item {run} a"), format!("item {run} b")];
         let start = |title: &String| -> Child {
-            let mut command = home.command(&["run", "--retry", "20", "packages/todo", "add", title]);
+            let mut command = home.command(&["run", "--wait", "10min", "--retry", "20", "packages/todo", "add", title]);
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program does not start")
         };
         let mut children: Vec<Child> = titles.iter().map(start).collect();
@@ -107,7 +107,7 @@ fn eight_processes_at_once_lose_nothing() {
             scope.spawn(move || {
                 for write in 0..writes / 8 {
                     let title = format!("{process} {write}");
-                    home.json(&["run", "--retry", "1000", "packages/todo", "add", &title]);
+                    home.json(&["run", "--wait", "10min", "--retry", "1000", "packages/todo", "add", &title]);
                 }
             });
         }

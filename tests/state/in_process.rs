@@ -107,7 +107,7 @@ fn many_threads_share_an_instance_that_is_kept() {
     let instance = host.instance(&package, &name, AT).unwrap();
     let places = many_at_once(&instance);
     let dir = InstanceDir::new(home.path(), package.manifest().slug(), &name);
-    let opening = Opening { if_missing: IfMissing::Fail, wait: Duration::from_secs(10) };
+    let opening = Opening { if_missing: IfMissing::Fail, wait: Duration::from_secs(600) };
     inspect(&SqliteStore::open(&dir, &opening).unwrap(), &places);
     // The plain directory shows what was answered.
     let shown = std::fs::read_to_string(dir.path().join("state/todos.json")).unwrap();

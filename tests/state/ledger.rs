@@ -99,7 +99,7 @@ fn those_who_were_overtaken_are_in_the_ledger_too() {
     held.execute_batch("BEGIN IMMEDIATE").unwrap();
     let start = |at: usize| {
         let text = at.to_string();
-        let mut command = home.command(&["run", "--wait", "30s", probe, "write-text", "state/a", &text]);
+        let mut command = home.command(&["run", "--wait", "10min", probe, "write-text", "state/a", &text]);
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap()
     };
     let children: Vec<_> = (1..=6).map(start).collect();

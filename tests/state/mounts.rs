@@ -190,12 +190,12 @@ fn a_run_that_can_not_be_recorded_changes_no_real_folder() {
     let held = rusqlite::Connection::open(database).expect("a database");
     held.execute_batch("BEGIN IMMEDIATE").expect("a lock");
     let mount = format!("{}:mnt:rw", granted.folder.display());
-    let run = ["run", "--wait", "20ms", "--mount", &mount, "tests/packages/probe", "write-text", "mnt/new", "x"];
-    let (status, error) = granted.home.error(&run);
+    let run = |wait| ["run", "--wait", wait, "--mount", &mount, "tests/packages/probe", "write-text", "mnt/new", "x"];
+    let (status, error) = granted.home.error(&run("20ms"));
     assert_eq!((status, &error["code"]), (30, &json!("INSTANCE_BUSY")));
     assert_eq!(granted.tree(), before);
     held.execute_batch("ROLLBACK").expect("the lock is given back");
-    assert_eq!(granted.home.run(&run).status, 0);
+    assert_eq!(granted.home.run(&run("10min")).status, 0);
     assert_ne!(granted.tree(), before);
 }
 
@@ -211,15 +211,15 @@ fn a_run_that_waits_in_vain_for_the_lock_on_granted_folders_is_in_the_ledger() {
     let lock = options.write(true).create(true).truncate(false).open(instance.join("hutch.grant")).unwrap();
     lock.lock().unwrap();
     let mount = format!("{}:mnt:rw", granted.folder.display());
-    let run = ["run", "--wait", "20ms", "--mount", &mount, "tests/packages/probe", "write-text", "mnt/new", "x"];
-    let (status, error) = granted.home.error(&run);
+    let run = |wait| ["run", "--wait", wait, "--mount", &mount, "tests/packages/probe", "write-text", "mnt/new", "x"];
+    let (status, error) = granted.home.error(&run("20ms"));
     assert_eq!((status, &error["code"]), (30, &json!("INSTANCE_BUSY")));
     assert_eq!(granted.tree(), before);
     let now = entries();
     assert_eq!(now.as_array().unwrap().len(), was.as_array().unwrap().len() + 1, "{now}");
     assert!(now.to_string().contains("INSTANCE_BUSY") && !was.to_string().contains("INSTANCE_BUSY"), "{now}");
     lock.unlock().unwrap();
-    assert_eq!(granted.home.run(&run).status, 0);
+    assert_eq!(granted.home.run(&run("10min")).status, 0);
 }
 
 /// What is moved to where it can't be would be nowhere.

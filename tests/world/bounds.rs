@@ -13,7 +13,7 @@ use hutch_model::snapshot::{Entry, MemoryObjects, Name, Node, ObjectError, Objec
 use hutch_world::{Errno, price};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn limits(limit: Limit, value: u64) -> Limits {
     let mut limits = wide_limits();
@@ -322,12 +322,17 @@ fn expensive() -> Vec<(&'static str, Vec<Operation>, Vec<Operation>)> {
 /// build for debugging may need more, and what is free or priced a hundred times too low still shows.
 const NS_PER_FUEL_MAX: u64 = if cfg!(debug_assertions) { 500 } else { 20 };
 
+/// How long a call may be tried again that took longer than its price each time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 #[test]
 fn no_call_takes_much_longer_than_its_price() {
     let (top, objects) = large_volume();
     for (name, before, calls) in expensive() {
-        let mut least = u64::MAX;
-        for _ in 0..5 {
+        // The least of five, or of as many as a machine needs that is busy elsewhere: what has a wrong price has it each time.
+        let (begun, mut least, mut tries) = (Instant::now(), u64::MAX, 0);
+        while tries < 5 || (least > NS_PER_FUEL_MAX && begun.elapsed() < PATIENCE) {
+            tries += 1;
             let mut guest = Guest::resume(wide_limits(), Access::ReadWrite, top, objects.clone());
             before.iter().for_each(|operation| drop(guest.perform(operation)));
             let (start, fuel) = (Instant::now(), guest.world.meter.fuel());

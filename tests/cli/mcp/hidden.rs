@@ -1,7 +1,7 @@
 //! Characters that nobody sees, in what goes to clients: written as escapes on the wire and in texts for models, equal once parsed.
 
-use super::{Client, PATIENCE};
-use crate::support::{Machine, package, probe};
+use super::Client;
+use crate::support::{Machine, PATIENCE, package, probe};
 use serde_json::{Value, json};
 
 /// Zero widths, a turned direction and a sentence in tags, beside what is seen although it joins.

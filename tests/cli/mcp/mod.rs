@@ -6,15 +6,11 @@ mod hidden;
 mod hostile;
 pub(crate) mod untrusted;
 
-use crate::support::Machine;
+use crate::support::{Machine, PATIENCE};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
-
-/// Longer than anything here takes: who waits so long has found a fault.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The revision that begins with `initialize`, and the one in which every request says what it needs.
 const LEGACY: &str = "2025-11-25";

@@ -1,7 +1,7 @@
 //! The end of a server, and of callers: what was begun is finished or not there, and nothing is half done.
 
-use super::{PATIENCE, Server, read};
-use crate::support::{Machine, probe};
+use super::{Server, read};
+use crate::support::{Machine, PATIENCE, probe};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;

@@ -11,15 +11,11 @@ mod repeated;
 mod telemetry;
 pub(crate) mod untrusted;
 
-use crate::support::Machine;
+use crate::support::{Machine, PATIENCE};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
-use std::time::Duration;
-
-/// Longer than anything here takes: who waits so long has found a fault.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that was started, and the tokens that it made.
 struct Server {

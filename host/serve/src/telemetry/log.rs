@@ -54,8 +54,12 @@ impl Log {
 
     /// Nothing more is written; a reader that reads nothing of what is left is not waited for.
     pub(super) fn end(&self) {
+        self.end_within(WRITTEN_WITHIN);
+    }
+
+    fn end_within(&self, time: Duration) {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let _ = self.written.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(WRITTEN_WITHIN);
+        let _ = self.written.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time);
     }
 }
 
@@ -64,6 +68,9 @@ mod tests {
     use super::*;
     use serde_json::json;
     use std::sync::{Arc, mpsc};
+
+    /// Until all is written, on any machine.
+    const PATIENCE: Duration = Duration::from_secs(120);
 
     /// Writes nothing before it is told to.
     struct Gate(mpsc::Receiver<()>, Arc<Mutex<Vec<u8>>>);
@@ -92,7 +99,7 @@ mod tests {
         let left_out = log.left_out.load(Ordering::Relaxed);
         assert!((10..=11).contains(&left_out), "{left_out}");
         drop(open);
-        log.end();
+        log.end_within(PATIENCE);
         let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
         assert_eq!(text.lines().count() as u64, WAITING_MAX as u64 + 11 - left_out);
 
@@ -103,7 +110,7 @@ mod tests {
         log.left_out.store(3, Ordering::Relaxed);
         log.write(&json!({"a": "\u{1b}[2J\n"}));
         log.write(&json!({"b": 2}));
-        log.end();
+        log.end_within(PATIENCE);
         log.write(&json!({"late": 3}));
         let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
         assert_eq!(text, "{\"a\":\"\\u001b[2J\\n\",\"lines_left_out\":3}\n{\"b\":2}\n");

@@ -218,7 +218,7 @@ mod tests {
                     .map(|_| {
                         scope.spawn(|| {
                             let mut connection = open(&folder);
-                            connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+                            connection.busy_timeout(std::time::Duration::from_secs(600)).unwrap();
                             migrate(&mut connection, Path::new("hutch.db"), MIGRATIONS, IfMissing::Create)
                         })
                     })
