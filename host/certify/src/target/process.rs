@@ -12,9 +12,13 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 /// The longest that one call may take.
-const CALL_TIME: Duration = Duration::from_secs(10);
-/// The longest that a call may take whose standard input is held open.
+const CALL_TIME: Duration = Duration::from_secs(60);
+/// The longest that a call may take whose standard input is held open, where no call before took long.
 const HELD_OPEN_TIME: Duration = Duration::from_secs(2);
+/// How many times as long as the slowest call before it may take elsewhere. One that waits takes for ever.
+const HELD_OPEN_TIMES: u32 = 10;
+/// The longest that calls may take together which do not end: those after it are counted, and not made.
+const IN_VAIN_TIME: Duration = Duration::from_secs(300);
 /// The most of a stream that is kept.
 const STREAM_BYTES_MAX: u64 = 8 << 20;
 
@@ -60,6 +64,10 @@ pub struct ProcessTarget {
     path: Option<String>,
     facts: Facts,
     started: Instant,
+    /// The longest that a call took which ended.
+    slowest: Duration,
+    /// How long those took together that did not.
+    in_vain: Duration,
     initial: BTreeMap<PathBuf, Option<Vec<u8>>>,
     current: BTreeMap<PathBuf, Option<Vec<u8>>>,
 }
@@ -91,6 +99,8 @@ impl ProcessTarget {
             path: tested.path,
             facts,
             started: Instant::now(),
+            slowest: Duration::ZERO,
+            in_vain: Duration::ZERO,
             initial: current.clone(),
             current,
         }
@@ -125,7 +135,13 @@ impl Target for ProcessTarget {
             program: self.program.display().to_string(),
             reason: error.to_string(),
         })?;
-        let mut seen = watch(child, &options.stdin);
+        let held_open_time = HELD_OPEN_TIME.max(self.slowest * HELD_OPEN_TIMES).min(CALL_TIME);
+        let time = if options.stdin == Stdin::HeldOpen { held_open_time } else { CALL_TIME };
+        let (mut seen, took) = watch(child, &options.stdin, time);
+        match seen.timed_out {
+            true => self.in_vain += took,
+            false => self.slowest = self.slowest.max(took),
+        }
         if let Some(before) = before {
             let after = tree(&self.home);
             seen.state = Some((digest(&before), digest(&after)));
@@ -139,7 +155,7 @@ impl Target for ProcessTarget {
     }
 
     fn has_time(&self) -> bool {
-        self.started.elapsed() < TOTAL_TIME
+        self.started.elapsed() < TOTAL_TIME && self.in_vain < IN_VAIN_TIME
     }
 
     #[expect(
@@ -153,14 +169,14 @@ impl Target for ProcessTarget {
     }
 }
 
-/// Lets a child run to its end, or ends it with everything that it started.
+/// Lets a child run to its end, or ends it after a time with everything that it started. Says how long it took.
 #[expect(
     clippy::disallowed_methods,
     reason = "a program that runs has a deadline on the host's clock, and nothing tells when it ends"
 )]
-fn watch(mut child: Child, stdin: &Stdin) -> Observation {
-    let time = if *stdin == Stdin::HeldOpen { HELD_OPEN_TIME } else { CALL_TIME };
-    let deadline = Instant::now() + time;
+fn watch(mut child: Child, stdin: &Stdin, time: Duration) -> (Observation, Duration) {
+    let begun = Instant::now();
+    let deadline = begun + time;
     let input = child.stdin.take();
     let held = match stdin {
         Stdin::HeldOpen => input,
@@ -183,17 +199,19 @@ fn watch(mut child: Child, stdin: &Stdin) -> Observation {
             Ok(None) | Err(_) => break None,
         }
     };
+    let took = begun.elapsed();
     kill(&mut child);
     drop(held);
     let left = || deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
-    Observation {
+    let seen = Observation {
         stdout: stdout.recv_timeout(left()).unwrap_or_default(),
         stderr: stderr.recv_timeout(left()).unwrap_or_default(),
         timed_out: status.is_none(),
         status: status.and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok()),
         state: None,
         by_host: false,
-    }
+    };
+    (seen, took)
 }
 
 /// Reads a stream to its end on a thread of its own: what a child leaves behind may hold it open.
