@@ -31,6 +31,7 @@ mod envelope;
 mod error_codes;
 mod feedback;
 mod fixes;
+mod forged;
 mod grants;
 mod guard;
 mod guest_errors;

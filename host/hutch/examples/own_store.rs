@@ -4,8 +4,8 @@
 
 use hutch::package::{Package, PackageBounds, Source};
 use hutch::storing::{
-    Collected, Damage, Digest, EntryKey, Head, MemoryStore, Objects, Record, Retention, Sealed, SecretKey, State,
-    Stats, Store, StoreError, Transaction, bundle,
+    Collected, Damage, Digest, EntryKey, Head, MemoryStore, Objects, Owner, Record, Retention, Sealed, SecretKey,
+    State, Stats, Store, StoreError, Transaction, bundle,
 };
 use hutch::{Call, Host, Instant, Sandbox, Seed};
 use std::fs::{self, File, OpenOptions};
@@ -89,6 +89,11 @@ impl Store for Kept {
 
     fn append(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
         self.commit(record, objects, streams)
+    }
+
+    /// Who may use the instance then would have to be kept beside its log, of which the file is all that there is.
+    fn take(&self, _: &[Sealed], _: &dyn Store, _: &Owner) -> Result<(), StoreError> {
+        Err(StoreError::Refused { at: self.at(), reason: "what others made is not kept here".to_owned() })
     }
 
     fn settle(&self, _: u64) -> Result<(), StoreError> {

@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 pub enum Verified {
     /// Everything is equal.
     Equal,
-    /// These are not: `ending`, `stdout`, `stderr`, `fuel`, `memory_peak_bytes` or a volume; or `kept …`, where the bytes that were
-    /// kept of a stream are not those that the entry names.
+    /// These are not: `ending`, `stdout`, `stderr`, `fuel`, `memory_peak_bytes` or a volume; `kept`, where a state was kept of a bad end; or
+    /// `kept …`, where the bytes that were kept of a stream are not those that the entry names.
     Differs(Vec<String>),
     /// It can't be had again here; why.
     NotReproducible(String),

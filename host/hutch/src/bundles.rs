@@ -4,14 +4,16 @@
 use crate::again::Verified;
 use crate::failure::Failure;
 use crate::host::Host;
-use crate::package::{PackError, Package};
+use crate::package::{PackError, Package, folder_snapshot};
 use crate::session::Session;
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{Pin, Sealed, SecretKey};
+use hutch_model::ledger::{EntryKind, Pin, Record, Sealed, SecretKey, VolumeRecord};
+use hutch_model::limits::{Limit, Limits};
+use hutch_model::snapshot::{MemoryObjects, Totals, read_object};
 use hutch_sandbox::RunError;
 use hutch_store::bundle::{self, Parts};
-use hutch_store::{Head, InstanceName, MemoryStore, Store, StoreError};
+use hutch_store::{EntryKey, Head, InstanceName, MemoryStore, Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,6 +23,8 @@ use std::sync::Arc;
 pub struct TakenIn {
     /// New entries.
     pub entries: u64,
+    /// How many of them changed the state and were taken as they tell it, because no run came to it.
+    pub as_told: u64,
     /// Each of them, and what running it again came to: equal, or why it can't be had again, if it kept nothing.
     pub verified: Vec<(Sealed, Verified)>,
 }
@@ -75,12 +79,12 @@ impl Session {
 }
 
 impl Host {
-    /// Takes a bundle into an instance, which is made if it is missing. All of it or nothing is taken, unless the store fails meanwhile:
-    /// then what is in it is whole, and the same again takes the rest.
+    /// Takes a bundle into an instance, which is made if it is missing: all of it or, where a store can do that, nothing. The instance is
+    /// then this package's, whomever the bundle names, and what the bundle tells of takes no more than a run of the package may.
     ///
     /// # Errors
     /// The bundle is damaged or cut short, begins otherwise than what the instance has, or tells of runs that come to something
-    /// else here or kept a state and can't be run again here. What no guest did (a person's edits and imports) is taken as told.
+    /// else here or kept a state and can't be run again here; it takes more than is allowed; or the instance is another package's.
     pub fn take_in(
         &self,
         package: &Package,
@@ -88,24 +92,25 @@ impl Host {
         at: Instant,
         bytes: &[u8],
     ) -> Result<TakenIn, Failure> {
-        self.take_in_all((package, &[]), instance, at, [(Ok::<_, Failure>(bytes), None)])
+        let limits = self.limits(package, []);
+        self.take_in_all((package, &[], &limits), instance, at, [(Ok::<_, Failure>(bytes), None)])
     }
 
-    /// Takes bundles in one after the other, each as [`take_in`](Host::take_in) does: when one is refused, those before it are taken. With a
-    /// bundle may come an entry that there has to be once it is taken, or none of it is. What earlier versions of the package did is run again
-    /// by the `earlier` ones that are at hand.
+    /// Takes bundles in one after the other, each as [`take_in`](Host::take_in) does, within these limits: when one is refused, those before it
+    /// are taken. With a bundle may come an entry that there has to be once it is taken, or none of it is. What earlier versions of the package
+    /// did is run again by the `earlier` ones that are at hand.
     ///
     /// # Errors
     /// As there; the entry is missing, or is another one; or what getting a bundle gave.
     pub fn take_in_all<B: AsRef<[u8]>, E: From<Failure>>(
         &self,
-        (package, earlier): (&Package, &[Package]),
+        (package, earlier, limits): (&Package, &[Package], &Limits),
         instance: &InstanceName,
         at: Instant,
         bundles: impl IntoIterator<Item = (Result<B, E>, Option<Pin>)>,
     ) -> Result<TakenIn, E> {
-        let mut all = TakenIn { entries: 0, verified: Vec::new() };
-        let (mut session, makers) = (None, Makers::of(package, earlier)?);
+        let mut all = TakenIn { entries: 0, as_told: 0, verified: Vec::new() };
+        let (mut session, takers) = (None, Takers { makers: Makers::of(package, earlier)?, limits });
         for (bundle, head) in bundles {
             let (bundle, there) = (bundle?, session.take());
             let (bytes, to) = (bundle.as_ref(), (instance, at));
@@ -113,10 +118,11 @@ impl Host {
                 session = there;
                 continue;
             }
-            let (taken, there) = self.take_one(&makers, to, there, bytes, head)?;
+            let (taken, there) = self.take_one(&takers, to, there, bytes, head)?;
             // Whatever becomes of the next one, people see what has come.
             let _ = there.update_plain();
             all.entries += taken.entries;
+            all.as_told += taken.as_told;
             all.verified.extend(taken.verified);
             session = Some(there);
         }
@@ -125,28 +131,33 @@ impl Host {
 
     fn take_one(
         &self,
-        makers: &Makers<'_>,
+        takers: &Takers<'_>,
         (instance, at): (&InstanceName, Instant),
         there: Option<Session>,
         bytes: &[u8],
         head: Option<Pin>,
     ) -> Result<(TakenIn, Session), Failure> {
         if let Some(session) = there {
-            return self.prove_and_take(makers, session, bytes, head);
+            return self.prove_and_take(takers, session, bytes, head);
         }
+        let package = takers.makers.now;
         // Where there is no instance yet, none is made for what is damaged. Once a guest has run, none can be made any more, so one is made
         // before it is known what the runs come to.
-        let is_new = !self.is_there(makers.now, instance)?;
+        let is_new = !self.is_there(package, instance)?;
         if is_new {
             let nothing = MemoryStore::new(SecretKey::new([0; 32]));
             whole(bundle::take_in(&nothing, bytes)?, bytes)?;
             has(&nothing, head)?;
         }
-        let session = self.open_unready(makers.now, instance, at)?;
-        let taken = session.absorb_edits().and_then(|_| self.prove_and_take(makers, session, bytes, head));
+        let session = self.open_unready(package, instance, at)?;
+        if !is_new {
+            // Whoever's it is decides what comes into it.
+            session.new_owner(&session.head()?, package, self.adopts())?;
+        }
+        let taken = session.absorb_edits().and_then(|_| self.prove_and_take(takers, session, bytes, head));
         if is_new && taken.is_err() {
             // That it was refused is what there is to say. One that stays all the same has nothing in it.
-            let _ = self.take_back(makers.now, instance);
+            let _ = self.take_back(package, instance);
         }
         taken
     }
@@ -169,23 +180,28 @@ impl Host {
 
     fn prove_and_take(
         &self,
-        makers: &Makers<'_>,
+        Takers { makers, limits }: &Takers<'_>,
         session: Session,
         bytes: &[u8],
         head: Option<Pin>,
     ) -> Result<(TakenIn, Session), Failure> {
         let trial = session.over(Arc::new(MemoryStore::over(session.store.clone())));
-        let first = trial.head()?.last.sequence.saturating_add(1);
+        let before = trial.head()?;
         let taken = whole(bundle::take_in(trial.store(), bytes)?, bytes)?;
         has(trial.store(), head)?;
-        let mut verified = Vec::new();
-        let entries = trial.entries(first).collect::<Result<Vec<_>, _>>()?;
-        // Before the first guest starts: behind a ring nothing is compiled.
+        settled(&before, &trial.head()?)?;
+        let entries = trial.entries(before.last.sequence.saturating_add(1)).collect::<Result<Vec<_>, _>>()?;
+        let mut as_told = 0;
         for sealed in &entries {
+            let record = sealed.open().map_err(Failure::Entry)?.record;
+            within(&trial, sealed.sequence, &record, limits)?;
+            as_told += u64::from(told(&trial, makers.of_entry(sealed)?, sealed.sequence, &record)?);
+            // Before the first guest starts: behind a ring nothing is compiled.
             self.load_again(makers.of_entry(sealed)?, sealed);
         }
-        for sealed in entries {
-            match self.verify(makers.of_entry(&sealed)?, &trial, &sealed, &BTreeMap::new())? {
+        let mut verified = Vec::new();
+        for sealed in &entries {
+            match self.verify(makers.of_entry(sealed)?, &trial, sealed, &BTreeMap::new())? {
                 Verified::Differs(differences) => {
                     return Err(Failure::BundleDiffers { sequence: sealed.sequence, differences });
                 }
@@ -193,13 +209,89 @@ impl Host {
                 Verified::NotReproducible(reason) if sealed.open().map_err(Failure::Entry)?.record.kept => {
                     return Err(Failure::BundleUnproved { sequence: sealed.sequence, reason });
                 }
-                other => verified.push((sealed, other)),
+                other => verified.push((sealed.clone(), other)),
             }
         }
         // A preview's store is one over the other: there the next bundle finds it.
-        bundle::take_in(session.store(), bytes)?;
-        Ok((TakenIn { entries: taken.entries, verified }, session))
+        session.store.take(&entries, trial.store(), &session.as_owner(makers.now))?;
+        Ok((TakenIn { entries: taken.entries, as_told, verified }, session))
     }
+}
+
+/// Whether an entry changes the state and says so on nobody's word but its maker's: a person's edits, states from outside, and first states
+/// that are not those of a package at hand.
+///
+/// # Errors
+/// It is of a kind that is proved, and there is nothing to prove it by.
+fn told(trial: &Session, maker: &Package, sequence: u64, record: &Record) -> Result<bool, Failure> {
+    let unproved = |reason: &str| Err(Failure::BundleUnproved { sequence, reason: reason.to_owned() });
+    let is_run = record.outcome.is_some() && record.invocation.is_some();
+    if !record.changes_state() || is_run {
+        return Ok(false);
+    }
+    match record.kind {
+        EntryKind::Edit | EntryKind::Import => Ok(true),
+        EntryKind::Create => {
+            let mut objects = MemoryObjects::default();
+            for (name, volume) in &record.volumes {
+                let shipped = maker.manifest().volumes().iter().find(|path| path.as_str() == name);
+                let shipped = shipped.map(|path| folder_snapshot(maker, path, &mut objects)).transpose()?;
+                if shipped != Some(volume.after) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        EntryKind::Undo | EntryKind::Restore => {
+            let followed = record.follows.map(|hash| trial.store.find(&EntryKey::Hash(hash))).transpose()?;
+            let followed = followed.and_then(|mut found| found.pop()).map(|sealed| sealed.sequence);
+            let Some(followed) = followed.filter(|followed| *followed < sequence) else {
+                return unproved("it goes back to an entry that is not there");
+            };
+            let state = trial.store.state_at(followed - u64::from(record.kind == EntryKind::Undo))?;
+            let is_there = |(name, volume): (&String, &VolumeRecord)| state.get(name.as_str()) == Some(&volume.after);
+            match record.volumes.iter().all(is_there) {
+                true => Ok(false),
+                false => unproved("it goes back to a state that was never there"),
+            }
+        }
+        _ => unproved("no run is told of that came to it"),
+    }
+}
+
+/// Refuses what takes more than is allowed: invocations, before they are made again, and states, before any of them is stored.
+fn within(trial: &Session, sequence: u64, record: &Record, limits: &Limits) -> Result<(), Failure> {
+    let beyond = |(limit, value): (Limit, u64)| match limits.get(limit) {
+        allowed if value <= allowed => Ok(()),
+        allowed => Err(Failure::BundleBeyond { sequence, limit, value, allowed }),
+    };
+    if let Some(invocation) = &record.invocation {
+        Limit::ALL.iter().map(|limit| (*limit, invocation.limits.get(*limit))).try_for_each(beyond)?;
+    }
+    if record.changes_state() {
+        let (mut all, objects) = (Totals::default(), trial.objects());
+        for tree in trial.store.state_at(sequence)?.into_values() {
+            let top = read_object(&*objects, &tree).map_err(|error| StoreError::object(trial.store.at(), &error))?;
+            all = all.plus(top.totals());
+        }
+        let amounts = [(Limit::StateFiles, all.files), (Limit::StateBytes, all.bytes)];
+        amounts.into_iter().chain([(Limit::FolderDepth, u64::from(all.depth))]).try_for_each(beyond)?;
+    }
+    Ok(())
+}
+
+/// Refuses what begins or ends a change of granted folders: those are on one machine, and what was begun there is ended there.
+fn settled(before: &Head, after: &Head) -> Result<(), Failure> {
+    let Some(intent) = before.open.symmetric_difference(&after.open).next() else { return Ok(()) };
+    let (at, what) = ("the bundle".to_owned(), format!("entry {intent}"));
+    let reason = "changes a granted folder, and where that ends is not in it".to_owned();
+    Err(StoreError::Damaged { at, what, reason }.into())
+}
+
+/// Who takes a bundle in: what its runs are made again by, and what they may take.
+struct Takers<'p> {
+    makers: Makers<'p>,
+    limits: &'p Limits,
 }
 
 /// The versions of a package that can be run again, each by what entries call it.

@@ -9,6 +9,7 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::guard::GuardViolation;
 use hutch_model::invocation::InvocationError;
 use hutch_model::ledger::{ChainError, EntryError, Record};
+use hutch_model::limits::Limit;
 use hutch_sandbox::{DescribeError, LoadError, RunError};
 use hutch_store::{StoreError, StoreNameError};
 
@@ -185,6 +186,18 @@ pub enum Failure {
         /// Why.
         reason: String,
     },
+    /// What a bundle tells of takes more than a run may here.
+    #[error("entry {sequence} of the bundle takes {} {value}, and {allowed} are allowed here", .limit.name())]
+    BundleBeyond {
+        /// The entry's place.
+        sequence: u64,
+        /// Of what.
+        limit: Limit,
+        /// How much.
+        value: u64,
+        /// How much is allowed.
+        allowed: u64,
+    },
     /// A run that is to be exported with the package that made it was made by one that is not at hand.
     #[error("entry {sequence} was made by a version of the package that is not here")]
     MakerMissing {
@@ -274,6 +287,7 @@ impl Failure {
             Failure::CarriedOut { .. } => ErrorCode::RequestConflict,
             Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
             Failure::BundleDiffers { .. } => ErrorCode::VerifyFailed,
+            Failure::BundleBeyond { limit, .. } => limit.info().code,
             Failure::NotAgain { .. } | Failure::BundleUnproved { .. } | Failure::MakerMissing { .. } => {
                 ErrorCode::NotReproducible
             }
@@ -339,6 +353,11 @@ impl Failure {
             Failure::BundleDiffers { sequence, differences } => {
                 report.detail("sequence", *sequence).detail("differences", differences.clone())
             }
+            Failure::BundleBeyond { sequence, limit, value, allowed } => report
+                .detail("sequence", *sequence)
+                .detail("limit", limit.name())
+                .detail("limit_value", *allowed)
+                .suggest(format!("if it may take that much, repeat with --limit {}={value}", limit.name())),
             Failure::BundleUnproved { sequence, .. } | Failure::MakerMissing { sequence } => {
                 report.detail("sequence", *sequence)
             }

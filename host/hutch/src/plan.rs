@@ -11,6 +11,7 @@ use crate::package::Package;
 use crate::run::{attempt, conclude};
 use crate::session::Session;
 use hutch_model::ledger::{Entry, EntryKind, OutcomeRecord, Record, Sealed};
+use hutch_model::outcome::Verdict;
 use std::collections::BTreeMap;
 
 impl Host {
@@ -88,13 +89,13 @@ impl Host {
         if !differences.is_empty() {
             return Err(refused(Failure::PlanDiffers { sequence, differences }));
         }
-        let kept = executed.verdict == hutch_model::outcome::Verdict::Good;
+        let kept = executed.verdict == Verdict::Good;
         let answer = conclude(session, &prepared, executed, record, kept, None)?;
         Ok(Answer { skipped: edits.skipped, ..answer })
     }
 }
 
-/// Where a run came to something else than was recorded: `stdout`, `stderr`, `ending`, `fuel` or a volume's name.
+/// Where a run came to something else than was recorded: `stdout`, `stderr`, `ending`, `fuel`, `kept` or a volume's name.
 pub(crate) fn differences(recorded: &Record, executed: &Executed) -> Vec<String> {
     let mut differences = Vec::new();
     let Some(was) = &recorded.outcome else { return vec!["outcome".to_owned()] };
@@ -110,6 +111,8 @@ pub(crate) fn differences(recorded: &Record, executed: &Executed) -> Vec<String>
     // A lower bound says nothing about another one.
     compare("fuel", !was.fuel_exact || !is.fuel_exact || was.fuel == is.fuel);
     compare("memory_peak_bytes", was.memory_peak_bytes == is.memory_peak_bytes);
+    // Nothing is kept of a bad end.
+    compare("kept", !recorded.kept || (recorded.error.is_none() && executed.verdict == Verdict::Good));
     for (name, volume) in &recorded.volumes {
         let after = executed.volumes.get(name).map(|change| change.after);
         compare(&format!("volume {name}"), after == Some(volume.after));

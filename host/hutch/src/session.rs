@@ -430,22 +430,26 @@ impl Session {
         }
     }
 
-    /// Whether the package may use the instance; answers with what is to be written down of that, if anything is.
-    fn new_owner(&self, head: &Head, package: &Package, adopts: bool) -> Result<Option<Owner>, Failure> {
+    /// The package, as one that may use the instance.
+    pub(crate) fn as_owner(&self, package: &Package) -> Owner {
         let digest = self.package.digest.unwrap_or_else(|| package.component_digest());
         // Who does not say where a package comes from is known by what it is.
         let origin = package.origin().cloned().unwrap_or_else(|| Origin::path(&digest.to_string()));
-        let owner = Owner { origin, package: digest };
-        match head.owners.get(&owner.origin) {
+        Owner { origin, package: digest }
+    }
+
+    /// Whether the package may use the instance; answers with what is to be written down of that, if anything is.
+    pub(crate) fn new_owner(&self, head: &Head, package: &Package, adopts: bool) -> Result<Option<Owner>, Failure> {
+        let (owner, admitted) = (self.as_owner(package), head.admitted());
+        let digest = owner.package;
+        match admitted.get(&owner.origin) {
             Some(known) if *known == digest => Ok(None),
             // The same place, with a new version in it.
             Some(_) => Ok(Some(owner)),
             // Another place, with the very same package in it.
-            None if adopts || head.owners.is_empty() || head.owners.values().any(|known| *known == digest) => {
-                Ok(Some(owner))
-            }
+            None if adopts || admitted.is_empty() || admitted.values().any(|known| *known == digest) => Ok(Some(owner)),
             None => {
-                let owners = head.owners.keys().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+                let owners = admitted.keys().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
                 let (slug, instance) = (self.package.slug.clone(), self.instance.to_string());
                 Err(Failure::Foreign { slug, instance, owners })
             }
@@ -471,7 +475,7 @@ impl Session {
             let tree = folder_snapshot(package, path, &mut objects)?;
             volumes.insert(name.to_string(), VolumeRecord::new(None, tree, Changes::default()));
         }
-        if volumes.is_empty() && !head.owners.is_empty() {
+        if volumes.is_empty() && !head.admitted().is_empty() {
             return Ok(owner);
         }
         let record = Record { volumes, owner, kept: true, ..self.record(EntryKind::Create) };

@@ -40,6 +40,10 @@ impl Node {
         match &self.data {
             Data::Null => "nothing".to_owned(),
             Data::Bool(value) => value.to_string(),
+            // `0.` is one, and its dot would end the sentence.
+            Data::Number { written, .. } if written.ends_with('.') => {
+                format!("the number {}", crate::diagnostic::shown(written))
+            }
             Data::Number { written, .. } => {
                 format!("the number {}", crate::diagnostic::shown(written).trim_matches('"'))
             }

@@ -31,6 +31,8 @@ struct Line {
     writer: String,
     volumes: BTreeMap<String, Digest>,
     owners: BTreeMap<Origin, Digest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    admitted: Option<BTreeMap<Origin, Digest>>,
     open: BTreeSet<u64>,
     changed: u64,
 }
@@ -135,6 +137,7 @@ impl Frame {
             writer: data_encoding::HEXLOWER.encode(writer),
             volumes: standing.volumes,
             owners: standing.owners,
+            admitted: self.head.admitted.clone(),
             open: standing.open,
             changed: self.head.changed,
         };
@@ -159,8 +162,8 @@ impl Frame {
         let line: Line = serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
         let sealed =
             Sealed { sequence: line.sequence, hash: line.hash, bytes: rest.get(1..).unwrap_or_default().into() };
-        let mut head =
-            Head { last: sealed.pin(), changed: line.changed, owners: line.owners, open: line.open, ..Head::default() };
+        let (owners, admitted, open) = (line.owners, line.admitted, line.open);
+        let mut head = Head { last: sealed.pin(), changed: line.changed, owners, admitted, open, ..Head::default() };
         for (name, tree) in line.volumes {
             let named = name.parse().map_err(|error: hutch_store::StoreNameError| damaged(error.to_string()))?;
             head.state.insert(named, tree);

@@ -7,7 +7,7 @@ use crate::objects::{Read, Stored};
 use crate::transaction::{self, Pending};
 use crate::{check, transaction::Parts};
 use hutch_model::digest::{Digest, Hasher, Kind};
-use hutch_model::ledger::{Record, Sealed, SecretKey};
+use hutch_model::ledger::{Owner, Record, Sealed, SecretKey};
 use hutch_model::names::Slug;
 use hutch_model::snapshot::{Lack, Objects};
 use hutch_store::{
@@ -241,6 +241,11 @@ impl Store for BucketStore {
     /// What is put is durable when that is answered.
     fn append(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
         self.commit(record, objects, streams)
+    }
+
+    /// One after the other: those before one that is refused stay.
+    fn take(&self, entries: &[Sealed], from: &dyn Store, owner: &Owner) -> Result<(), StoreError> {
+        entries.iter().try_for_each(|sealed| transaction::take(&self.0, (sealed, from, owner)))
     }
 
     fn settle(&self, _sequence: u64) -> Result<(), StoreError> {

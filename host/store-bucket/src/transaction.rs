@@ -5,10 +5,10 @@ use crate::client::{Placed, Trouble};
 use crate::frame::{self, Frame};
 use crate::instance::Instance;
 use crate::objects::{Gathered, Given};
-use hutch_model::ledger::{Record, Sealed};
+use hutch_model::ledger::{Owner, Record, Sealed};
 use hutch_model::snapshot::Objects;
 use hutch_store::keeping::{Advance, absorb};
-use hutch_store::{Head, StoreError, Transaction};
+use hutch_store::{Head, Store, StoreError, Transaction};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -155,6 +155,19 @@ pub(crate) fn commit(instance: &Arc<Instance>, parts: Parts<'_>) -> Result<Seale
         }
     }
     Err(StoreError::Busy { at: instance.at.clone() })
+}
+
+/// Appends an entry that was made elsewhere, if it still has its place.
+pub(crate) fn take(
+    instance: &Arc<Instance>,
+    (sealed, from, owner): (&Sealed, &dyn Store, &Owner),
+) -> Result<(), StoreError> {
+    let (record, advance) = head(instance)?.take(sealed, owner)?;
+    let streams = record.streams().filter_map(|digest| from.stream(&digest).transpose());
+    let streams = streams.collect::<Result<Vec<_>, _>>()?;
+    let streams: Vec<&[u8]> = streams.iter().map(|bytes| &**bytes).collect();
+    let parts = Parts { record: &record, objects: &*from.objects(), streams: &streams };
+    Box::new(Pending::of(instance, parts, advance)?).commit().map(drop)
 }
 
 impl Transaction for Pending {

@@ -9,7 +9,7 @@ use crate::row::Value;
 use crate::transaction::Pending;
 use crate::{check, collect};
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::ledger::{Record, Sealed, SecretKey};
+use hutch_model::ledger::{Owner, Record, Sealed, SecretKey};
 use hutch_model::names::Slug;
 use hutch_model::snapshot::{Lack, Objects};
 use hutch_store::{
@@ -184,6 +184,13 @@ impl Store for PostgresStore {
     /// The server shares syncs among those who commit at one time.
     fn append(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
         self.commit(record, objects, streams)
+    }
+
+    fn take(&self, entries: &[Sealed], from: &dyn Store, owner: &Owner) -> Result<(), StoreError> {
+        match entries {
+            [] => Ok(()),
+            entries => Pending::take(&self.0, (entries, from, owner)),
+        }
     }
 
     fn settle(&self, _sequence: u64) -> Result<(), StoreError> {

@@ -52,7 +52,9 @@ pub(crate) fn place(at: &str, rows: &[Row]) -> Result<Option<Place>, StoreError>
     let owners: BTreeMap<Origin, Digest> =
         serde_json::from_value(part("owners")).map_err(|error| damaged(error.to_string()))?;
     let open: BTreeSet<u64> = serde_json::from_value(part("open")).map_err(|error| damaged(error.to_string()))?;
-    (head.owners, head.open) = (owners, open);
+    let admitted: Option<BTreeMap<Origin, Digest>> =
+        serde_json::from_value(part("admitted")).map_err(|error| damaged(error.to_string()))?;
+    (head.owners, head.admitted, head.open) = (owners, admitted, open);
     let stored: Result<Vec<Sealed>, _> =
         rows.iter().filter(|row| row.blob(7).is_some()).map(|row| sealed(row, 7)).collect();
     head.check_last(at, &stored.map_err(failed)?)?;
@@ -63,9 +65,11 @@ pub(crate) fn place(at: &str, rows: &[Row]) -> Result<Option<Place>, StoreError>
 /// What the entries have led to, as the row holds it.
 pub(crate) fn standing_text(head: &Head) -> String {
     let standing = head.standing();
-    let owners: BTreeMap<&str, String> =
-        standing.owners.iter().map(|(origin, package)| (origin.as_str(), package.to_string())).collect();
-    json!({ "volumes": standing.volumes, "owners": owners, "open": standing.open }).to_string()
+    let mut text = json!({ "volumes": standing.volumes, "owners": standing.owners, "open": standing.open });
+    if let Some(admitted) = &head.admitted {
+        text["admitted"] = json!(admitted);
+    }
+    text.to_string()
 }
 
 fn sealed(row: &Row, first: usize) -> Result<Sealed, crate::row::Unexpected> {
@@ -96,6 +100,7 @@ const APPEND: &str = "WITH entry AS (
         removals = $11 WHERE id = $1";
 
 impl Append {
+    /// Behind what is in this place.
     pub(crate) fn of(place: &Place, record: &Record, advance: &Advance) -> Append {
         let Advance { sealed, head, changed } = advance;
         Append {

@@ -7,10 +7,10 @@ use crate::ledger::{Append, HEAD, LOCK, Place, place};
 use crate::objects::{self, Gathered};
 use crate::row::{Row, Value};
 use crate::wire::{Connection, Statement, WireError};
-use hutch_model::ledger::{Record, Sealed};
+use hutch_model::ledger::{Owner, Record, Sealed};
 use hutch_model::snapshot::Objects;
 use hutch_store::keeping::absorb;
-use hutch_store::{EntryKey, StoreError, Transaction};
+use hutch_store::{EntryKey, Store, StoreError, Transaction};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +27,9 @@ const SETTINGS: &str = "SELECT set_config('lock_timeout', $1, true),
     set_config('synchronous_commit', CASE WHEN $3 = 'off' THEN 'off'
         WHEN current_setting('synchronous_commit') = 'off' THEN 'on'
         ELSE current_setting('synchronous_commit') END, true)";
+
+/// Entries that were made elsewhere, the store that has what they lead to, and for whom they are taken.
+pub(crate) type Taken<'a> = (&'a [Sealed], &'a dyn Store, &'a Owner);
 
 /// A transaction that holds the lock, or did.
 pub(crate) struct Pending {
@@ -121,6 +124,65 @@ impl Pending {
                 connection: Some(connection),
                 append,
                 is_written: false,
+                sealed,
+            })),
+            other => {
+                give_up(instance, connection);
+                other.map(|_| None)
+            }
+        }
+    }
+
+    /// Appends entries that were made elsewhere, in one transaction.
+    pub(crate) fn take(instance: &Arc<Instance>, taken: Taken<'_>) -> Result<(), StoreError> {
+        for _ in 0..TRIES_MAX {
+            if let Some(mut pending) = Pending::attempt_take(instance, taken)? {
+                return pending.end();
+            }
+        }
+        Err(StoreError::Busy { at: instance.at.clone() })
+    }
+
+    fn attempt_take(
+        instance: &Arc<Instance>,
+        (entries, from, owner): Taken<'_>,
+    ) -> Result<Option<Pending>, StoreError> {
+        let seen = instance.made()?;
+        let mut gathered = Gathered::new(instance, seen.id);
+        let (objects, mut head) = (from.objects(), seen.head);
+        for sealed in entries {
+            let (record, advance) = head.take(sealed, owner)?;
+            for change in &advance.changed {
+                absorb(&mut gathered, &*objects, change.before, change.after)?;
+            }
+            for digest in record.streams() {
+                if let Some(stream) = from.stream(&digest)? {
+                    gathered.add_stream(&stream)?;
+                }
+            }
+            head = advance.head;
+        }
+        let mut connection = instance.database.take()?;
+        let locked = lock(instance, &mut connection, (instance.database.wait(), false));
+        let advanced = locked.and_then(|locked| {
+            let Some(mut locked) = locked.filter(|locked| locked.removals == seen.removals) else { return Ok(None) };
+            let failed = |error| failed(&instance.at, error);
+            objects::put(&mut connection, locked.id, &gathered.new).map_err(failed)?;
+            let mut last = None;
+            for sealed in entries {
+                let (record, advance) = locked.head.take(sealed, owner)?;
+                let append = Append::of(&locked, &record, &advance);
+                append.run(&mut connection, &[]).map_err(failed)?;
+                (locked.head, last) = (advance.head, Some((append, advance.sealed)));
+            }
+            Ok(last)
+        });
+        match advanced {
+            Ok(Some((append, sealed))) => Ok(Some(Pending {
+                instance: Arc::clone(instance),
+                connection: Some(connection),
+                append,
+                is_written: true,
                 sealed,
             })),
             other => {

@@ -12,9 +12,9 @@ use crate::absorb::{Shelf, absorb};
 use crate::error::StoreError;
 use crate::store::Store;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::ledger::{ENTRY_BYTES_MAX, Pin, Sealed};
+use hutch_model::ledger::{ENTRY_BYTES_MAX, EntryKind, Pin, Sealed};
 use hutch_model::snapshot::{MemoryObjects, Objects, TreeObject};
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
 const MAGIC: &[u8] = b"hutch-bundle-1\n";
@@ -94,6 +94,8 @@ pub struct Parts<'s> {
     bytes_max: usize,
     /// Whether packages are among what is gathered.
     carries: bool,
+    /// The intents that are gathered, and what ends them is not: they stay together.
+    open: BTreeSet<u64>,
     /// The last entry whose items are gathered.
     last: Option<Pin>,
 }
@@ -104,7 +106,8 @@ impl<'s> Parts<'s> {
     pub fn of(store: &'s dyn Store, after: u64, to: u64, bytes_max: usize) -> Parts<'s> {
         let gathering = Gathering { objects: store.objects(), held: HashSet::new(), items: Vec::new() };
         let next = after.saturating_add(1);
-        Parts { store, gathering, page: VecDeque::new(), next, to, bytes_max, carries: false, last: None }
+        let (page, open) = (VecDeque::new(), BTreeSet::new());
+        Parts { store, gathering, page, next, to, bytes_max, carries: false, open, last: None }
     }
 
     /// The same, with packed packages in the first part, whatever its length is then.
@@ -143,6 +146,12 @@ impl<'s> Parts<'s> {
             }
         }
         item(&mut self.gathering.items, ENTRY, &sealed.bytes);
+        if record.kind == EntryKind::Intent {
+            self.open.insert(sealed.sequence);
+        }
+        if let Some(closed) = record.closes {
+            self.open.remove(&closed);
+        }
         Ok(())
     }
 
@@ -150,7 +159,7 @@ impl<'s> Parts<'s> {
         let content_max = self.bytes_max.saturating_sub(AROUND_BYTES);
         // What did not fit into the part before is there already.
         while let Some(sealed) = self.entry()? {
-            let (fits, before) = (self.gathering.items.len(), self.last);
+            let (fits, before) = (self.gathering.items.len(), self.last.filter(|_| self.open.is_empty()));
             self.gather(&sealed)?;
             self.last = Some(sealed.pin());
             if let Some(last) = before.filter(|_| self.gathering.items.len() > content_max) {
@@ -158,6 +167,13 @@ impl<'s> Parts<'s> {
                 let items = std::mem::replace(&mut self.gathering.items, behind);
                 return Ok(Some(self.ended(&items, last)));
             }
+        }
+        if let Some(intent) = std::mem::take(&mut self.open).pop_first() {
+            // Nothing follows that.
+            self.last = None;
+            let reason =
+                format!("entry {intent} begins to change a granted folder, and how that ended would not go with it");
+            return Err(StoreError::Refused { at: self.store.at(), reason });
         }
         let items = std::mem::take(&mut self.gathering.items);
         Ok(self.last.take().map(|last| self.ended(&items, last)))
@@ -187,11 +203,12 @@ pub struct TakenIn {
     pub whole_bytes: u64,
 }
 
-/// Takes a bundle into `store`: entries that it has must be the same ones, the others are made again behind them. A last part that is
-/// not whole is left, and the answer shows it.
+/// Takes what a store was into it again: entries that it has must be the same ones, the others are made again behind them, and are believed
+/// about whose the instance is. What others wrote is looked at in a store of its own, from which [`Store::take`] takes it. A last part
+/// that ends too soon is left, and the answer shows it.
 ///
 /// # Errors
-/// A part is damaged, or an entry does not come to what it says ([`StoreError::Damaged`]); or the store has another entry in a place
+/// A part is damaged, the last one too, or an entry does not come to what it says ([`StoreError::Damaged`]); or the store has another entry in a place
 /// ([`StoreError::Forked`]). Entries before it stay.
 pub fn take_in(store: &dyn Store, bundle: &[u8]) -> Result<TakenIn, StoreError> {
     let mut taken = TakenIn::default();
@@ -224,7 +241,7 @@ pub fn packages(bundle: &[u8]) -> Result<Vec<&[u8]>, StoreError> {
     }
     match rest.is_empty() {
         true => Ok(found),
-        false => Err(damaged("is cut short, or does not match its digest")),
+        false => Err(damaged("is cut short")),
     }
 }
 
@@ -275,8 +292,6 @@ fn split(bytes: &[u8]) -> Result<Option<Split<'_>>, StoreError> {
     let Some((digest, rest)) = rest.split_at_checked(DIGEST_BYTES) else { return Ok(None) };
     match Digest::of(Kind::Artifact, content).as_bytes() == digest {
         true => Ok(Some((Items { content, carries }, rest))),
-        // The last one may have been written only in part, its length first.
-        false if rest.is_empty() => Ok(None),
         false => Err(damaged("does not match its digest")),
     }
 }
@@ -341,7 +356,7 @@ impl Incoming {
             error => error,
         })?;
         if *pending.entry() != sealed {
-            return Err(wrong(sequence, "does not come to what it says when it is made again here"));
+            return Err(StoreError::other_here(sequence));
         }
         pending.commit().map(|_| true)
     }

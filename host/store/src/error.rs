@@ -192,6 +192,12 @@ impl StoreError {
         }
     }
 
+    /// An entry in this place, made elsewhere, comes to something else here.
+    pub fn other_here(sequence: u64) -> StoreError {
+        let (at, what) = ("the bundle".to_owned(), format!("entry {sequence}"));
+        StoreError::Damaged { at, what, reason: "does not come to what it says when it is made again here".to_owned() }
+    }
+
     /// An entry of the store `at` can't be read.
     pub fn entry(at: &str, error: &EntryError) -> StoreError {
         let at = at.to_owned();

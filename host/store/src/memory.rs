@@ -9,7 +9,7 @@ use crate::store::{Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, St
 use crate::transition::Advance;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{CollectRecord, Record, Sealed, SecretKey, Standing, verify_chain};
+use hutch_model::ledger::{CollectRecord, Owner, Record, Sealed, SecretKey, Standing, verify_chain};
 use hutch_model::snapshot::{Layered, ObjectError, Objects, TreeObject};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -99,6 +99,17 @@ impl MemoryStore {
         contents.head = Some(advance.head);
         contents.entries.push((record.at, advance.sealed.clone()));
         advance.sealed
+    }
+
+    /// What an entry adds to the objects.
+    fn gathered(&self, advance: &Advance, objects: &dyn Objects) -> Result<Shelved, StoreError> {
+        let mut beside = Beside { store: self, objects: self.objects(), new: Shelved::default() };
+        // What is stored below is found there, unless it is dropped meanwhile: so it is taken in like anything else.
+        let source = Both(objects, &*beside.objects.clone());
+        for change in &advance.changed {
+            absorb(&mut beside, &source, change.before, change.after)?;
+        }
+        Ok(beside.new)
     }
 
     fn collect_here(
@@ -292,18 +303,39 @@ impl Store for MemoryStore {
         let streams = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), Arc::from(*bytes))).collect();
         let contents = self.lock();
         let advance = self.head_of(&contents)?.advance(record)?;
-        let mut beside = Beside { store: self, objects: self.objects(), new: Shelved::default() };
-        // What is stored below is found there, unless it is dropped meanwhile: so it is taken in like anything else.
-        let source = Both(objects, &*beside.objects.clone());
-        for change in &advance.changed {
-            absorb(&mut beside, &source, change.before, change.after)?;
-        }
-        let new = beside.new;
+        let new = self.gathered(&advance, objects)?;
         Ok(Box::new(Pending { store: self, contents, record: record.clone(), advance, new, streams }))
     }
 
     fn append(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
         self.commit(record, objects, streams)
+    }
+
+    fn take(&self, entries: &[Sealed], from: &dyn Store, owner: &Owner) -> Result<(), StoreError> {
+        // It may be one over this one, and look here for what it has not: so it is asked for streams before the lock.
+        let mut streams = Vec::new();
+        for sealed in entries {
+            for digest in sealed.open().map_err(|error| StoreError::entry(HERE, &error))?.record.streams() {
+                streams.extend(from.stream(&digest)?.map(|bytes| (digest, bytes)));
+            }
+        }
+        let mut contents = self.lock();
+        let was = (contents.entries.len(), contents.head.clone());
+        let objects = from.objects();
+        let taken = entries.iter().try_for_each(|sealed| {
+            let (record, advance) = self.head_of(&contents)?.take(sealed, owner)?;
+            let new = self.gathered(&advance, &*objects)?;
+            self.append(&mut contents, &record, advance, new);
+            Ok(())
+        });
+        if taken.is_err() {
+            contents.entries.truncate(was.0);
+            contents.states.truncate(was.0);
+            contents.head = was.1;
+        } else {
+            contents.streams.extend(streams);
+        }
+        taken
     }
 
     /// What is here lasts as long as it can, and what is below was not appended here.

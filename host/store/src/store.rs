@@ -5,7 +5,7 @@ use crate::memo::Memo;
 use crate::names::VolumeName;
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{Chain, Origin, Pin, Record, Sealed, SecretKey};
+use hutch_model::ledger::{Chain, Origin, Owner, Pin, Record, Sealed, SecretKey};
 use hutch_model::snapshot::Objects;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,8 +22,11 @@ pub struct Head {
     pub state: State,
     /// The place of the last entry that changed the state; 0 if none did.
     pub changed: u64,
-    /// The packages that may use the instance, and what each was when it was last used.
+    /// The packages that entries name as the instance's, and what each was when it was last used.
     pub owners: BTreeMap<Origin, Digest>,
+    /// Those of them that count here, if entries were [taken](Store::take) that were made elsewhere: no entry says it, and none is
+    /// believed about it.
+    pub admitted: Option<BTreeMap<Origin, Digest>>,
     /// The places of intents that no entry has closed.
     pub open: BTreeSet<u64>,
     /// The first entry of which the states and streams are still promised; entries before it have been dropped to their
@@ -36,7 +39,14 @@ impl Default for Head {
     fn default() -> Head {
         let last = Chain::default().head();
         let (state, owners, open) = (State::new(), BTreeMap::new(), BTreeSet::new());
-        Head { last, state, changed: 0, owners, open, retained_from: 1 }
+        Head { last, state, changed: 0, owners, admitted: None, open, retained_from: 1 }
+    }
+}
+
+impl Head {
+    /// The packages that may use the instance here, and what each was when it was last used.
+    pub fn admitted(&self) -> &BTreeMap<Origin, Digest> {
+        self.admitted.as_ref().unwrap_or(&self.owners)
     }
 }
 
@@ -177,6 +187,14 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// As for [`commit`](Store::commit).
     fn append(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError>;
+
+    /// Appends entries that were made elsewhere, all of them or, where a store can do that, none. Each must come to the same bytes when it is
+    /// made again here; what they lead to is read `from` the store that has them. Whom they name as the instance's counts for nothing
+    /// here: who might use it before may, and so may `owner`.
+    ///
+    /// # Errors
+    /// As for [`commit`](Store::commit); or an entry comes to something else here ([`StoreError::Damaged`]).
+    fn take(&self, entries: &[Sealed], from: &dyn Store, owner: &Owner) -> Result<(), StoreError>;
 
     /// Returns when the entry in this place and all before it are durable, those that are readings excepted: at once where nothing was
     /// only [appended](Store::append). Whoever answers with what an entry led to calls this first.

@@ -4,7 +4,7 @@ use crate::error::StoreError;
 use crate::names::VolumeName;
 use crate::store::Head;
 use hutch_model::digest::Digest;
-use hutch_model::ledger::{Entry, Record, Sealed, Standing};
+use hutch_model::ledger::{Entry, Owner, Record, Sealed, Standing};
 
 /// A record in its place, and all that it changes.
 #[derive(Debug)]
@@ -54,14 +54,35 @@ impl Head {
         let sealed = entry.seal()?;
         let mut state = self.state.clone();
         state.extend(changed.iter().map(|change| (change.volume.clone(), change.after)));
+        let mut admitted = self.admitted.clone();
+        if let (Some(admitted), Some(owner)) = (&mut admitted, &record.owner) {
+            admitted.insert(owner.origin.clone(), owner.package);
+        }
         let head = Head {
             last: sealed.pin(),
             state,
             changed: if changed.is_empty() { self.changed } else { sealed.sequence },
             owners: leads_to.owners,
+            admitted,
             open: leads_to.open,
             retained_from: self.retained_from,
         };
         Ok(Advance { sealed, head, changed })
+    }
+
+    /// Appends an entry that was made elsewhere, or refuses it; [`crate::Store::take`] states the rule.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`]; or the entry contradicts itself, or comes to something else here.
+    pub fn take(&self, sealed: &Sealed, owner: &Owner) -> Result<(Record, Advance), StoreError> {
+        let record = sealed.open().map_err(|error| StoreError::entry("the bundle", &error))?.record;
+        let mut advance = self.advance(&record)?;
+        if advance.sealed != *sealed {
+            return Err(StoreError::other_here(sealed.sequence));
+        }
+        let mut admitted = self.admitted().clone();
+        admitted.insert(owner.origin.clone(), owner.package);
+        advance.head.admitted = Some(admitted);
+        Ok((record, advance))
     }
 }

@@ -6,7 +6,7 @@ mod common;
 use common::{change, each_keeper, no_objects, put, volume};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
-use hutch_model::ledger::{Entry, Pin, Record, SecretKey, Standing, origin};
+use hutch_model::ledger::{Entry, EntryKind, Origin, Owner, Pin, Record, SecretKey, Standing, origin};
 use hutch_model::snapshot::{self, Name, Node, Part, Parts, Prefix, Totals, Tree, TreeObject, empty_tree};
 use hutch_store::{MemoryStore, Store, StoreError, bundle};
 
@@ -220,4 +220,45 @@ fn packages_go_along_in_the_first_part_and_stores_keep_none() {
     assert!(bundle::Parts::of(&store, 0, 1, 700).carrying(&[]).next().unwrap().unwrap().bytes.starts_with(MAGIC));
     // One in that form is what no reader of it knows.
     refused(&part(&[(b'P', b"a package")]), "of a kind that this version does not know");
+}
+
+#[test]
+fn of_what_was_made_elsewhere_all_is_taken_or_nothing() {
+    let made = filled();
+    let mut entries = made.entries(1, 99).unwrap();
+    let own = Owner { origin: Origin::installed(), package: Digest::of(Kind::Package, b"1") };
+    let last = entries.pop().unwrap();
+    entries.push(hutch_model::ledger::Sealed { hash: origin(), ..last });
+    each_keeper(|store| {
+        put(store, &[("mine", "1")]);
+        let before = (store.head().unwrap(), store.stats().unwrap().objects);
+        store.take(&entries, &made, &own).unwrap_err();
+        assert_eq!((store.head().unwrap(), store.stats().unwrap().objects), before);
+    });
+    each_keeper(|store| {
+        store.take(&entries, &made, &own).unwrap_err();
+        assert_eq!(store.head().unwrap(), Default::default());
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+/// What a run begins to do to granted folders and how that ended go together, or not at all.
+#[test]
+fn no_part_ends_between_what_begins_and_what_ends_it() {
+    let store = filled();
+    let plain = |kind| Record { volumes: Default::default(), kept: false, kind, ..change(None, empty_tree()) };
+    let intent = store.commit(&plain(EntryKind::Intent), &no_objects(), &[]).unwrap();
+    let open = bundle::export(&store, 0).unwrap_err();
+    assert_eq!(open.code(), ErrorCode::PermissionDenied, "{open}");
+    store.commit(&plain(EntryKind::Plan), &no_objects(), &[]).unwrap();
+    let end = Record { closes: Some(intent.sequence), ..plain(EntryKind::Run) };
+    let last = store.commit(&end, &no_objects(), &[]).unwrap();
+    for bytes_max in [1, 500, 3_000, usize::MAX] {
+        let parts: Vec<_> = bundle::Parts::of(&store, 0, u64::MAX, bytes_max).map(|part| part.unwrap().last).collect();
+        assert_eq!(parts.last(), Some(&last.pin()));
+        let inside = intent.sequence..last.sequence;
+        assert!(!parts.iter().any(|part| inside.contains(&part.sequence)), "{parts:?}");
+    }
+    let cut = bundle::Parts::of(&store, 0, intent.sequence, 1).last().unwrap();
+    assert!(cut.is_err());
 }

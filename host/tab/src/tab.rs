@@ -258,11 +258,12 @@ impl Tab {
             }
         };
         let bundles = [(Ok::<_, hutch::Failure>(bytes), None)];
-        let taken = self.host.take_in_all((package, &brought), &target.instance()?, target.at, bundles);
+        let limits = self.host.limits(package, []);
+        let taken = self.host.take_in_all((package, &brought, &limits), &target.instance()?, target.at, bundles);
         let taken = taken.map_err(report)?;
         let items: Vec<Value> =
             taken.verified.into_iter().map(|(sealed, verified)| shown::verified(&sealed, verified)).collect();
-        Ok((json!({ "entries": taken.entries, "verified": { "items": items } }), Vec::new()))
+        Ok((json!({ "entries": taken.entries, "as_told": taken.as_told, "verified": { "items": items } }), Vec::new()))
     }
 
     /// What running entries again shows.

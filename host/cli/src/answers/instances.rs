@@ -101,7 +101,10 @@ pub(crate) struct InstanceImported {
     pub(crate) package: String,
     pub(crate) instance: String,
     pub(crate) entries: u64,
+    /// Runs that were run again, and came to the same
     pub(crate) equal: usize,
+    /// Changes of the state that no run came to, and that are taken as the files tell them
+    pub(crate) as_told: u64,
     pub(crate) last: Option<Pinned>,
 }
 

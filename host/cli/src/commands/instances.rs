@@ -7,6 +7,7 @@ use crate::done::Done;
 use crate::fault::Fault;
 use crate::global::Global;
 use crate::input::{self, Source};
+use crate::invocation::parse_limit;
 use crate::needs::Needs;
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
@@ -17,7 +18,7 @@ use hutch::{EntryName, Failure, Verified};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Pin;
-use hutch_model::limits::Unit;
+use hutch_model::limits::{Limit, Unit};
 use hutch_store::InstanceName;
 use std::fs::File;
 use std::io;
@@ -104,6 +105,9 @@ pub(crate) struct InstanceImportArguments {
     /// An entry that must be there then: its number, a colon and its hash
     #[arg(long, value_name = "N:HASH")]
     head: Option<Pin>,
+    /// Set a limit, of a run that it tells of and of a state; may be repeated
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
+    limits: Vec<(Limit, u64)>,
     #[command(flatten)]
     instance: InstanceArguments,
 }
@@ -228,9 +232,10 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
     let first = bundle(Source::File(path.clone()), global.wait)?;
     let host = surroundings::host(global)?;
     let (package, earlier) = carried::makers(global, &own.instance.package, (path, &first))?;
+    let limits = host.limits(&package, own.limits.iter().copied());
     for version in &earlier {
         // Behind the ring nothing is compiled; one that can't be says so where it is needed.
-        let _ = host.load(version, &host.limits(version, []));
+        let _ = host.load(version, &limits);
     }
     let rest = opened.into_iter().map(|source| bundle(source, global.wait));
     let bundles = std::iter::once(Ok(first)).chain(rest).enumerate().map(|(number, bundle)| {
@@ -238,7 +243,7 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
         (bundle, own.head.filter(|_| number + 1 == count))
     });
     let at = surroundings::now();
-    let taken = host.take_in_all((&package, &earlier), &own.instance.instance, at, bundles)?;
+    let taken = host.take_in_all((&package, &earlier, &limits), &own.instance.instance, at, bundles)?;
     if let Some((sealed, _)) = taken.verified.last() {
         output.done(Done::entry(sealed.pin(), own.instance.show(global, &sealed.pin())));
     }
@@ -248,6 +253,7 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
         instance: own.instance.instance.to_string(),
         entries: taken.entries,
         equal,
+        as_told: taken.as_told,
         last: taken.verified.last().map(|(sealed, _)| sealed.pin().into()),
     };
     output.answer("instance import", result, human::fields)

@@ -5,10 +5,10 @@ use super::failure::database;
 use super::objects::TransactionShelf;
 use crate::absorb::{Shelf, absorb};
 use crate::error::{StoreError, at};
-use crate::store::{EntryKey, Head, State};
+use crate::store::{EntryKey, Head, State, Store};
 use crate::transition::Advance;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::ledger::{Chain, Origin, Pin, Record, Sealed};
+use hutch_model::ledger::{Chain, Origin, Owner, Pin, Record, Sealed};
 use hutch_model::snapshot::Objects;
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::path::Path;
@@ -38,6 +38,10 @@ pub(super) fn head(connection: &Connection, path: &Path) -> Result<Head, StoreEr
     let mut intents = connection.prepare_cached("SELECT sequence FROM intents").map_err(failed)?;
     for sequence in intents.query_map((), |row| row.get(0)).map_err(failed)? {
         head.open.insert(unsigned(sequence.map_err(failed)?));
+    }
+    if let Some(admitted) = meta(connection, "admitted").map_err(failed)? {
+        let admitted = serde_json::from_slice(&admitted);
+        head.admitted = Some(admitted.map_err(|error| damaged("who is admitted".to_owned(), error.to_string()))?);
     }
     let retained = meta(connection, "retained_from").map_err(failed)?.unwrap_or_default();
     head.retained_from = retained.first_chunk().map_or(1, |bytes| u64::from_be_bytes(*bytes));
@@ -74,12 +78,33 @@ pub(super) fn set_meta(connection: &Connection, name: &str, value: &[u8]) -> rus
 }
 
 /// Writes an entry, and the state that it leads to. The connection is in a transaction.
-pub(super) fn append(
+pub(super) fn append(connection: &Connection, path: &Path, parts: Parts<'_>) -> Result<Sealed, StoreError> {
+    let advance = head(connection, path)?.advance(parts.0)?;
+    write(connection, path, parts, advance)
+}
+
+/// The same for an entry that was made elsewhere.
+pub(super) fn take(
     connection: &Connection,
     path: &Path,
-    (record, objects, streams): (&Record, &dyn Objects, &[&[u8]]),
+    (sealed, from, owner): (&Sealed, &dyn Store, &Owner),
 ) -> Result<Sealed, StoreError> {
-    let Advance { sealed, head: _, changed } = head(connection, path)?.advance(record)?;
+    let (record, advance) = head(connection, path)?.take(sealed, owner)?;
+    let streams =
+        record.streams().filter_map(|digest| from.stream(&digest).transpose()).collect::<Result<Vec<_>, _>>()?;
+    let streams: Vec<&[u8]> = streams.iter().map(|bytes| &**bytes).collect();
+    write(connection, path, (&record, &*from.objects(), &streams), advance)
+}
+
+/// A record, where the objects are that it leads to, and the streams to keep with it.
+pub(super) type Parts<'a> = (&'a Record, &'a dyn Objects, &'a [&'a [u8]]);
+
+fn write(
+    connection: &Connection,
+    path: &Path,
+    (record, objects, streams): Parts<'_>,
+    Advance { sealed, head, changed }: Advance,
+) -> Result<Sealed, StoreError> {
     let mut shelf = TransactionShelf { connection, path };
     for change in &changed {
         absorb(&mut shelf, objects, change.before, change.after)?;
@@ -103,6 +128,10 @@ pub(super) fn append(
         }
         if let Some(closed) = record.closes {
             connection.prepare_cached("DELETE FROM intents WHERE sequence = ?1")?.execute([signed(closed)])?;
+        }
+        if let Some(admitted) = &head.admitted {
+            // Its parts are names and digests, of which there is a text.
+            set_meta(connection, "admitted", &serde_json::to_vec(admitted).unwrap_or_default())?;
         }
         let entry = (signed(sealed.sequence), Named(sealed.hash), signed(record.at.unix_ns()), &sealed.bytes[..]);
         connection

@@ -29,7 +29,7 @@ use crate::rooting::Rooting;
 use crate::store::{Collected, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction};
 use group::Group;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::ledger::{Record, Sealed, SecretKey};
+use hutch_model::ledger::{Owner, Record, Sealed, SecretKey};
 use hutch_model::snapshot::Objects;
 use memo::SqliteMemo;
 use objects::{At, Stored};
@@ -172,6 +172,15 @@ impl Store for SqliteStore {
             true => Box::new(Pending::begin(self, Sync::Later, (record, objects, streams))?).commit(),
             false => self.commit(record, objects, streams),
         }
+    }
+
+    fn take(&self, entries: &[Sealed], from: &dyn Store, owner: &Owner) -> Result<(), StoreError> {
+        let Some(last) = entries.last() else { return Ok(()) };
+        let mut pending = Pending::open(self, Sync::Now)?;
+        for sealed in entries {
+            pending.take((sealed, from, owner))?;
+        }
+        pending.end(last.sequence)
     }
 
     fn settle(&self, sequence: u64) -> Result<(), StoreError> {

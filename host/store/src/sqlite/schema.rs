@@ -22,6 +22,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     --   secret_key      32 random bytes
     --   head            sequence (8 bytes, big endian) and hash of the last entry: a cut tail shows
     --   retained_from   sequence (8 bytes, big endian)
+    --   admitted        who may use the instance, as JSON, if entries were taken in that were made elsewhere; not there if none were
     --   cut             random bytes, written over what a failed commit may have left in the log
     CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 

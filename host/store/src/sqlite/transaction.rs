@@ -2,13 +2,13 @@
 
 use super::SqliteStore;
 use super::failure::database;
-use super::ledger;
+use super::ledger::{self, Parts};
 use super::pool::{GROUP_LOG_BYTES_MAX, LOG_BYTES_MAX};
 use crate::error::{StoreError, at};
-use crate::store::Transaction;
-use hutch_model::ledger::{Record, Sealed};
-use hutch_model::snapshot::Objects;
+use crate::store::{Store, Transaction};
+use hutch_model::ledger::{Owner, Sealed};
 use rusqlite::Connection;
+use std::path::Path;
 
 /// When an entry becomes durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,11 +30,7 @@ pub(super) struct Pending<'s> {
 }
 
 impl<'s> Pending<'s> {
-    pub(super) fn begin(
-        store: &'s SqliteStore,
-        sync: Sync,
-        parts: (&Record, &dyn Objects, &[&[u8]]),
-    ) -> Result<Pending<'s>, StoreError> {
+    pub(super) fn begin(store: &'s SqliteStore, sync: Sync, parts: Parts<'_>) -> Result<Pending<'s>, StoreError> {
         let mut pending = Pending::open(store, sync)?;
         pending.sealed = pending.append(parts)?;
         Ok(pending)
@@ -62,10 +58,22 @@ impl<'s> Pending<'s> {
     }
 
     /// Appends a record. All of it is in the log afterwards, only not yet committed: a disk that is full has said so.
-    pub(super) fn append(&mut self, parts: (&Record, &dyn Objects, &[&[u8]])) -> Result<Sealed, StoreError> {
+    pub(super) fn append(&mut self, parts: Parts<'_>) -> Result<Sealed, StoreError> {
+        self.write(|connection, path| ledger::append(connection, path, parts))
+    }
+
+    /// The same with an entry that was made elsewhere.
+    pub(super) fn take(&mut self, parts: (&Sealed, &dyn Store, &Owner)) -> Result<Sealed, StoreError> {
+        self.write(|connection, path| ledger::take(connection, path, parts))
+    }
+
+    fn write(
+        &mut self,
+        append: impl FnOnce(&Connection, &Path) -> Result<Sealed, StoreError>,
+    ) -> Result<Sealed, StoreError> {
         let path = self.store.pool.path();
         let connection = self.connection()?;
-        let sealed = ledger::append(connection, path, parts)?;
+        let sealed = append(connection, path)?;
         if self.sync != Sync::Never {
             connection.cache_flush().map_err(|error| database(path, error))?;
         }

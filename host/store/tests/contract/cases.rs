@@ -5,9 +5,9 @@ use crate::common::*;
 use crate::kinds::each_store;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
-use hutch_model::ledger::{Chain, EntryKind, Origin, Owner, Record, VolumeRecord, verify_chain};
+use hutch_model::ledger::{Chain, EntryKind, Origin, Owner, Record, Sealed, SecretKey, VolumeRecord, verify_chain};
 use hutch_model::snapshot::{CHUNK_BYTES, Changes, MemoryObjects, ObjectError, Objects};
-use hutch_store::{EntryKey, State, StoreError};
+use hutch_store::{EntryKey, MemoryStore, State, Store, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -354,5 +354,60 @@ fn owners_and_intents_are_part_of_where_a_store_stands() {
         let error = store.commit(&end, &no_objects(), &[]).unwrap_err();
         assert!(matches!(error, StoreError::Record(_)), "{error}");
         assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+/// A ledger that was made elsewhere: by whom, it says itself.
+fn made_elsewhere() -> (MemoryStore, Vec<Sealed>) {
+    let made = MemoryStore::new(SecretKey::new([9; 32]));
+    let mut objects = no_objects();
+    let [one, two] = ["1", "2"].map(|text| volume(&mut objects, &[("a", text), ("b/c", "x")]));
+    let theirs = Owner { origin: Origin::path("/theirs"), package: Digest::of(Kind::Package, b"theirs") };
+    made.commit(&Record { owner: Some(theirs), ..change(None, one) }, &objects, &[b"out"]).unwrap();
+    made.commit(&change(Some(one), two), &objects, &[]).unwrap();
+    let entries = made.entries(1, 9).unwrap();
+    (made, entries)
+}
+
+#[test]
+fn what_was_made_elsewhere_is_taken_as_it_is_and_makes_nobody_an_owner() {
+    each_store(|store| {
+        let (made, entries) = made_elsewhere();
+        let own = |at: &[u8]| Owner { origin: Origin::installed(), package: Digest::of(Kind::Package, at) };
+        store.take(&[], &made, &own(b"1")).unwrap();
+        assert_eq!(store.head().unwrap(), Default::default());
+        store.take(&entries, &made, &own(b"1")).unwrap();
+        let (head, theirs) = (store.head().unwrap(), made.head().unwrap());
+        assert_eq!((head.last, &head.state, &head.owners), (theirs.last, &theirs.state, &theirs.owners));
+        assert_eq!(store.entries(1, 9).unwrap(), entries);
+        assert_eq!(text(&*store.objects(), &state(store).unwrap(), "b/c").as_deref(), Some("x"));
+        let admitted = |store: &dyn Store| store.head().unwrap().admitted().clone();
+        assert_eq!(admitted(store), [(Origin::installed(), own(b"1").package)].into());
+        // Who comes to it here is one as ever, and is one in the entries too.
+        let here = Owner { origin: Origin::path("/here"), package: Digest::of(Kind::Package, b"here") };
+        let record = Record { owner: Some(here.clone()), ..record(EntryKind::Run, 1) };
+        store.commit(&record, &no_objects(), &[]).unwrap();
+        let expected = [(Origin::installed(), own(b"1").package), (here.origin, here.package)];
+        assert_eq!(admitted(store), expected.into());
+        assert_eq!(store.head().unwrap().owners.len(), 2, "the installed one is in no entry");
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+#[test]
+fn what_comes_to_something_else_is_not_taken() {
+    each_store(|store| {
+        let (made, mut entries) = made_elsewhere();
+        let own = Owner { origin: Origin::installed(), package: Digest::of(Kind::Package, b"1") };
+        // An entry in the wrong place, and one whose record leads elsewhere.
+        let error = store.take(&entries[1..], &made, &own).unwrap_err();
+        assert!(matches!(error.code(), ErrorCode::StoreDamaged | ErrorCode::Conflict), "{error}");
+        assert_eq!(store.head().unwrap(), Default::default());
+        let text = String::from_utf8(entries[0].bytes.to_vec()).unwrap().replace("/theirs", "/mine");
+        let hash = Digest::of(Kind::Entry, text.as_bytes());
+        entries[0] = Sealed { hash, bytes: text.into_bytes().into(), ..entries[0].clone() };
+        let error = store.take(&entries, &made, &own).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::StoreDamaged, "{error}");
+        assert_eq!(store.head().unwrap(), Default::default());
     });
 }

@@ -1,0 +1,335 @@
+//! Instances as files that somebody has forged, with every digest right: what they say decides nothing here, and takes nothing.
+
+use crate::support::package::{copy_todo, with_manifest};
+use crate::support::{FIXED, Machine, todo};
+use hutch_model::digest::{Digest, Kind};
+use hutch_model::instant::Instant;
+use hutch_model::ledger::{EntryKind, FolderRecord, Origin, Owner, Record, SecretKey, VolumeRecord};
+use hutch_model::limits::Limit;
+use hutch_model::snapshot::{
+    CHUNK_BYTES, Changes, Entry, LIST_PARTS, MemoryObjects, Name, Node, Tree, empty_tree, encode_list,
+};
+use hutch_store::{MemoryStore, Store, bundle};
+use serde_json::{Value, json};
+
+fn memory() -> MemoryStore {
+    MemoryStore::new(SecretKey::new([0; 32]))
+}
+
+/// A machine whose to-do application has four entries: made, one item added, one that is not there asked for, and the item taken back.
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.guest(&[&FIXED[..], &[&todo(), "add", "Write docs"]].concat()).answer();
+    machine.guest(&[&FIXED[..], &[&todo(), "get", "td_9999"]].concat()).guest_failure(1);
+    machine.run(["undo", "todo"]).result("undo");
+    machine
+}
+
+/// What somebody makes of an honest file: each record is what `forge` leaves of it, and behind them come those that it adds.
+fn forged(machine: &Machine, file: &str, mut forge: impl FnMut(u64, &mut Record), more: &[(Record, &MemoryObjects)]) {
+    machine.run(["instance", "export", "--output", "honest", "todo"]).result("instance export");
+    let (honest, made) = (memory(), memory());
+    bundle::take_in(&honest, &std::fs::read(machine.path("honest")).unwrap()).unwrap();
+    for sealed in honest.entries(1, u64::MAX).unwrap() {
+        let mut record = sealed.open().unwrap().record;
+        forge(sealed.sequence, &mut record);
+        let streams: Vec<_> = record.streams().filter_map(|digest| honest.stream(&digest).unwrap()).collect();
+        let streams: Vec<&[u8]> = streams.iter().map(|bytes| &**bytes).collect();
+        made.commit(&record, &*honest.objects(), &streams).unwrap();
+    }
+    for (record, objects) in more {
+        let volumes = record.volumes.iter().map(|(name, volume)| {
+            let before = made.head().unwrap().state.get(name.as_str()).copied();
+            (name.clone(), VolumeRecord { before, ..volume.clone() })
+        });
+        let record = Record { volumes: volumes.collect(), ..record.clone() };
+        made.commit(&record, *objects, &[]).unwrap();
+    }
+    // Its maker leaves out nothing that would stop the one who takes it.
+    let bytes = match bundle::export(&made, 0) {
+        Ok(bytes) => bytes,
+        Err(_) => {
+            let last = Record { closes: made.head().unwrap().open.first().copied(), ..record(EntryKind::Recover) };
+            made.commit(&last, &MemoryObjects::default(), &[]).unwrap();
+            without_the_last(&bundle::export(&made, 0).unwrap())
+        }
+    };
+    machine.write(file, bytes);
+}
+
+/// The same bundle without its last item, with the digest that it then has.
+fn without_the_last(bundle: &[u8]) -> Vec<u8> {
+    let (around, digest) = (23, 32);
+    let content = &bundle[around..bundle.len() - digest];
+    let (mut at, mut last) = (0, 0);
+    while at < content.len() {
+        let length = u64::from_le_bytes(content[at + 1..at + 9].try_into().unwrap());
+        (last, at) = (at, at + 9 + usize::try_from(length).unwrap());
+    }
+    let content = &content[..last];
+    let digest = Digest::of(Kind::Artifact, content);
+    [&bundle[..15], &(content.len() as u64).to_le_bytes(), content, digest.as_bytes()].concat()
+}
+
+fn record(kind: EntryKind) -> Record {
+    let at: Instant = "2026-04-01T09:00:00Z".parse().unwrap();
+    Record { kept: true, ..Record::new(kind, at, "default", Default::default()) }
+}
+
+/// A record by which the state becomes this one.
+fn becomes(kind: EntryKind, tree: Digest) -> Record {
+    let volumes = [("state".to_owned(), VolumeRecord::new(None, tree, Changes::default()))];
+    Record { volumes: volumes.into(), ..record(kind) }
+}
+
+fn import(machine: &Machine, words: &[&str]) -> crate::support::Ran {
+    machine.run([&["instance", "import", "--instance", "taken"], words, &[&todo()]].concat())
+}
+
+/// Nothing of it came into the home.
+fn is_not_there(machine: &Machine) {
+    machine.run(["ledger", "head", "--instance", "taken", "todo"]).fault("NOT_FOUND", 20);
+    assert!(!machine.home().join("instances/todo/taken/state").exists());
+}
+
+#[test]
+fn what_no_run_came_to_is_taken_for_no_run_s() {
+    let machine = machine();
+    let nothing = MemoryObjects::default();
+    type Forge<'a> = (&'a str, Box<dyn FnMut(u64, &mut Record) + 'a>, Vec<(Record, &'a MemoryObjects)>, &'a str);
+    let keep = |_: u64, _: &mut Record| ();
+    let cases: Vec<Forge<'_>> = vec![
+        ("a run without an outcome", Box::new(keep), vec![(becomes(EntryKind::Run, empty_tree()), &nothing)], "no run"),
+        ("an apply without one", Box::new(keep), vec![(becomes(EntryKind::Apply, empty_tree()), &nothing)], "no run"),
+        ("a replay without one", Box::new(keep), vec![(becomes(EntryKind::Replay, empty_tree()), &nothing)], "no run"),
+        ("a plan that keeps", Box::new(keep), vec![(becomes(EntryKind::Plan, empty_tree()), &nothing)], "no run"),
+        ("a map that keeps", Box::new(keep), vec![(becomes(EntryKind::Map, empty_tree()), &nothing)], "no run"),
+        (
+            "a collection that keeps",
+            Box::new(keep),
+            vec![(becomes(EntryKind::Collect, empty_tree()), &nothing)],
+            "no run",
+        ),
+        (
+            "going back to nowhere",
+            Box::new(keep),
+            vec![(becomes(EntryKind::Restore, empty_tree()), &nothing)],
+            "not there",
+        ),
+        (
+            "going back to what never was",
+            Box::new(|sequence, record: &mut Record| {
+                if sequence == 4 {
+                    record.volumes.values_mut().for_each(|volume| volume.after = empty_tree());
+                }
+            }),
+            Vec::new(),
+            "never there",
+        ),
+    ];
+    for (what, forge, more, why) in cases {
+        forged(&machine, "file", forge, &more);
+        let fault = import(&machine, &["--input", "file"]).fault("NOT_REPRODUCIBLE", 1);
+        assert!(fault.message.contains(why), "{what}: {fault:?}");
+        is_not_there(&machine);
+    }
+    // A bad end that is said to have been kept.
+    let kept = |sequence: u64, record: &mut Record| {
+        if sequence == 3 {
+            assert!(record.error.is_none() && !record.kept);
+            record.kept = true;
+        }
+    };
+    forged(&machine, "file", kept, &[]);
+    let fault = import(&machine, &["--input", "file"]).fault("VERIFY_FAILED", 1);
+    assert!(fault.message.contains("kept"), "{fault:?}");
+    is_not_there(&machine);
+}
+
+#[test]
+fn the_answer_says_what_was_taken_as_told() {
+    let machine = machine();
+    forged(&machine, "file", |_, _| (), &[]);
+    let honest = import(&machine, &["--input", "file"]).result("instance import");
+    assert_eq!(
+        (&honest["entries"], &honest["equal"], &honest["as_told"]),
+        (&json!(4), &json!(2), &json!(0)),
+        "{honest}"
+    );
+    machine.run(["instance", "purge", "--yes", "--instance", "taken", "todo"]).result("instance purge");
+    // A person's edit, a state from outside, and a first state that the package does not ship.
+    let nothing = MemoryObjects::default();
+    let more = [(becomes(EntryKind::Edit, empty_tree()), &nothing)];
+    let mut objects = MemoryObjects::default();
+    let name = Name::new("f").unwrap();
+    let file = objects.insert_file(b"x");
+    let Node::Folder { tree, .. } =
+        objects.insert_tree(&Tree::new(vec![Entry { name, modified_ns: 0, node: file }]).unwrap())
+    else {
+        panic!()
+    };
+    let more = [more[0].clone(), (becomes(EntryKind::Import, tree), &objects)];
+    forged(&machine, "file", |_, _| (), &more);
+    let told = import(&machine, &["--input", "file"]).result("instance import");
+    assert_eq!((&told["entries"], &told["equal"], &told["as_told"]), (&json!(6), &json!(2), &json!(2)), "{told}");
+}
+
+#[test]
+fn a_run_takes_no_more_than_one_may_here() {
+    let machine = machine();
+    for (limit, value, code, status) in [
+        (Limit::Memory, 4 << 30, "MEMORY_LIMIT", 42),
+        (Limit::WallTime, 3_600_000, "WALL_TIME_LIMIT", 41),
+        (Limit::StateBytes, 1 << 40, "STATE_BYTES_LIMIT", 44),
+    ] {
+        let raise = |_: u64, record: &mut Record| {
+            if let Some(invocation) = &mut record.invocation {
+                invocation.limits.set(limit, value);
+            }
+        };
+        forged(&machine, "file", raise, &[]);
+        let fault = import(&machine, &["--input", "file"]).fault(code, status);
+        assert_eq!(fault.details["limit"], limit.name(), "{fault:?}");
+        is_not_there(&machine);
+        // Who wants that says so.
+        let granted = format!("{}={value}", limit.name());
+        import(&machine, &["--input", "file", "--limit", &granted, "--dry-run"]).document();
+        is_not_there(&machine);
+    }
+}
+
+/// A folder of so many names, each of which is this.
+fn wide(objects: &mut MemoryObjects, names: usize, node: &Node) -> Node {
+    let name = |number: usize| Name::new(&format!("{number:03}")).unwrap();
+    let entries = (0..names).map(|number| Entry { name: name(number), modified_ns: 0, node: node.clone() });
+    objects.insert_tree(&Tree::new(entries.collect()).unwrap())
+}
+
+/// A small file may stand for a state that no disk holds, because what is equal is stored once.
+#[test]
+fn a_state_takes_no_more_than_one_may_here() {
+    let machine = machine();
+    let tree = |node: Node| match node {
+        Node::Folder { tree, .. } => tree,
+        _ => panic!("no folder"),
+    };
+    let mut files = MemoryObjects::default();
+    let mut node = files.insert_file(b"x");
+    for _ in 0..12 {
+        node = wide(&mut files, 30, &node);
+    }
+    let many = tree(node);
+    let mut bytes = MemoryObjects::default();
+    let mut content = bytes.insert(Kind::Chunk, vec![b'x'; CHUNK_BYTES as usize]);
+    for _ in 0..2 {
+        content = bytes.insert(Kind::List, encode_list(&vec![content; LIST_PARTS as usize]));
+    }
+    let size = CHUNK_BYTES * LIST_PARTS * LIST_PARTS;
+    let node = wide(&mut bytes, 15, &Node::File { size, content });
+    let large = tree(node);
+    let mut deep = MemoryObjects::default();
+    let mut node = deep.insert_file(b"x");
+    for _ in 0..200 {
+        node = wide(&mut deep, 1, &node);
+    }
+    let below = tree(node);
+    for (objects, after, code) in [
+        (&files, many, "STATE_FILES_LIMIT"),
+        (&bytes, large, "STATE_BYTES_LIMIT"),
+        (&deep, below, "FOLDER_DEPTH_LIMIT"),
+    ] {
+        forged(&machine, "file", |_, _| (), &[(becomes(EntryKind::Edit, after), objects)]);
+        assert!(std::fs::metadata(machine.path("file")).unwrap().len() < 200_000);
+        import(&machine, &["--input", "file"]).fault(code, 44);
+        is_not_there(&machine);
+    }
+}
+
+#[test]
+fn an_instance_is_whose_takes_it_whomever_the_file_names() {
+    let machine = machine();
+    let evil = with_manifest(&machine, "evil", "slug: probe", "slug: todo");
+    let evil = evil.to_str().unwrap().to_owned();
+    // As the one that it belongs to says it, and as one that is known by nothing but its bytes.
+    let read = |machine: &Machine| {
+        machine.run(["run", "--instance", "taken", &evil, "read-file", "state/todos.json"]);
+        let ran = machine.run(["run", "--instance", "taken", &evil, "read-file", "state/todos.json"]);
+        ran.fault("INSTANCE_FOREIGN", 30)
+    };
+    machine.run(["run", "--instance", "own", &evil, "list-dir", "state"]);
+    let shown = machine.run(["ledger", "show", "--instance", "own", &evil, "@1"]).result("ledger show");
+    let named: Owner = serde_json::from_value(shown["record"]["owner"].clone()).unwrap();
+    assert_eq!(named.origin, Origin::path(&evil));
+    let own = |sequence: u64, record: &mut Record| {
+        if sequence == 1 {
+            record.owner = Some(named.clone());
+        }
+    };
+    forged(&machine, "file", own, &[]);
+    import(&machine, &["--input", "file"]).result("instance import");
+    assert!(read(&machine).details["owners"].as_str().is_some_and(|owners| !owners.contains("evil")));
+    // Whose it is uses it, and a copy of it is no other's.
+    let todo = |words: &[&str]| machine.run([&["run", "--instance", "taken", &todo()], words].concat());
+    todo(&["add", "mine"]).answer();
+    read(&machine);
+    machine.run(["instance", "copy", "--instance", "taken", "todo", "copied"]).result("instance copy");
+    machine.run(["run", "--instance", "copied", &evil, "list-dir", "state"]).fault("INSTANCE_FOREIGN", 30);
+    // Where the maker of an honest file had his package counts for nothing, whatever is there now.
+    let theirs = copy_todo(&machine, "theirs");
+    let at = theirs.to_str().unwrap().to_owned();
+    machine.run(["run", "--instance", "default", &at, "list"]).answer();
+    machine.run(["instance", "export", "--output", "theirs.file", "todo"]).result("instance export");
+    let words = ["instance", "import", "--instance", "third", "--input", "theirs.file"];
+    machine.run([&words[..], &[&crate::support::todo()]].concat()).result("instance import");
+    let manifest = std::fs::read_to_string(theirs.join("APP.md")).unwrap();
+    std::fs::write(theirs.join("APP.md"), manifest + "\nchanged\n").unwrap();
+    machine.run(["run", "--instance", "third", &at, "list"]).fault("INSTANCE_FOREIGN", 30);
+    machine.run(["run", "--instance", "default", &at, "list"]).answer();
+}
+
+#[test]
+fn nothing_comes_into_another_package_s_instance() {
+    let machine = machine();
+    let evil = with_manifest(&machine, "evil", "slug: probe", "slug: todo");
+    let nothing = MemoryObjects::default();
+    forged(&machine, "file", |_, _| (), &[(becomes(EntryKind::Edit, empty_tree()), &nothing)]);
+    let before = machine.run(["ledger", "head", "todo"]).result("ledger head");
+    let into = |package: &str, words: &[&str]| {
+        machine.run([&["instance", "import", "--input", "file"], words, &[package]].concat())
+    };
+    into(evil.to_str().unwrap(), &[]).fault("INSTANCE_FOREIGN", 30);
+    into(evil.to_str().unwrap(), &["--dry-run"]).fault("INSTANCE_FOREIGN", 30);
+    assert_eq!(machine.run(["ledger", "head", "todo"]).result("ledger head"), before);
+    let taken = into(&todo(), &[]).result("instance import");
+    assert_eq!((&taken["entries"], &taken["as_told"]), (&json!(1), &json!(1)), "{taken}");
+}
+
+/// What a run was about to do in granted folders is one machine's, and no other takes part in it.
+#[test]
+fn no_change_of_a_granted_folder_is_begun_or_ended_by_a_file() {
+    let machine = machine();
+    let victim = machine.path("victim");
+    std::fs::create_dir_all(victim.join(".hutch-planted")).unwrap();
+    std::fs::write(victim.join("precious"), "mine").unwrap();
+    let folder: FolderRecord = serde_json::from_value(json!({
+        "path": victim, "identity": [0, 0], "changes": [], "changes_omitted": 0, "withheld": 0, "staging": ".hutch-planted",
+    }))
+    .unwrap();
+    let nothing = MemoryObjects::default();
+    let intent = Record { kept: false, folders: [("mnt".to_owned(), folder)].into(), ..record(EntryKind::Intent) };
+    forged(&machine, "file", |_, _| (), &[(intent.clone(), &nothing)]);
+    let fault = import(&machine, &["--input", "file"]).fault("STORE_DAMAGED", 50);
+    assert!(fault.message.contains("granted folder"), "{fault:?}");
+    is_not_there(&machine);
+    // One that is ended is history.
+    let ended = Record { kept: false, closes: Some(5), ..record(EntryKind::Recover) };
+    forged(&machine, "file", |_, _| (), &[(intent, &nothing), (ended, &nothing)]);
+    import(&machine, &["--input", "file"]).result("instance import");
+    machine.run(["run", "--instance", "taken", &todo(), "list"]).answer();
+    let status = machine.run(["state", "status", "--instance", "taken", "todo"]).result("state status");
+    assert_eq!(status["unsettled"], json!([]), "{status}");
+    machine.run(["instance", "purge", "--yes", "--instance", "taken", "todo"]).result("instance purge");
+    let left: Vec<Value> =
+        std::fs::read_dir(&victim).unwrap().map(|it| json!(it.unwrap().file_name().to_str())).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
