@@ -39,7 +39,7 @@ enum Became {
     /// It is there.
     Kept,
     /// Another one is there.
-    Other(Frame),
+    Other(Box<Frame>),
 }
 
 fn head(instance: &Instance) -> Result<Head, StoreError> {
@@ -121,7 +121,7 @@ impl Pending {
                     instance.saw(frame);
                     return Ok(Became::Kept);
                 }
-                Ok(Some(found)) => return Ok(Became::Other(Frame::read_at(&instance.at, sequence, &found)?)),
+                Ok(Some(found)) => return Ok(Became::Other(Frame::read_at(&instance.at, sequence, &found)?.into())),
                 // It was refused because somebody was putting one there, who did not; or the first one is on its way.
                 Ok(None) | Err(_) if waited < instance.bucket.wait() => {}
                 // Every put was refused, and nothing of it is there.
@@ -148,7 +148,7 @@ pub(crate) fn commit(instance: &Arc<Instance>, parts: Parts<'_>) -> Result<Seale
         match pending.place()? {
             Became::Kept => return Ok(pending.advance.sealed),
             Became::Other(frame) => {
-                instance.saw(frame);
+                instance.saw(*frame);
                 pending.advance = head(instance)?.advance(&pending.record)?;
                 instance.bucket.put_all(vec![pending.mark()])?;
             }
@@ -181,7 +181,7 @@ impl Transaction for Pending {
         match self.place()? {
             Became::Kept => Ok(self.advance.sealed),
             Became::Other(frame) => {
-                self.instance.saw(frame);
+                self.instance.saw(*frame);
                 Err(StoreError::Busy { at: self.instance.at.clone() })
             }
         }

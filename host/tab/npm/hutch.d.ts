@@ -145,7 +145,7 @@ export class Hutch {
     slug: string,
     bundle: Uint8Array,
     options?: InstanceOptions & { compile_time_ms?: number },
-  ): Promise<{ entries: number; verified: Verified }>;
+  ): Promise<{ entries: number; as_told: number; verified: Verified }>;
 }
 
 /** Files by path as the one file that `hutch pack` makes of them. */

@@ -358,6 +358,7 @@ fn owners_and_intents_are_part_of_where_a_store_stands() {
 }
 
 /// A ledger that was made elsewhere: by whom, it says itself.
+#[allow(clippy::unwrap_used, reason = "a helper of tests is a test")]
 fn made_elsewhere() -> (MemoryStore, Vec<Sealed>) {
     let made = MemoryStore::new(SecretKey::new([9; 32]));
     let mut objects = no_objects();
