@@ -11,7 +11,7 @@
 //! that: who knows the last entry knows the state.
 //!
 //! An entry has at most [`ENTRY_BYTES_MAX`] bytes, whatever a guest does: what it changed is listed as far as there is room, and the
-//! rest is counted.
+//! rest is counted. Sealing cuts nothing: what an entry says is decided once, when it is [made](Entry::after).
 
 mod canonical;
 mod chain;
@@ -59,6 +59,20 @@ pub struct Entry {
     pub record: Record,
 }
 
+/// How many bytes are written.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// What every entry of every version has.
 #[derive(Serialize, Deserialize)]
 struct Place {
@@ -78,14 +92,27 @@ impl Entry {
         let mut leads_to = standing.clone();
         leads_to.take(sequence, &record)?;
         let (state, named) = (leads_to.state(), leads_to.standing());
-        let record = record.fitted();
-        Ok((Entry { sequence, previous: last.hash, state, standing: named, record }, leads_to))
+        let mut entry = Entry { sequence, previous: last.hash, state, standing: named, record };
+        let written_bytes = entry.written_bytes();
+        entry.record = entry.record.fitted(written_bytes);
+        Ok((entry, leads_to))
+    }
+
+    /// The bytes of its canonical form, whose characters are written as those of any other form without white space.
+    fn written_bytes(&self) -> usize {
+        let Entry { sequence, previous, state, standing, record } = self;
+        let place = Place { sequence: *sequence, previous: *previous, state: *state, standing: *standing };
+        let (mut of_place, mut of_record) = (Counted(0), Counted(0));
+        // What has no JSON has no canonical form either: sealing says so.
+        let written = serde_json::to_writer(&mut of_place, &place).and(serde_json::to_writer(&mut of_record, record));
+        // Two objects become one: two braces go, and a comma comes.
+        written.map_or(0, |()| (of_place.0 + of_record.0).saturating_sub(1))
     }
 
     /// Writes the entry down.
     ///
     /// # Errors
-    /// The record holds what canonical JSON can't hold, or more than [`ENTRY_BYTES_MAX`]; none that the host makes does.
+    /// The record holds what canonical JSON can't hold, or more than [`ENTRY_BYTES_MAX`] besides the paths that it lists; none that the host makes does.
     pub fn seal(&self) -> Result<Sealed, NotCanonical> {
         let mut value = serde_json::to_value(&self.record).map_err(|error| NotCanonical(error.to_string()))?;
         let fields = value.as_object_mut().ok_or_else(|| NotCanonical("is no object".to_owned()))?;

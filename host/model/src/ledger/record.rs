@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 /// The most bytes that the listed paths of all volumes and folders take in an entry, as they are written: half of it.
 pub const CHANGES_WRITTEN_MAX: usize = ENTRY_BYTES_MAX / 2;
 
+/// The most digits of a number of paths.
+const OMITTED_DIGITS_MAX: usize = 20;
+
 /// What was asked for. A request that was refused has the kind of what it asked for, an [error](Record::error) and no
 /// [outcome](Record::outcome).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -131,15 +134,28 @@ impl Record {
         }
     }
 
-    /// With so many of the listed paths as an entry has room for, the first of each volume and folder; the others are counted.
-    pub(super) fn fitted(mut self) -> Record {
+    /// With so many of the listed paths as an entry has room for that has `written_bytes` with all of them, the first of each volume and
+    /// folder; the others are counted. A record that fits is left alone: what was cut once, here or by a version that shared the room in
+    /// another way, has the same bytes when its entry is made again.
+    pub(super) fn fitted(mut self, written_bytes: usize) -> Record {
         let volumes = self.volumes.values_mut().map(|volume| (&mut volume.changes, &mut volume.changes_omitted));
         let folders = self.folders.values_mut().map(|folder| (&mut folder.changes, &mut folder.changes_omitted));
-        let mut lists: Vec<_> = volumes.chain(folders).collect();
+        let mut lists: Vec<_> = volumes
+            .chain(folders)
+            .map(|(changes, omitted)| (changes.iter().map(PathChange::written_bytes).sum::<usize>(), changes, omitted))
+            .collect();
+        let listed: usize = lists.iter().map(|(bytes, ..)| bytes).sum();
+        if listed <= CHANGES_WRITTEN_MAX && written_bytes <= ENTRY_BYTES_MAX {
+            return self;
+        }
+        // Names of volumes and folders are a package's, and may take more than half of an entry. A count of what is left out has more
+        // digits than one of nothing.
+        let besides = written_bytes.saturating_sub(listed) + lists.len() * OMITTED_DIGITS_MAX;
+        let mut left = CHANGES_WRITTEN_MAX.min(ENTRY_BYTES_MAX.saturating_sub(besides));
         // A list that takes less than its share leaves the rest to the others.
-        lists.sort_by_key(|(changes, _)| changes.len());
-        let (mut left, mut count) = (CHANGES_WRITTEN_MAX, lists.len());
-        for (changes, omitted) in lists {
+        lists.sort_by_key(|(bytes, ..)| *bytes);
+        let mut count = lists.len();
+        for (_, changes, omitted) in lists {
             let share = left / count.max(1);
             let (mut taken, mut kept) = (0, 0);
             for change in changes.iter() {
@@ -149,7 +165,8 @@ impl Record {
                 }
                 (taken, kept) = (with_it, kept + 1);
             }
-            *omitted += (changes.len() - kept) as u64;
+            // A record from outside may count as many as there can be.
+            *omitted = omitted.saturating_add((changes.len() - kept) as u64);
             changes.truncate(kept);
             (left, count) = (left - taken, count - 1);
         }

@@ -197,6 +197,85 @@ fn an_entry_is_bounded_however_many_volumes_and_folders_change() {
     assert_eq!(entry.record, alone);
 }
 
+/// A record with these many paths in each of its volumes and folders, whose own names and those of the paths have so many bytes.
+fn wide(lists: &[(usize, usize)], name_bytes: usize, omitted: u64) -> Record {
+    let mut wide = record("x");
+    wide.volumes.clear();
+    for (at, (count, path_bytes)) in lists.iter().enumerate() {
+        let change = |at| PathChange { path: format!("{at:0path_bytes$}"), change: Change::Added };
+        let (name, changes) = (format!("{at:0name_bytes$}"), (0..*count).map(change).collect());
+        match at % 3 {
+            2 => {
+                let folder = FolderRecord { changes, changes_omitted: omitted, ..FolderRecord::default() };
+                drop(wide.folders.insert(name, folder));
+            }
+            _ => {
+                let changes = Changes { listed: changes, omitted };
+                drop(wide.volumes.insert(name, VolumeRecord::new(Some(empty_tree()), origin(), changes)));
+            }
+        }
+    }
+    wide.kept = false;
+    wide
+}
+
+/// The entry that a record makes when it is the first one.
+fn first(record: Record) -> Entry {
+    Entry::after(Chain::default().head(), &Standing::default(), record).unwrap().0
+}
+
+/// Two folders of new files, of which cutting changes which list is the shorter one.
+#[test]
+fn what_was_cut_once_is_not_cut_again() {
+    let cut = first(wide(&[(273, 240), (272, 239)], 1, 0));
+    let counts = cut.record.volumes.values().map(|volume| (volume.changes.len(), volume.changes_omitted));
+    assert!(counts.clone().all(|(listed, omitted)| listed > 200 && omitted > 0), "{:?}", counts.collect::<Vec<_>>());
+    assert_eq!(first(cut.record.clone()), cut);
+    // What a version wrote that shared the room in the order of the lists' lengths: not a byte of it becomes another one.
+    let mut of_old = wide(&[(244, 240), (244, 239)], 1, 28);
+    of_old.volumes.values_mut().take(1).for_each(|volume| volume.changes_omitted = 29);
+    let written = entry(1, origin(), of_old.clone()).seal().unwrap();
+    assert_eq!(first(written.open().unwrap().record).record, of_old);
+}
+
+/// A manifest may give volumes names that take half of an entry, and each stands in it twice.
+#[test]
+fn what_is_listed_leaves_room_for_what_is_not() {
+    let mut long = wide(&[(350, 200); 128], 490, u64::MAX);
+    let preopens = long.volumes.keys().map(|name| (name.clone(), Access::ReadWrite)).collect();
+    long.invocation.as_mut().unwrap().preopens = preopens;
+    let entry = first(long);
+    let bytes = entry.seal().unwrap().bytes.len();
+    assert!(bytes <= ENTRY_BYTES_MAX && bytes > ENTRY_BYTES_MAX - (32 << 10), "{bytes}");
+    assert_eq!(bytes, entry.written_bytes());
+    assert_eq!(first(entry.record.clone()), entry);
+    // Nothing is left for the lists: they are counted.
+    let full = wide(&[(3, 9); 500], 500, 0);
+    let full = first(full).record;
+    assert!(full.volumes.values().all(|volume| volume.changes.is_empty() && volume.changes_omitted == 3));
+}
+
+proptest! {
+    #[test]
+    fn an_entry_is_cut_once(
+        lists in prop::collection::vec((0usize..1000, 1usize..255), 0..6),
+        (name_bytes, many) in (1usize..500, prop::sample::select(vec![1usize, 1, 1, 40, 200])),
+        omitted in prop::sample::select(vec![0, 9, u64::MAX - 1]),
+    ) {
+        let lists: Vec<_> = lists.iter().map(|(count, bytes)| (count / many, *bytes)).collect();
+        let lists = lists.repeat(many);
+        let entry = first(wide(&lists, name_bytes, omitted));
+        prop_assert_eq!(&first(entry.record.clone()), &entry);
+        if let Ok(sealed) = entry.seal() {
+            prop_assert_eq!(sealed.bytes.len(), entry.written_bytes());
+        } else {
+            // By names alone, and then nothing is listed.
+            prop_assert!(entry.written_bytes() > ENTRY_BYTES_MAX);
+            prop_assert!(entry.record.volumes.values().all(|volume| volume.changes.is_empty()));
+        }
+    }
+}
+
 #[test]
 fn an_entry_that_would_be_too_long_is_not_written() {
     let mut long = record("x");
