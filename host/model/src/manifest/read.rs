@@ -144,27 +144,47 @@ fn is_kind_app(entries: &[Entry], problems: &mut Problems) -> bool {
     }
 }
 
+/// What says which commands a person must confirm. It stands at the top, and under no other name.
+const CONFIRMATIONS: &str = "confirmationRequired";
+
 /// Unknown keys are kept, but one that looks like a known key has most likely lost its effect by a slip. Losing
-/// `confirmationRequired` that way would open a gate, so there it is an error.
+/// [`CONFIRMATIONS`] that way would open a gate, so there it is an error.
 fn report_similar(entries: &[Entry], problems: &mut Problems) {
-    for entry in entries.iter().filter(|entry| !KNOWN.contains(&entry.key.as_str())) {
-        match nearest(&entry.key, KNOWN.into_iter()) {
-            Some("confirmationRequired") => {
-                let message =
-                    format!("{} is not confirmationRequired, and would leave commands unconfirmed", shown(&entry.key));
-                problems.report_with(
-                    Code::FieldMisspelled,
-                    entry.at,
-                    message,
-                    "did you mean confirmationRequired?".to_owned(),
-                );
-            }
-            Some(near) if optional(entries, near).is_none() => {
-                let message = format!("the unknown key {} is kept without effect", shown(&entry.key));
-                problems.report_with(Code::FieldSimilar, entry.at, message, format!("did you mean {near}?"));
-            }
-            _ => {}
+    report_confirmations("", entries, problems);
+    for key in ["entry", "metadata"] {
+        if let Some(Node { data: Data::Map(below), .. }) = optional(entries, key) {
+            report_confirmations(key, below, problems);
         }
+    }
+    for entry in unknown(entries).filter(|entry| !means_confirmations(&entry.key)) {
+        let near = nearest(&entry.key, KNOWN.into_iter());
+        if let Some(near) = near.filter(|near| optional(entries, near).is_none()) {
+            let message = format!("the unknown key {} is kept without effect", shown(&entry.key));
+            problems.report_with(Code::FieldSimilar, entry.at, message, format!("did you mean {near}?"));
+        }
+    }
+}
+
+fn unknown(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(|entry| !KNOWN.contains(&entry.key.as_str()))
+}
+
+/// Whether a key was written for confirmations: it has the word in it, or slips in what it has. Distance alone does not see `confirm`
+/// or `requiresConfirmation`.
+fn means_confirmations(key: &str) -> bool {
+    key.to_lowercase().contains("confirm") || nearest(key, KNOWN.into_iter()) == Some(CONFIRMATIONS)
+}
+
+/// Refuses the keys that mean confirmations and say nothing, among those `below` this key, or at the top.
+fn report_confirmations(below: &str, entries: &[Entry], problems: &mut Problems) {
+    for entry in entries.iter().filter(|entry| means_confirmations(&entry.key)) {
+        let (what, hint) = match (below, entry.key.as_str()) {
+            ("", CONFIRMATIONS) => continue,
+            ("", _) => (format!("is not {CONFIRMATIONS}"), format!("did you mean {CONFIRMATIONS}?")),
+            _ => (format!("stands below {below}"), format!("write {CONFIRMATIONS} at the top")),
+        };
+        let message = format!("{} {what}, and would leave commands unconfirmed", shown(&entry.key));
+        problems.report_with(Code::FieldMisspelled, entry.at, message, hint);
     }
 }
 
