@@ -9,6 +9,7 @@ use crate::diagnostic::{shown, shown_name, shown_sentence};
 use crate::nearest::nearest;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::mem;
 
 /// What a call with one of these flags asks for is not a command's answer: whoever answers it judges the rest of such a call.
 const ASKS_ABOUT: [&str; 3] = ["help", "version", "brief"];
@@ -87,6 +88,7 @@ impl Contract {
             contract: self,
             command: None,
             given: BTreeMap::new(),
+            switched: BTreeMap::new(),
             compiled: BTreeMap::new(),
             asked: Asked::default(),
             violations: Vec::new(),
@@ -124,6 +126,8 @@ struct Reader<'c> {
     command: Option<&'c Command>,
     /// How often each parameter is given, by name.
     given: BTreeMap<&'c str, usize>,
+    /// Where each switch is given since it was last taken back, by name.
+    switched: BTreeMap<&'c str, Vec<usize>>,
     /// The patterns of parameters that have a value, by name.
     compiled: BTreeMap<&'c str, Compiled>,
     asked: Asked,
@@ -234,18 +238,18 @@ impl<'c> Reader<'c> {
         let flag = word.strip_prefix("--")?;
         let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
         if value.is_none() && self.asked.switch(name) {
-            self.asked.places.push(at);
+            self.asked.places.insert(at);
             return Some(at + 1);
         }
         if let Some(switch) = name.strip_prefix("no-").filter(|_| value.is_none()) {
             let own = self.command.map(|command| command.parameters.as_slice()).unwrap_or_default();
             let mut all = own.iter().chain(&self.contract.parameters).filter(|own| own.position.is_none());
             let switch = all.find(|own| own.name == switch && !own.takes_value())?;
-            // The later word counts: of both, the application gets none.
-            let written = switch.written();
-            let before = arguments.iter().take(at).enumerate().filter(|(_, word)| **word == written);
-            self.asked.places.extend(before.map(|(at, _)| at));
-            self.asked.places.push(at);
+            // The later word counts: of both, the application gets none. What was taken back is not looked at again, however often there is
+            // more to take back.
+            let before = self.switched.get_mut(switch.name.as_str()).map(mem::take);
+            self.asked.places.extend(before.unwrap_or_default());
+            self.asked.places.insert(at);
             self.given.remove(switch.name.as_str());
             return Some(at + 1);
         }
@@ -283,7 +287,10 @@ impl<'c> Reader<'c> {
                 );
                 at + 1
             }
-            (false, None) => self.take(parameter, at).map_or(at + 1, |()| at + 1),
+            (false, None) => {
+                self.switched.entry(&parameter.name).or_default().push(at);
+                self.take(parameter, at).map_or(at + 1, |()| at + 1)
+            }
             (true, Some(value)) => {
                 self.value(parameter, value, at, true);
                 at + 1

@@ -162,6 +162,35 @@ fn what_is_not_declared_is_asked_of_the_host() {
     assert_eq!(asked("list|--query").0, "list|--query", "and is refused for the value that is missing");
 }
 
+/// Each word is taken once, in whatever order a switch and its opposite come: counted, so that a slow machine judges alike.
+#[test]
+fn taking_a_switch_back_looks_at_no_word_twice() {
+    let file = todo();
+    let mut bare = file.contract().clone();
+    for command in &mut bare.commands {
+        command.parameters.retain(|own| !own.name.starts_with("no-"));
+    }
+    let words = |part: &[&str], times: usize| -> Vec<String> {
+        ["remove", "td_0001"]
+            .iter()
+            .chain(part.iter().cycle().take(part.len() * times))
+            .map(|one| (*one).to_owned())
+            .collect()
+    };
+    for (part, left) in [
+        (&["--confirm", "--no-confirm"][..], 2),
+        (&["--confirm", "--no-confirm", "--no-confirm"], 2),
+        (&["--no-confirm", "--confirm"], 3),
+        (&["--dry-run", "--confirm", "--no-dry-run", "--no-confirm"], 2),
+    ] {
+        let arguments = words(part, 5_000);
+        let read = bare.read_arguments(&arguments);
+        assert_eq!(read.violations, []);
+        assert_eq!(read.asked.words(&arguments).count(), arguments.len() - left, "{part:?}");
+        assert_eq!(read.asked.left(&arguments).len(), left, "{part:?}");
+    }
+}
+
 #[test]
 fn the_host_describes_what_it_answers() {
     let file = todo();

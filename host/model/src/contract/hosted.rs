@@ -4,6 +4,7 @@
 use super::{Command, Contract, Parameter, ValueType};
 use crate::terminal::one_line;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// What a call asks about, in place of a command's answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +37,7 @@ pub struct Asked {
     /// The path of the only part of the answer.
     pub query: Option<String>,
     /// Which arguments these are.
-    pub(super) places: Vec<usize>,
+    pub(super) places: BTreeSet<usize>,
 }
 
 /// The name of a flag, and what it does.
@@ -66,7 +67,7 @@ impl Asked {
 
     /// The same, and every argument left.
     pub fn untaken(self) -> Asked {
-        Asked { places: Vec::new(), ..self }
+        Asked { places: BTreeSet::new(), ..self }
     }
 
     /// The arguments that are left for the application.
