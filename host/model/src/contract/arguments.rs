@@ -16,6 +16,9 @@ const ASKS_ABOUT: [&str; 3] = ["help", "version", "brief"];
 /// The flag of a call that takes its parameters from standard input instead (rule I3).
 pub(super) const BATCH: &str = "json-input";
 
+/// The flag of every command whose answer has only the fields that it names (rule N4).
+const FIELDS: &str = "fields";
+
 /// What kind of rule an argument breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,25 +95,24 @@ impl Contract {
             compiled: BTreeMap::new(),
             asked: Asked::default(),
             violations: Vec::new(),
+            asks_about: false,
+            for_people: false,
+            selects: false,
         };
-        let flags = arguments.iter().take_while(|word| *word != "--").filter_map(|word| word.strip_prefix("--"));
-        let flags: Vec<&str> = flags.map(|flag| flag.split_once('=').map_or(flag, |(name, _)| name)).collect();
-        let asks_about = flags.iter().any(|flag| ASKS_ABOUT.contains(flag));
         reader.read(arguments);
-        let human = |parameter: &Parameter| parameter.name == "human" && parameter.value_type == ValueType::Boolean;
-        let own = reader.command.map_or(&[][..], |command| &command.parameters);
-        let last = flags.iter().rev().find(|flag| ["human", "no-human"].contains(flag));
-        let for_people = last == Some(&"human") && self.parameters.iter().chain(own).any(human);
+        let Reader { command, asked, mut violations, asks_about, for_people, selects, .. } = reader;
+        let asks_about = asks_about || asked.about.is_some();
         if asks_about {
-            reader.violations.clear();
+            violations.clear();
         }
+        let is_selected = selects || !asked.fields.is_empty() || asked.query.is_some();
         ReadArguments {
-            command: reader.command,
+            command,
             asks_about,
-            shaped: flags.iter().any(|flag| ["human", "fields", "query"].contains(flag)),
+            shaped: for_people || asked.human == Some(true) || is_selected,
             for_people,
-            asked: reader.asked,
-            violations: reader.violations,
+            asked,
+            violations,
         }
     }
 }
@@ -132,6 +134,12 @@ struct Reader<'c> {
     compiled: BTreeMap<&'c str, Compiled>,
     asked: Asked,
     violations: Vec<ArgumentViolation>,
+    /// Whether a switch that the contract declares asks about the application, as its name says by custom (rule N4).
+    asks_about: bool,
+    /// The same of answers for people: the later of the switch and its opposite counts.
+    for_people: bool,
+    /// Whether the flag of every command is given that selects fields.
+    selects: bool,
 }
 
 impl<'c> Reader<'c> {
@@ -148,20 +156,55 @@ impl<'c> Reader<'c> {
     }
 
     fn read(&mut self, arguments: &[String]) {
+        if let Some(unread) = self.read_to(arguments) {
+            let unread = arguments.get(unread..).unwrap_or_default();
+            unread.iter().take_while(|word| *word != "--").for_each(|word| self.passed_over(word));
+        }
+    }
+
+    /// What a word says of the whole call behind the place where reading ended.
+    fn passed_over(&mut self, word: &str) {
+        let Some(name) = word.strip_prefix("--") else { return };
+        match self.declared(name) {
+            Some(parameter) => self.switch(parameter),
+            None => self.asks_about |= ASKS_ABOUT.contains(&name),
+        }
+    }
+
+    /// The flag of this name that the command has, or all of them have.
+    fn declared(&self, name: &str) -> Option<&'c Parameter> {
+        let own = self.command.map(|command| command.parameters.as_slice()).unwrap_or_default();
+        let mut flags = own.iter().chain(&self.contract.parameters).filter(|parameter| parameter.position.is_none());
+        flags.find(|parameter| parameter.name == name)
+    }
+
+    /// Takes a declared switch for what its name means by custom. A parameter of that name which takes a value is something else: a version
+    /// to look for, a text to search.
+    fn switch(&mut self, parameter: &Parameter) {
+        match parameter.name.as_str() {
+            _ if parameter.takes_value() => {}
+            "human" => self.for_people = true,
+            "no-human" => self.for_people = false,
+            name => self.asks_about |= ASKS_ABOUT.contains(&name),
+        }
+    }
+
+    /// Reads the arguments, and gives the place where reading ended before their end.
+    fn read_to(&mut self, arguments: &[String]) -> Option<usize> {
         let mut at = 0;
         // Global parameters may stand before the command.
         while let Some(word) = arguments.get(at).filter(|word| is_flag(word)) {
             at = self.flag(word, at, arguments);
             if self.violations.len() >= VIOLATIONS_MAX {
-                return;
+                return Some(at);
             }
         }
-        let Some(first) = arguments.get(at) else { return };
+        let first = arguments.get(at)?;
         let words = arguments.get(at..).unwrap_or_default();
         let called = self.contract.commands.iter().filter(|command| starts_with(words, &command.name));
         let Some(command) = called.max_by_key(|command| command.name.len()) else {
             self.unknown_command(first, words, at);
-            return;
+            return Some(at);
         };
         self.command = Some(command);
         at += command.name.split(' ').count();
@@ -169,7 +212,7 @@ impl<'c> Reader<'c> {
         let mut only_positional = false;
         while let Some(word) = arguments.get(at) {
             if self.violations.len() >= VIOLATIONS_MAX {
-                return;
+                return if only_positional { None } else { Some(at) };
             }
             if word == "--" && !only_positional {
                 only_positional = true;
@@ -183,8 +226,10 @@ impl<'c> Reader<'c> {
             }
         }
         // A batch on standard input holds the parameters of each of its calls (rule I3), and is judged where it is read.
-        if self.given.contains_key(BATCH) || self.asked.batch {
-            return;
+        if self.asked.batch
+            || self.given.contains_key(BATCH) && self.declared(BATCH).is_some_and(|own| !own.takes_value())
+        {
+            return None;
         }
         for parameter in command.parameters.iter().chain(&self.contract.parameters) {
             if parameter.required && !self.given.contains_key(parameter.name.as_str()) {
@@ -192,6 +237,7 @@ impl<'c> Reader<'c> {
                 self.violation(ViolationKind::Missing, Some(parameter), None, message, None);
             }
         }
+        None
     }
 
     fn unknown_command(&mut self, first: &str, words: &[String], at: usize) {
@@ -230,6 +276,10 @@ impl<'c> Reader<'c> {
                 None => at + 1,
             };
         };
+        if value.is_none() && !parameter.takes_value() {
+            self.switch(parameter);
+            self.switched.entry(&parameter.name).or_default().push(at);
+        }
         self.flag_value(parameter, value, at, arguments)
     }
 
@@ -251,6 +301,7 @@ impl<'c> Reader<'c> {
             self.asked.places.extend(before.unwrap_or_default());
             self.asked.places.insert(at);
             self.given.remove(switch.name.as_str());
+            self.for_people &= switch.name != "human";
             return Some(at + 1);
         }
         if !hosted::is_valued(name) {
@@ -287,10 +338,7 @@ impl<'c> Reader<'c> {
                 );
                 at + 1
             }
-            (false, None) => {
-                self.switched.entry(&parameter.name).or_default().push(at);
-                self.take(parameter, at).map_or(at + 1, |()| at + 1)
-            }
+            (false, None) => self.take(parameter, at).map_or(at + 1, |()| at + 1),
             (true, Some(value)) => {
                 self.value(parameter, value, at, true);
                 at + 1
@@ -352,6 +400,8 @@ impl<'c> Reader<'c> {
     }
 
     fn value(&mut self, parameter: &'c Parameter, value: &str, at: usize, joined: bool) {
+        // A command's own parameter of that name is something of its own.
+        self.selects |= self.contract.parameters.iter().any(|own| own.name == FIELDS && std::ptr::eq(own, parameter));
         if self.take(parameter, at).is_none() {
             return;
         }

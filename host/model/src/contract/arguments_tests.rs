@@ -120,6 +120,59 @@ fn the_answer_to_a_shaped_call_is_known_to_be_another() {
     assert!(!read("add -- --help").1);
 }
 
+/// An application that looks for versions and asks queries of its own is judged as any other.
+#[test]
+fn a_flag_of_the_applications_own_switches_no_judging_off() {
+    let names = ["help", "version", "brief", "human", "fields", "query", "json-input"];
+    let file = todo();
+    let parameter = |name: &str, value_type| Parameter {
+        name: name.to_owned(),
+        value_type,
+        ..file.contract().hosted_parameters().remove(0)
+    };
+    let with_own = |value_type| {
+        let mut own = Contract { parameters: Vec::new(), ..file.contract().clone() };
+        for command in &mut own.commands {
+            command.parameters.retain(|other| !names.contains(&other.name.as_str()));
+            command.parameters.extend(names.map(|name| parameter(name, value_type)));
+        }
+        own
+    };
+    let (texts, switches) = (with_own(ValueType::String), with_own(ValueType::Boolean));
+    let read = |contract: &Contract, line: &str| {
+        let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let read = contract.read_arguments(&arguments);
+        let kinds: Vec<ViolationKind> = read.violations.iter().map(|found| found.kind).collect();
+        (kinds, read.asks_about, read.shaped, read.for_people, read.asked)
+    };
+    let judged = |kinds: &[ViolationKind]| (kinds.to_vec(), false, false, false, Asked::default());
+    for name in names {
+        for line in [format!("list --{name} milk"), format!("list --{name}=milk")] {
+            assert_eq!(read(&texts, &line), judged(&[]), "{line}");
+            let more = format!("{line} --nonsense --limit ten x");
+            assert_eq!(read(&texts, &more), judged(&[UnknownFlag, WrongType, UnexpectedArgument]), "{more}");
+        }
+        let line = format!("add --{name} milk");
+        assert_eq!(read(&texts, &line), judged(&[Missing]), "{line}");
+        // What has no value, or one that it does not take, asks for nothing.
+        let line = format!("list --{name}");
+        assert_eq!(read(&texts, &line), judged(&[MissingValue]), "{line}");
+        let line = format!("list --{name}=milk");
+        assert_eq!(read(&switches, &line), judged(&[UnexpectedValue]), "{line}");
+    }
+    // A declared switch means what every command line means by it.
+    for name in ["help", "version", "brief"] {
+        let line = format!("list --nonsense --{name}");
+        assert_eq!(read(&switches, &line), (Vec::new(), true, false, false, Asked::default()), "{line}");
+    }
+    assert_eq!(read(&switches, "list --human"), (Vec::new(), false, true, true, Asked::default()));
+    assert_eq!(read(&switches, "list --hepl"), judged(&[UnknownFlag]), "a slip");
+    assert_eq!(read(&switches, "list --query --fields"), judged(&[]), "they select nothing");
+    // With a value none of them is the host's switch either.
+    let bare = Contract { parameters: Vec::new(), ..file.contract().clone() };
+    assert_eq!(read(&bare, "list --version=2"), judged(&[UnknownFlag]));
+}
+
 #[test]
 fn what_is_not_declared_is_asked_of_the_host() {
     let file = todo();
