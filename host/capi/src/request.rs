@@ -3,6 +3,7 @@
 use crate::surroundings::{absolute, now, random, unusable};
 use hutch::{Call, EntryName, EnvironmentValue, Mount};
 use hutch_documents::Page;
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -275,7 +276,7 @@ impl Request {
     /// Reads a request.
     pub(crate) fn read(bytes: &[u8]) -> Result<Request, ErrorReport> {
         let unknown = |error: serde_json::Error| usage(format!("the request is not of a known form: {error}"));
-        let mut own: Map<String, Value> = serde_json::from_slice(bytes).map_err(unknown)?;
+        let mut own: Map<String, Value> = document::read_as(bytes).map_err(unknown)?;
         let common = COMMON.iter().filter_map(|name| own.remove_entry(*name)).collect();
         let common = typed(common).map_err(unknown)?;
         Ok(Request { common, command: typed(own).map_err(unknown)? })

@@ -51,7 +51,7 @@ pub fn document(bytes: &[u8]) -> Option<Value> {
 /// What stands first on a stream, as a document, and whether anything else follows.
 pub fn first_document(bytes: &[u8]) -> Option<(Value, bool)> {
     let (first, rest) = bytes.split_at_checked(first_bytes(bytes)?)?;
-    Some((serde_json::from_slice(first).ok()?, !rest.trim_ascii().is_empty()))
+    Some((hutch_model::document::read(first).ok()?, !rest.trim_ascii().is_empty()))
 }
 
 /// How many bytes the document takes that stands first, if it may be read.
@@ -92,7 +92,7 @@ fn told_on(bytes: &[u8], on_stderr: bool) -> Option<Told> {
         return Some(Told { on_stderr, alone: true, ..told });
     }
     let text = String::from_utf8_lossy(bytes);
-    let line = text.lines().find_map(|line| told_in(&serde_json::from_str(line).ok()?))?;
+    let line = text.lines().find_map(|line| told_in(&hutch_model::document::read(line.as_bytes()).ok()?))?;
     Some(Told { on_stderr, alone: false, ..line })
 }
 

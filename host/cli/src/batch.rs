@@ -4,6 +4,7 @@
 use crate::fault::Fault;
 use crate::input::{self, Source};
 use hutch_model::contract::{Command, Contract};
+use hutch_model::document::Document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -101,10 +102,10 @@ fn documents(
     values: &mut Vec<Value>,
     entries: impl Fn(Value) -> Result<Vec<Value>, Fault>,
 ) -> Result<(), Fault> {
-    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Document>();
     while let Some(document) = documents.next() {
         let at = documents.byte_offset();
-        let document =
+        let Document(document) =
             document.map_err(|error| Fault::usage(format!("the batch is no JSON near byte {at}: {error}")))?;
         values.extend(entries(document)?);
         if values.len() > CALLS_MAX {

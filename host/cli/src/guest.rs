@@ -8,6 +8,7 @@ use hutch::DocumentSize;
 use hutch_certify::read;
 use hutch_certify::target::Observation;
 use hutch_documents::bounds::{DRAWN_BYTES, DRAWN_CELLS, DRAWN_MEMORY};
+use hutch_model::document;
 use hutch_model::terminal::one_line;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -70,7 +71,7 @@ pub(crate) fn drawn(stdout: &[u8]) -> Option<Told> {
     let bytes_max = usize::try_from(DRAWN_BYTES.max).unwrap_or(usize::MAX);
     let fields = |value: &Value| human::fields_within(value, bytes_max);
     let Ok(Listed { items, mut rest }) = listed else {
-        return fields(&serde_json::from_slice::<Value>(stdout).ok()?).map(Told::from);
+        return fields(&document::read(stdout).ok()?).map(Told::from);
     };
     let table = Told::from(table(&items)?);
     // What every answer says is seen by the answer being there.

@@ -184,7 +184,7 @@ impl Resumed {
             Ok(Err(failure)) if failure.is_refusal() => Value::Null,
             Ok(Err(failure)) => return Err(failure.into()),
         };
-        let line: Value = serde_json::from_slice(line).unwrap_or_default();
+        let line = hutch_model::document::read(line).unwrap_or_default();
         match line["key"] == key && line["id"] == asked.id && line["status"].is_u64() {
             true => Ok(line["status"] != 0),
             false => Err(self.is_another("is not what that call comes to")),

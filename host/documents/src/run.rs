@@ -7,6 +7,7 @@ use crate::moved::{Aside, Pinned};
 use crate::{Open, is_zero};
 use hutch::{Answer, DocumentSize, Host, Risk, RiskLevel};
 use hutch_model::digest::Digest;
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
@@ -104,7 +105,7 @@ impl Room {
     pub fn document(&mut self, stdout: &[u8]) -> Result<Option<Value>, String> {
         let Ok(size) = DocumentSize::of(stdout) else { return Ok(None) };
         spend(&mut self.memory_bytes, size.memory_bytes, &OUTPUT_MEMORY)?;
-        Ok(serde_json::from_slice(stdout).ok())
+        Ok(document::read(stdout).ok())
     }
 
     /// The same, where all that the guest printed is in the answer.

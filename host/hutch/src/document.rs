@@ -1,5 +1,6 @@
 //! How large a JSON document is in memory, before it is there: a byte of it can take more than a hundred.
 
+use hutch_model::document::NameBytes;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -97,8 +98,9 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
         self.0.add(0);
         let mut count = 0;
-        // A name is counted as a text is.
-        while fields.next_key_seed(Reader(self.0))?.is_some() {
+        // A name is counted as a text is, and is none where it is none to who reads the document.
+        while let Some(NameBytes(bytes)) = fields.next_key()? {
+            self.0.add(DocumentSize::TEXT_BYTES + bytes as u64);
             if count % DocumentSize::NODE_FIELDS == 0 {
                 self.0.memory_bytes += DocumentSize::NODE_BYTES;
             }
@@ -118,7 +120,8 @@ mod tests {
         let size = DocumentSize::of(br#"{"a":[1,"two",{"b":null}]}"#).unwrap();
         assert_eq!(size.values, 8);
         assert!(size.memory_bytes > 2 * DocumentSize::NODE_BYTES + 8 * DocumentSize::VALUE_BYTES);
-        for broken in [&b""[..], b"1 2", b"{", b"\xff"] {
+        let reserved = br#"{"$serde_json::private::RawValue":"[1]"}"#;
+        for broken in [&b""[..], b"1 2", b"{", b"\xff", &reserved[..]] {
             assert!(DocumentSize::of(broken).is_err(), "{broken:?}");
         }
     }

@@ -81,7 +81,7 @@ pub(crate) fn check(schema: &Value, answer: &[u8]) -> Result<(), SchemaError> {
         .with_pattern_options(patterns)
         .build(schema)
         .map_err(|error| SchemaError::Unusable(format!("itself can't be used: {}", short(&error.to_string()))))?;
-    let answer: Value = serde_json::from_slice(answer).map_err(not_json)?;
+    let answer = hutch_model::document::read(answer).map_err(not_json)?;
     match validator.iter_errors(&answer).next() {
         None => Ok(()),
         Some(error) => {

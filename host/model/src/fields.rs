@@ -2,6 +2,7 @@
 //! Knows no particular file: which fields there are is said by the caller.
 
 use crate::diagnostic::{Code, Position, Problems, shown};
+use crate::document::is_reserved;
 use crate::hidden;
 use crate::nearest::nearest;
 use crate::node::{Data, Entry, Node};
@@ -40,7 +41,7 @@ impl Problems {
         }
     }
 
-    /// Refuses what nobody sees, in every text and key of what was read: also those without a meaning here reach agents. `label` is the key
+    /// Refuses what nobody sees, and keys that are for readers alone, in every text and key of what was read: also those without a meaning here reach agents. `label` is the key
     /// that it stands below.
     pub(crate) fn refuse_hidden(&mut self, label: &str, node: &Node) {
         match &node.data {
@@ -49,6 +50,11 @@ impl Problems {
             Data::Map(entries) => {
                 for entry in entries {
                     self.refuse_hidden_text("a key", entry.at, &entry.key);
+                    if is_reserved(&entry.key) {
+                        // What is kept of it and read again as JSON would be something else to some readers.
+                        let message = format!("the key {} has a meaning to readers of JSON alone", shown(&entry.key));
+                        self.report(Code::FieldUnknown, entry.at, message);
+                    }
                     self.refuse_hidden(&entry.key, &entry.value);
                 }
             }

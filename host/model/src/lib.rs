@@ -8,6 +8,7 @@ pub mod command_line;
 pub mod contract;
 pub mod diagnostic;
 pub mod digest;
+pub mod document;
 pub mod error_code;
 pub mod error_report;
 mod fields;

@@ -1,6 +1,7 @@
 //! How a run ended and what it left. Everything here is a function of component, invocation and state; what the host measured
 //! on its own clock is kept apart, in [`Measured`].
 
+use crate::document;
 use crate::error_code::ErrorCode;
 use crate::limits::Limit;
 use serde::{Deserialize, Serialize};
@@ -186,15 +187,13 @@ impl Outcome {
     }
 }
 
-/// Whether `bytes` are exactly one JSON document, white space around it allowed.
+/// Whether `bytes` are exactly one [document].
 fn one_json_document(bytes: &[u8]) -> Result<(), String> {
     if bytes.trim_ascii().is_empty() {
         return Err("is empty".to_owned());
     }
     let text = std::str::from_utf8(bytes).map_err(|error| format!("is not UTF-8 at byte {}", error.valid_up_to()))?;
-    serde_json::from_str::<serde::de::IgnoredAny>(text)
-        .map(|_| ())
-        .map_err(|error| format!("is not one JSON document: {error}"))
+    document::check(text.as_bytes()).map_err(|error| format!("is not one JSON document: {error}"))
 }
 
 #[cfg(test)]

@@ -40,7 +40,8 @@ impl Head {
         held("manifest", bytes.len() as u64, MANIFEST_BYTES_MAX)?;
         let digest = Sha256::of(bytes);
         same("manifest", digest, announced.unwrap_or(digest))?;
-        let kind: serde_json::Value = parsed("manifest", bytes)?;
+        let kind = hutch_model::document::read(bytes)
+            .map_err(|error| ArtifactError::Malformed { what: "manifest", reason: error.to_string() })?;
         let refused = |why: String| Err(ArtifactError::NotAPackage(why));
         match kind.get("mediaType").and_then(serde_json::Value::as_str) {
             Some(MANIFEST) => {}

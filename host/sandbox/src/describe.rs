@@ -5,6 +5,7 @@ use crate::deadline::on_thread;
 use crate::program::Program;
 use crate::run::RunError;
 use hutch_engine::{Guest, Stopped, classify, new_store};
+use hutch_model::document;
 use hutch_model::invocation::Invocation;
 use hutch_model::snapshot::MemoryObjects;
 use hutch_world::World;
@@ -94,7 +95,7 @@ fn json(value: &Val) -> wasmtime::Result<Value> {
             let mut map = Map::new();
             for (name, value) in fields {
                 let value = match (name.as_str(), value) {
-                    ("output-schema", Val::String(text)) => serde_json::from_str(text)
+                    ("output-schema", Val::String(text)) => document::read(text.as_bytes())
                         .map_err(|error| wasmtime::Error::msg(format!("an output-schema is no JSON: {error}")))?,
                     _ => json(value)?,
                 };

@@ -116,5 +116,5 @@ fn document(bytes: &[u8]) -> Result<Value, String> {
             size.memory_bytes
         ));
     }
-    serde_json::from_slice(bytes).map_err(|error| format!("the answer is no JSON document: {error}"))
+    hutch_model::document::read(bytes).map_err(|error| format!("the answer is no JSON document: {error}"))
 }

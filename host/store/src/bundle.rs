@@ -332,7 +332,7 @@ impl Incoming {
         if bytes.len() > ENTRY_BYTES_MAX {
             return Err(wrong(last + 1, "is longer than any entry"));
         }
-        let place: Option<serde_json::Value> = serde_json::from_slice(bytes).ok();
+        let place = hutch_model::document::read(bytes).ok();
         let sequence = place.as_ref().and_then(|place| place.get("sequence")?.as_u64());
         let sequence = sequence.ok_or_else(|| wrong(last + 1, "has no place in a chain"))?;
         if sequence <= last {

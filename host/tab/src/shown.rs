@@ -2,6 +2,7 @@
 
 use hutch::package::{Package, PackageError};
 use hutch::{Answer, DocumentSize, Item, Moved, Verified, VolumeChange};
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Sealed;
@@ -51,7 +52,7 @@ fn volume(change: &VolumeChange) -> Value {
 pub(crate) fn answer(answer: &Answer) -> (Value, Vec<u8>) {
     let outcome = &answer.outcome;
     let small = DocumentSize::of(&outcome.stdout).is_ok_and(|size| size.memory_bytes <= DOCUMENT_MEMORY_MAX);
-    let output: Option<Value> = if small { serde_json::from_slice(&outcome.stdout).ok() } else { None };
+    let output = if small { document::read(&outcome.stdout).ok() } else { None };
     let status = answer.status();
     let error = match &answer.verdict {
         Verdict::Good => None,
@@ -98,7 +99,7 @@ pub(crate) fn entry(sealed: &Sealed) -> Value {
     json!({
         "sequence": sealed.sequence,
         "hash": sealed.hash,
-        "entry": serde_json::from_slice::<Value>(&sealed.bytes).unwrap_or_default(),
+        "entry": document::read(&sealed.bytes).unwrap_or_default(),
     })
 }
 

@@ -5,7 +5,6 @@ use crate::describe::Command;
 use crate::read;
 use crate::rule::Finding;
 use crate::survey::{Probe, Purpose, Survey};
-use serde_json::Value;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("C1", data_only),
@@ -42,7 +41,7 @@ fn no_logs(survey: &Survey) -> Finding {
         let text = String::from_utf8_lossy(&probe.seen.stdout).into_owned();
         let is_log = |line: &&str| {
             let lower = line.trim_start().to_lowercase();
-            let json: Option<Value> = serde_json::from_str(&lower).ok();
+            let json = hutch_model::document::read(lower.as_bytes()).ok();
             let entry = json.is_some_and(|json| json.get("level").is_some() || json.get("progress").is_some());
             entry || LOG_WORDS.iter().any(|word| lower.split([' ', ':']).next() == Some(word.trim_end_matches(':')))
         };

@@ -4,6 +4,7 @@ use super::{Check, absent, each, no_reads};
 use crate::read;
 use crate::rule::Finding;
 use crate::survey::{Probe, Purpose, Survey};
+use hutch_model::document::{self, Sound};
 use serde_json::Value;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
@@ -44,7 +45,7 @@ pub(super) fn json_by_default(survey: &Survey) -> Finding {
 fn valid_json(survey: &Survey) -> Finding {
     let json = survey.of_purpose(Purpose::Valid).filter(|probe| read::begins_as_json(&probe.seen.stdout));
     each(json, any(survey), |probe| {
-        let documents = serde_json::Deserializer::from_slice(&probe.seen.stdout).into_iter::<serde::de::IgnoredAny>();
+        let documents = serde_json::Deserializer::from_slice(&probe.seen.stdout).into_iter::<Sound>();
         for document in documents {
             document.map_err(|error| format!("stdout is not JSON: {error}"))?;
         }
@@ -236,7 +237,7 @@ fn streams(survey: &Survey) -> Finding {
             return Err("failed".to_owned());
         }
         let text = String::from_utf8_lossy(&probe.seen.stdout);
-        let broken = text.lines().position(|line| serde_json::from_str::<serde::de::IgnoredAny>(line).is_err());
+        let broken = text.lines().position(|line| document::check(line.as_bytes()).is_err());
         if let Some(line) = broken {
             return Err(format!("line {} is no JSON", line + 1));
         }

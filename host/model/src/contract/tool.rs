@@ -4,6 +4,7 @@
 use super::arguments::BATCH;
 use super::{ArgumentViolation, Command, Contract, Effect, Parameter, ValueType, ViolationKind};
 use crate::diagnostic::shown;
+use crate::document;
 use serde_json::{Map, Value, json};
 
 impl Contract {
@@ -179,7 +180,7 @@ fn kind(value: &Value) -> &'static str {
 pub(super) fn typed(text: &str, value_type: ValueType) -> Value {
     match value_type {
         ValueType::Integer | ValueType::Number | ValueType::Boolean => {
-            serde_json::from_str(text).unwrap_or_else(|_| text.into())
+            document::read(text.as_bytes()).unwrap_or_else(|_| text.into())
         }
         _ => text.into(),
     }

@@ -91,7 +91,7 @@ pub(super) struct Answer {
 impl Answer {
     /// What the registry says about it, short, with nothing that a terminal would act on.
     pub(super) fn reason(&self) -> String {
-        let said = serde_json::from_slice::<serde_json::Value>(&self.body).ok();
+        let said = hutch_model::document::read(&self.body).ok();
         let first = said.as_ref().and_then(|said| said.pointer("/errors/0"));
         let part = |name| first.and_then(|first| first.get(name)).and_then(serde_json::Value::as_str);
         let said: Vec<&str> = ["code", "message"].into_iter().filter_map(part).collect();

@@ -11,6 +11,7 @@ use http::{HeaderMap, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hutch::EntryName;
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -80,7 +81,7 @@ where
         return Err(Refused::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
     let bytes = bytes(body, bounds).await?;
-    serde_json::from_slice(&bytes).map_err(|error| unfit(format!("the body is no JSON document: {error}")))
+    document::read(&bytes).map_err(|error| unfit(format!("the body is no JSON document: {error}")))
 }
 
 /// Reads the whole body.

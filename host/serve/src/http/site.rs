@@ -23,11 +23,13 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hutch_documents::envelope;
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Caller;
 use hyper::body::Incoming;
 use opentelemetry::context::FutureExt;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
@@ -94,6 +96,12 @@ impl Site {
 
     async fn mcp(&self, parts: &Parts, token: &Token, body: Incoming) -> Result<Response<Body>, Failed> {
         let bytes = request::bytes(body, &self.bounds).await?;
+        // The library reads a message by itself, and would take what stands in a text of certain objects for these.
+        if let Err(error) = document::check(&bytes)
+            && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
+        {
+            return Err(request::unfit(format!("the body is no JSON document: {error}")).into());
+        }
         let request = Request::from_parts(parts.clone(), Full::new(bytes));
         match self.mcp.answer(request, token.who()).await {
             Some(mut response) => {

@@ -1,0 +1,271 @@
+//! One JSON document that somebody else wrote: what counts as one, and what is read of it. Whoever judges such a text and whoever reads it
+//! ask here, or the same bytes would be kept by one and be nothing to the other. Knows nothing of who wrote it and what it is for.
+//!
+//! It is UTF-8 and JSON as RFC 8259 has it, with white space around it, and what a value here can hold: half a surrogate is no text, a number
+//! beyond those of 64 bits is none, and there are at most 127 arrays and objects in each other. Of fields with one name the last counts. No name
+//! begins as those do by which `serde_json` tells itself that an object is something else: what reads such an object as a value makes
+//! of it the document that stands in a text of it, behind every bound that was held against the text.
+
+use serde::de::{self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use std::fmt;
+
+/// What the names of fields begin with that mean something to `serde_json`.
+const RESERVED: &str = "$serde_json::private::";
+
+/// Whether a field's name is one that `serde_json` acts on.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    name.starts_with(RESERVED)
+}
+
+/// The document that `bytes` are.
+///
+/// # Errors
+/// They are not one.
+pub fn read(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(bytes).map(|Document(value)| value)
+}
+
+/// What the document that `bytes` are says, if it is of that form.
+///
+/// # Errors
+/// They are no document, or one of another form.
+pub fn read_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
+    serde_json::from_value(read(bytes)?)
+}
+
+/// Whether `bytes` are one document: those that [`read`] reads, and no others. Nothing is kept of it.
+///
+/// # Errors
+/// They are not one.
+pub fn check(bytes: &[u8]) -> Result<(), serde_json::Error> {
+    serde_json::from_slice(bytes).map(|Sound| ())
+}
+
+/// A document, where it stands among others.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Document(pub Value);
+
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Document, D::Error> {
+        Reader::<true>.deserialize(deserializer).map(Document)
+    }
+}
+
+/// A document of which nothing is kept, where it stands among others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sound;
+
+impl<'de> Deserialize<'de> for Sound {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sound, D::Error> {
+        Reader::<false>.deserialize(deserializer).map(|_| Sound)
+    }
+}
+
+/// The length of a field's name in bytes, for who measures a document instead of reading it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NameBytes(pub usize);
+
+impl<'de> Deserialize<'de> for NameBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NameBytes, D::Error> {
+        deserializer.deserialize_str(Name(str::len)).map(NameBytes)
+    }
+}
+
+/// Reads a value, or goes through it and gives null.
+struct Reader<const KEEPS: bool>;
+
+impl<const KEEPS: bool> Reader<KEEPS> {
+    fn kept(value: impl FnOnce() -> Value) -> Value {
+        if KEEPS { value() } else { Value::Null }
+    }
+}
+
+impl<'de, const KEEPS: bool> DeserializeSeed<'de> for Reader<KEEPS> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, const KEEPS: bool> Visitor<'de> for Reader<KEEPS> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: de::Error>(self, truth: bool) -> Result<Value, E> {
+        Ok(Value::Bool(truth))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
+        Number::from_f64(number).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
+        Ok(Self::kept(|| text.into()))
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<Value, E> {
+        Ok(Self::kept(|| text.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut kept = Vec::new();
+        while let Some(item) = items.next_element_seed(Reader::<KEEPS>)? {
+            if KEEPS {
+                kept.push(item);
+            }
+        }
+        Ok(Value::Array(kept))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut kept = Map::new();
+        while let Some(name) = fields.next_key_seed(Name(|name: &str| KEEPS.then(|| name.to_owned())))? {
+            let value = fields.next_value_seed(Reader::<KEEPS>)?;
+            if let Some(name) = name {
+                kept.insert(name, value);
+            }
+        }
+        Ok(Value::Object(kept))
+    }
+}
+
+/// Reads a field's name, and gives what is wanted of it.
+struct Name<T>(fn(&str) -> T);
+
+impl<'de, T> DeserializeSeed<'de> for Name<T> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<T> Visitor<'_> for Name<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<T, E> {
+        match is_reserved(name) {
+            true => Err(E::custom(format!("a field's name begins with {RESERVED}"))),
+            false => Ok((self.0)(name)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::{Contract, Ending, Outcome, Verdict};
+    use serde_json::json;
+
+    fn nested(depth: usize) -> String {
+        format!("{}{}", "[".repeat(depth), "]".repeat(depth))
+    }
+
+    /// What is a document, and which; `None` for what is none.
+    fn cases() -> Vec<(String, Option<Value>)> {
+        let reserved = |name: &str, text: &str| format!(r#"{{"$serde_json::private::{name}":{text}}}"#);
+        let mut cases: Vec<(String, Option<Value>)> = [
+            (r#"{"a":[1,-2,0.5,null,true,"x\u00e9"],"b":{}}"#, json!({"a": [1, -2, 0.5, null, true, "xé"], "b": {}})),
+            (" null\n", Value::Null),
+            ("\"\\ud83d\\ude00\"", json!("😀")),
+            (r#"{"a":1,"a":2}"#, json!({"a": 2})),
+            ("18446744073709551615", json!(u64::MAX)),
+            ("-9223372036854775808", json!(i64::MIN)),
+            ("1e308", json!(1e308)),
+            (r#"{"$serde_json":"private"}"#, json!({"$serde_json": "private"})),
+            (r#"["$serde_json::private::RawValue"]"#, json!(["$serde_json::private::RawValue"])),
+        ]
+        .into_iter()
+        .map(|(text, value)| (text.to_owned(), Some(value)))
+        .collect();
+        let deepest = (1..127).fold(json!([]), |inner, _| json!([inner]));
+        cases.push((nested(127), Some(deepest)));
+        let none = [
+            "",
+            " ",
+            "{",
+            "{} {}",
+            "{}x",
+            "nul",
+            "NaN",
+            "+1",
+            "01",
+            "'a'",
+            "\u{feff}{}",
+            r#""\ud800""#,
+            r#"{"a":"\ud800"}"#,
+            r#"{"\udc00":1}"#,
+            r#""\ud800\ud800""#,
+            "1e999",
+            "[-1e999]",
+            r#"{"a":[{"b":1e400}]}"#,
+        ];
+        cases.extend(none.map(|text| (text.to_owned(), None)));
+        cases.extend([128, 129, 200, 5_000, 1_000_000].map(|depth| (nested(depth), None)));
+        for name in ["RawValue", "Number", "Anything"] {
+            for text in [r#""[1,2]""#, r#""1""#, "1", "{}"] {
+                let object = reserved(name, text);
+                cases.push((format!(r#"{{"a":1,"b":[{object}]}}"#), None));
+                cases.push((object, None));
+            }
+        }
+        // Written with an escape it is the same name.
+        cases.push((r#"{"\u0024serde_json::private::RawValue":"[1]"}"#.to_owned(), None));
+        cases.push((r#"{"a":1,"$serde_json::private::RawValue":"[1]"}"#.to_owned(), None));
+        cases
+    }
+
+    #[test]
+    fn a_document_is_one_to_all_who_ask() {
+        for (text, expect) in cases() {
+            let shown: String = text.chars().take(60).collect();
+            let bytes = text.as_bytes();
+            assert_eq!(read(bytes).ok(), expect, "{shown}");
+            assert_eq!(check(bytes).is_ok(), expect.is_some(), "{shown}");
+            assert_eq!(read_as::<Value>(bytes).ok(), expect, "{shown}");
+            if let (Err(of_read), Err(of_check)) = (read(bytes), check(bytes)) {
+                assert_eq!(of_read.to_string(), of_check.to_string(), "{shown}");
+            }
+            for contract in [Contract::Json, Contract::Schema] {
+                let outcome = Outcome { stdout: bytes.to_vec(), ..Outcome::new(Ending::Exited { status: 0 }, "") };
+                assert_eq!(outcome.verdict(contract) == Verdict::Good, expect.is_some(), "{shown}");
+            }
+            // Among others, as those of a batch stand.
+            let among = format!("{text}\n7");
+            let mut stream = serde_json::Deserializer::from_str(&among).into_iter::<Document>();
+            if let Some(expect) = expect {
+                assert_eq!(stream.next().and_then(Result::ok), Some(Document(expect)), "{shown}");
+                assert_eq!(stream.next().and_then(Result::ok), Some(Document(json!(7))), "{shown}");
+            }
+        }
+        assert!(check(b"\"\xff\"").is_err() && read(b"\"\xff\"").is_err());
+    }
+
+    #[test]
+    fn a_name_is_measured_as_it_is_read() {
+        let measured = |name: &str| serde_json::from_str::<NameBytes>(name).ok();
+        assert_eq!(measured(r#""n\u00e4me""#), Some(NameBytes(5)));
+        assert_eq!(measured(r#""$serde_json::private::Number""#), None);
+    }
+}
