@@ -7,6 +7,7 @@ use crate::bounds::{
 };
 use hutch::{Answer, DocumentSize};
 use hutch_model::digest::Digest;
+use hutch_model::document;
 use hutch_model::snapshot::{
     Change, Changes, Entry, Node, ObjectError, Objects, Tree, diff, empty_tree, read_file, read_tree,
 };
@@ -213,13 +214,14 @@ struct Budget {
 }
 
 impl Budget {
-    /// A document, if the text is one and there is room for it.
+    /// A document, if the text is one that reading loses nothing of, and there is room for it. Who reads the file may take the other of two
+    /// fields with one name, or have more digits of a number: what differs there is in the text.
     fn document(&mut self, text: &str) -> Option<Value> {
         self.memory += DocumentSize::of(text.as_bytes()).ok()?.memory_bytes;
         if COMPARED_MEMORY.is_below(self.memory) {
             return None;
         }
-        serde_json::from_str(text).ok()
+        document::read_exact(text)
     }
 }
 
@@ -341,6 +343,29 @@ mod tests {
         let mut diff = Difference::of(Change::Modified);
         let compared = diff.compare(before, after, budget);
         (diff, compared)
+    }
+
+    /// A person decides by what is shown, and another program acts on what is written.
+    #[test]
+    fn what_reading_would_change_is_compared_as_text() {
+        let before = "{\"to\":\"alice\",\"eur\":5,\"n\":1}\n";
+        for after in [
+            "{\"to\":\"mallory\",\"eur\":6,\"n\":1,\"to\":\"alice\"}\n",
+            "{\"to\":\"alice\",\"eur\":6,\"n\":100000000000000000000009}\n",
+            "{\"$serde_json::private::RawValue\":\"{\\\"to\\\":\\\"alice\\\",\\\"eur\\\":6}\"}\n",
+        ] {
+            for (before, after) in [(before, after), (after, before)] {
+                let (diff, compared) = compared(before, after, &mut Budget::default());
+                compared.unwrap();
+                assert!(diff.json.is_empty(), "{after}");
+                let told = diff.for_people("pay.json");
+                for line in [format!("-{before}"), format!("+{after}")] {
+                    assert!(told.contains(line.trim_end()), "{told}");
+                }
+            }
+        }
+        let (diff, _) = compared(before, "{\"to\":\"mallory\",\"eur\":5,\"n\":1}\n", &mut Budget::default());
+        assert_eq!(diff.for_people("pay.json"), "modified pay.json\n  to: \"alice\" -> \"mallory\"");
     }
 
     #[test]

@@ -42,6 +42,54 @@ pub fn check(bytes: &[u8]) -> Result<(), serde_json::Error> {
     serde_json::from_slice(bytes).map(|Sound| ())
 }
 
+/// The document that `text` is, if nothing is lost by reading it: each name stands once in its object, and each number is written again as it
+/// stands there. Another reader may take another field, or have more digits.
+pub fn read_exact(text: &str) -> Option<Value> {
+    let value = read(text.as_bytes()).ok()?;
+    (written_fields(text)? == fields(&value)).then_some(value)
+}
+
+/// How many fields a document has, as it is written; `None` if one of its numbers would be written in another way. The text is a document.
+fn written_fields(text: &str) -> Option<usize> {
+    let (mut rest, mut fields) = (text, 0);
+    while let Some(first) = rest.bytes().next() {
+        let length = match first {
+            b'"' => literal_bytes(rest),
+            b'-' | b'0'..=b'9' => {
+                let number = rest.split([',', ']', '}', ' ', '\t', '\n', '\r']).next().unwrap_or_default();
+                let read: Number = serde_json::from_str(number).ok()?;
+                if read.to_string() != number {
+                    return None;
+                }
+                number.len()
+            }
+            _ => 1,
+        };
+        fields += usize::from(first == b':');
+        rest = rest.get(length..)?;
+    }
+    Some(fields)
+}
+
+/// How many bytes the text literal has that `text` begins with, with its quotation marks.
+fn literal_bytes(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
+fn fields(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(fields).sum(),
+        Value::Object(all) => all.len() + all.values().map(fields).sum::<usize>(),
+        _ => 0,
+    }
+}
+
 /// A document, where it stands among others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Document(pub Value);
@@ -267,5 +315,38 @@ mod tests {
         let measured = |name: &str| serde_json::from_str::<NameBytes>(name).ok();
         assert_eq!(measured(r#""n\u00e4me""#), Some(NameBytes(5)));
         assert_eq!(measured(r#""$serde_json::private::Number""#), None);
+    }
+
+    #[test]
+    fn nothing_is_lost_by_reading_exactly() {
+        for text in [
+            "{}",
+            " [ ] ",
+            "5",
+            "\"1e999 : \\\" :\"",
+            r#"{"to":"alice","eur":5,"n":0.1,"b":[{"to":":"},{"to":-2.5}]}"#,
+            "{\"a\" : 1 ,\n\t\"b\" : [ 2 ,3.0 ] }",
+            "[18446744073709551615,-9223372036854775808]",
+        ] {
+            assert_eq!(read_exact(text), read(text.as_bytes()).ok(), "{text}");
+            assert!(read_exact(text).is_some(), "{text}");
+        }
+        for text in [
+            r#"{"to":"mallory","eur":6,"to":"alice"}"#,
+            r#"{"a":{"to":1,"to":1}}"#,
+            r#"[{"a":[{"b":1}],"a":0}]"#,
+            r#"{"a":1,"\u0061":1}"#,
+            r#"{"n":100000000000000000000001}"#,
+            "[18446744073709551616]",
+            "0.1000000000000000055",
+            "-0",
+            "1E5",
+            "1.10",
+            r#"{"$serde_json::private::RawValue":"{\"to\":\"alice\"}"}"#,
+            "{",
+            "",
+        ] {
+            assert_eq!(read_exact(text), None, "{text}");
+        }
     }
 }
