@@ -30,6 +30,8 @@ pub enum Step {
     CreateLink,
     /// Something is moved, or two things change places.
     Move,
+    /// Two things change places in one step. [`io::ErrorKind::Unsupported`] stands for a system that has none such.
+    Exchange,
     /// A time or a permission is set.
     Attribute,
 }
@@ -266,6 +268,25 @@ impl Hands {
         Ok(Gone::Changed)
     }
 
+    /// The same in one step, or not at all: nothing is ever under a name that the caller did not give, so whoever comes after a process
+    /// that ended in the middle finds everything.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`], and nothing was moved: the system, or the file system, has no such step. Otherwise as there.
+    pub fn exchange_at_once(&self, new: (&Dir, &str), old: (&Dir, &str), stamp: &Stamp) -> io::Result<Gone> {
+        self.step(Step::Exchange)?;
+        match swap_at_once(new, old) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Gone::Changed),
+            swapped => swapped?,
+        }
+        if look(new.0, new.1)?.is_some_and(|out| out.moved(stamp) && out.form != Form::Folder) {
+            return Ok(Gone::Moved);
+        }
+        // By now something was moved, whatever is said.
+        self.step(Step::Exchange).and_then(|()| swap_at_once(new, old)).map_err(io::Error::other)?;
+        Ok(Gone::Changed)
+    }
+
     /// Lets two things change places, whatever they are: at each place there is always one of them, but for a moment where the system
     /// has no exchange.
     ///
@@ -300,20 +321,30 @@ fn rename_if_free(from: (&Dir, &str), to: (&Dir, &str)) -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn swap(a: (&Dir, &str), b: (&Dir, &str)) -> io::Result<()> {
+fn swap_at_once(a: (&Dir, &str), b: (&Dir, &str)) -> io::Result<()> {
     use rustix::fs::{RenameFlags, renameat_with};
     match renameat_with(a.0, a.1, b.0, b.1, RenameFlags::EXCHANGE) {
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => swap_by_moves(a, b),
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::OPNOTSUPP) => {
+            Err(io::ErrorKind::Unsupported.into())
+        }
         swapped => Ok(swapped?),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn swap(a: (&Dir, &str), b: (&Dir, &str)) -> io::Result<()> {
-    swap_by_moves(a, b)
+fn swap_at_once(_: (&Dir, &str), _: (&Dir, &str)) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Three moves where there is no exchange. The place of `b` is empty for a moment.
+fn swap(a: (&Dir, &str), b: (&Dir, &str)) -> io::Result<()> {
+    match swap_at_once(a, b) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => swap_by_moves(a, b),
+        swapped => swapped,
+    }
+}
+
+/// Three moves where there is no exchange. The place of `b` is empty for a moment, and what stood there has a name of its own, which
+/// whoever looks after a process that ended must know.
 fn swap_by_moves(a: (&Dir, &str), b: (&Dir, &str)) -> io::Result<()> {
     let between = format!("{}.swap", a.1);
     rename_if_free(b, (a.0, &between))?;
@@ -389,6 +420,37 @@ mod tests {
         assert_eq!((setting.text("old"), setting.text("aside").as_deref()), (None, Some("new")));
         let gone = hands.exchange((&setting.1, "aside"), (&setting.1, "nothing"), &seen).unwrap();
         assert_eq!((gone, setting.text("aside").as_deref()), (Gone::Changed, Some("new")));
+    }
+
+    /// Where there is no exchange, it says so and touches nothing: it takes no way round that nobody could find back.
+    #[test]
+    fn an_exchange_at_once_is_one_or_none() {
+        let no_exchange = Hands::checked(|step| match step {
+            Step::Exchange => Err(io::ErrorKind::Unsupported.into()),
+            _ => panic!("{step:?} in place of an exchange"),
+        });
+        let setting = Setting::new(&[("new", "new"), ("old", "old")]);
+        let places = ((&setting.1, "new"), (&setting.1, "old"));
+        let error = no_exchange.exchange_at_once(places.0, places.1, &setting.stamp("old")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+        assert_eq!((setting.text("new").as_deref(), setting.text("old").as_deref()), (Some("new"), Some("old")));
+        let other = Stamp { size: 9, ..setting.stamp("old") };
+        for (stamp, gone, new) in [(other, Gone::Changed, "new"), (setting.stamp("old"), Gone::Moved, "old")] {
+            match Hands::default().exchange_at_once(places.0, places.1, &stamp) {
+                // The file system under the tests may have none.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+                exchanged => assert_eq!((exchanged.unwrap(), setting.text("new").as_deref()), (gone, Some(new))),
+            }
+        }
+        // One that fails while it is put back is no exchange that there is not.
+        let steps = std::sync::atomic::AtomicU64::new(0);
+        let fails_then = Hands::checked(move |_| match steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0 => Ok(()),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        });
+        if let Err(error) = fails_then.exchange_at_once(places.0, places.1, &other) {
+            assert!(error.kind() != io::ErrorKind::Unsupported || setting.text("new").as_deref() == Some("old"));
+        }
     }
 
     #[cfg(unix)]

@@ -5,7 +5,7 @@
 //! replaces, and each time what came out is looked at: if it is not what the run was shown, somebody changed it meanwhile, and all
 //! is taken back. Nothing is removed before [`Carried::finish`].
 
-use super::journal::{Journal, Made, Operation, What};
+use super::journal::{Journal, Made, Operation, What, replace};
 use super::objects::{MountObjects, open_below};
 use super::{Mount, STAGING};
 use crate::answer::VolumeChange;
@@ -385,7 +385,7 @@ impl Carried<'_> {
                 Gone::Changed
             }
             What::Replace { was, .. } => {
-                self.hands.exchange((&staging, &new), (&folder, name), &(*was).into()).map_err(failed)?
+                replace(&self.hands, &staging, (&new, &old), (&folder, name), &(*was).into()).map_err(failed)?
             }
             What::Remove(was) => {
                 self.hands.move_aside((&folder, name), &(*was).into(), (&staging, &old)).map_err(failed)?

@@ -7,7 +7,7 @@
 use super::STAGING;
 use super::objects::open_below;
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Hands, Stamp, look, open_file, open_folder};
+use hutch_folder::{Form, Gone, Hands, Stamp, look, open_file, open_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -34,7 +34,7 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// The name of what comes, in the staging folder. After an exchange what was there has it.
+    /// The name of what comes, in the staging folder. After an exchange what was there has it; where there is none, `old_name`.
     pub(super) fn new_name(number: usize) -> String {
         format!("new-{number}")
     }
@@ -256,7 +256,10 @@ impl Journal {
             (Some(staging), None, what) => {
                 let keeps = match what {
                     What::Place(_) | What::Time { .. } => false,
-                    What::Replace { made, .. } => !is_staged(&staging, &new, made)?,
+                    What::Replace { made, .. } => {
+                        let aside = Aside::look(&staging, [&new, &old], made)?;
+                        aside.kept.is_some() || aside.made.is_none()
+                    }
                     What::Remove(_) | What::RemoveFolder { .. } => look(&staging, &old)?.is_some(),
                 };
                 return if keeps { lost("the folder that it was in") } else { Ok(()) };
@@ -272,22 +275,22 @@ impl Journal {
                 }
                 _ => Ok(()),
             },
-            What::Replace { made, .. } => match here {
-                Some(stamp) if made.is(&stamp) => {
-                    made.check_unchanged(&stamp)?;
-                    let back = hands.exchange((&staging, &new), (&folder, name), &stamp)?;
-                    expect_moved(back)
+            What::Replace { made, .. } => {
+                let aside = Aside::look(&staging, [&new, &old], made)?;
+                match (here, aside) {
+                    (Some(stamp), Aside { kept: Some(kept), free, .. }) if made.is(&stamp) => {
+                        made.check_unchanged(&stamp)?;
+                        expect_moved(replace(hands, &staging, (kept, free), (&folder, name), &stamp)?)
+                    }
+                    (Some(stamp), Aside { kept: None, .. }) if made.is(&stamp) => lost("what was replaced"),
+                    // The place is empty: the process ended between two moves, or what was put there was taken away. What was replaced
+                    // comes back.
+                    (None, Aside { kept: Some(kept), .. }) => hands.place((&staging, kept), (&folder, name)),
+                    // Nothing was done, or it was put back; what is staged may have been written to while it stood there.
+                    (_, Aside { kept: None, made: Some(stamp), .. }) => made.check_unchanged(&stamp),
+                    _ => Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else stands there now")),
                 }
-                // It was taken away after it was put there: what was replaced comes back.
-                None if !is_staged(&staging, &new, made)? && look(&staging, &new)?.is_some() => {
-                    hands.place((&staging, &new), (&folder, name))
-                }
-                // Nothing was done, or it was put back; what is staged may have been written to while it stood there.
-                _ => match look(&staging, &new)?.filter(|stamp| made.is(stamp)) {
-                    Some(stamp) => made.check_unchanged(&stamp),
-                    None => Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else stands there now")),
-                },
-            },
+            }
             What::Remove(_) | What::RemoveFolder { .. } => match look(&staging, &old)? {
                 Some(_) => hands.place((&staging, &old), (&folder, name)),
                 None => Ok(()),
@@ -303,8 +306,17 @@ impl Journal {
     /// last, if the others are gone: what is left can be found again, and is not taken for what is still to be done.
     ///
     /// # Errors
-    /// One could not be removed; nothing is lost by that but space.
+    /// One holds what this journal does not account for, and nothing is removed; or one could not be removed: nothing is lost by that
+    /// but space.
     pub(super) fn clear(&self, root: &Dir, hands: &Hands) -> io::Result<()> {
+        let mut all = Vec::new();
+        for (number, place) in self.places.iter().enumerate() {
+            let Some(above) = open_below(root, place)? else { continue };
+            if let Some(staging) = open_folder(&above, &self.staging)? {
+                let names = known_names(&staging, &self.staging, |name| self.knows(number, name))?;
+                all.push((above, staging, names));
+            }
+        }
         if let Some(staging) = self.open_staging(root, 0)? {
             match hands.place((&staging, NAME), (&staging, DONE_NAME)) {
                 Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {}
@@ -316,24 +328,115 @@ impl Journal {
                 hands.sync_folder(&staging)?;
             }
         }
-        for place in self.places.iter().rev() {
-            if let Some(folder) = open_below(root, place)? {
-                remove_staging(&folder, &self.staging)?;
-            }
+        for (above, staging, names) in all.into_iter().rev() {
+            remove_staging((&above, &self.staging), &staging, names, hands)?;
         }
         Ok(())
     }
-}
 
-fn remove_staging(folder: &Dir, staging: &str) -> io::Result<()> {
-    match folder.remove_dir_all(staging) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
+    /// Whether an operation moves something to this name in this staging folder.
+    fn knows(&self, staging: usize, name: &str) -> bool {
+        let operation = |prefix| {
+            let number = name.strip_prefix(prefix)?.parse::<usize>().ok()?;
+            self.operations.get(number).filter(|operation| operation.staging == staging)
+        };
+        let comes = operation("new-").is_some_and(|of| matches!(of.what, What::Place(_) | What::Replace { .. }));
+        let goes = |of: &Operation| !matches!(of.what, What::Place(_) | What::Time { .. });
+        comes || operation("old-").is_some_and(goes)
     }
 }
 
-fn is_staged(staging: &Dir, name: &str, made: &Made) -> io::Result<bool> {
-    Ok(look(staging, name)?.is_some_and(|stamp| made.is(&stamp)))
+/// What is in a staging folder of something that was replaced.
+struct Aside<'a> {
+    /// The name under which what was there before is kept.
+    kept: Option<&'a str>,
+    /// The other name.
+    free: &'a str,
+    /// How what was staged looks, if it lies there.
+    made: Option<Stamp>,
+}
+
+impl<'a> Aside<'a> {
+    fn look(staging: &Dir, [new, old]: [&'a str; 2], made: &Made) -> io::Result<Aside<'a>> {
+        let mut aside = Aside { kept: None, free: old, made: None };
+        for (name, other) in [(new, old), (old, new)] {
+            match look(staging, name)? {
+                Some(stamp) if made.is(&stamp) => aside.made = Some(stamp),
+                Some(_) if aside.kept.is_some() => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::AlreadyExists,
+                        "something else lies beside what was replaced",
+                    ));
+                }
+                Some(_) => (aside.kept, aside.free) = (Some(name), other),
+                None => {}
+            }
+        }
+        Ok(aside)
+    }
+}
+
+/// Puts what lies in the staging folder under the name `comes` in the place of the file or link that looks like `stamp`: in one step, or,
+/// where the system has no such step, in two, between which what goes lies under the name `goes`. The journal knows both names.
+///
+/// # Errors
+/// The system's refusal; everything is where it was, or under one of the names.
+pub(super) fn replace(
+    hands: &Hands,
+    staging: &Dir,
+    (comes, goes): (&str, &str),
+    place: (&Dir, &str),
+    stamp: &Stamp,
+) -> io::Result<Gone> {
+    match hands.exchange_at_once((staging, comes), place, stamp) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+        exchanged => return exchanged,
+    }
+    if hands.move_aside(place, stamp, (staging, goes))? == Gone::Changed {
+        return Ok(Gone::Changed);
+    }
+    match hands.place((staging, comes), place) {
+        // Somebody else was faster: theirs stays, and what was there before is kept aside.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Gone::Changed),
+        placed => placed.map(|()| Gone::Moved),
+    }
+}
+
+/// What is in a staging folder beside the journal, if all of it is known.
+///
+/// # Errors
+/// Something is not: it may be somebody's, or what a run moved there that nobody knows how to bring back.
+fn known_names(staging: &Dir, name: &str, is_known: impl Fn(&str) -> bool) -> io::Result<Vec<String>> {
+    let listing = hutch_folder::list(staging)?;
+    let mut names = listing.names;
+    names.retain(|name| ![NAME, STAGED_NAME, DONE_NAME].contains(&name.as_str()));
+    match listing.not_text.first().or_else(|| names.iter().find(|name| !is_known(name))) {
+        Some(unknown) => {
+            let reason = format!("{name}/{unknown} is nothing that the run put there");
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
+        }
+        None => Ok(names),
+    }
+}
+
+/// Removes a staging folder and these names in it, and nothing that came meanwhile.
+fn remove_staging((above, name): (&Dir, &str), staging: &Dir, names: Vec<String>, hands: &Hands) -> io::Result<()> {
+    for name in names {
+        match look(staging, &name)?.map(|stamp| stamp.form) {
+            Some(Form::Folder) => hands.remove_folder(staging, &name)?,
+            Some(_) => hands.drop_file(staging, &name)?,
+            None => {}
+        }
+    }
+    for name in [STAGED_NAME, NAME, DONE_NAME] {
+        if look(staging, name)?.is_some() {
+            hands.drop_file(staging, name)?;
+        }
+    }
+    match hands.remove_folder(above, name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Whether it is no folder that holds something.
@@ -342,12 +445,10 @@ fn is_empty(folder: &Dir, name: &str) -> io::Result<bool> {
     Ok(listing.is_none_or(|listing| listing.names.is_empty() && listing.not_text.is_empty()))
 }
 
-fn expect_moved(gone: hutch_folder::Gone) -> io::Result<()> {
+fn expect_moved(gone: Gone) -> io::Result<()> {
     match gone {
-        hutch_folder::Gone::Moved => Ok(()),
-        hutch_folder::Gone::Changed => {
-            Err(io::Error::new(io::ErrorKind::AlreadyExists, "it was changed while it was taken back"))
-        }
+        Gone::Moved => Ok(()),
+        Gone::Changed => Err(io::Error::new(io::ErrorKind::AlreadyExists, "it was changed while it was taken back")),
     }
 }
 
@@ -367,6 +468,15 @@ pub(crate) fn recover(root: &Dir, staging: &str, recorded: bool, hands: &Hands) 
             journal.clear(root, hands)
         }
         // Without a journal nothing was moved yet, or all but this is removed.
-        None => remove_staging(root, staging),
+        None => {
+            let Some(folder) = open_folder(root, staging)? else { return Ok(()) };
+            let is_number = |digits: &str| digits.parse::<u32>().is_ok();
+            let is_staged = |name: &str| {
+                let old = name.strip_prefix("old-").filter(|_| recorded);
+                name.strip_prefix("new-").or(old).is_some_and(is_number)
+            };
+            let names = known_names(&folder, staging, is_staged)?;
+            remove_staging((root, staging), &folder, names, hands)
+        }
     }
 }

@@ -171,13 +171,25 @@ fn carry<'a>(mount: &'a Mount, ran: &Ran, hands: Hands) -> Result<Carried<'a>, C
 }
 
 fn recover(mount: &Mount, recorded: bool) -> io::Result<()> {
-    super::journal::recover(mount.dir(), STAGED, recorded, &Hands::default())
+    recover_by(mount, recorded, &Hands::default())
+}
+
+fn recover_by(mount: &Mount, recorded: bool, hands: &Hands) -> io::Result<()> {
+    super::journal::recover(mount.dir(), STAGED, recorded, hands)
+}
+
+/// Hands on a system that lets things change places, or has no such step; for every other step they ask.
+fn hands(exchanges: bool, check: impl Fn(Step) -> io::Result<()> + Send + Sync + 'static) -> Hands {
+    Hands::checked(move |step| match step == Step::Exchange && !exchanges {
+        true => Err(io::ErrorKind::Unsupported.into()),
+        false => check(step),
+    })
 }
 
 /// Hands that fail from this step on.
-fn ending_at(fatal: u64) -> Hands {
+fn ending_at(exchanges: bool, fatal: u64) -> Hands {
     let count = AtomicU64::new(0);
-    Hands::checked(move |_| match count.fetch_add(1, Ordering::Relaxed) + 1 >= fatal {
+    hands(exchanges, move |_| match count.fetch_add(1, Ordering::Relaxed) + 1 >= fatal {
         true => Err(io::Error::other("made to fail")),
         false => Ok(()),
     })
@@ -203,83 +215,143 @@ const JOURNEYS: &[(Files<'_>, Files<'_>)] = &[
 
 #[test]
 fn what_a_run_wants_is_there_afterwards_and_nothing_else() {
-    for (before, after) in JOURNEYS {
+    for ((before, after), exchanges) in JOURNEYS.iter().flat_map(|journey| [(journey, true), (journey, false)]) {
         let granted = Granted::new(before);
         let mount = granted.mount();
         let ran = ran(&mount, after);
-        carry(&mount, &ran, Hands::default()).unwrap().finish();
+        carry(&mount, &ran, hands(exchanges, |_| Ok(()))).unwrap().finish();
         assert_eq!(granted.files(), expected(after), "{before:?} -> {after:?}");
         assert!(granted.all().keys().all(|name| !name.contains(STAGING)), "{:?}", granted.all());
     }
 }
 
-/// One failing step, or an end after any step: the folder is as it was, to the byte, mode and time.
+/// One failing step, or an end after any step: the folder is as it was, to the byte, mode and time. So too where the system has no
+/// exchange and a replacement takes two steps; whoever takes it back may be on another system than the run was.
 #[test]
 fn a_failure_at_any_step_leaves_the_folder_as_it_was() {
-    for (before, after) in JOURNEYS {
-        for ends in [false, true] {
-            let mut failed = 0;
-            for fatal in 1.. {
-                let granted = Granted::new(before);
-                let mount = granted.mount();
-                let ran = ran(&mount, after);
-                let was = granted.all();
-                let count = Arc::new(AtomicU64::new(0));
-                let hands = Hands::checked({
-                    let count = count.clone();
-                    move |_| {
-                        let step = count.fetch_add(1, Ordering::Relaxed) + 1;
-                        match step == fatal || (ends && step > fatal) {
-                            true => Err(io::Error::other("made to fail")),
-                            false => Ok(()),
-                        }
-                    }
-                });
-                match ends {
-                    false => match carry(&mount, &ran, hands) {
-                        Ok(carried) => {
-                            carried.finish();
-                            break;
-                        }
-                        Err(error) => assert!(matches!(error, CarryError::Io { .. }), "{error}"),
-                    },
-                    true => {
-                        // The process ends here: nothing is taken back by itself, and what was staged is still there.
-                        if end_in_the_middle(&mount, &ran, hands) {
-                            break;
-                        }
-                        recover(&mount, false).unwrap();
-                    }
+    let ways =
+        [(false, true, true), (false, false, true), (true, true, true), (true, false, true), (true, false, false)];
+    let ways = JOURNEYS.iter().flat_map(|journey| ways.map(|way| (journey, way)));
+    for ((before, after), (ends, exchanges, exchanges_later)) in ways {
+        let mut failed = 0;
+        for fatal in 1.. {
+            let granted = Granted::new(before);
+            let mount = granted.mount();
+            let ran = ran(&mount, after);
+            let was = granted.all();
+            let count = AtomicU64::new(0);
+            let hands = hands(exchanges, move |_| {
+                let step = count.fetch_add(1, Ordering::Relaxed) + 1;
+                match step == fatal || (ends && step > fatal) {
+                    true => Err(io::Error::other("made to fail")),
+                    false => Ok(()),
                 }
-                failed += 1;
-                assert_eq!(granted.all(), was, "{before:?} -> {after:?}, step {fatal}, ends: {ends}");
+            });
+            match ends {
+                false => match carry(&mount, &ran, hands) {
+                    Ok(carried) => {
+                        carried.finish();
+                        break;
+                    }
+                    Err(error) => assert!(matches!(error, CarryError::Io { .. }), "{error}"),
+                },
+                true => {
+                    // The process ends here: nothing is taken back by itself, and what was staged is still there.
+                    if end_in_the_middle(&mount, &ran, hands) {
+                        break;
+                    }
+                    recover_by(&mount, false, &self::hands(exchanges_later, |_| Ok(()))).unwrap();
+                }
             }
-            assert!(failed > 3, "{before:?} -> {after:?} took {failed} steps");
+            failed += 1;
+            let way = (ends, exchanges, exchanges_later);
+            assert_eq!(granted.all(), was, "{before:?} -> {after:?}, step {fatal}, ends, exchanges: {way:?}");
         }
+        assert!(failed > 3, "{before:?} -> {after:?} took {failed} steps");
     }
 }
 
 /// Taking back can end at any step too, and the next one takes back the rest; so can the cleaning up of a run that was recorded.
 #[test]
 fn a_recovery_that_ends_at_any_step_is_ended_by_the_next() {
-    for (before, after) in JOURNEYS {
-        for recorded in [false, true] {
-            for fatal in 1.. {
-                let granted = Granted::new(before);
-                let mount = granted.mount();
-                let ran = ran(&mount, after);
-                let was = granted.all();
-                assert!(end_in_the_middle(&mount, &ran, Hands::default()));
-                let ended = super::journal::recover(mount.dir(), STAGED, recorded, &ending_at(fatal)).is_ok();
-                recover(&mount, recorded).unwrap();
-                match recorded {
-                    true => assert_eq!(granted.files(), expected(after), "{before:?} -> {after:?}, step {fatal}"),
-                    false => assert_eq!(granted.all(), was, "{before:?} -> {after:?}, step {fatal}"),
-                }
-                if ended {
-                    break;
-                }
+    let ways = [(false, [true; 3]), (true, [true; 3]), (false, [false; 3]), (true, [false; 3])];
+    let mixed = [(false, [true, false, true]), (false, [true, false, false]), (false, [false, true, false])];
+    let ways = ways.into_iter().chain(mixed);
+    for ((before, after), (recorded, exchanges)) in ways.flat_map(|way| JOURNEYS.iter().map(move |to| (to, way))) {
+        for fatal in 1.. {
+            let granted = Granted::new(before);
+            let mount = granted.mount();
+            let ran = ran(&mount, after);
+            let was = granted.all();
+            assert!(end_in_the_middle(&mount, &ran, hands(exchanges[0], |_| Ok(()))));
+            let ended = recover_by(&mount, recorded, &ending_at(exchanges[1], fatal)).is_ok();
+            recover_by(&mount, recorded, &hands(exchanges[2], |_| Ok(()))).unwrap();
+            let way = format!("{before:?} -> {after:?}, step {fatal}, exchanges: {exchanges:?}");
+            match recorded {
+                true => assert_eq!(granted.files(), expected(after), "{way}"),
+                false => assert_eq!(granted.all(), was, "{way}"),
             }
+            if ended {
+                break;
+            }
+        }
+    }
+}
+
+/// Where there is no exchange, a place is empty for a moment, and another program may make a file in it just then: that file stays, and
+/// what was there before is kept until its place is free.
+#[test]
+fn what_another_program_makes_in_the_moment_in_between_costs_nobody_a_file() {
+    for ends in [false, true] {
+        let granted = Granted::new(&[("a", "precious"), ("b", "1")]);
+        let mount = granted.mount();
+        let ran = ran(&mount, &[("a", "2"), ("b", "2")]);
+        let to = granted.at("a");
+        let hands = hands(false, move |step| {
+            if step == Step::Move && !to.exists() {
+                std::fs::write(&to, "another program's")?;
+                return if ends { Err(io::Error::other("made to fail")) } else { Ok(()) };
+            }
+            Ok(())
+        });
+        match ends {
+            true => assert!(!end_in_the_middle(&mount, &ran, hands)),
+            false => {
+                let error = carry(&mount, &ran, hands).err().unwrap();
+                assert!(matches!(error, CarryError::Left { .. }), "{error}");
+            }
+        }
+        for _ in 0..2 {
+            assert!(recover(&mount, false).is_err());
+            let files = granted.files();
+            assert_eq!((&files["a"][..], &files["b"][..]), ("another program's", "1"));
+            assert!(files.iter().any(|(name, text)| name.starts_with(STAGED) && text == "precious"), "{files:?}");
+        }
+        std::fs::remove_file(granted.at("a")).unwrap();
+        recover(&mount, false).unwrap();
+        assert_eq!(granted.files(), expected(&[("a", "precious"), ("b", "1")]));
+    }
+}
+
+/// What is under a name that the run gave nothing is somebody's, or was moved there by nobody knows whom: nothing is removed.
+#[test]
+fn a_staging_folder_that_holds_something_unknown_is_not_removed() {
+    for strange in ["new-0.swap", "old-7", "new-x", "new-", "mine"] {
+        for (recorded, steps) in [(false, 3), (false, u64::MAX), (true, u64::MAX)] {
+            let granted = Granted::new(&[("a", "1"), ("b", "1")]);
+            let mount = granted.mount();
+            let ran = ran(&mount, &[("a", "2"), ("c", "1")]);
+            end_in_the_middle(&mount, &ran, ending_at(true, steps));
+            let strange = granted.at(&format!("{STAGED}/{strange}"));
+            std::fs::write(&strange, "precious").unwrap();
+            for _ in 0..2 {
+                assert!(recover(&mount, recorded).is_err(), "{strange:?}, {steps} steps");
+                assert_eq!(std::fs::read_to_string(&strange).unwrap(), "precious", "{steps} steps");
+            }
+            std::fs::remove_file(&strange).unwrap();
+            recover(&mount, recorded).unwrap();
+            let files = if recorded { [("a", "2"), ("c", "1")] } else { [("a", "1"), ("b", "1")] };
+            assert_eq!(granted.files(), expected(&files));
         }
     }
 }
@@ -313,7 +385,8 @@ fn the_originals_of_a_folder_that_was_moved_are_not_let_go_of() {
         let moved = ran(&mount, after);
         let (moves, from, to) = (AtomicU64::new(0), granted.at("d"), granted.at("e"));
         let hands = Hands::checked(move |step| {
-            let journal_is_written = step == Step::Move && moves.fetch_add(1, Ordering::Relaxed) == 2;
+            let journal_is_written =
+                matches!(step, Step::Move | Step::Exchange) && moves.fetch_add(1, Ordering::Relaxed) == 2;
             if journal_is_written { std::fs::rename(&from, &to) } else { Ok(()) }
         });
         let error = carry(&mount, &moved, hands).err().expect("a folder that was moved was not noticed");
