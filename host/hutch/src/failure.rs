@@ -335,7 +335,14 @@ impl Failure {
             Failure::NoPlan | Failure::NotAPlan { .. } => report.suggest("make one with hutch plan"),
             Failure::NoSchema => report.suggest("name a declared command, or leave --contract schema out"),
             Failure::Foreign { owners, .. } => report.detail("owners", owners.as_str()),
-            Failure::Mount { path, .. } => report.detail("folder", path.as_str()).detail("kept", false),
+            Failure::Mount { path, left, .. } => {
+                let report = report.detail("folder", path.as_str()).detail("kept", false);
+                match left {
+                    true => report
+                        .suggest("see unsettled in hutch state status; what needs none of that folder may remove it"),
+                    false => report,
+                }
+            }
             Failure::MountOwn { path } => report
                 .detail("folder", path.as_str())
                 .suggest("grant another folder, which neither holds hutch's nor lies in it"),

@@ -3,15 +3,15 @@
 //! instance.
 
 use crate::failure::{Failure, Unkept};
-use crate::mount::{Carried, Carry, CarryError, Mount, Wishes, recover};
+use crate::mount::{Carried, Carry, CarryError, Mount, Seal, Wishes, recover, staging_name};
 use crate::session::Session;
 use hutch_folder::Hands;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::Access;
-use hutch_model::ledger::{EntryKind, FolderRecord, Record, Sealed, VolumeRecord};
+use hutch_model::ledger::{EntryKind, FolderRecord, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
 use hutch_store::{InstanceLock, StoreError, Transaction};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// One granted folder that a run changes.
@@ -70,7 +70,7 @@ impl Session {
             lock.note(&noted);
         }
         let record = Record { folders: folders.clone(), closes: Some(intent.sequence), ..record.clone() };
-        let settled = self.change_folders(&record, objects, (all, streams), &wanted);
+        let settled = self.change_folders((&record, intent.hash), objects, (all, streams), &wanted);
         if let Err(failure) = &settled {
             // What could not be put back stays open: the next one to open the instance tries again.
             let closes = record.closes.filter(|_| !matches!(failure, Failure::Mount { left: true, .. }));
@@ -102,10 +102,51 @@ impl Session {
     fn recover_before(&self, lock: &InstanceLock, granted: &[Granted<'_>]) -> Result<Vec<u64>, Failure> {
         let open = self.head()?.open;
         let noted = self.recover_under(lock)?;
-        match (open == self.head()?.open, granted.first()) {
+        let left = self.head()?.open;
+        match (open == left, granted.first()) {
             (false, Some(first)) => Err(StoreError::Changed { at: first.mount.path().display().to_string() }.into()),
-            _ => Ok(noted),
+            _ => {
+                self.expect_settled(&left, granted.iter().map(|granted| granted.mount))?;
+                Ok(noted)
+            }
         }
+    }
+
+    /// Refuses a granted folder that an earlier run left half changed: what a guest made of it would stand on what nobody wanted.
+    ///
+    /// # Errors
+    /// [`Failure::Mount`], which names the folder that holds what was there before; or the store can't be read.
+    pub(crate) fn check_settled<'m>(&self, mounts: impl IntoIterator<Item = &'m Mount>) -> Result<(), Failure> {
+        let mut mounts = mounts.into_iter().peekable();
+        if mounts.peek().is_none() || self.head()?.open.is_empty() {
+            return Ok(());
+        }
+        if let Some(dir) = &self.dir {
+            match dir.try_lock_grants()? {
+                // The run lives, and will have ended before this one changes anything.
+                None => return Ok(()),
+                Some(lock) if self.keeps() => drop(self.recover_under(&lock)?),
+                Some(_) => {}
+            }
+        }
+        self.expect_settled(&self.head()?.open, mounts)
+    }
+
+    fn expect_settled<'m>(&self, open: &BTreeSet<u64>, mounts: impl Iterator<Item = &'m Mount>) -> Result<(), Failure> {
+        let mounts: Vec<&Mount> = mounts.collect();
+        for sequence in open {
+            let Some(sealed) = self.store.entry(*sequence)? else { continue };
+            for folder in sealed.open().map_err(Failure::Entry)?.record.folders.into_values() {
+                if let Some(mount) = mounts.iter().find(|mount| mount.overlaps(Path::new(&folder.path))) {
+                    let staging = format!("{}/{}", folder.path, folder.staging);
+                    let reason =
+                        format!("an earlier run left it half changed, and what was there before is in {staging}");
+                    let path = mount.path().display().to_string();
+                    return Err(Failure::Mount { path, reason, changed: true, denied: false, left: true });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Refuses what can't be appended, before there is an intent of it.
@@ -129,19 +170,22 @@ impl Session {
         wanted: &[(&Granted<'_>, Wishes)],
     ) -> Result<BTreeMap<String, FolderRecord>, Failure> {
         let place = (self.head()?.last.hash, serde_json::to_vec(record).unwrap_or_default());
-        let staging = |name: &str| {
+        let key = self.store.secret_key()?;
+        let staging = |name: &str, path: &str| {
             let parts = [place.0.as_bytes(), name.as_bytes(), &place.1];
-            crate::mount::staging_name(&Digest::of(Kind::Mount, &parts.concat()))
+            staging_name(&key, path, &Digest::of(Kind::Mount, &parts.concat()))
         };
         let folder = |(Granted { name, mount, .. }, wishes): &(&Granted<'_>, Wishes)| {
             let Changes { listed: changes, omitted: changes_omitted } = wishes.changes.clone();
+            let path = mount.real_path();
+            let staging = staging(name, &path);
             let folder = FolderRecord {
-                path: mount.real_path(),
+                path,
                 identity: mount.identity(),
                 changes,
                 changes_omitted,
                 withheld: wishes.withheld.len() as u64,
-                staging: staging(name),
+                staging,
             };
             ((*name).to_owned(), folder)
         };
@@ -150,15 +194,20 @@ impl Session {
 
     fn change_folders(
         &self,
-        record: &Record,
+        (record, intent): (&Record, Digest),
         objects: &dyn Objects,
         (all, streams): (&dyn Objects, &[&[u8]]),
         wanted: &[(&Granted<'_>, Wishes)],
     ) -> Result<Sealed, Failure> {
-        let mut staged = Vec::new();
+        let (key, mut staged) = (self.store.secret_key()?, Vec::new());
         for (Granted { name, mount, seen, .. }, wishes) in wanted {
-            let staging = record.folders.get(*name).map(|folder| folder.staging.as_str()).unwrap_or_default();
-            match Carry::stage(mount, all, (wishes, seen), staging, Hands::default()) {
+            let folder = record.folders.get(*name);
+            let seal = folder.and_then(|folder| Seal::of(&key, intent, &folder.path, &folder.staging));
+            let carry = match seal {
+                Some(seal) => Carry::stage(mount, all, (wishes, seen), seal, Hands::default()),
+                None => Err(CarryError::Changed(String::new())),
+            };
+            match carry {
                 Ok(carry) => staged.push((*mount, carry)),
                 Err(error) => {
                     staged.into_iter().for_each(|(_, carry)| carry.drop_staged());
@@ -220,19 +269,19 @@ impl Session {
 
     /// The same under the lock. Answers with the intents that were recorded, and of which something is left in a folder.
     fn recover_under(&self, lock: &InstanceLock) -> Result<Vec<u64>, Failure> {
-        let open = self.head()?.open;
+        let (open, key) = (self.head()?.open, self.store.secret_key()?);
         let (noted, mut left) = (lock.noted(), Vec::new());
         // Those that were recorded, and did not live to remove what they had kept aside, or could not.
         for noted in noted.iter().filter(|noted| !open.contains(noted)) {
             if let Some(sealed) = self.store.entry(*noted)?
-                && !end(&sealed, true)?
+                && !end(&key, &sealed, true)?
             {
                 left.push(*noted);
             }
         }
         for sequence in open {
             let Some(sealed) = self.store.entry(sequence)? else { continue };
-            if !end(&sealed, false)? {
+            if !end(&key, &sealed, false)? {
                 continue;
             }
             let folders = sealed.open().map_err(Failure::Entry)?.record.folders;
@@ -266,17 +315,25 @@ impl Session {
     }
 }
 
-/// Ends what a run had begun in the folders of its intent; whether all of it is ended.
-fn end(intent: &Sealed, recorded: bool) -> Result<bool, Failure> {
-    let intent = intent.open().map_err(Failure::Entry)?.record;
+/// Ends what a run had begun in the folders of its intent; whether all of it is ended. An entry may have come from elsewhere: of what it
+/// says, nothing is done that is not sealed with the key of this instance.
+fn end(key: &SecretKey, intent: &Sealed, recorded: bool) -> Result<bool, Failure> {
+    let (hash, intent) = (intent.hash, intent.open().map_err(Failure::Entry)?.record);
     let mut all = true;
     for folder in intent.folders.values() {
-        let mount = Mount::open(Path::new(&folder.path), Access::ReadWrite);
-        // Another folder may have its name by now; the one that was changed may come back.
-        let same = mount.ok().filter(|mount| mount.identity() == folder.identity);
-        all &= same.is_some_and(|mount| recover(mount.dir(), &folder.staging, recorded, &Hands::default()).is_ok());
+        all &= end_in(folder, Seal::of(key, hash, &folder.path, &folder.staging), recorded);
     }
     Ok(all)
+}
+
+fn end_in(folder: &FolderRecord, seal: Option<Seal>, recorded: bool) -> bool {
+    let Ok(mount) = Mount::open(Path::new(&folder.path), Access::ReadWrite) else { return false };
+    match (hutch_folder::look(mount.dir(), &folder.staging), seal) {
+        (Ok(Some(_)), Some(seal)) => recover(mount.dir(), &seal, recorded, &Hands::default()).is_ok(),
+        // Nothing is left to be done, unless another folder has the name by now: the one that was changed may come back.
+        (Ok(None), _) => mount.identity().0 == folder.identity.0,
+        _ => false,
+    }
 }
 
 fn put_back(carried: Vec<(&Mount, Carried<'_>)>, failed: Failure) -> Failure {

@@ -196,6 +196,9 @@ impl Host {
             let failure = Box::new(Failure::Confirmation { reason });
             return Err(Refused { failure, invocation: Some(Box::new(record)) });
         }
+        if let Err(failure) = session.check_settled(call.mounts.values()) {
+            return Err(Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) });
+        }
         let hidden = call.environment.values().filter(|value| value.secret).map(|value| value.value.clone()).collect();
         let ready = self.ready(package, session, invocation, record.clone(), call.mounts.clone());
         ready

@@ -7,12 +7,11 @@
 
 use super::journal::{Journal, Made, Operation, What, replace};
 use super::objects::{MountObjects, open_below};
-use super::{Mount, STAGING};
+use super::{Mount, STAGING, Seal};
 use crate::answer::VolumeChange;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Gone, Hands, Stamp, look, open_file, open_folder, stays_inside};
 use hutch_model::acted_on::is_acted_on;
-use hutch_model::digest::Digest;
 use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, Objects, compare, read_file};
 use std::collections::BTreeSet;
 use std::io;
@@ -134,12 +133,13 @@ pub(crate) struct Carry<'a> {
     mount: &'a Mount,
     hands: Hands,
     journal: Journal,
+    seal: Seal,
     /// Files that were written.
     files: usize,
 }
 
 impl<'a> Carry<'a> {
-    /// Stages what is wanted. `seen` is how everything looked that the run was shown; `staging` names the folder.
+    /// Stages what is wanted. `seen` is how everything looked that the run was shown; `seal` names the folder.
     ///
     /// # Errors
     /// The system refuses, an object can't be had, or the folder is not any more what the run was shown. Nothing was changed, and
@@ -148,16 +148,16 @@ impl<'a> Carry<'a> {
         mount: &'a Mount,
         objects: &dyn Objects,
         (wishes, seen): (&Wishes, &MountObjects),
-        staging: &str,
+        seal: Seal,
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
-        let mut carry = Carry::new(mount, staging, hands);
+        let mut carry = Carry::new(mount, seal, hands);
         carry.stage_all(objects, wishes, seen).inspect_err(|_| drop(carry.journal.clear(mount.dir(), &carry.hands)))?;
         Ok(carry)
     }
 
-    fn new(mount: &'a Mount, staging: &str, hands: Hands) -> Carry<'a> {
-        Carry { mount, hands, journal: Journal::new(staging), files: 0 }
+    fn new(mount: &'a Mount, seal: Seal, hands: Hands) -> Carry<'a> {
+        Carry { mount, hands, journal: Journal::new(seal.staging()), seal, files: 0 }
     }
 
     /// Stages, and if that fails leaves everything as it stands, as a process that ends there does.
@@ -166,10 +166,10 @@ impl<'a> Carry<'a> {
         mount: &'a Mount,
         objects: &dyn Objects,
         (wishes, seen): (&Wishes, &MountObjects),
-        staging: &str,
+        seal: Seal,
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
-        let mut carry = Carry::new(mount, staging, hands);
+        let mut carry = Carry::new(mount, seal, hands);
         carry.stage_all(objects, wishes, seen).map(|()| carry)
     }
 
@@ -230,7 +230,7 @@ impl<'a> Carry<'a> {
                 self.hands.sync_file_system(&staging).map_err(io_at(""))?;
             }
         }
-        self.journal.write(self.mount.dir(), &self.hands).map_err(io_at(""))
+        self.journal.write(self.mount.dir(), &self.seal, &self.hands).map_err(io_at(""))
     }
 
     /// How something looked that the run was shown. What it was not shown, it can't change.
@@ -437,10 +437,4 @@ impl Carried<'_> {
     pub(crate) fn finish(self) {
         let _ = self.journal.clear(self.mount.dir(), &self.hands);
     }
-}
-
-/// The name of the staging folder for a run: another one for each.
-pub(crate) fn staging_name(of: &Digest) -> String {
-    let text = of.to_string();
-    format!("{STAGING}{}", text.get(..16).unwrap_or(&text))
 }

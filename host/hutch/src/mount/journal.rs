@@ -1,10 +1,10 @@
 //! What is to be done in a granted folder, written down before any of it is done: so that whoever comes after a run that did not live
 //! can put everything back as it was.
 //!
-//! Whether an operation was done shows in the folder itself: a thing is known by its number in the file system, wherever it was
+//! It is [sealed](Seal): what this instance did not write is not acted on. Whether an operation was done shows in the folder itself: a thing is known by its number in the file system, wherever it was
 //! moved. So taking back can be cut off too, and begun again.
 
-use super::STAGING;
+use super::Seal;
 use super::objects::open_below;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Gone, Hands, Stamp, look, open_file, open_folder};
@@ -187,12 +187,13 @@ impl Journal {
     }
 
     /// Writes it down, durably, in the first staging folder: all of it, or under another name.
-    pub(super) fn write(&self, root: &Dir, hands: &Hands) -> io::Result<()> {
+    pub(super) fn write(&self, root: &Dir, seal: &Seal, hands: &Hands) -> io::Result<()> {
         if self.places.is_empty() {
             return Ok(());
         }
         let staging = self.open_staging(root, 0)?.ok_or(io::ErrorKind::NotFound)?;
-        let bytes = serde_json::to_vec(self)?;
+        let plan = serde_json::to_vec(self)?;
+        let bytes = [seal.journal(&plan).to_string().as_bytes(), b"\n", &plan].concat();
         if bytes.len() as u64 > BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the run changed too many paths at once"));
         }
@@ -211,8 +212,9 @@ impl Journal {
     /// The journal in a staging folder, and whether nothing is left to do of it; `None` if none was written: then nothing was done.
     ///
     /// # Errors
-    /// There is one that can't be read. What was done stays done, and what was there before is kept.
-    fn read(root: &Dir, staging: &str) -> io::Result<Option<(Journal, bool)>> {
+    /// There is one that can't be read, or that this instance did not write. What was done stays done, and what was there before is kept.
+    fn read(root: &Dir, seal: &Seal) -> io::Result<Option<(Journal, bool)>> {
+        let staging = seal.staging();
         let Some(folder) = open_folder(root, staging)? else { return Ok(None) };
         for (name, is_done) in [(DONE_NAME, true), (NAME, false)] {
             let file = match open_file(&folder, name) {
@@ -221,8 +223,16 @@ impl Journal {
             };
             let mut bytes = Vec::new();
             file.take(BYTES_MAX).read_to_end(&mut bytes)?;
-            let journal = serde_json::from_slice(&bytes).ok().filter(|journal: &Journal| journal.staging == staging);
-            let unreadable = || io::Error::new(io::ErrorKind::InvalidData, format!("{staging}/{name} can't be read"));
+            let sealed = bytes.iter().position(|byte| *byte == b'\n').and_then(|at| bytes.split_at_checked(at));
+            let plan = sealed.and_then(|(mark, plan)| {
+                let plan = plan.split_first()?.1;
+                (seal.journal(plan).to_string().as_bytes() == mark).then_some(plan)
+            });
+            let journal = plan.and_then(|plan| serde_json::from_slice(plan).ok());
+            let journal = journal.filter(|journal: &Journal| journal.staging == staging);
+            let unreadable = || {
+                io::Error::new(io::ErrorKind::InvalidData, format!("{staging}/{name} is not what this instance wrote"))
+            };
             return journal.map(|journal| Some((journal, is_done))).ok_or_else(unreadable);
         }
         Ok(None)
@@ -456,11 +466,8 @@ fn expect_moved(gone: Gone) -> io::Result<()> {
 ///
 /// # Errors
 /// Something could not be put back, or not be removed, or it can't be read what was done; the staging folder stays.
-pub(crate) fn recover(root: &Dir, staging: &str, recorded: bool, hands: &Hands) -> io::Result<()> {
-    if !staging.starts_with(STAGING) || staging.contains('/') {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{staging:?} is no staging folder")));
-    }
-    match Journal::read(root, staging)? {
+pub(crate) fn recover(root: &Dir, seal: &Seal, recorded: bool, hands: &Hands) -> io::Result<()> {
+    match Journal::read(root, seal)? {
         Some((journal, is_done)) => {
             if !recorded && !is_done {
                 journal.take_back(root, hands)?;
@@ -469,6 +476,7 @@ pub(crate) fn recover(root: &Dir, staging: &str, recorded: bool, hands: &Hands) 
         }
         // Without a journal nothing was moved yet, or all but this is removed.
         None => {
+            let staging = seal.staging();
             let Some(folder) = open_folder(root, staging)? else { return Ok(()) };
             let is_number = |digits: &str| digits.parse::<u32>().is_ok();
             let is_staged = |name: &str| {

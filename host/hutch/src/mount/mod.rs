@@ -9,12 +9,16 @@
 mod carry;
 mod journal;
 mod objects;
+mod seal;
+#[cfg(test)]
+mod settling_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use carry::{Carried, Carry, CarryError, Wishes, staging_name};
+pub(crate) use carry::{Carried, Carry, CarryError, Wishes};
 pub(crate) use journal::recover;
 pub(crate) use objects::MountObjects;
+pub(crate) use seal::{Seal, staging_name};
 
 use cap_std::fs::Dir;
 use hutch_folder::Stamp;
@@ -91,7 +95,7 @@ impl Mount {
         self.real_path.to_string_lossy().into_owned()
     }
 
-    /// Its number and that of its file system.
+    /// Its number and that of its file system. They tell that it is another folder, never that it is the same.
     pub(crate) fn identity(&self) -> (u64, u64) {
         self.dir.dir_metadata().map_or((0, 0), |metadata| {
             let Stamp { inode, device, .. } = Stamp::of(&metadata);

@@ -5,22 +5,33 @@ use super::*;
 use crate::answer::VolumeChange;
 use hutch_folder::{Hands, Step};
 use hutch_model::digest::Digest;
+use hutch_model::ledger::SecretKey;
 use hutch_model::snapshot::{
     Changes, Entry, Layered, MemoryObjects, Name, Node, ObjectError, Objects, Tree, read_tree,
 };
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Paths with their contents; `->target` is a link, a path that ends with `/` an empty folder.
-type Files<'a> = &'a [(&'a str, &'a str)];
+pub(super) type Files<'a> = &'a [(&'a str, &'a str)];
 
-const STAGED: &str = ".hutch-0123456789abcdef";
+/// The staging folder of the run that a test plays.
+static STAGED: LazyLock<String> = LazyLock::new(|| staging_name(&KEY, "/granted", &INTENT));
 
-struct Granted(tempfile::TempDir);
+const KEY: SecretKey = SecretKey::new([7; 32]);
+
+const INTENT: Digest = Digest::from_bytes([1; 32]);
+
+fn seal() -> Seal {
+    Seal::of(&KEY, INTENT, "/granted", &STAGED).unwrap()
+}
+
+pub(super) struct Granted(tempfile::TempDir);
 
 impl Granted {
-    fn new(files: Files<'_>) -> Granted {
+    pub(super) fn new(files: Files<'_>) -> Granted {
         let home = tempfile::tempdir().unwrap();
         let granted = Granted(home);
         for (path, content) in files {
@@ -35,16 +46,16 @@ impl Granted {
         granted
     }
 
-    fn at(&self, path: &str) -> PathBuf {
+    pub(super) fn at(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
     }
 
-    fn mount(&self) -> Mount {
+    pub(super) fn mount(&self) -> Mount {
         Mount::open(self.0.path(), Access::ReadWrite).unwrap()
     }
 
     /// Everything in it: content, mode and time of files, targets of links, modes of folders; staging folders too.
-    fn all(&self) -> BTreeMap<String, String> {
+    pub(super) fn all(&self) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
         let mut pending = vec![self.0.path().to_owned()];
         while let Some(folder) = pending.pop() {
@@ -70,7 +81,7 @@ impl Granted {
     }
 
     /// Contents alone.
-    fn files(&self) -> BTreeMap<String, String> {
+    pub(super) fn files(&self) -> BTreeMap<String, String> {
         let text = |(name, line): (String, String)| match line.split_once(") ").or(line.split_once(" } ")) {
             Some((_, text)) => (name, text.to_owned()),
             None if line.starts_with("->") => (name, line),
@@ -81,7 +92,7 @@ impl Granted {
 }
 
 /// What a guest was shown and what it left.
-struct Ran {
+pub(super) struct Ran {
     objects: Layered,
     change: VolumeChange,
     seen: Arc<MountObjects>,
@@ -94,7 +105,7 @@ impl Ran {
 }
 
 /// A guest that looked at everything and left `after`. Contents that are as they were are named as they were: by handles.
-fn ran(mount: &Mount, after: Files<'_>) -> Ran {
+pub(super) fn ran(mount: &Mount, after: Files<'_>) -> Ran {
     fn look(objects: &dyn Objects, tree: &Digest, path: &str, known: &mut BTreeMap<String, Entry>) {
         for entry in read_tree(objects, tree).unwrap().into_entries() {
             let below = if path.is_empty() { entry.name.to_string() } else { format!("{path}/{}", entry.name) };
@@ -167,7 +178,7 @@ fn ran(mount: &Mount, after: Files<'_>) -> Ran {
 }
 
 fn carry<'a>(mount: &'a Mount, ran: &Ran, hands: Hands) -> Result<Carried<'a>, CarryError> {
-    Carry::stage(mount, &ran.objects, (&ran.wishes(mount)?, &ran.seen), STAGED, hands)?.apply()
+    Carry::stage(mount, &ran.objects, (&ran.wishes(mount)?, &ran.seen), seal(), hands)?.apply()
 }
 
 fn recover(mount: &Mount, recorded: bool) -> io::Result<()> {
@@ -175,7 +186,7 @@ fn recover(mount: &Mount, recorded: bool) -> io::Result<()> {
 }
 
 fn recover_by(mount: &Mount, recorded: bool, hands: &Hands) -> io::Result<()> {
-    super::journal::recover(mount.dir(), STAGED, recorded, hands)
+    super::journal::recover(mount.dir(), &seal(), recorded, hands)
 }
 
 /// Hands on a system that lets things change places, or has no such step; for every other step they ask.
@@ -325,7 +336,7 @@ fn what_another_program_makes_in_the_moment_in_between_costs_nobody_a_file() {
             assert!(recover(&mount, false).is_err());
             let files = granted.files();
             assert_eq!((&files["a"][..], &files["b"][..]), ("another program's", "1"));
-            assert!(files.iter().any(|(name, text)| name.starts_with(STAGED) && text == "precious"), "{files:?}");
+            assert!(files.iter().any(|(name, text)| name.starts_with(&*STAGED) && text == "precious"), "{files:?}");
         }
         std::fs::remove_file(granted.at("a")).unwrap();
         recover(&mount, false).unwrap();
@@ -342,7 +353,7 @@ fn a_staging_folder_that_holds_something_unknown_is_not_removed() {
             let mount = granted.mount();
             let ran = ran(&mount, &[("a", "2"), ("c", "1")]);
             end_in_the_middle(&mount, &ran, ending_at(true, steps));
-            let strange = granted.at(&format!("{STAGED}/{strange}"));
+            let strange = granted.at(&format!("{}/{strange}", *STAGED));
             std::fs::write(&strange, "precious").unwrap();
             for _ in 0..2 {
                 assert!(recover(&mount, recorded).is_err(), "{strange:?}, {steps} steps");
@@ -364,7 +375,7 @@ fn what_is_left_of_a_staging_folder_is_not_taken_for_what_is_still_to_be_done() 
         let mount = granted.mount();
         let ran = ran(&mount, &[("a", "2"), ("c", "1")]);
         assert!(end_in_the_middle(&mount, &ran, Hands::default()));
-        let staging = granted.at(STAGED);
+        let staging = granted.at(&STAGED);
         std::fs::rename(staging.join("journal"), staging.join("journal.done")).unwrap();
         let files = ["new-0", "new-1", "old-0"].map(|name| staging.join(name)).into_iter();
         assert_eq!(files.filter(|path| std::fs::remove_file(path).is_ok()).count(), 2);
@@ -429,7 +440,7 @@ fn a_journal_that_cannot_be_read_leaves_everything_as_it_stands() {
         let ran = ran(&mount, &[("a", "2")]);
         let was = granted.all();
         assert!(end_in_the_middle(&mount, &ran, Hands::default()));
-        let journal = granted.at(STAGED).join("journal");
+        let journal = granted.at(&STAGED).join("journal");
         let whole = std::fs::read(&journal).unwrap();
         std::fs::write(&journal, damage(whole.clone())).unwrap();
         let stands = granted.files();
@@ -443,9 +454,48 @@ fn a_journal_that_cannot_be_read_leaves_everything_as_it_stands() {
     }
 }
 
+/// A journal that another instance wrote, or this one for another entry, is nobody's leave to move anything: not even where folder and
+/// files have the numbers that it names.
+#[test]
+fn a_journal_that_this_instance_did_not_write_moves_nothing() {
+    let granted = Granted::new(&[("a", "1"), ("b", "1")]);
+    let mount = granted.mount();
+    let ran = ran(&mount, &[("a", "2"), ("c", "1")]);
+    let was = granted.all();
+    assert!(end_in_the_middle(&mount, &ran, Hands::default()));
+    let journal = granted.at(&STAGED).join("journal");
+    let whole = std::fs::read_to_string(&journal).unwrap();
+    let (_, plan) = whole.split_once('\n').unwrap();
+    let other_key = SecretKey::new([8; 32]);
+    let parts: [&[u8]; 5] = [b"journal", INTENT.as_bytes(), b"/granted", STAGED.as_bytes(), plan.as_bytes()];
+    let other_entry = Seal::of(&KEY, Digest::from_bytes([2; 32]), "/granted", &STAGED).unwrap();
+    let marks = [other_key.seal(&parts).to_string(), other_entry.journal(plan.as_bytes()).to_string(), String::new()];
+    let forged = marks.map(|mark| format!("{mark}\n{plan}")).into_iter().chain([plan.to_owned(), String::new()]);
+    for forged in forged {
+        for name in ["journal", "journal.done"] {
+            std::fs::remove_file(&journal).unwrap();
+            std::fs::write(granted.at(&STAGED).join(name), &forged).unwrap();
+            let stands = granted.all();
+            for recorded in [false, true] {
+                assert_eq!(recover(&mount, recorded).unwrap_err().kind(), io::ErrorKind::InvalidData);
+            }
+            assert_eq!(granted.all(), stands);
+            std::fs::rename(granted.at(&STAGED).join(name), &journal).unwrap();
+        }
+    }
+    std::fs::write(&journal, whole).unwrap();
+    recover(&mount, false).unwrap();
+    assert_eq!(granted.all(), was);
+}
+
 /// Carries out until the hands fail, and leaves everything as it stands then. Whether nothing failed.
 fn end_in_the_middle(mount: &Mount, ran: &Ran, hands: Hands) -> bool {
-    let staged = Carry::stage_and_stop(mount, &ran.objects, (&ran.wishes(mount).unwrap(), &ran.seen), STAGED, hands);
+    leave(mount, ran, seal(), hands)
+}
+
+/// The same, for a run of another instance or another entry.
+pub(super) fn leave(mount: &Mount, ran: &Ran, seal: Seal, hands: Hands) -> bool {
+    let staged = Carry::stage_and_stop(mount, &ran.objects, (&ran.wishes(mount).unwrap(), &ran.seen), seal, hands);
     staged.is_ok_and(|carry| carry.apply_and_stop())
 }
 
@@ -471,7 +521,7 @@ fn a_recorded_run_is_finished_and_not_taken_back() {
         let mount = granted.mount();
         let ran = ran(&mount, after);
         std::mem::forget(carry(&mount, &ran, Hands::default()).unwrap());
-        assert!(granted.all().keys().any(|name| name.starts_with(STAGED)));
+        assert!(granted.all().keys().any(|name| name.starts_with(&*STAGED)));
         recover(&mount, true).unwrap();
         assert_eq!(granted.files(), expected(after), "{before:?} -> {after:?}");
         recover(&mount, true).unwrap();
@@ -650,7 +700,7 @@ fn a_rewritten_file_keeps_its_nine_bits_and_no_more() {
     let mount = granted.mount().with_acted_on();
     let ran = ran(&mount, &[("setuid", "2"), ("private", "2"), ("new", "3")]);
     // On the way in nobody else can read it, not even a name.
-    let staging = granted.at(STAGED);
+    let staging = granted.at(&STAGED);
     let hands = Hands::checked(move |step| {
         if step == Step::Write {
             let mode = std::fs::metadata(&staging)?.permissions().mode() & 0o7777;
@@ -690,9 +740,13 @@ fn another_runs_leftovers_are_not_touched_and_do_not_hinder() {
     carry(&mount, &ran, Hands::default()).unwrap().finish();
     assert_eq!(granted.files()["a"], "2");
     assert_eq!(granted.files()[".hutch-fedcba9876543210/new-0"], "left");
-    for name in ["../x", "x", ".hutch-a/b"] {
-        assert!(super::journal::recover(mount.dir(), name, false, &Hands::default()).is_err(), "{name}");
+    for name in
+        ["../x", "x", ".hutch-a/b", ".hutch-", ".hutch-fedcba9876543210", ".hutch-fedcba98765432100123456789abcdef"]
+    {
+        assert!(Seal::of(&KEY, INTENT, "/granted", name).is_none(), "{name}");
     }
+    assert!(Seal::of(&KEY, INTENT, "/elsewhere", &STAGED).is_none());
+    assert!(Seal::of(&SecretKey::new([8; 32]), INTENT, "/granted", &STAGED).is_none());
 }
 
 /// A wait for the disk for each of thousands of files would be minutes.
@@ -728,7 +782,7 @@ fn what_somebody_wrote_after_the_end_of_a_process_is_not_taken_back() {
             &mount,
             &ran.objects,
             (&ran.wishes(&mount).unwrap(), &ran.seen),
-            STAGED,
+            seal(),
             Hands::default(),
         );
         assert!(staged.unwrap().apply_and_stop(), "{path}");

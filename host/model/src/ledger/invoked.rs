@@ -33,6 +33,19 @@ impl SecretKey {
         }
         Digest::from_bytes(*hasher.finalize().as_bytes())
     }
+
+    /// What only who has the key can say of `parts`, of which the first is what for: shows that this instance wrote them. It is never the
+    /// [hash](SecretKey::hash) of a secret.
+    pub fn seal(&self, parts: &[&[u8]]) -> Digest {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        // No name is so long.
+        hasher.update(&u64::MAX.to_le_bytes());
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Digest::from_bytes(*hasher.finalize().as_bytes())
+    }
 }
 
 impl std::fmt::Debug for SecretKey {

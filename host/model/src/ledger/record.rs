@@ -239,7 +239,8 @@ pub struct PackageRecord {
 pub struct FolderRecord {
     /// Where it is on the host.
     pub path: String,
-    /// Its number and that of its file system, by which it is known again.
+    /// Its number and that of its file system as the run found it. The latter is another one after a restart, and both can be guessed: by
+    /// themselves they allow nothing.
     #[serde(default)]
     pub identity: (u64, u64),
     /// What differs, the first paths.

@@ -93,6 +93,9 @@ fn no_secret_is_written() {
     assert!(!String::from_utf8_lossy(&sealed.bytes).contains("hunter2"));
     let key = SecretKey::new([7; 32]);
     assert_eq!(key.hash("TOKEN", "hunter2"), key.hash("TOKEN", "hunter2"));
+    let seal = key.seal(&[b"TOKEN", b"hunter2"]);
+    assert!(seal != key.hash("TOKEN", "hunter2") && seal != key.seal(&[b"TOKENh", b"unter2"]));
+    assert_ne!(seal, SecretKey::new([8; 32]).seal(&[b"TOKEN", b"hunter2"]));
     assert_ne!(key.hash("TOKEN", "hunter2"), SecretKey::new([8; 32]).hash("TOKEN", "hunter2"));
     assert_ne!(key.hash("AB", "C"), key.hash("A", "BC"));
 }

@@ -1,0 +1,185 @@
+//! Whose runs are taken back: those of this instance, wherever its folders are by now, and nobody else's, whatever the ledger says.
+
+use super::tests::{Files, Granted, leave, ran};
+use super::*;
+use crate::call::Call;
+use crate::failure::Failure;
+use crate::host::Host;
+use crate::package::{Package, PackageBounds, Source};
+use crate::session::Session;
+use hutch_folder::Hands;
+use hutch_model::digest::Digest;
+use hutch_model::instant::Instant;
+use hutch_model::invocation::Seed;
+use hutch_model::ledger::{EntryKind, FolderRecord, Record, SecretKey};
+use hutch_model::snapshot::MemoryObjects;
+use hutch_sandbox::{Compile, Sandbox};
+
+const AT: Instant = Instant::from_unix_ns(1_775_000_000_000_000_000);
+
+const BEFORE: Files<'_> = &[("a", "precious"), ("b", "1")];
+
+const AFTER: Files<'_> = &[("a", "evil"), ("c", "2")];
+
+struct Setting {
+    host: Host,
+    package: Package,
+    session: Session,
+    _home: tempfile::TempDir,
+}
+
+impl Setting {
+    fn new() -> Setting {
+        let home = tempfile::tempdir().unwrap();
+        let host = Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None));
+        let repository = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../..");
+        let bounds = PackageBounds::with_component(64 << 20);
+        let source = Source::open(&repository.join("tests/packages/probe"), &bounds).unwrap();
+        let package = Package::open(&source, bounds).unwrap();
+        let session = host.open(&package, &"default".parse().unwrap(), AT).unwrap();
+        Setting { host, package, session, _home: home }
+    }
+
+    /// An entry that says that a run is about to change the folder, with these numbers; its hash.
+    fn intent(&self, mount: &Mount, staging: &str, identity: (u64, u64)) -> Digest {
+        let folder =
+            FolderRecord { path: mount.real_path(), identity, staging: staging.to_owned(), ..Default::default() };
+        let record = self.session.record(EntryKind::Intent);
+        let record = Record { folders: [("mnt".to_owned(), folder)].into(), ..record };
+        self.session.store().commit(&record, &MemoryObjects::default(), &[]).unwrap().hash
+    }
+
+    /// A run of this instance that ends in the middle of its change of `mount`, which had these numbers then.
+    fn end_in_the_middle(&self, mount: &Mount, identity: (u64, u64)) -> String {
+        let key = self.session.store().secret_key().unwrap();
+        let staging = staging_name(&key, &mount.real_path(), &Digest::from_bytes([9; 32]));
+        let intent = self.intent(mount, &staging, identity);
+        let seal = Seal::of(&key, intent, &mount.real_path(), &staging).unwrap();
+        assert!(leave(mount, &ran(mount, AFTER), seal, Hands::default()));
+        staging
+    }
+
+    fn last(&self) -> Record {
+        let last = self.session.head().unwrap().last.sequence;
+        self.session.store().entry(last).unwrap().unwrap().open().unwrap().record
+    }
+
+    fn run(&self, mount: &Mount) -> Result<(), Failure> {
+        let mut call = Call::new(["return-ok"], AT, Seed([7; 32]));
+        call.mounts.insert("mnt".to_owned(), mount.clone());
+        self.host.run(&self.package, &call).map(drop)
+    }
+}
+
+/// A restart gives a file system another number, and what was begun before it is taken back all the same.
+#[test]
+fn what_was_begun_is_taken_back_whatever_numbers_the_folder_has_by_now() {
+    for (inode, device) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let (setting, granted) = (Setting::new(), Granted::new(BEFORE));
+        let (mount, was) = (granted.mount(), granted.all());
+        let identity = mount.identity();
+        setting.end_in_the_middle(&mount, (identity.0 + inode, identity.1 + device));
+        assert_ne!(granted.all(), was);
+        setting.session.recover().unwrap();
+        assert_eq!(granted.all(), was, "{inode} {device}");
+        assert_eq!(setting.session.unsettled().unwrap(), Vec::<String>::new());
+        assert_eq!(setting.last().kind, EntryKind::Recover);
+    }
+}
+
+/// An entry that came from elsewhere, and a folder that somebody prepared for it: nothing is moved, whatever numbers and names they guessed.
+#[test]
+fn an_intent_from_elsewhere_moves_nothing() {
+    let stranger = SecretKey::new([5; 32]);
+    for staging in
+        ["of the stranger", ".hutch-evil", ".hutch-0123456789abcdef", ".hutch-0123456789abcdef0123456789abcdef"]
+    {
+        for with_journal in [true, false] {
+            let (setting, granted) = (Setting::new(), Granted::new(BEFORE));
+            let mount = granted.mount();
+            let own = staging_name(&stranger, &mount.real_path(), &Digest::from_bytes([9; 32]));
+            let staging = if staging.starts_with(STAGING) { staging } else { &own };
+            let intent = setting.intent(&mount, staging, mount.identity());
+            let seal = Seal::of(&stranger, intent, &mount.real_path(), &own).unwrap();
+            assert!(leave(&mount, &ran(&mount, AFTER), seal, Hands::default()));
+            if staging != own {
+                std::fs::rename(granted.at(&own), granted.at(staging)).unwrap();
+            }
+            let journal = granted.at(staging).join("journal");
+            match with_journal {
+                true => {
+                    let text = std::fs::read_to_string(&journal).unwrap();
+                    std::fs::write(&journal, text.replace(&own, staging)).unwrap();
+                }
+                false => std::fs::remove_file(&journal).unwrap(),
+            }
+            let planted = granted.all();
+            setting.session.recover().unwrap();
+            assert_eq!(granted.all(), planted, "{staging}");
+            let left = format!("{}/{staging}", mount.real_path());
+            assert_eq!(setting.session.unsettled().unwrap(), std::slice::from_ref(&left));
+            // Nor is anything else done there.
+            let refused = setting.run(&mount).unwrap_err();
+            assert!(matches!(&refused, Failure::Mount { reason, .. } if reason.contains(&left)), "{refused}");
+            assert_eq!(granted.all(), planted, "{staging}");
+            // Who needs none of it removes it.
+            std::fs::remove_dir_all(granted.at(staging)).unwrap();
+            setting.session.recover().unwrap();
+            assert_eq!(setting.session.unsettled().unwrap(), Vec::<String>::new());
+        }
+    }
+}
+
+/// A guest is not shown a folder that an earlier run left half changed, nor what lies in it or around it.
+#[test]
+fn a_half_changed_folder_is_granted_to_no_run() {
+    let (setting, granted) = (Setting::new(), Granted::new(&[BEFORE, &[("d/e", "1")]].concat()));
+    let mount = granted.mount();
+    let staging = setting.end_in_the_middle(&mount, mount.identity());
+    std::fs::write(granted.at("a"), "a person's own words").unwrap();
+    let stands = granted.all();
+    let other = Granted::new(BEFORE);
+    for folder in [granted.at(""), granted.at("d"), granted.at("..")] {
+        for access in [Access::ReadOnly, Access::ReadWrite] {
+            let Err(Failure::Mount { reason, changed: true, .. }) =
+                setting.session.check_settled([&Mount::open(&folder, access).unwrap()])
+            else {
+                panic!("{} was granted", folder.display())
+            };
+            assert!(reason.contains(&staging), "{reason}");
+        }
+    }
+    let refused = setting.run(&mount).unwrap_err();
+    assert_eq!(refused.code(), hutch_model::error_code::ErrorCode::Conflict);
+    let record = setting.last();
+    assert_eq!((record.kind, record.error, record.kept), (EntryKind::Run, Some(refused.code()), false));
+    setting.session.check_settled([&other.mount()]).unwrap();
+    // What could be put back is, and what the person wrote stays.
+    let now = granted.files();
+    assert_eq!((&now["a"][..], &now["b"][..]), ("a person's own words", "1"), "{stands:?}");
+    // Once it is as it was, it is granted again.
+    std::fs::remove_file(granted.at("a")).unwrap();
+    setting.session.check_settled([&mount]).unwrap();
+    assert_eq!(granted.files()["a"], "precious");
+}
+
+/// Another folder that has the name by now is not the one that was changed, which may come back.
+#[test]
+fn another_folder_is_not_taken_for_the_one_that_is_half_changed() {
+    let (setting, granted) = (Setting::new(), Granted::new(&[("d/a", "precious"), ("d/b", "1")]));
+    let mount = Mount::open(&granted.at("d"), Access::ReadWrite).unwrap();
+    setting.end_in_the_middle(&mount, mount.identity());
+    std::fs::rename(granted.at("d"), granted.at("away")).unwrap();
+    for there in [false, true] {
+        if there {
+            std::fs::create_dir(granted.at("d")).unwrap();
+        }
+        setting.session.recover().unwrap();
+        assert_eq!(setting.session.unsettled().unwrap().len(), 1, "{there}");
+    }
+    std::fs::remove_dir(granted.at("d")).unwrap();
+    std::fs::rename(granted.at("away"), granted.at("d")).unwrap();
+    setting.session.recover().unwrap();
+    assert_eq!(setting.session.unsettled().unwrap(), Vec::<String>::new());
+    assert_eq!(granted.files()["d/a"], "precious");
+}
