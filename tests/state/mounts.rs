@@ -181,6 +181,67 @@ fn what_is_no_file_is_not_shown_and_not_opened() {
     assert_eq!(granted.run(":rw", &["read-file", "mnt/pipe"]).status, 1);
 }
 
+/// What the user may not read is the guest's error, as it would be any program's that the user starts; a run that wants it elsewhere is
+/// refused whole.
+#[test]
+fn what_the_user_may_not_read_is_the_guests_error() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let granted = granted();
+    let (home, folder) = (granted.home.path(), &granted.folder);
+    fs::write(folder.join("closed.txt"), "closed").expect("not written");
+    fs::create_dir(folder.join("closed")).expect("no folder");
+    fs::write(folder.join("closed/x"), "x").expect("not written");
+    // Who is root may read everything, so somebody else is, whose program and package these are.
+    let (program, package) = (home.join("hutch"), home.join("probe"));
+    fs::copy(env!("CARGO_BIN_EXE_hutch"), &program).expect("not copied");
+    let run = |command: &mut std::process::Command| assert!(command.status().expect("not started").success());
+    run(std::process::Command::new("cp")
+        .arg("-R")
+        .arg(common::repository().join("tests/packages/probe"))
+        .arg(&package));
+    let is_root = fs::metadata(home).expect("a home").uid() == 0;
+    if is_root {
+        run(std::process::Command::new("chown").args(["-R", &format!("{NOBODY}:{NOBODY}")]).arg(home));
+    }
+    let set =
+        |name: &str, mode| fs::set_permissions(folder.join(name), fs::Permissions::from_mode(mode)).expect("not set");
+    set("closed.txt", 0);
+    set("closed", 0);
+    let guest = |words: &[&str]| {
+        let mut command = std::process::Command::new(&program);
+        command.env_clear().env("HOME", home).current_dir(home).args(["run", "--guard", "off", "--mount"]);
+        command.arg(format!("{}:mnt:rw", folder.display())).arg(&package).args(words);
+        if is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.output().expect("not started");
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    for words in [["read-file", "mnt/closed.txt"], ["list-dir", "mnt/closed"], ["stat", "mnt/closed/x"]] {
+        let (status, said) = guest(&words);
+        assert_eq!(status, Some(1), "{words:?}: {said}");
+        assert!(said.contains("ermission denied") && !said.contains("HOST_FAULT"), "{words:?}: {said}");
+    }
+    for words in [["rename", "mnt/closed", "mnt/z"], ["rename", "mnt/closed.txt", "mnt/z"]] {
+        let (status, said) = guest(&words);
+        assert_eq!(status, Some(11), "{words:?}: {said}");
+        assert!(said.contains("PERMISSION_DENIED") && said.contains("closed"), "{words:?}: {said}");
+        assert!(folder.join(words[1].trim_start_matches("mnt/")).exists() && !folder.join("z").exists(), "{words:?}");
+    }
+    // What it can read and write beside that it can.
+    let (status, said) = guest(&["list-dir", "mnt"]);
+    assert!(status == Some(0) && said.contains("closed.txt"), "{said}");
+    let (status, said) = guest(&["write-text", "mnt/a.txt", "changed"]);
+    assert_eq!(
+        (status, fs::read_to_string(folder.join("a.txt")).expect("a file").as_str()),
+        (Some(0), "changed"),
+        "{said}"
+    );
+    set("closed", 0o700);
+}
+
 #[test]
 fn a_run_that_can_not_be_recorded_changes_no_real_folder() {
     let granted = granted();

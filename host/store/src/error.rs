@@ -186,6 +186,10 @@ impl StoreError {
         match &error.lack {
             Lack::Missing | Lack::Damaged(_) => StoreError::Damaged { at, what, reason: error.lack.to_string() },
             Lack::Changed(path) => StoreError::Changed { at: path.clone() },
+            Lack::Denied(path) => {
+                let source = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+                StoreError::Denied { at: path.clone(), action: "read", source: Box::new(source) }
+            }
             Lack::Unreadable(reason) => {
                 StoreError::Failed { at, action: "read an object", source: format!("{what}: {reason}").into() }
             }

@@ -2,11 +2,13 @@
 
 use alloc::string::String;
 use hutch_model::limits::Limit;
-use hutch_model::snapshot::ObjectError;
+use hutch_model::snapshot::{Lack, ObjectError};
 
 /// An error that the guest sees, by the names of POSIX and of `wasi:filesystem`'s `error-code`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Errno {
+    /// Not for this user to read (EACCES).
+    Access,
     /// Not a descriptor for this (EBADF).
     BadDescriptor,
     /// In use (EBUSY).
@@ -60,6 +62,19 @@ pub enum Stop {
     Fault(String),
     /// A part of a volume can't be had, or is not what it should be.
     State(ObjectError),
+}
+
+impl Stop {
+    /// The error that the guest sees and handles, if a call ends so: what the system does not let the user read in a granted folder.
+    ///
+    /// # Errors
+    /// The run ends.
+    pub fn errno(self) -> Result<Errno, Stop> {
+        match self {
+            Stop::State(ObjectError { lack: Lack::Denied(_), .. }) => Ok(Errno::Access),
+            stop => Err(stop),
+        }
+    }
 }
 
 /// Either.

@@ -18,12 +18,16 @@ fn answer<T>(result: Result<T, Failure>) -> FsResult<T> {
     match result {
         Ok(value) => Ok(Ok(value)),
         Err(Failure::Errno(errno)) => Ok(Err(error_code(errno))),
-        Err(Failure::Stop(stop)) => Err(stop.into()),
+        Err(Failure::Stop(stop)) => match stop.errno() {
+            Ok(errno) => Ok(Err(error_code(errno))),
+            Err(stop) => Err(stop.into()),
+        },
     }
 }
 
 fn error_code(errno: Errno) -> ErrorCode {
     match errno {
+        Errno::Access => ErrorCode::Access,
         Errno::BadDescriptor => ErrorCode::BadDescriptor,
         Errno::Busy => ErrorCode::Busy,
         Errno::CrossDevice => ErrorCode::CrossDevice,

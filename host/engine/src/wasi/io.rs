@@ -17,7 +17,10 @@ impl Guest {
             Ok(value) => Ok(Ok(value)),
             Err(StreamFailure::Closed) => Ok(Err(StreamError::Closed)),
             Err(StreamFailure::Failed(errno)) => Ok(Err(StreamError::LastOperationFailed(self.push(Failed(errno))?))),
-            Err(StreamFailure::Stop(stop)) => Err(stop.into()),
+            Err(StreamFailure::Stop(stop)) => match stop.errno() {
+                Ok(errno) => Ok(Err(StreamError::LastOperationFailed(self.push(Failed(errno))?))),
+                Err(stop) => Err(stop.into()),
+            },
         }
     }
 

@@ -23,6 +23,7 @@ impl Errno {
     pub(super) const fn number(self) -> u32 {
         use hutch_world::Errno as World;
         match self {
+            Errno::World(World::Access) => 2,
             Errno::World(World::BadDescriptor) => 8,
             Errno::World(World::Busy) => 10,
             Errno::World(World::Exist) => 20,
@@ -72,7 +73,7 @@ impl From<hutch_world::Errno> for Fail {
 
 impl From<Stop> for Fail {
     fn from(stop: Stop) -> Fail {
-        Fail::Stop(stop)
+        stop.errno().map_or_else(Fail::Stop, Fail::from)
     }
 }
 

@@ -5,7 +5,7 @@
 //! replaces, and each time what came out is looked at: if it is not what the run was shown, somebody changed it meanwhile, and all
 //! is taken back. Nothing is removed before [`Carried::finish`].
 
-use super::journal::{Journal, Made, Operation, What, replace};
+use super::journal::{Journal, Looked, Made, Operation, What, replace};
 use super::objects::{MountObjects, open_below};
 use super::{Mount, STAGING, Seal};
 use crate::answer::VolumeChange;
@@ -13,7 +13,7 @@ use cap_std::fs::Dir;
 use hutch_folder::{Form, Gone, Hands, Stamp, look, open_file, open_folder, stays_inside};
 use hutch_model::acted_on::is_acted_on;
 use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, Objects, compare, read_file};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 /// The most bytes of paths that one run may change in one granted folder.
@@ -343,6 +343,45 @@ fn io_at(path: &str) -> impl Fn(io::Error) -> CarryError + use<> {
     move |source| CarryError::Io { path: path.clone(), source }
 }
 
+/// Files of which a run changes several names. Changing one shows in how the others look; what another program did meanwhile shows too.
+struct Names(BTreeMap<(u64, u64), Option<(Stamp, Stamp)>>);
+
+impl Names {
+    fn of(journal: &Journal) -> Names {
+        let mut counts = BTreeMap::<(u64, u64), usize>::new();
+        for operation in &journal.operations {
+            if let What::Replace { was, .. } | What::Remove(was) | What::Time { seen: Some(was), .. } = &operation.what
+            {
+                *counts.entry(Names::key(was)).or_default() += 1;
+            }
+        }
+        Names(counts.into_iter().filter(|(_, count)| *count > 1).map(|(key, _)| (key, None)).collect())
+    }
+
+    fn key(was: &Looked) -> (u64, u64) {
+        let Stamp { inode, device, .. } = (*was).into();
+        (device, inode)
+    }
+
+    fn is_shared(&self, was: &Looked) -> bool {
+        self.0.contains_key(&Names::key(was))
+    }
+
+    /// How a file has to look that the run was shown so.
+    fn expected(&self, was: &Looked) -> Stamp {
+        let shown = Stamp::from(*was);
+        let known = self.0.get(&Names::key(was)).copied().flatten();
+        known.filter(|(first, _)| *first == shown).map_or(shown, |(_, now)| now)
+    }
+
+    /// How one of its names looks by now, after one was changed of a file that was shown so; its content has to be as it was.
+    fn note(&mut self, was: &Looked, expected: &Stamp, now: Option<Stamp>) {
+        if let (Some(now), Some(known)) = (now.filter(|now| now.moved(expected)), self.0.get_mut(&Names::key(was))) {
+            *known = Some(((*was).into(), now));
+        }
+    }
+}
+
 /// A granted folder that was changed, and can be put back as it was.
 pub(crate) struct Carried<'a> {
     mount: &'a Mount,
@@ -352,8 +391,9 @@ pub(crate) struct Carried<'a> {
 
 impl Carried<'_> {
     fn apply_all(&self) -> Result<(), CarryError> {
+        let mut names = Names::of(&self.journal);
         for (number, operation) in self.journal.operations.iter().enumerate() {
-            self.carry_out(number, operation)?;
+            self.carry_out(number, operation, &mut names)?;
         }
         #[cfg(unix)]
         for folder in self.journal.folders() {
@@ -364,7 +404,7 @@ impl Carried<'_> {
         Ok(())
     }
 
-    fn carry_out(&self, number: usize, operation: &Operation) -> Result<(), CarryError> {
+    fn carry_out(&self, number: usize, operation: &Operation, names: &mut Names) -> Result<(), CarryError> {
         let path = operation.path.as_str();
         let failed = io_at(path);
         let changed = || CarryError::Changed(path.to_owned());
@@ -376,19 +416,19 @@ impl Carried<'_> {
         let gone = match &operation.what {
             What::Place(_) => match self.hands.place((&staging, &new), (&folder, name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Gone::Changed,
-                placed => placed.map(|()| Gone::Moved).map_err(failed)?,
+                placed => placed.map(|()| Gone::Moved).map_err(&failed)?,
             },
             // Looked at once more with the time of change, which a move changes and which nobody can set back.
             What::Replace { was, .. } | What::Remove(was)
-                if look(&folder, name).map_err(&failed)? != Some((*was).into()) =>
+                if look(&folder, name).map_err(&failed)? != Some(names.expected(was)) =>
             {
                 Gone::Changed
             }
             What::Replace { was, .. } => {
-                replace(&self.hands, &staging, (&new, &old), (&folder, name), &(*was).into()).map_err(failed)?
+                replace(&self.hands, &staging, (&new, &old), (&folder, name), &(*was).into()).map_err(&failed)?
             }
             What::Remove(was) => {
-                self.hands.move_aside((&folder, name), &(*was).into(), (&staging, &old)).map_err(failed)?
+                self.hands.move_aside((&folder, name), &(*was).into(), (&staging, &old)).map_err(&failed)?
             }
             What::RemoveFolder { inode } => {
                 let stamp = look(&folder, name).map_err(&failed)?;
@@ -407,15 +447,33 @@ impl Carried<'_> {
                     }
                 }
             }
-            What::Time { seen: Some(seen), .. } if look(&folder, name).map_err(&failed)? != Some((*seen).into()) => {
+            What::Time { seen: Some(seen), .. }
+                if look(&folder, name).map_err(&failed)? != Some(names.expected(seen)) =>
+            {
                 Gone::Changed
             }
             What::Time { is_ns, .. } => {
-                self.hands.set_modified(&folder, name, *is_ns).map_err(failed)?;
+                self.hands.set_modified(&folder, name, *is_ns).map_err(&failed)?;
                 Gone::Moved
             }
         };
-        if gone == Gone::Moved { Ok(()) } else { Err(changed()) }
+        if gone == Gone::Changed {
+            return Err(changed());
+        }
+        let (What::Replace { was, .. } | What::Remove(was) | What::Time { seen: Some(was), .. }) = &operation.what
+        else {
+            return Ok(());
+        };
+        if names.is_shared(was) {
+            let mut expected = names.expected(was);
+            if let What::Time { is_ns, .. } = &operation.what {
+                expected.modified_ns = *is_ns;
+            }
+            for (folder, name) in [(&folder, name), (&staging, new.as_str()), (&staging, old.as_str())] {
+                names.note(was, &expected, look(folder, name).map_err(&failed)?);
+            }
+        }
+        Ok(())
     }
 
     /// Puts everything back as it was, because of `failed`.

@@ -188,6 +188,8 @@ impl MountObjects {
             let Ok(name) = Name::new(name) else { continue };
             let node = match (stamp.form, target) {
                 (_, Some(target)) => Node::Link { target: target.clone() },
+                // Named as what it holds: who only looks at it leaves it named so too.
+                (Form::File, None) if stamp.size == 0 => Node::File { size: 0, content: Digest::of(Kind::Chunk, b"") },
                 (Form::File, None) => {
                     let level = list_levels(stamp.size) as u8;
                     Node::File { size: stamp.size, content: self.handle(Part { node, level, place: 0 }) }
@@ -230,7 +232,11 @@ impl Objects for MountObjects {
             (nodes.path(part.node), shown.form(), shown.stamp)
         };
         let unreadable = |error: io::Error| {
-            ObjectError::unreadable(kind, *digest, format!("{}: {error}", self.at.join(&path).display()))
+            let at = self.at.join(&path).display().to_string();
+            match error.kind() {
+                io::ErrorKind::PermissionDenied => ObjectError { digest: *digest, kind, lack: Lack::Denied(at) },
+                _ => ObjectError::unreadable(kind, *digest, format!("{at}: {error}")),
+            }
         };
         match (form, stamp, part) {
             (Form::Folder, ..) => Ok(self.list(part.node, &path).map_err(unreadable)?.encode().into()),

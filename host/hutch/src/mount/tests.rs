@@ -689,6 +689,116 @@ fn what_tools_act_on_is_changed_only_where_that_is_granted() {
     assert_eq!(granted.files(), expected(kept));
 }
 
+/// A file that holds nothing is named by that, as what a guest has looked at is.
+#[test]
+fn an_empty_file_that_a_run_only_looked_at_is_not_touched() {
+    use std::os::unix::fs::MetadataExt;
+    let granted = Granted::new(&[("a", "1"), (".gitkeep", ""), ("d/run", ""), ("e", "")]);
+    std::fs::set_permissions(granted.at("d/run"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let numbers = || [".gitkeep", "d/run", "e"].map(|path| std::fs::metadata(granted.at(path)).unwrap().ino());
+    let (mount, was) = (granted.mount(), numbers());
+    let shown = mount.objects("mnt", 1 << 20);
+    let (mut new, before) = (MemoryObjects::default(), shown.root());
+    // As a world names what was looked at.
+    let named = |tree: &Digest, new: &mut MemoryObjects| {
+        let entries = read_tree(&*shown, tree).unwrap().into_entries().into_iter();
+        let named = entries.map(|entry| match entry.node {
+            Node::File { size: 0, .. } => Entry { node: new.insert_file(b""), ..entry },
+            _ => entry,
+        });
+        named.collect::<Vec<_>>()
+    };
+    let mut entries = named(&before, &mut new);
+    for entry in &mut entries {
+        match &entry.node {
+            Node::Folder { tree, .. } => {
+                let inside = named(tree, &mut new);
+                entry.node = new.insert_tree(&Tree::new(inside).unwrap());
+            }
+            Node::File { size: 1, .. } => entry.node = new.insert_file(b"2"),
+            _ => {}
+        }
+    }
+    let Node::Folder { tree: after, .. } = new.insert_tree(&Tree::new(entries).unwrap()) else { unreachable!() };
+    let objects = Layered(vec![Arc::new(new), shown.clone()]);
+    let changes = hutch_model::snapshot::diff(&objects, &before, &after).unwrap();
+    let paths = changes.listed.iter().map(|change| change.path.as_str()).collect::<Vec<_>>();
+    assert_eq!((paths, changes.omitted), (vec!["a"], 0));
+    let ran = Ran { objects, change: VolumeChange { before, after, changes }, seen: shown };
+    carry(&mount, &ran, Hands::default()).unwrap().finish();
+    assert_eq!((&granted.files()["a"][..], numbers()), ("2", was));
+    // One that is written is another.
+    let ran = super::tests::ran(&mount, &[("a", "2"), (".gitkeep", ""), ("d/run", ""), ("e", "3")]);
+    carry(&mount, &ran, Hands::default()).unwrap().finish();
+    assert_eq!(granted.files()["e"], "3");
+}
+
+/// Two names of one file: a run may change both, and what another program does by either meanwhile is a conflict.
+#[test]
+fn a_file_with_two_names_is_changed_by_both() {
+    use std::os::unix::fs::MetadataExt;
+    let linked = || {
+        let granted = Granted::new(&[("a", "1"), ("d/x", "1")]);
+        std::fs::hard_link(granted.at("a"), granted.at("b")).unwrap();
+        std::fs::hard_link(granted.at("a"), granted.at("d/c")).unwrap();
+        granted
+    };
+    let cases: [Files<'_>; 5] = [
+        &[("a", "2"), ("b", "3"), ("d/c", "4"), ("d/x", "1")],
+        &[("a", "2"), ("b", "2"), ("d/c", "1"), ("d/x", "1")],
+        &[("a", "2"), ("d/x", "1")],
+        &[("b", "2"), ("d/c", "1"), ("d/x", "1")],
+        &[],
+    ];
+    for (after, exchanges) in cases.iter().flat_map(|after| [(after, true), (after, false)]) {
+        for fatal in 1.. {
+            assert!(fatal < 200, "{after:?} is never carried out");
+            let granted = linked();
+            let mount = granted.mount();
+            let ran = ran(&mount, after);
+            let number = |path: &str| std::fs::metadata(granted.at(path)).unwrap().ino();
+            let was = (granted.all(), ["a", "b", "d/c"].map(number));
+            if end_in_the_middle(&mount, &ran, ending_at(exchanges, fatal)) {
+                recover(&mount, true).unwrap();
+                assert_eq!(granted.files(), expected(after), "{after:?}");
+                break;
+            }
+            recover(&mount, false).unwrap();
+            assert_eq!((granted.all(), ["a", "b", "d/c"].map(number)), was, "{after:?}, step {fatal}");
+        }
+        let granted = linked();
+        let mount = granted.mount();
+        let ran = ran(&mount, after);
+        let (at, moves) = (granted.at("d/c"), AtomicU64::new(0));
+        // After the first of them was moved.
+        let hands = hands(exchanges, move |step| {
+            let is_move = matches!(step, Step::Move | Step::Exchange);
+            if is_move && moves.fetch_add(1, Ordering::Relaxed) == 2 && at.exists() {
+                std::fs::write(&at, "mine")?;
+            }
+            Ok(())
+        });
+        if let Err(error) = carry(&mount, &ran, hands) {
+            assert!(matches!(error, CarryError::Changed(_) | CarryError::Left { .. }), "{error}");
+            assert_eq!(granted.files()["d/c"], "mine", "{after:?}");
+        }
+    }
+    let dated = linked();
+    let mount = dated.mount();
+    let shown = mount.objects("mnt", 1 << 20);
+    let (mut new, before) = (MemoryObjects::default(), shown.root());
+    let mut entries = read_tree(&*shown, &before).unwrap().into_entries();
+    entries
+        .iter_mut()
+        .filter(|entry| matches!(entry.node, Node::File { .. }))
+        .for_each(|entry| entry.modified_ns = 5_000_000_000);
+    let Node::Folder { tree: after, .. } = new.insert_tree(&Tree::new(entries).unwrap()) else { unreachable!() };
+    let objects = Layered(vec![Arc::new(new), shown.clone()]);
+    let change = VolumeChange { before, after, changes: Changes::default() };
+    carry(&mount, &Ran { objects, change, seen: shown }, Hands::default()).unwrap().finish();
+    assert_eq!(std::fs::metadata(dated.at("b")).unwrap().mtime(), 5);
+}
+
 #[test]
 fn a_rewritten_file_keeps_its_nine_bits_and_no_more() {
     let granted = Granted::new(&[("setuid", "1"), ("private", "1")]);

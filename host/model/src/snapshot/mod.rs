@@ -67,6 +67,9 @@ pub enum Lack {
     /// It was read from a real folder, and is not any more what it was when it was first looked at: the path.
     #[error("was changed by another program while it was in use: {0}")]
     Changed(String),
+    /// It is in a real folder, and the system lets the user who asked not read it: the path.
+    #[error("may not be read: {0}")]
+    Denied(String),
     /// The system could not read it: what it said.
     #[error("can't be read: {0}")]
     Unreadable(String),
