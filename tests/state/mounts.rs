@@ -242,6 +242,22 @@ fn what_the_user_may_not_read_is_the_guests_error() {
     set("closed", 0o700);
 }
 
+/// A program that may be started is replaced by no two runs either.
+#[test]
+fn what_may_be_started_is_not_replaced_in_two_runs() {
+    use std::os::unix::fs::PermissionsExt;
+    let granted = granted();
+    fs::set_permissions(granted.folder.join("b.txt"), fs::Permissions::from_mode(0o755)).expect("not set");
+    let before = granted.tree();
+    for guest in [["remove", "mnt/b.txt", ""], ["rename", "mnt/b.txt", "mnt/x"], ["rename", "mnt/a.txt", "mnt/b.txt"]] {
+        let guest: Vec<&str> = guest.into_iter().filter(|word| !word.is_empty()).collect();
+        let answer = granted.run(":rw", &guest);
+        assert!(answer.status == 11 && answer.stderr.contains(":rwx"), "{guest:?}: {}", answer.stderr);
+        assert_eq!(granted.tree(), before, "{guest:?}");
+    }
+    granted.good(":rwx", &["remove", "mnt/b.txt"]);
+}
+
 #[test]
 fn a_run_that_can_not_be_recorded_changes_no_real_folder() {
     let granted = granted();

@@ -10,7 +10,9 @@ use super::objects::{MountObjects, open_below};
 use super::{Mount, STAGING, Seal};
 use crate::answer::VolumeChange;
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Gone, Hands, Stamp, look, open_file, open_folder, stays_inside};
+#[cfg(unix)]
+use cap_std::fs::{Metadata, MetadataExt};
+use hutch_folder::{Form, Gone, Hands, Stamp, look, open_folder, stays_inside};
 use hutch_model::acted_on::is_acted_on;
 use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, Objects, compare, read_file};
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,8 +101,9 @@ impl Wishes {
                 withheld.insert(path.to_owned());
             }
             if !reserved {
-                let acts =
-                    || is_acted_on(path) || is_rewritten(difference.was, difference.is) && can_be_started(mount, path);
+                let acts = || {
+                    is_acted_on(path) || is_another_file(difference.was, difference.is) && can_be_started(mount, path)
+                };
                 if !mount.acted_on && acted_on.is_none() && acts() {
                     acted_on = Some(path.to_owned());
                 }
@@ -267,7 +270,7 @@ impl<'a> Carry<'a> {
                 let file = file.map_err(io_at(path))?;
                 read_file(objects, content, *size, &mut |bytes| self.hands.write(&file, bytes).map_err(io_at(path)))?;
                 #[cfg(unix)]
-                if replaces && let Some(mode) = mode(self.mount, path) {
+                if replaces && let Some(mode) = mode(self.mount, path).map_err(io_at(path))? {
                     self.hands.set_mode(&file, mode).map_err(io_at(path))?;
                 }
                 self.hands.set_file_modified(&file, is.modified_ns).map_err(&failed)?;
@@ -315,25 +318,26 @@ fn is_folder(entry: &Entry) -> bool {
     matches!(entry.node, Node::Folder { .. })
 }
 
-/// Whether a file gets other content, and stays what it is to everybody else.
-fn is_rewritten(was: Option<&Entry>, is: Option<&Entry>) -> bool {
-    let (Some(was), Some(is)) = (was, is) else { return false };
-    matches!((&was.node, &is.node), (Node::File { .. }, Node::File { .. })) && was.node != is.node
+/// Whether a file is gone, or something else stands in its place: what is removed by one run, another one makes anew.
+fn is_another_file(was: Option<&Entry>, is: Option<&Entry>) -> bool {
+    was.is_some_and(|was| matches!(was.node, Node::File { .. }) && is.is_none_or(|is| is.node != was.node))
 }
 
-/// Who may do what with a file.
+/// Who may do what with a file. Not opened: somebody may start what not everybody may read.
 #[cfg(unix)]
-fn mode(mount: &Mount, path: &str) -> Option<u32> {
+fn mode(mount: &Mount, path: &str) -> io::Result<Option<u32>> {
     let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let folder = open_below(mount.dir(), above).ok()??;
-    let file = open_file(&folder, name).ok()?;
-    Some(std::os::unix::fs::PermissionsExt::mode(&file.metadata().ok()?.permissions()))
+    let Some(folder) = open_below(mount.dir(), above)? else { return Ok(None) };
+    match folder.symlink_metadata(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        metadata => Ok(Some(metadata?).filter(Metadata::is_file).map(|metadata| MetadataExt::mode(&metadata))),
+    }
 }
 
-/// Whether somebody may start a file as a program. What a run makes, nobody may.
+/// Whether somebody may start a file as a program, as far as can be told. What a run makes, nobody may.
 fn can_be_started(mount: &Mount, path: &str) -> bool {
     #[cfg(unix)]
-    return mode(mount, path).is_some_and(|mode| mode & 0o111 != 0);
+    return mode(mount, path).map_or(true, |mode| mode.is_some_and(|mode| mode & 0o111 != 0));
     #[cfg(not(unix))]
     return false;
 }

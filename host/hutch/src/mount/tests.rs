@@ -799,6 +799,38 @@ fn a_file_with_two_names_is_changed_by_both() {
     assert_eq!(std::fs::metadata(dated.at("b")).unwrap().mtime(), 5);
 }
 
+/// What could be started may neither go nor be another's by name: what one run removes, the next would make.
+#[test]
+fn what_may_be_started_stays_under_its_name() {
+    let before: Files<'_> = &[("a", "1"), ("d/run", "1"), ("plain", "2")];
+    let cases: [Files<'_>; 7] = [
+        &[("a", "1"), ("plain", "2")],
+        &[("a", "1"), ("d/", ""), ("plain", "2")],
+        &[("a", "1"), ("d", "1"), ("plain", "2")],
+        &[("a", "1"), ("d/run", "2")],
+        &[("a", "1"), ("d/run/x", "1"), ("plain", "2")],
+        &[("a", "1"), ("d/run", "->../plain"), ("plain", "2")],
+        &[("a", "1"), ("d/other", "1"), ("plain", "2")],
+    ];
+    for (after, mode) in cases.iter().flat_map(|after| [0o755, 0o100, 0o001].map(|mode| (after, mode))) {
+        let granted = Granted::new(before);
+        std::fs::set_permissions(granted.at("d/run"), std::fs::Permissions::from_mode(mode | 0o400)).unwrap();
+        let (mount, was) = (granted.mount(), granted.all());
+        let ran = ran(&mount, after);
+        let error = carry(&mount, &ran, Hands::default()).err().unwrap();
+        assert!(matches!(&error, CarryError::ActedOn(path) if path == "d/run"), "{after:?}: {error}");
+        assert_eq!(granted.all(), was);
+        let mount = mount.with_acted_on();
+        carry(&mount, &ran, Hands::default()).unwrap().finish();
+        assert_eq!(granted.files(), expected(after), "{after:?}");
+    }
+    // In a folder that is there or gone, what may not be started is the run's.
+    let granted = Granted::new(before);
+    let mount = granted.mount();
+    carry(&mount, &ran(&mount, &[("a", "1")]), Hands::default()).unwrap().finish();
+    assert_eq!(granted.files(), expected(&[("a", "1")]));
+}
+
 #[test]
 fn a_rewritten_file_keeps_its_nine_bits_and_no_more() {
     let granted = Granted::new(&[("setuid", "1"), ("private", "1")]);
