@@ -104,6 +104,29 @@ fn with_rings_and_without_the_same_comes_of_every_command() {
 }
 
 #[test]
+fn where_rings_are_required_no_guest_starts_in_a_command_that_has_none() {
+    let machine = Machine::new();
+    let todo = todo();
+    for line in
+        [&["mcp", &todo][..], &["serve", &todo], &["check", &todo], &["dev", "--once", &todo], &["certify", &todo]]
+    {
+        let fault = Ran::of(&mut when(&machine, "required", line)).fault("RING_REQUIRED", 30);
+        assert!(fault.message.contains("around run, "), "{line:?}: {}", fault.message);
+    }
+    // What starts none is done, and what a component describes is read behind them.
+    Ran::of(&mut when(&machine, "required", &["show", &todo])).result("show");
+    let folder = package::copy_todo(&machine, "undescribed");
+    std::fs::remove_dir_all(folder.join("schemas")).unwrap();
+    let folder = folder.to_str().unwrap();
+    for rings in ["required", "auto", "off"].into_iter().skip(usize::from(!are_whole())) {
+        for line in [&["meta", folder][..], &["meta", folder, "add"], &["examples", folder]] {
+            Ran::of(&mut when(&machine, rings, line)).result(line[0]);
+        }
+        Ran::of(&mut when(&machine, rings, &["explain-error", "NOT_FOUND", folder])).result("explain-error");
+    }
+}
+
+#[test]
 fn where_the_kernel_judges_no_paths_only_who_requires_it_is_refused() {
     let machine = Machine::new();
     let required = when(&machine, "required", &["run", &probe(), "return-ok"]);

@@ -167,6 +167,11 @@ fn child(role: &str) {
             hutch_sandbox::ring::around_guests().expect("a ring");
             run_ring::reach(&mut stdout);
         }
+        "broken-out-guest" => {
+            hutch_sandbox::ring::around_guests().expect("a ring");
+            hutch_sandbox::ring::guest_starts(&[(12345, 12345)]).expect("a ring");
+            run_ring::reach(&mut stdout);
+        }
         "free-paths" => path_ring::reach(&mut stdout),
         "enclosed" => {
             // Where there is none, everything is reached.

@@ -156,7 +156,7 @@ commands! {
     /// Show a package
     Show(show::ShowArguments): "show", args, Needs::NOTHING.long(), |global, own, output| show::show(global, &own, output);
     /// Show a contract
-    Meta(meta::MetaArguments): "meta", args, Needs::NOTHING, |global, own, output| meta::meta(global, &own, output);
+    Meta(meta::MetaArguments): "meta", args, Needs::NOTHING.rings(), |global, own, output| meta::meta(global, &own, output);
     /// Serve packages over MCP
     ///
     /// On standard input and output, until the client closes one. Without a package: hutch's own commands, as that protocol describes
@@ -168,9 +168,9 @@ commands! {
     /// Bearer TOKEN. What is asked for is answered as by the command of the same name.
     Serve(serve::ServeArguments): "serve", args, Needs::NOTHING.staying(), |global, own, output| serve::serve(global, &own, output);
     /// Show example calls
-    Examples(examples::ExamplesArguments): "examples", args, Needs::NOTHING, |global, own, output| examples::examples(global, &own, output);
+    Examples(examples::ExamplesArguments): "examples", args, Needs::NOTHING.rings(), |global, own, output| examples::examples(global, &own, output);
     /// Explain an error code
-    ExplainError(explain_error::ExplainErrorArguments): "explain-error", args, Needs::NOTHING, |global, own, output| explain_error::explain_error(global, &own, output);
+    ExplainError(explain_error::ExplainErrorArguments): "explain-error", args, Needs::NOTHING.rings(), |global, own, output| explain_error::explain_error(global, &own, output);
     /// Install a package
     ///
     /// It is copied, and pinned to its digest. What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a

@@ -1,11 +1,13 @@
-//! The rings around a command that runs guests. One refuses system calls and is put up as the command begins; the other judges paths, and
-//! is put up when the program is there and its guest is about to start: what was needed until then is out of reach from then on.
+//! The rings around a command that runs guests. One refuses system calls and is put up as the command begins; two more are put up when the
+//! program is there and its guest is about to start, one that judges paths and one that lets through a run's system calls alone: what was
+//! needed until then is out of reach from then on.
 
 use crate::fault::Fault;
 use crate::global::Ring;
-use crate::needs::Needs;
+use crate::needs::{Instances, Needs};
 use crate::progress;
 use crate::words::Words;
+use cap_std::fs::Dir;
 use hutch::package::open_folder;
 use hutch::{Enclose, Failure};
 use hutch_model::error_code::ErrorCode;
@@ -18,11 +20,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// How the system says that access is denied, whoever denies it.
 const DENIED: &str = "Permission denied (os error 13)";
 
-/// What became of the ring that judges paths.
+/// What became of the ring that judges paths, once the one of a run's system calls was put up with it.
 static PATHS: Mutex<Option<Result<Held, PathsError>>> = Mutex::new(None);
 
 /// The commands that there are rings around; the ring of paths is around all but `validate`, which starts no guest.
-pub(crate) const AROUND: [&str; 8] = ["run", "validate", "plan", "apply", "replay", "verify", "map", "instance import"];
+pub(crate) const AROUND: [&str; 11] = [
+    "run",
+    "validate",
+    "plan",
+    "apply",
+    "replay",
+    "verify",
+    "map",
+    "instance import",
+    "meta",
+    "examples",
+    "explain-error",
+];
 
 /// These, but those that are left out, as they are told.
 pub(crate) fn around(left_out: &[&str]) -> String {
@@ -33,8 +47,9 @@ pub(crate) fn around(left_out: &[&str]) -> String {
     }
 }
 
-/// When there are rings around a command: as its line says, else as the surroundings do. `None` if it runs no guests and ends, as servers
-/// don't, which need sockets and files: a line that asks for rings all the same is refused.
+/// When there are rings around a command: as its line says, else as the surroundings do. `None` for those that need sockets and files after
+/// a guest has started, as servers do: a line that asks for rings all the same is refused, and so is a guest where the surroundings require
+/// them.
 pub(crate) fn of(
     needs: Needs,
     asked: Option<Ring>,
@@ -44,6 +59,10 @@ pub(crate) fn of(
         (true, Some(asked)) => Ok(Some(asked)),
         (true, None) => setting().map(Some),
         (false, Some(_)) => Err(Fault::usage(format!("there are rings around {} alone", around(&[])))),
+        (false, None) if needs.instances == Instances::Staying && setting()? == Ring::Required => {
+            let message = format!("HUTCH_RING requires rings, and there are some around {} alone", around(&[]));
+            Err(Fault::new(ErrorCode::RingRequired, message))
+        }
         (false, None) => Ok(None),
     }
 }
@@ -84,10 +103,13 @@ pub(crate) fn begin(asked: Option<Ring>) -> Result<(), Fault> {
     ring::around_guests().map_err(|error| Fault::host(format!("the ring around the run could not be put up: {error}")))
 }
 
-/// Puts up the ring that judges paths, once. `read` are folders that are read later, if they are there.
+/// Puts up the ring that judges paths and the one of a run's system calls, once. `read` are folders that are read later, if they are there.
 pub(crate) fn encloser(asked: Ring, read: Vec<PathBuf>) -> Arc<Enclose> {
     Arc::new(move |left| {
+        let not_up =
+            |ring: &str, reason: &dyn std::fmt::Display| format!("the ring {ring} could not be put up: {reason}");
         let mut known = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = known.is_none();
         let entered = known.get_or_insert_with(|| {
             let folders: Vec<_> = read.iter().filter_map(|folder| open_folder(folder).ok()).collect();
             let more = folders.iter().map(|folder| (folder, May::Read));
@@ -101,15 +123,40 @@ pub(crate) fn encloser(asked: Ring, read: Vec<PathBuf>) -> Arc<Enclose> {
         let missing = |reason: String| Err(Failure::Unenclosed { reason, missing: true });
         match (entered, asked) {
             (Ok(Held::Partly), Ring::Required) => missing("the ring that judges paths is not whole".to_owned()),
-            (Err(PathsError::Missing(reason)), Ring::Required) => {
-                missing(format!("the ring that judges paths could not be put up: {reason}"))
-            }
+            (Err(PathsError::Missing(reason)), Ring::Required) => missing(not_up("that judges paths", reason)),
             (Err(threads @ PathsError::Threads { .. }), _) => {
-                let reason = format!("the ring that judges paths could not be put up: {threads}");
-                Err(Failure::Unenclosed { reason, missing: false })
+                Err(Failure::Unenclosed { reason: not_up("that judges paths", threads), missing: false })
             }
+            _ if is_first => ring::guest_starts(&owners(left)).map_err(|error| {
+                *known = None;
+                Failure::Unenclosed { reason: not_up("of a run's system calls", &error), missing: false }
+            }),
             _ => Ok(()),
         }
+    })
+}
+
+/// Whose the folders are that a run writes in.
+fn owners(left: &[Left<'_>]) -> Vec<(u32, u32)> {
+    #[cfg(unix)]
+    let owner = |folder: &Dir| {
+        use cap_std::fs::MetadataExt;
+        folder.dir_metadata().ok().map(|metadata| (metadata.uid(), metadata.gid()))
+    };
+    #[cfg(not(unix))]
+    let owner = |_: &Dir| None;
+    let mut owners: Vec<_> =
+        left.iter().filter(|(_, may)| *may == May::Write).filter_map(|(folder, _)| owner(folder)).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    owners
+}
+
+/// Lets no guest start: rings are required, and there are none around this command.
+pub(crate) fn refuser() -> Arc<Enclose> {
+    Arc::new(|_| {
+        let reason = format!("HUTCH_RING requires rings, and there are some around {} alone", around(&["validate"]));
+        Err(Failure::Unenclosed { reason, missing: true })
     })
 }
 
@@ -145,7 +192,10 @@ mod tests {
         for list in [listed(&AROUND), listed(&guests)] {
             assert!(page.contains(&format!("({list};")) || page.contains(&format!("({list}, once")), "{list}");
         }
-        assert_eq!(around(&["validate"]), "run, plan, apply, replay, verify, map and instance import");
+        assert_eq!(
+            around(&["validate"]),
+            "run, plan, apply, replay, verify, map, instance import, meta, examples and explain-error"
+        );
     }
 
     #[test]

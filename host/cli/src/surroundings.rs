@@ -135,6 +135,7 @@ pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
         None => host,
     };
     let host = match global.ring {
+        None if ring()? == Ring::Required => host.enclosed_by(ring::refuser()),
         None | Some(Ring::Off) => host,
         Some(asked) => host.enclosed_by(ring::encloser(asked, read)),
     };

@@ -7,6 +7,7 @@ use hutch_model::contract::{CONTRACT_FILE, CONTRACT_SCHEMA, ContractFile, parse}
 use hutch_model::diagnostic::{Code, Diagnostic, Position, sort};
 use hutch_model::invocation::{Invocation, InvocationParts};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The description that a component exports.
 #[derive(Debug)]
@@ -27,11 +28,12 @@ impl Host {
     /// Asks a package's component to describe itself; `None` if it has no such export.
     ///
     /// # Errors
-    /// The component can't be run, or does not answer.
+    /// The component can't be run, or does not answer; this process can't be enclosed as its owner wants it.
     pub fn describe(&self, package: &Package) -> Result<Option<Described>, Failure> {
         let limits = self.limits(package, []);
         let program = self.load(package, &limits)?;
         let invocation = Invocation::new(InvocationParts { limits, ..InvocationParts::default() })?;
+        self.enclose(package, None, &BTreeMap::new())?;
         let Some(document) = hutch_sandbox::describe(&program, &invocation)? else { return Ok(None) };
         let (contract, diagnostics) = parse(&document.to_string(), EXPORT);
         Ok(Some(Described { document, contract, diagnostics }))

@@ -15,12 +15,12 @@ impl Host {
     pub(crate) fn enclose(
         &self,
         package: &Package,
-        session: &Session,
+        session: Option<&Session>,
         mounts: &BTreeMap<String, Mount>,
     ) -> Result<(), Failure> {
         let Some(enclose) = self.encloser() else { return Ok(()) };
         // What is only previewed may have no folder.
-        let instance = session.dir.as_ref().map(|dir| {
+        let instance = session.and_then(|session| session.dir.as_ref()).map(|dir| {
             let fault =
                 |error| Failure::Unenclosed { reason: format!("{}: {error}", dir.path().display()), missing: false };
             open_folder(dir.path()).map_err(fault)

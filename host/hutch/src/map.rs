@@ -75,7 +75,7 @@ impl Host {
         };
         self.load(package, &self.limits(package, call.limits.clone()))?;
         package.resources()?;
-        self.enclose(package, session, &BTreeMap::new())?;
+        self.enclose(package, Some(session), &BTreeMap::new())?;
         Ok((state, session.store().secret_key()?))
     }
 }

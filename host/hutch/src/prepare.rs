@@ -305,7 +305,7 @@ impl Host {
         let leading = package.manifest().entry().arguments().len() + 1;
         let arguments = invocation.argv().get(leading..).unwrap_or_default();
         let output_schema = expected::schema(package, record.contract, arguments)?;
-        self.enclose(package, session, &mounts)?;
+        self.enclose(package, Some(session), &mounts)?;
         let (inputs, secrets) = (None, Vec::new());
         Ok(Prepared {
             program,

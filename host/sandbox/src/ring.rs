@@ -1,8 +1,9 @@
 //! The ring around the compiling child: the system calls that a compiler needs, and no others. What breaks out of the compiler's code
 //! finds itself in a process that can open nothing, start nothing and reach nobody. Knows nothing of compiling.
 //!
-//! And the wider one around a process that runs guests, which needs files, locks and that child: see [`around_guests`]. What of the files
-//! is left to it is judged by a third: see [`paths`].
+//! And two around a process that runs guests: a wide one from its beginning, which needs files, locks and that child, see [`around_guests`];
+//! and a narrow one from the moment in which its guest is about to start, see [`guest_starts`]. What of the files is left to it is judged by a
+//! ring of its own: see [`paths`].
 //!
 //! Linux on x86-64 and 64-bit ARM. Elsewhere, and where the kernel has no filter, there is none, and [`is_there`] says so.
 
@@ -11,13 +12,14 @@ pub mod paths;
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux {
+    use seccompiler::SeccompCmpArgLen::{Dword, Qword};
     use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen::Dword, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+        BpfProgram, SeccompAction, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, sock_filter,
     };
     use std::io;
 
-    /// Memory, threads, ending. Nothing is read: the component was before.
-    const ALLOWED: &[i64] = &[
+    /// Memory, threads, ending: what every process does.
+    const ALIVE: &[i64] = &[
         libc::SYS_close,
         libc::SYS_brk,
         libc::SYS_munmap,
@@ -50,34 +52,46 @@ mod linux {
         SeccompRule::new(vec![SeccompCondition::new(argument, Dword, operator, value)?])
     }
 
-    fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
+    type Rules = Vec<(i64, Vec<SeccompRule>)>;
+
+    /// One of these values of an argument.
+    fn one_of(argument: u8, values: &[u64]) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+        values.iter().map(|value| rule(argument, SeccompCmpOp::Eq, *value)).collect()
+    }
+
+    /// What every process does, and threads of its own; no processes, and no signals to others.
+    fn alive() -> Result<Rules, seccompiler::BackendError> {
         let thread = libc::CLONE_THREAD as u64;
-        let myself = u64::from(std::process::id());
-        let answers =
-            || Ok::<_, seccompiler::BackendError>(vec![rule(0, SeccompCmpOp::Eq, 1)?, rule(0, SeccompCmpOp::Eq, 2)?]);
+        let some = [
+            // The newer call can't be looked into; who finds it missing takes this one.
+            (libc::SYS_clone, vec![rule(0, SeccompCmpOp::MaskedEq(thread), thread)?]),
+            // `abort` is a signal to itself.
+            (libc::SYS_tgkill, one_of(0, &[u64::from(std::process::id())])?),
+            (libc::SYS_prctl, one_of(0, &[libc::PR_SET_NAME as u64, PR_SET_VMA])?),
+        ];
+        Ok(ALIVE.iter().map(|number| (*number, Vec::new())).chain(some).collect())
+    }
+
+    /// These calls and no others. The others are as if the kernel did not have them: so no fallback is kept from being tried.
+    fn only(rules: Rules) -> Result<BpfProgram, seccompiler::BackendError> {
+        let missing = SeccompAction::Errno(libc::ENOSYS as u32);
+        let arch = std::env::consts::ARCH.try_into()?;
+        SeccompFilter::new(rules.into_iter().collect(), missing, SeccompAction::Allow, arch)?.try_into()
+    }
+
+    fn compiler_filter() -> Result<BpfProgram, seccompiler::BackendError> {
         let anonymous = libc::MAP_ANONYMOUS as u64;
         let some = [
             // The answer and the reason why there is none, and no descriptor that came along from whoever started `hutch`.
-            (libc::SYS_write, answers()?),
-            (libc::SYS_writev, answers()?),
+            (libc::SYS_write, one_of(0, &[1, 2])?),
+            (libc::SYS_writev, one_of(0, &[1, 2])?),
             (libc::SYS_mmap, vec![rule(3, SeccompCmpOp::MaskedEq(anonymous), anonymous)?]),
-            // Threads, and no processes. The newer call can't be looked into; who finds it missing takes this one.
-            (libc::SYS_clone, vec![rule(0, SeccompCmpOp::MaskedEq(thread), thread)?]),
-            // `abort` is a signal to itself.
-            (libc::SYS_tgkill, vec![rule(0, SeccompCmpOp::Eq, myself)?]),
-            (
-                libc::SYS_prctl,
-                vec![rule(0, SeccompCmpOp::Eq, libc::PR_SET_NAME as u64)?, rule(0, SeccompCmpOp::Eq, PR_SET_VMA)?],
-            ),
         ];
-        let rules = ALLOWED.iter().map(|number| (*number, Vec::new())).chain(some).collect();
-        // As if the kernel did not have the call: so no fallback is kept from being tried.
-        let refused = SeccompAction::Errno(libc::ENOSYS as u32);
-        SeccompFilter::new(rules, refused, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?.try_into()
+        only(alive()?.into_iter().chain(some).collect())
     }
 
     pub(super) fn enter() -> io::Result<()> {
-        apply(&filter().map_err(io::Error::other)?)
+        apply(&compiler_filter().map_err(io::Error::other)?)
     }
 
     fn apply(filter: &BpfProgram) -> io::Result<()> {
@@ -201,11 +215,9 @@ mod linux {
     const SYS_SETXATTRAT: i64 = 463;
     const SYS_REMOVEXATTRAT: i64 = 466;
 
-    /// The same calls once more, and those that have numbers of their own: the 32-bit form of x86-64, which some kernels know.
-    #[cfg(target_arch = "x86_64")]
-    const X32: i64 = 0x4000_0000;
-    #[cfg(target_arch = "x86_64")]
-    const X32_OWN: [i64; 10] = [514, 517, 518, 519, 521, 528, 537, 538, 539, 540];
+    /// The last call that was looked at. Newer ones are as if the kernel did not have them, and so is what lies above all of them: the same
+    /// calls once more in the 32-bit form of x86-64, which some kernels know.
+    const LAST: u32 = 466;
 
     /// What types into a terminal as its user would, or asks a console to.
     const TIOCSTI: u64 = 0x5412;
@@ -227,25 +239,191 @@ mod linux {
             (libc::SYS_clone, spaces.into_iter().collect::<Result<_, _>>()?),
             (libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?),
         ];
-        let all = KEPT_FROM_GUESTS.iter().copied();
-        #[cfg(target_arch = "x86_64")]
-        let all = {
-            let more = [libc::SYS_clone, libc::SYS_clone3, libc::SYS_ioctl].into_iter().chain(X32_OWN);
-            all.clone().chain(all.chain(more).map(|number| number | X32))
-        };
-        let arch = std::env::consts::ARCH;
         let (allowed, refused) = (SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32));
-        let rules = all.map(|number| (number, Vec::new())).chain(some).collect();
-        let main = SeccompFilter::new(rules, allowed.clone(), refused, arch.try_into()?)?.try_into()?;
-        // It can't be looked into; who finds it missing takes the older call.
-        let (rules, missing) = ([(libc::SYS_clone3, Vec::new())].into(), SeccompAction::Errno(libc::ENOSYS as u32));
-        let newer = SeccompFilter::new(rules, allowed, missing, arch.try_into()?)?.try_into()?;
-        Ok([main, newer])
+        let rules = KEPT_FROM_GUESTS.iter().map(|number| (*number, Vec::new())).chain(some).collect();
+        let main = SeccompFilter::new(rules, allowed, refused, std::env::consts::ARCH.try_into()?)?.try_into()?;
+        Ok([main, looked_at()])
+    }
+
+    /// Calls that were looked at, and not the newer form of `clone`, which can't be looked into: who finds it missing takes the older call.
+    /// The library knows of no ranges.
+    fn looked_at() -> BpfProgram {
+        let step = |code: u32, k: u32, jt: u8, jf: u8| sock_filter { code: code as u16, jt, jf, k };
+        // The number is the first word of what is judged.
+        vec![
+            step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+            step(libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K, LAST, 2, 0),
+            step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_clone3 as u32, 1, 0),
+            step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
+            step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32, 0, 0),
+        ]
     }
 
     pub(super) fn around_guests() -> io::Result<()> {
         let filters = around_guests_filter().map_err(io::Error::other)?;
         filters.iter().try_for_each(apply)
+    }
+
+    /// What a run does beside being alive: reads and writes what is open, opens what the ring of paths leaves it, makes, moves and removes
+    /// files, waits, and asks what the time is and what it may use. On connections that are there it can do what reading and writing are.
+    const RUN: &[i64] = &[
+        libc::SYS_read,
+        libc::SYS_readv,
+        libc::SYS_pread64,
+        libc::SYS_preadv,
+        libc::SYS_preadv2,
+        libc::SYS_write,
+        libc::SYS_writev,
+        libc::SYS_pwrite64,
+        libc::SYS_pwritev,
+        libc::SYS_pwritev2,
+        libc::SYS_lseek,
+        libc::SYS_copy_file_range,
+        libc::SYS_sendfile,
+        libc::SYS_splice,
+        libc::SYS_openat,
+        libc::SYS_openat2,
+        libc::SYS_close_range,
+        libc::SYS_dup,
+        libc::SYS_dup3,
+        libc::SYS_pipe2,
+        libc::SYS_eventfd2,
+        libc::SYS_fstat,
+        libc::SYS_newfstatat,
+        libc::SYS_statx,
+        libc::SYS_statfs,
+        libc::SYS_fstatfs,
+        libc::SYS_faccessat,
+        libc::SYS_faccessat2,
+        libc::SYS_readlinkat,
+        libc::SYS_getdents64,
+        libc::SYS_getcwd,
+        libc::SYS_mkdirat,
+        libc::SYS_unlinkat,
+        libc::SYS_renameat,
+        libc::SYS_renameat2,
+        libc::SYS_linkat,
+        libc::SYS_symlinkat,
+        libc::SYS_utimensat,
+        libc::SYS_ftruncate,
+        libc::SYS_fallocate,
+        libc::SYS_fadvise64,
+        libc::SYS_flock,
+        libc::SYS_fsync,
+        libc::SYS_fdatasync,
+        libc::SYS_sync_file_range,
+        libc::SYS_mmap,
+        libc::SYS_msync,
+        libc::SYS_mincore,
+        libc::SYS_membarrier,
+        libc::SYS_ppoll,
+        libc::SYS_pselect6,
+        libc::SYS_epoll_create1,
+        libc::SYS_epoll_ctl,
+        libc::SYS_epoll_pwait,
+        libc::SYS_setsockopt,
+        libc::SYS_getsockopt,
+        libc::SYS_getsockname,
+        libc::SYS_getpeername,
+        libc::SYS_shutdown,
+        libc::SYS_clock_getres,
+        libc::SYS_gettimeofday,
+        libc::SYS_getrusage,
+        libc::SYS_times,
+        libc::SYS_getcpu,
+        libc::SYS_getrlimit,
+        libc::SYS_sysinfo,
+        libc::SYS_uname,
+        libc::SYS_getppid,
+        libc::SYS_getuid,
+        libc::SYS_geteuid,
+        libc::SYS_getgid,
+        libc::SYS_getegid,
+        libc::SYS_restart_syscall,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_stat,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_lstat,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_access,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_readlink,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_mkdir,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_rmdir,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_unlink,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_rename,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_link,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_symlink,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_dup2,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_pipe,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_select,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_epoll_wait,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_time,
+    ];
+
+    /// What is done with a descriptor, and no being told of what others do with it: flags, copies, locks.
+    const DESCRIPTORS: [libc::c_int; 12] = [
+        libc::F_DUPFD,
+        libc::F_DUPFD_CLOEXEC,
+        libc::F_GETFD,
+        libc::F_SETFD,
+        libc::F_GETFL,
+        libc::F_SETFL,
+        libc::F_GETLK,
+        libc::F_SETLK,
+        libc::F_SETLKW,
+        libc::F_OFD_GETLK,
+        libc::F_OFD_SETLK,
+        libc::F_OFD_SETLKW,
+    ];
+
+    /// What a terminal, a pipe and a socket are asked for.
+    const ASKED: [libc::Ioctl; 5] = [libc::TCGETS, libc::TIOCGWINSZ, libc::FIONREAD, libc::FIONBIO, libc::FIOCLEX];
+
+    fn guest_starts_filter(owners: &[(u32, u32)]) -> Result<BpfProgram, seccompiler::BackendError> {
+        let asks = SeccompCondition::new(2, Qword, SeccompCmpOp::Eq, 0)?;
+        let given = owners.iter().map(|(user, group)| {
+            let is = |at, id: u32| SeccompCondition::new(at, Dword, SeccompCmpOp::Eq, u64::from(id));
+            SeccompRule::new(vec![is(1, *user)?, is(2, *group)?])
+        });
+        let given = given.collect::<Result<Vec<_>, _>>()?;
+        let some = [
+            (libc::SYS_fcntl, one_of(1, &DESCRIPTORS.map(|command| command as u64))?),
+            (libc::SYS_ioctl, one_of(1, &ASKED.map(|request| request as u64))?),
+            // Of what is open, and never with more rights than who started `hutch` gives: set-user-ID, set-group-ID.
+            (libc::SYS_fchmod, vec![rule(1, SeccompCmpOp::MaskedEq(0o7000), 0)?]),
+            // The limits are asked for, not set.
+            (libc::SYS_prlimit64, vec![SeccompRule::new(vec![asks])?]),
+        ];
+        // A call without a rule would be let through whatever it says.
+        let given = (!given.is_empty()).then_some((libc::SYS_fchown, given));
+        only(
+            alive()?
+                .into_iter()
+                .chain(RUN.iter().map(|number| (*number, Vec::new())))
+                .chain(some)
+                .chain(given)
+                .collect(),
+        )
+    }
+
+    pub(super) fn guest_starts(owners: &[(u32, u32)]) -> io::Result<()> {
+        apply(&guest_starts_filter(owners).map_err(io::Error::other)?)
     }
 
     /// Tried by a thread that ends with what it tried.
@@ -288,6 +466,21 @@ pub fn around_guests() -> std::io::Result<()> {
     inherited::hide()?;
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     linux::around_guests()?;
+    Ok(())
+}
+
+/// Leaves this process, its threads and whatever it starts, for good, with the system calls of a run whose guest is about to start: it opens,
+/// changes, moves and removes files, and starts no program and no process, signals nobody but itself, and changes neither owners nor
+/// attributes nor, beyond what reading, writing and starting are, modes of what is open. Other calls fail as if the kernel did not have them.
+/// To `owners`, user and group, what is open may be given: a database gives its files to the owner of the first.
+///
+/// # Errors
+/// The kernel has such a ring and does not put it up.
+pub fn guest_starts(owners: &[(u32, u32)]) -> std::io::Result<()> {
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    linux::guest_starts(owners)?;
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = owners;
     Ok(())
 }
 

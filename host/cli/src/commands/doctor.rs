@@ -76,7 +76,9 @@ pub(crate) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         }
     });
     checks.push(match surroundings::ring() {
-        Ok(Ring::Required) => check("HUTCH_RING", "ok", "nothing runs without rings that are whole".to_owned(), None),
+        Ok(Ring::Required) => {
+            check("HUTCH_RING", "ok", "no guest starts without rings that are whole".to_owned(), None)
+        }
         Ok(Ring::Auto) => check("HUTCH_RING", "ok", "runs have the rings that there are".to_owned(), None),
         Ok(Ring::Off) => check("HUTCH_RING", "ok", "off: runs have no rings, whichever there are".to_owned(), None),
         Err(fault) => {
@@ -87,7 +89,7 @@ pub(crate) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
     let ring = match hutch_sandbox::ring::is_there() {
         true => format!(
             "around compilers: they have the system calls that they need, and no others; around {}: no sockets, no other \
-             process's memory, no changes to the machine",
+             process's memory, no changes to the machine, and once a guest starts no programs and no other processes",
             ring::around(&[])
         ),
         false => "none: this system has no filter for system calls, or none that is known here".to_owned(),

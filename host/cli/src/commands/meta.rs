@@ -42,6 +42,8 @@ enum Export {
 
 pub(crate) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (outline, place) = packages::outline(global, &own.package)?;
+    // Before the component is asked: behind its ring no rules are read.
+    let trust = trust::level(&trust::policy(global)?, &place);
     let file = packages::contract(global, &own.package, &outline)?;
     let contract = file.contract();
     let wanted = wanted(contract, &own.command, &place.word(), &global.line)?;
@@ -51,7 +53,7 @@ pub(crate) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Res
         output.answer("meta", MetaAnswer::Exported(ToolsAnswer { tools: only.tools() }), human::fields)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (manifest, word, trust) = (outline.manifest(), place.word(), trust::level(&trust::policy(global)?, &place));
+    let (manifest, word) = (outline.manifest(), place.word());
     if own.command.is_empty() {
         let columns = [("name", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")];
         let result = listed(contract, manifest, (&word, trust), &global.line);

@@ -8,7 +8,7 @@ use crate::session::Session;
 use std::collections::BTreeMap;
 
 impl Host {
-    pub(crate) fn enclose(&self, _: &Package, _: &Session, _: &BTreeMap<String, Mount>) -> Result<(), Failure> {
+    pub(crate) fn enclose(&self, _: &Package, _: Option<&Session>, _: &BTreeMap<String, Mount>) -> Result<(), Failure> {
         Ok(())
     }
 }
