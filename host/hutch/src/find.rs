@@ -140,6 +140,28 @@ pub(crate) struct Told<'t> {
     pub(crate) examples: Vec<(&'t [String], &'t str)>,
 }
 
+impl<'t> Told<'t> {
+    /// What is said of its parameters.
+    fn parameters(&self) -> impl Iterator<Item = &'t str> + use<'t> {
+        self.parameters.iter().flat_map(|one| {
+            [one.name.as_str(), &one.description].into_iter().chain(one.choices.iter().map(String::as_str))
+        })
+    }
+
+    /// What its examples say.
+    fn examples(&self) -> impl Iterator<Item = &'t str> {
+        self.examples.iter().flat_map(|(words, description)| {
+            let values = words.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+            values.chain([*description])
+        })
+    }
+
+    /// All that it is found by.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &'t str> {
+        [self.name, self.description].into_iter().chain(self.parameters()).chain(self.examples())
+    }
+}
+
 /// The package of a command, as far as it is found by it.
 pub(crate) struct About<'a> {
     pub(crate) slug: &'a str,
@@ -153,13 +175,6 @@ pub(crate) struct About<'a> {
 impl About<'_> {
     /// A command of it.
     pub(crate) fn command(&self, told: &Told<'_>) -> KnownCommand {
-        let parameters = told.parameters.iter().flat_map(|one| {
-            [one.name.as_str(), &one.description].into_iter().chain(one.choices.iter().map(String::as_str))
-        });
-        let examples = told.examples.iter().flat_map(|(words, description)| {
-            let values = words.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
-            values.chain([*description])
-        });
         KnownCommand {
             package: self.slug.to_owned(),
             call: self.call.to_owned(),
@@ -173,8 +188,8 @@ impl About<'_> {
                 (Field::Name, split(told.name)),
                 (Field::Package, [self.slug].iter().chain(&self.texts).flat_map(|text| split(text)).collect()),
                 (Field::Description, split(told.description)),
-                (Field::Parameter, parameters.flat_map(split).collect()),
-                (Field::Example, examples.flat_map(split).collect()),
+                (Field::Parameter, told.parameters().flat_map(split).collect()),
+                (Field::Example, told.examples().flat_map(split).collect()),
             ]),
         }
     }
@@ -346,10 +361,15 @@ fn nearest<'w>(asked: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w 
         _ => 2,
     };
     words
-        .filter(|word| word.chars().count() > 2)
         .filter_map(|word| {
-            let distance = if word.starts_with(asked) { 1 } else { strsim::osa_distance(asked, word) };
-            (distance <= allowed).then_some((distance, word.len().abs_diff(length), word))
+            let letters = word.chars().count();
+            let distance = match word.starts_with(asked) {
+                true => 1,
+                // A word of another length is further off, and what others wrote may be long.
+                false if letters.abs_diff(length) > allowed => return None,
+                false => strsim::osa_distance(asked, word),
+            };
+            (letters > 2 && distance <= allowed).then_some((distance, word.len().abs_diff(length), word))
         })
         .min()
         .map(|(_, _, word)| word)
@@ -357,10 +377,12 @@ fn nearest<'w>(asked: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w 
 
 /// The words of a text that say something, in lower case.
 fn split(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .map(str::to_lowercase)
-        .filter(|word| !word.is_empty() && !EMPTY_WORDS.contains(&word.as_str()))
-        .collect()
+    words(text).map(str::to_lowercase).filter(|word| !EMPTY_WORDS.contains(&word.as_str())).collect()
+}
+
+/// The words of a text.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]

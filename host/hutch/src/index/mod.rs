@@ -6,7 +6,7 @@
 mod pages;
 pub mod shelf;
 
-use crate::find::{About, KnownCommand, Told, told};
+use crate::find::{About, KnownCommand, Told, told, words};
 use crate::package::{Outline, PackageError};
 use hutch_model::asks::Asks;
 use hutch_model::contract::{Effect, Parameter};
@@ -23,10 +23,13 @@ pub use pages::INDEX_FILE;
 /// The value of the document's first key.
 pub const INDEX_SCHEMA: &str = "hutch/index@0.1";
 /// The most bytes of the document.
-pub const INDEX_BYTES_MAX: u64 = 64 << 20;
+pub const INDEX_BYTES_MAX: u64 = 16 << 20;
 
-/// The most bytes of what is said once of a package and again of each of its commands when they are searched, in all packages.
-const SEARCHED_BYTES_MAX: usize = 256 << 20;
+/// The most words that are searched, in all packages. What is said of a package is searched again with each of its commands. A word takes some
+/// 200 bytes then.
+const SEARCHED_WORDS_MAX: usize = 1 << 20;
+/// The most bytes of them.
+const SEARCHED_BYTES_MAX: usize = 64 << 20;
 
 /// The whole document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -134,6 +137,15 @@ pub enum NotAnIndex {
     TooMuch,
 }
 
+/// The words and bytes of texts.
+fn counted<'t>(texts: impl Iterator<Item = &'t str>) -> (usize, usize) {
+    texts.map(|text| (words(text).count(), text.len())).fold((0, 0), added)
+}
+
+fn added(one: (usize, usize), other: (usize, usize)) -> (usize, usize) {
+    (one.0.saturating_add(other.0), one.1.saturating_add(other.1))
+}
+
 impl Package {
     /// What a package says of itself, without its releases.
     ///
@@ -159,12 +171,15 @@ impl Package {
         })
     }
 
-    /// How many bytes a search has to do with because of what is said of the package itself.
-    fn searched_bytes(&self) -> usize {
-        let texts = [&self.name, &self.description].into_iter().chain(&self.tags).map(String::len).sum::<usize>();
+    /// How many words and bytes a search has to do with because of this package.
+    fn searched(&self) -> (usize, usize) {
+        let texts = [self.slug.as_str(), &self.name, &self.description].into_iter();
+        let (words, bytes) = counted(texts.chain(self.tags.iter().map(String::as_str)));
         let grants = serde_json::to_vec(&self.grants).map_or(0, |grants| grants.len());
         let call = self.newest().map_or(0, |release| release.reference.len());
-        (texts + grants + call).saturating_mul(self.commands.len())
+        let commands = self.commands.len();
+        let own = self.commands.iter().map(|command| counted(command.told().texts()));
+        own.fold((words.saturating_mul(commands), (bytes + grants + call).saturating_mul(commands)), added)
     }
 
     /// The release that describes it.
@@ -232,8 +247,8 @@ impl Index {
 
     /// Refuses what a search would take too much memory for.
     pub(crate) fn searchable(&self) -> Result<(), NotAnIndex> {
-        let bytes = self.packages.iter().map(Package::searched_bytes).fold(0, usize::saturating_add);
-        if bytes > SEARCHED_BYTES_MAX { Err(NotAnIndex::TooMuch) } else { Ok(()) }
+        let (words, bytes) = self.packages.iter().map(Package::searched).fold((0, 0), added);
+        if words > SEARCHED_WORDS_MAX || bytes > SEARCHED_BYTES_MAX { Err(NotAnIndex::TooMuch) } else { Ok(()) }
     }
 
     /// Whether packages, releases and pages are as [`Index::of`] makes them. Nothing is copied: of what others wrote there may be much.

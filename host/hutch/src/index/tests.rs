@@ -182,15 +182,22 @@ fn what_is_no_index_is_refused_and_says_why() {
 
 #[test]
 fn an_index_that_is_made_to_take_memory_is_refused() {
-    let large = |more: usize| {
-        let mut all = parts(&[("oci://here.example/todo", "1.0.0")]);
-        let commands = all[0].0.commands.len();
-        all[0].0.description = "x".repeat(SEARCHED_BYTES_MAX / commands / 2 * more);
-        Index::of(all)
-    };
-    assert!(large(1).searchable().is_ok());
-    assert_eq!(large(2).searchable(), Err(NotAnIndex::TooMuch));
-    assert_eq!(Index::parse(large(2).text().as_bytes()), Err(NotAnIndex::TooMuch));
+    // One long word, and many short ones, each said of the package and so searched again with each command.
+    for (text, most) in [("x", SEARCHED_BYTES_MAX), ("x ", SEARCHED_WORDS_MAX)] {
+        let large = |more: usize| {
+            let mut all = parts(&[("oci://here.example/todo", "1.0.0")]);
+            let commands = all[0].0.commands.len();
+            all[0].0.description = text.repeat(most / commands / 2 * more);
+            Index::of(all)
+        };
+        assert!(large(1).searchable().is_ok());
+        assert_eq!(large(2).searchable(), Err(NotAnIndex::TooMuch));
+        assert_eq!(Index::parse(large(2).text().as_bytes()), Err(NotAnIndex::TooMuch));
+    }
+    // The same said of one command of many.
+    let mut all = parts(&[("oci://here.example/todo", "1.0.0")]);
+    all[0].0.commands[0].description = "x ".repeat(SEARCHED_WORDS_MAX + 1);
+    assert_eq!(Index::parse(Index::of(all).text().as_bytes()), Err(NotAnIndex::TooMuch));
     // Many releases of a package that says much: each is looked at, and the package is not copied for it.
     let mut many = Index::of(parts(&[("oci://here.example/todo", "1.0.0")]));
     many.packages[0].license = Some("x".repeat(1 << 20));
