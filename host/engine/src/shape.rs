@@ -5,7 +5,8 @@
 
 use wasmparser::{
     BinaryReader, ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, ComponentType,
-    ComponentTypeDeclaration, ComponentTypeRef, Encoding, Instance, Parser, Payload,
+    ComponentTypeDeclaration, ComponentTypeRef, ElementItems, Encoding, ExternalKind, Instance, Parser, Payload,
+    TypeRef,
 };
 
 /// Bytes of one function's body.
@@ -27,9 +28,17 @@ const NESTING_MAX: u64 = 8;
 const TYPES_NESTING_MAX: u64 = 100;
 /// Component instances, core instances, resources, and functions between them, each, once all is instantiated.
 const INSTANTIATED_MAX: u64 = 100_000;
+/// Types of functions and the like, of all modules. Each takes more than a kilobyte at each run. CPython has some hundreds.
+const TYPES_MAX: u64 = 20_000;
+/// Bytes that the engine takes for core instances beside their memories and tables, once all is instantiated: see [`SLOT_BYTES`].
+const INSTANCES_BYTES_MAX: u64 = 8 << 20;
+/// Counted for each global and tag, and for each element of a segment.
+const SLOT_BYTES: u64 = 16;
+/// Counted for each thing that is imported, and for each function that others may call: those that are exported or stand in a segment.
+const REFERENCE_BYTES: u64 = 32;
 
 /// All of what a component may have before it is compiled: with others, other components are refused.
-pub const CAPS: [u64; 9] = [
+pub const CAPS: [u64; 13] = [
     BODY_BYTES_MAX,
     LARGE_BYTES,
     LARGE_SQUARES_MAX,
@@ -39,6 +48,10 @@ pub const CAPS: [u64; 9] = [
     NESTING_MAX,
     TYPES_NESTING_MAX,
     INSTANTIATED_MAX,
+    TYPES_MAX,
+    INSTANCES_BYTES_MAX,
+    SLOT_BYTES,
+    REFERENCE_BYTES,
 ];
 
 /// What the bytes are.
@@ -67,17 +80,20 @@ pub(crate) struct Made {
     /// Instances of components, its own included.
     pub(crate) component_instances: u64,
     core_instances: u64,
+    /// Bytes of core instances.
+    core_bytes: u64,
     /// Types of resources that it defines.
     pub(crate) resources: u64,
     functions: u64,
 }
 
 impl Made {
-    const ITSELF: Made = Made { component_instances: 1, core_instances: 0, resources: 0, functions: 0 };
+    const ITSELF: Made = Made { component_instances: 1, core_instances: 0, core_bytes: 0, resources: 0, functions: 0 };
 
     fn add(&mut self, inner: Made) {
         self.component_instances = self.component_instances.saturating_add(inner.component_instances);
         self.core_instances = self.core_instances.saturating_add(inner.core_instances);
+        self.core_bytes = self.core_bytes.saturating_add(inner.core_bytes);
         self.resources = self.resources.saturating_add(inner.resources);
         self.functions = self.functions.saturating_add(inner.functions);
     }
@@ -87,7 +103,7 @@ impl Made {
 pub(crate) fn inspect(bytes: &[u8]) -> Result<(Payloads, Made), ShapeError> {
     let mut kind = None;
     let mut code = Code::default();
-    let (mut open, mut parts, mut whole) = (Vec::new(), 0u64, Made::ITSELF);
+    let (mut open, mut parts, mut types, mut whole) = (Vec::new(), 0u64, 0u64, Made::ITSELF);
     for payload in Parser::new(0).parse_all(bytes) {
         match payload.map_err(malformed)? {
             Payload::Version { encoding, .. } => {
@@ -96,7 +112,7 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<(Payloads, Made), ShapeError> {
                     Encoding::Module => Payloads::CoreModule,
                 };
                 kind.get_or_insert(is);
-                open.push(Part { made: Made::ITSELF, components: Vec::new(), is });
+                open.push(Part { made: Made::ITSELF, components: Vec::new(), modules: Vec::new(), is });
                 parts += 1;
                 at_most("the number of modules and components", parts, PARTS_MAX)?;
                 at_most("the nesting of modules and components", open.len() as u64, NESTING_MAX)?;
@@ -105,9 +121,17 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<(Payloads, Made), ShapeError> {
                 let Some(ended) = open.pop() else { continue };
                 if ended.is == Payloads::Component {
                     whole = ended.made;
-                    if let Some(outer) = open.last_mut() {
-                        outer.components.push(Some(ended.made));
-                    }
+                }
+                match (open.last_mut(), ended.is) {
+                    (Some(outer), Payloads::Component) => outer.components.push(Some(ended.made)),
+                    (Some(outer), Payloads::CoreModule) => outer.modules.push(Some(ended.made.core_bytes)),
+                    (None, _) => {}
+                }
+            }
+            Payload::TypeSection(section) => {
+                for group in section {
+                    types += group.map_err(malformed)?.types().len() as u64;
+                    at_most("the number of types of modules", types, TYPES_MAX)?;
                 }
             }
             Payload::CodeSectionEntry(body) => code.add(&body)?,
@@ -160,6 +184,8 @@ struct Part {
     made: Made,
     /// The components that can be named in it, with what instantiating them makes; `None` for one that is only known when it runs.
     components: Vec<Option<Made>>,
+    /// The same of modules, with the bytes of an instance.
+    modules: Vec<Option<u64>>,
 }
 
 /// Refuses types that stand too deep within each other, in a section of them. Parsers read one within another by calling themselves, so
@@ -193,15 +219,47 @@ fn check_nesting(section: &[u8], at: usize) -> Result<(), ShapeError> {
     Ok(())
 }
 
-/// Counts what a section of a component makes, and follows what its components are called.
+/// Counts what a section of a component or module makes, and follows what components and modules are called.
 fn read_section(payload: Payload<'_>, open: &mut [Part]) -> Result<(), ShapeError> {
-    let missing = || ShapeError::Malformed("a component is named that is not there".to_owned());
+    let missing = |what: &str| ShapeError::Malformed(format!("a {what} is named that is not there"));
+    let given = |what: &str| {
+        ShapeError::Malformed(format!("it instantiates a {what} that it is given, which this host does not do"))
+    };
     let Some((part, outer)) = open.split_last_mut() else { return Ok(()) };
+    let held = |slots: u64, references: u64| {
+        slots.saturating_mul(SLOT_BYTES).saturating_add(references.saturating_mul(REFERENCE_BYTES))
+    };
     match payload {
+        Payload::ImportSection(section) => {
+            for import in section.into_imports() {
+                let is_global = matches!(import.map_err(malformed)?.ty, TypeRef::Global(_));
+                part.made.core_bytes += held(u64::from(is_global), 1);
+            }
+        }
+        Payload::GlobalSection(section) => part.made.core_bytes += held(u64::from(section.count()), 0),
+        Payload::TagSection(section) => part.made.core_bytes += held(u64::from(section.count()), 0),
+        Payload::ExportSection(section) => {
+            for export in section {
+                let is_function = export.map_err(malformed)?.kind == ExternalKind::Func;
+                part.made.core_bytes += held(0, u64::from(is_function));
+            }
+        }
+        Payload::ElementSection(section) => {
+            for segment in section {
+                let elements = match segment.map_err(malformed)?.items {
+                    ElementItems::Functions(functions) => functions.count(),
+                    ElementItems::Expressions(_, expressions) => expressions.count(),
+                };
+                part.made.core_bytes += held(u64::from(elements), u64::from(elements));
+            }
+        }
         Payload::InstanceSection(section) => {
             for instance in section {
-                if let Instance::Instantiate { .. } = instance.map_err(malformed)? {
+                if let Instance::Instantiate { module_index, .. } = instance.map_err(malformed)? {
+                    let known = part.modules.get(module_index as usize).ok_or_else(|| missing("module"))?;
+                    let bytes = known.ok_or_else(|| given("module"))?;
                     part.made.core_instances += 1;
+                    part.made.core_bytes = part.made.core_bytes.saturating_add(bytes);
                 }
             }
         }
@@ -210,13 +268,8 @@ fn read_section(payload: Payload<'_>, open: &mut [Part]) -> Result<(), ShapeErro
                 let ComponentInstance::Instantiate { component_index, .. } = instance.map_err(malformed)? else {
                     continue;
                 };
-                let known = part.components.get(component_index as usize).ok_or_else(missing)?;
-                let made = known.ok_or_else(|| {
-                    ShapeError::Malformed(
-                        "it instantiates a component that it is given, which this host does not do".to_owned(),
-                    )
-                })?;
-                part.made.add(made);
+                let known = part.components.get(component_index as usize).ok_or_else(|| missing("component"))?;
+                part.made.add(known.ok_or_else(|| given("component"))?);
             }
         }
         Payload::ComponentAliasSection(section) => {
@@ -225,14 +278,28 @@ fn read_section(payload: Payload<'_>, open: &mut [Part]) -> Result<(), ShapeErro
                     ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
                         part.components.push(None);
                     }
-                    ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
+                    ComponentAlias::InstanceExport { kind: ComponentExternalKind::Module, .. } => {
+                        part.modules.push(None);
+                    }
+                    ComponentAlias::Outer { kind, count, index } => {
                         let of = match count {
                             0 => Some(&*part),
                             _ => outer.len().checked_sub(count as usize).and_then(|at| outer.get(at)),
                         };
-                        let known = of.and_then(|of| of.components.get(index as usize)).ok_or_else(missing)?;
-                        let known = *known;
-                        part.components.push(known);
+                        let index = index as usize;
+                        match kind {
+                            ComponentOuterAliasKind::Component => {
+                                let known = of.and_then(|of| of.components.get(index));
+                                let known = *known.ok_or_else(|| missing("component"))?;
+                                part.components.push(known);
+                            }
+                            ComponentOuterAliasKind::CoreModule => {
+                                let known = of.and_then(|of| of.modules.get(index));
+                                let known = *known.ok_or_else(|| missing("module"))?;
+                                part.modules.push(known);
+                            }
+                            _ => {}
+                        }
                     }
                     _ => {}
                 }
@@ -240,17 +307,27 @@ fn read_section(payload: Payload<'_>, open: &mut [Part]) -> Result<(), ShapeErro
         }
         Payload::ComponentImportSection(section) => {
             for import in section {
-                if let ComponentTypeRef::Component(_) = import.map_err(malformed)?.ty {
-                    part.components.push(None);
+                match import.map_err(malformed)?.ty {
+                    ComponentTypeRef::Component(_) => part.components.push(None),
+                    ComponentTypeRef::Module(_) => part.modules.push(None),
+                    _ => {}
                 }
             }
         }
         Payload::ComponentExportSection(section) => {
             for export in section {
                 let export = export.map_err(malformed)?;
-                if export.kind == ComponentExternalKind::Component {
-                    let known = *part.components.get(export.index as usize).ok_or_else(missing)?;
-                    part.components.push(known);
+                let index = export.index as usize;
+                match export.kind {
+                    ComponentExternalKind::Component => {
+                        let known = *part.components.get(index).ok_or_else(|| missing("component"))?;
+                        part.components.push(known);
+                    }
+                    ComponentExternalKind::Module => {
+                        let known = *part.modules.get(index).ok_or_else(|| missing("module"))?;
+                        part.modules.push(known);
+                    }
+                    _ => {}
                 }
             }
         }
@@ -264,9 +341,10 @@ fn read_section(payload: Payload<'_>, open: &mut [Part]) -> Result<(), ShapeErro
         Payload::ComponentCanonicalSection(section) => part.made.functions += u64::from(section.count()),
         _ => return Ok(()),
     }
-    let Made { component_instances, core_instances, resources, functions } = part.made;
+    let Made { component_instances, core_instances, core_bytes, resources, functions } = part.made;
     at_most("the number of component instances", component_instances, INSTANTIATED_MAX)?;
     at_most("the number of core instances", core_instances, INSTANTIATED_MAX)?;
+    at_most("what instances hold beside memories and tables, in bytes,", core_bytes, INSTANCES_BYTES_MAX)?;
     at_most("the number of resource types", resources, INSTANTIATED_MAX)?;
     at_most("the number of functions between components", functions, INSTANTIATED_MAX)
 }
@@ -299,6 +377,19 @@ mod tests {
         let instances =
             |count: u64| format!("(component (component $c) {})", "(instance (instantiate $c))".repeat(count as usize));
         let resources = |count: u64| format!("(component {})", "(type (resource (rep i32)))".repeat(count as usize));
+        let types = |count: u64| format!("(module {})", "(type (func))".repeat(count as usize));
+        let globals = |count: u64| format!("(module {})", "(global i32 (i32.const 0))".repeat(count as usize));
+        let elements = |count: u64| format!("(module (func $f) (elem func {}))", "$f ".repeat(count as usize));
+        let imported = |count: u64| format!("(module {})", "(import \"a\" \"b\" (func))".repeat(count as usize));
+        let filled = |count: u64| {
+            let again = "(core instance (instantiate $n))".repeat(count as usize);
+            let module = globals(1_024).replacen("(module", "(core module $m", 1);
+            format!(
+                "(component {module} (component (alias outer 1 $m (core module $n)) {again}) (instance (instantiate 0)))"
+            )
+        };
+        let (slots, references) = (INSTANCES_BYTES_MAX / SLOT_BYTES, INSTANCES_BYTES_MAX / REFERENCE_BYTES);
+        let both = INSTANCES_BYTES_MAX / (SLOT_BYTES + REFERENCE_BYTES);
         // Of 128 KiB each: 2^34.
         let large = LARGE_SQUARES_MAX >> 34;
         let cases = [
@@ -310,6 +401,11 @@ mod tests {
             (functions(FUNCTIONS_MAX), functions(FUNCTIONS_MAX + 1)),
             (instances(INSTANTIATED_MAX - 1), instances(INSTANTIATED_MAX)),
             (resources(INSTANTIATED_MAX), resources(INSTANTIATED_MAX + 1)),
+            (types(TYPES_MAX), types(TYPES_MAX + 1)),
+            (globals(slots), globals(slots + 1)),
+            (elements(both), elements(both + 1)),
+            (imported(references), imported(references + 1)),
+            (filled(slots / 1_024), filled(slots / 1_024 + 1)),
         ];
         for (fits, exceeds) in cases {
             let fits = inspect(&wat::parse_str(&fits).unwrap());
