@@ -4,11 +4,11 @@
 use super::files::{Found, PackageBounds, PackageEntry, Walk, problem};
 use super::packed::PROBLEMS_MAX;
 use cap_fs_ext::OpenOptionsSyncExt;
-use cap_std::fs::{Dir, Metadata, OpenOptions};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use hutch_model::diagnostic::{Code, Diagnostic};
 use hutch_model::names::PackagePath;
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 
 fn unreadable(path: &str, error: &io::Error) -> Diagnostic {
     problem(Code::FileUnreadable, path, format!("the system said: {}", error.kind()))
@@ -71,12 +71,36 @@ fn special(path: &str) -> Diagnostic {
 /// # Errors
 /// What [`look`] says, a folder, or a file that is longer than `bytes_max`.
 pub(super) fn read(dir: &Dir, path: &PackagePath, bytes_max: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
+    let Some((file, length)) = opened(dir, path, bytes_max)? else { return Ok(None) };
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(path.as_str(), &error))?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(too_large(path.as_str(), bytes.len() as u64, bytes_max));
+    }
+    Ok(Some(bytes))
+}
+
+/// So many bytes of a file from a place, or fewer if it ends before.
+pub(super) fn read_part(dir: &Dir, path: &PackagePath, at: u64, bytes: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
+    let Some((mut file, _)) = opened(dir, path, u64::MAX)? else { return Ok(None) };
+    let mut read = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
+    let done = file.seek(SeekFrom::Start(at)).and_then(|_| file.take(bytes).read_to_end(&mut read));
+    done.map_err(|error| unreadable(path.as_str(), &error))?;
+    Ok(Some(read))
+}
+
+fn too_large(path: &str, bytes: u64, bytes_max: u64) -> Diagnostic {
+    problem(Code::FileTooLarge, path, format!("{bytes} bytes, {bytes_max} allowed"))
+}
+
+/// A file of at most so many bytes, with its length.
+fn opened(dir: &Dir, path: &PackagePath, bytes_max: u64) -> Result<Option<(File, u64)>, Diagnostic> {
     let text = path.as_str();
-    let too_large = |bytes: u64| problem(Code::FileTooLarge, text, format!("{bytes} bytes, {bytes_max} allowed"));
     let length = match look(dir, path)? {
         Found::Nothing => return Ok(None),
         Found::Folder => return Err(problem(Code::NotAFile, text, "expected a file, found a folder")),
-        Found::File(length) if length > bytes_max => return Err(too_large(length)),
+        Found::File(length) if length > bytes_max => return Err(too_large(text, length, bytes_max)),
         Found::File(length) => length,
     };
     let mut options = OpenOptions::new();
@@ -86,13 +110,7 @@ pub(super) fn read(dir: &Dir, path: &PackagePath, bytes_max: u64) -> Result<Opti
     if !metadata.is_file() {
         return Err(special(text));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    let read = file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| unreadable(text, &error))?;
-    if bytes.len() as u64 > bytes_max {
-        return Err(too_large(bytes.len() as u64));
-    }
-    Ok(Some(bytes))
+    Ok(Some((file, length)))
 }
 
 /// Looks at everything below `root`, or below the package's root for `None`, and opens no file.

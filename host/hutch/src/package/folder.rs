@@ -21,15 +21,19 @@ struct Folder {
 /// # Errors
 /// A file of it can't be read.
 pub fn snapshot(package: &Package, folder: &PackagePath, objects: &mut MemoryObjects) -> Result<Digest, PackageError> {
-    read(&package.source, &package.bounds, folder, objects)
+    let (source, bounds) = (&package.source, &package.bounds);
+    read(source, bounds, folder, objects, |objects, path, _| {
+        Ok(objects.insert_file(&source.read_whole(path, bounds).map_err(PackageError::one)?))
+    })
 }
 
-/// The same, of the files of a package.
+/// The same, of the files of a package, each as it is `taken` in: path and size are known of it.
 pub(super) fn read(
     source: &Source,
     bounds: &PackageBounds,
     folder: &PackagePath,
     objects: &mut MemoryObjects,
+    mut taken: impl FnMut(&mut MemoryObjects, &PackagePath, u64) -> Result<Node, PackageError>,
 ) -> Result<Digest, PackageError> {
     let mut top = Folder::default();
     for PackageEntry { path, file_bytes } in source.entries(folder, bounds)? {
@@ -43,9 +47,8 @@ pub(super) fn read(
             None => {
                 at.folders.entry((*name).to_owned()).or_default();
             }
-            Some(_) => {
-                let content = source.read_whole(&path, bounds).map_err(PackageError::one)?;
-                at.files.insert((*name).to_owned(), objects.insert_file(&content));
+            Some(bytes) => {
+                at.files.insert((*name).to_owned(), taken(objects, &path, bytes)?);
             }
         }
     }

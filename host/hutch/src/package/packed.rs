@@ -120,26 +120,43 @@ impl Packed {
     }
 
     pub(super) fn read(&self, path: &PackagePath, bytes_max: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
+        let Some((at, length)) = self.place(path)? else { return Ok(None) };
         let text = path.as_str();
-        let (at, length) = match self.entries.get(path) {
-            None => return Ok(None),
-            Some(Entry::Folder { .. }) => {
-                return Err(problem(Code::NotAFile, text, "expected a file, found a folder"));
-            }
-            Some(Entry::File { bytes, .. }) if *bytes > bytes_max => {
-                return Err(problem(Code::FileTooLarge, text, format!("{bytes} bytes, {bytes_max} allowed")));
-            }
-            Some(Entry::File { at, bytes }) => (*at, *bytes),
-        };
-        // A panic elsewhere leaves nothing behind but a position, which is set anew.
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-        let read = file.seek(SeekFrom::Start(at)).and_then(|_| (&mut *file).take(length).read_to_end(&mut bytes));
-        read.map_err(|error| unreadable(text, &error))?;
+        if length > bytes_max {
+            return Err(problem(Code::FileTooLarge, text, format!("{length} bytes, {bytes_max} allowed")));
+        }
+        let bytes = self.read_from(text, at, length)?;
         match bytes.len() as u64 == length {
             true => Ok(Some(bytes)),
             false => Err(problem(Code::FileUnreadable, text, "the packed file became shorter")),
         }
+    }
+
+    /// So many bytes of a file from a place, or fewer if it ends before.
+    pub(super) fn read_part(&self, path: &PackagePath, at: u64, bytes: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
+        let Some((first, length)) = self.place(path)? else { return Ok(None) };
+        let bytes = bytes.min(length.saturating_sub(at));
+        self.read_from(path.as_str(), first.saturating_add(at), bytes).map(Some)
+    }
+
+    /// Where a file's content begins, and how long it is.
+    fn place(&self, path: &PackagePath) -> Result<Option<(u64, u64)>, Diagnostic> {
+        match self.entries.get(path) {
+            None => Ok(None),
+            Some(Entry::Folder { .. }) => {
+                Err(problem(Code::NotAFile, path.as_str(), "expected a file, found a folder"))
+            }
+            Some(Entry::File { at, bytes }) => Ok(Some((*at, *bytes))),
+        }
+    }
+
+    fn read_from(&self, path: &str, at: u64, length: u64) -> Result<Vec<u8>, Diagnostic> {
+        // A panic elsewhere leaves nothing behind but a position, which is set anew.
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+        let read = file.seek(SeekFrom::Start(at)).and_then(|_| (&mut *file).take(length).read_to_end(&mut bytes));
+        read.map_err(|error| unreadable(path, &error))?;
+        Ok(bytes)
     }
 
     pub(super) fn walk(&self, root: Option<&PackagePath>) -> Walk {

@@ -1,15 +1,15 @@
 //! The folders of a package that its guest may read.
 
 use super::{Package, PackageBounds, PackageError, Source, folder};
-use hutch_model::digest::Digest;
-use hutch_model::names::PackagePath;
-use hutch_model::snapshot::{MemoryObjects, Objects};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use hutch_model::digest::{Digest, Kind};
 #[cfg(feature = "machine")]
-use {
-    hutch_model::digest::Kind, hutch_model::manifest::Manifest, hutch_model::snapshot::ObjectError, std::sync::OnceLock,
-};
+use hutch_model::manifest::Manifest;
+use hutch_model::names::PackagePath;
+use hutch_model::snapshot::{CHUNK_BYTES, MemoryObjects, ObjectError, Objects};
+use std::collections::{BTreeMap, HashMap};
+#[cfg(feature = "machine")]
+use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What they hold.
 #[derive(Clone)]
@@ -27,13 +27,13 @@ impl std::fmt::Debug for Resources {
 }
 
 impl Resources {
-    /// Reads those of a package.
+    /// Names those of a package.
     pub(super) fn of(package: &Package) -> Result<Resources, PackageError> {
-        let (trees, objects) = read(&package.source, &package.bounds, package.manifest.resources())?;
-        Ok(Resources { trees, objects: Arc::new(objects) })
+        let (trees, chunks) = Chunks::of(&package.source, &package.bounds, package.manifest.resources())?;
+        Ok(Resources { trees, objects: Arc::new(chunks) })
     }
 
-    /// Those that are known to be these. They are read when a guest first reads one.
+    /// Those that are known to be these. They are named anew when a guest first reads one.
     #[cfg(feature = "machine")]
     pub(super) fn known(
         source: &Source,
@@ -50,16 +50,81 @@ impl Resources {
     }
 }
 
-fn read(
-    source: &Source,
-    bounds: &PackageBounds,
-    folders: &[PackagePath],
-) -> Result<(BTreeMap<String, Digest>, MemoryObjects), PackageError> {
-    let (mut objects, mut trees) = (MemoryObjects::default(), BTreeMap::new());
-    for path in folders {
-        trees.insert(path.to_string(), folder::read(source, bounds, path, &mut objects)?);
+/// The files of resources, read chunk by chunk as a guest asks for them. Held in memory is what names them: 1/1000 of what they hold.
+struct Chunks {
+    source: Source,
+    /// Folders, and lists of chunks.
+    names: MemoryObjects,
+    files: Vec<PackagePath>,
+    /// In which file a chunk is, and which of it.
+    places: HashMap<Digest, (u32, u32)>,
+    /// The one that was read last: who reads little by little reads it again.
+    last: Mutex<Option<(Digest, Arc<[u8]>)>>,
+}
+
+/// So many bytes are read at once, where all of a file is.
+const READ_BYTES: u64 = 64 * CHUNK_BYTES;
+
+impl Chunks {
+    /// Names everything in some folders of a package. All of it is read, and no more of it held than is read at once.
+    fn of(
+        source: &Source,
+        bounds: &PackageBounds,
+        folders: &[PackagePath],
+    ) -> Result<(BTreeMap<String, Digest>, Chunks), PackageError> {
+        let mut names = MemoryObjects::default();
+        let (mut trees, mut files, mut places) = (BTreeMap::new(), Vec::new(), HashMap::new());
+        for folder in folders {
+            let tree = folder::read(source, bounds, folder, &mut names, |names, path, size| {
+                let mut parts = Vec::new();
+                let number = u32::try_from(files.len()).unwrap_or(u32::MAX);
+                let mut at = 0;
+                while at < size {
+                    let read = source.read_part(path, at, READ_BYTES.min(size - at)).map_err(PackageError::one)?;
+                    for chunk in read.chunks(CHUNK_BYTES as usize) {
+                        let digest = Digest::of(Kind::Chunk, chunk);
+                        places.entry(digest).or_insert((number, parts.len() as u32));
+                        parts.push(digest);
+                    }
+                    at += read.len() as u64;
+                }
+                files.push(path.clone());
+                Ok(names.insert_lists(size, parts))
+            })?;
+            trees.insert(folder.to_string(), tree);
+        }
+        Ok((trees, Chunks { source: source.clone(), names, files, places, last: Mutex::default() }))
     }
-    Ok((trees, objects))
+
+    /// A chunk as it is now.
+    fn read(&self, file: u32, number: u32) -> Result<Vec<u8>, String> {
+        let path = self.files.get(file as usize).ok_or("no file has it")?;
+        let read = self.source.read_part(path, u64::from(number) * CHUNK_BYTES, CHUNK_BYTES);
+        read.map_err(|problem| problem.to_string())
+    }
+}
+
+/// Why something of a package is not what it was named as.
+const CHANGED: &str = "the package's resources were changed after it was opened";
+
+impl Objects for Chunks {
+    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+        let place = match self.places.get(digest) {
+            Some(place) if kind == Kind::Chunk => place,
+            _ => return self.names.get(kind, digest),
+        };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, bytes)) = last.as_ref().filter(|(last, _)| last == digest) {
+            return Ok(bytes.clone());
+        }
+        let unreadable = |reason: String| ObjectError::unreadable(kind, *digest, reason);
+        let bytes: Arc<[u8]> = self.read(place.0, place.1).map_err(unreadable)?.into();
+        if Digest::of(kind, &bytes) != *digest {
+            return Err(unreadable(CHANGED.to_owned()));
+        }
+        *last = Some((*digest, bytes.clone()));
+        Ok(bytes)
+    }
 }
 
 /// Resources of which nothing but the names was needed yet.
@@ -69,20 +134,72 @@ struct Unread {
     bounds: PackageBounds,
     folders: Vec<PackagePath>,
     trees: BTreeMap<String, Digest>,
-    read: OnceLock<Result<MemoryObjects, String>>,
+    read: OnceLock<Result<Chunks, String>>,
 }
 
 #[cfg(feature = "machine")]
 impl Objects for Unread {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
-        let read = self.read.get_or_init(|| match read(&self.source, &self.bounds, &self.folders) {
-            Ok((trees, objects)) if trees == self.trees => Ok(objects),
-            Ok(_) => Err("the package's resources were changed after it was opened".to_owned()),
+        let read = self.read.get_or_init(|| match Chunks::of(&self.source, &self.bounds, &self.folders) {
+            Ok((trees, chunks)) if trees == self.trees => Ok(chunks),
+            Ok(_) => Err(CHANGED.to_owned()),
             Err(error) => Err(error.to_string()),
         });
         match read {
-            Ok(objects) => objects.get(kind, digest),
+            Ok(chunks) => chunks.get(kind, digest),
             Err(reason) => Err(ObjectError::unreadable(kind, *digest, reason)),
         }
+    }
+}
+
+#[cfg(all(test, feature = "machine"))]
+mod tests {
+    use super::*;
+    use hutch_model::snapshot::{Node, find, read_file};
+
+    /// Chunks that differ, in several lists, and a last one that is short.
+    fn content() -> Vec<u8> {
+        (0..(300 * CHUNK_BYTES + 5) / 8).flat_map(|number: u64| number.to_le_bytes()).chain([1; 5]).collect()
+    }
+
+    #[test]
+    fn what_a_guest_does_not_ask_for_is_not_held_and_what_was_changed_is_not_given() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("docs")).unwrap();
+        let at = folder.path().join("docs/large");
+        std::fs::write(&at, content()).unwrap();
+        std::fs::write(folder.path().join("docs/again"), &content()[..70_000]).unwrap();
+        std::fs::write(folder.path().join("docs/empty"), b"").unwrap();
+        let bounds = PackageBounds::with_component(1 << 20);
+        let source = Source::open(folder.path(), &bounds).unwrap();
+        let docs = PackagePath::parse("docs").unwrap();
+        let (trees, chunks) = Chunks::of(&source, &bounds, std::slice::from_ref(&docs)).unwrap();
+        // The same as with all of it in memory.
+        let mut whole = MemoryObjects::default();
+        let tree = folder::read(&source, &bounds, &docs, &mut whole, |objects, path, _| {
+            Ok(objects.insert_file(&source.read_whole(path, &bounds).unwrap()))
+        });
+        assert_eq!(trees["docs"], tree.unwrap());
+        let read = |name: &str| {
+            let node = find(&chunks, &trees["docs"], [name]).unwrap();
+            let Some(Node::File { size, content }) = node else { panic!("{name}: {node:?}") };
+            let mut read = Vec::new();
+            let done = read_file::<ObjectError>(&chunks, &content, size, &mut |chunk| {
+                read.extend_from_slice(chunk);
+                Ok(())
+            });
+            done.map(|()| read)
+        };
+        assert!(read("large").unwrap() == content(), "other bytes");
+        assert!(read("again").unwrap() == content()[..70_000], "other bytes");
+        assert_eq!(read("empty").unwrap(), b"");
+        // Two lists and one above them, one for the second file, and the folder.
+        assert_eq!(chunks.names.len(), 5);
+        let mut changed = content();
+        changed[200 * CHUNK_BYTES as usize + 77] ^= 1;
+        std::fs::write(&at, changed).unwrap();
+        assert!(read("large").unwrap_err().to_string().contains("were changed"));
+        std::fs::write(&at, &content()[..9]).unwrap();
+        assert!(read("large").unwrap_err().to_string().contains("became shorter"));
     }
 }

@@ -194,6 +194,20 @@ impl Source {
         }
     }
 
+    /// A part of a file that is known to be there and that long.
+    pub(super) fn read_part(&self, path: &PackagePath, at: u64, bytes: u64) -> Result<Vec<u8>, Diagnostic> {
+        let read = match &*self.0 {
+            #[cfg(feature = "machine")]
+            Place::Folder(dir) => directory::read_part(dir, path, at, bytes)?,
+            Place::Packed(packed) => packed.read_part(path, at, bytes)?,
+        };
+        match read {
+            Some(read) if read.len() as u64 == bytes => Ok(read),
+            Some(_) => Err(problem(Code::FileUnreadable, path.as_str(), "the file became shorter")),
+            None => Err(problem(Code::FileMissing, path.as_str(), "the file is not there")),
+        }
+    }
+
     /// The content of a file that is known to be there.
     pub(crate) fn read_whole(&self, path: &PackagePath, bounds: &PackageBounds) -> Result<Vec<u8>, Diagnostic> {
         let content = self.read(path, bounds.total_bytes_max)?;

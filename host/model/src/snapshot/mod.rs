@@ -132,14 +132,19 @@ impl MemoryObjects {
 
     /// Takes in a file's content of any length and names it.
     pub fn insert_file(&mut self, bytes: &[u8]) -> Node {
-        let mut digests: Vec<Digest> =
-            bytes.chunks(CHUNK_BYTES as usize).map(|chunk| self.insert(Kind::Chunk, chunk)).collect();
+        let chunks = bytes.chunks(CHUNK_BYTES as usize).map(|chunk| self.insert(Kind::Chunk, chunk)).collect();
+        self.insert_lists(bytes.len() as u64, chunks)
+    }
+
+    /// Takes in the lists of a file whose chunks are elsewhere, and names it.
+    pub fn insert_lists(&mut self, size: u64, chunks: Vec<Digest>) -> Node {
+        let mut digests = chunks;
         while digests.len() > 1 {
             digests =
                 digests.chunks(LIST_PARTS as usize).map(|part| self.insert(Kind::List, encode_list(part))).collect();
         }
         let content = digests.first().copied().unwrap_or_else(|| Digest::of(Kind::Chunk, b""));
-        Node::File { size: bytes.len() as u64, content }
+        Node::File { size, content }
     }
 
     /// Takes in a folder, in parts if it is large, and names it.
