@@ -4,15 +4,56 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a character has no form to be seen, or changes the order in which others are seen: controls, marks of direction, zero
-/// widths, fillers, selectors of variants, tags. Line ends and tabs are among them; who allows those says so.
+/// What has no form to be seen, or changes the order in which others are seen: controls, marks of direction, zero widths, fillers,
+/// selectors of variants, tags. By Unicode's properties it is Default_Ignorable_Code_Point, the format and control characters (Cf, Cc)
+/// and the two separators of lines (Zl, Zp), without the Cf that are drawn (Prepended_Concatenation_Mark); a test holds it to that.
+const HIDDEN: [(char, char); 20] = [
+    ('\u{0}', '\u{1f}'),
+    ('\u{7f}', '\u{9f}'),
+    ('\u{ad}', '\u{ad}'),
+    ('\u{34f}', '\u{34f}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
+
+/// What turns the direction of the text around it: Unicode's Bidi_Control.
+const TURNING: [(char, char); 4] =
+    [('\u{61c}', '\u{61c}'), ('\u{200e}', '\u{200f}'), ('\u{202a}', '\u{202e}'), ('\u{2066}', '\u{2069}')];
+
+fn is_in(ranges: &[(char, char)], c: char) -> bool {
+    let behind = ranges.partition_point(|(_, last)| *last < c);
+    ranges.get(behind).is_some_and(|(first, _)| *first <= c)
+}
+
+/// Whether a character is in the one list of what is hidden. Line ends and tabs are among it; who allows those says so.
 pub fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+    // Nearly all letters are these.
+    !matches!(c, ' '..='~') && is_in(&HIDDEN, c)
+}
+
+/// What nobody sees where it stands, or what would not be seen elsewhere: line ends and tabs are seen.
+pub fn is_unseen(c: char) -> bool {
+    !matches!(c, '\n' | '\t') && is_hidden(c)
+}
+
+/// Whether a terminal acts on a character, or draws others in another order for it. What merely has no form does nothing there, and
+/// parts words in scripts that are written without spaces.
+pub(crate) fn acts_on_terminals(c: char) -> bool {
+    !matches!(c, '\n' | '\t') && (c.is_control() || is_in(&TURNING, c))
 }
 
 /// The hidden characters of a text, each with the byte that it begins at. Not among them is what shapes the characters beside it,
@@ -47,7 +88,7 @@ fn shapes(left: Option<char>, c: char, right: Option<char>) -> bool {
 
 /// Whether a text holds what is hidden, line ends and tabs apart.
 pub(crate) fn first(text: &str) -> Option<char> {
-    hidden(text).map(|(_, c)| c).find(|c| !matches!(c, '\n' | '\t'))
+    hidden(text).map(|(_, c)| c).find(|c| is_unseen(*c))
 }
 
 /// The same JSON with what is hidden in its texts as `\uXXXX`: whoever parses it gets equal values, and whoever reads it as it is, sees
@@ -107,6 +148,42 @@ mod tests {
         ];
         for (text, count) in hidden {
             assert_eq!(found(text).len(), count, "{text:?}");
+        }
+    }
+
+    /// By Unicode's own data, which the library for regular expressions carries.
+    #[test]
+    fn the_tables_are_unicodes() {
+        let class = |class: &str| regex::Regex::new(&format!("^{class}$")).unwrap();
+        let hidden =
+            class(r"[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--\p{Prepended_Concatenation_Mark}]");
+        let (control, turning) = (class(r"\p{Cc}"), class(r"\p{Bidi_Control}"));
+        let mut count = 0;
+        for c in '\0'..=char::MAX {
+            let text = c.encode_utf8(&mut [0; 4]).to_owned();
+            assert_eq!(is_hidden(c), hidden.is_match(&text), "{c:?}");
+            assert_eq!(is_unseen(c), hidden.is_match(&text) && !matches!(c, '\n' | '\t'), "{c:?}");
+            let acts = (control.is_match(&text) || turning.is_match(&text)) && !matches!(c, '\n' | '\t');
+            assert_eq!(acts_on_terminals(c), acts, "{c:?}");
+            count += u32::from(is_hidden(c));
+        }
+        assert!(count > 4000, "{count}");
+        let ascends =
+            |ranges: &[(char, char)]| ranges.windows(2).all(|two| two[0].0 <= two[0].1 && two[0].1 < two[1].0);
+        assert!(ascends(&HIDDEN) && ascends(&TURNING));
+        // The channels that are used, by name: tags, selectors, zero widths, fillers, joiners, marks of annotation.
+        for (first, last) in [
+            ('\u{e0000}', '\u{e007f}'),
+            ('\u{e0100}', '\u{e01ef}'),
+            ('\u{fe00}', '\u{fe0f}'),
+            ('\u{200b}', '\u{200f}'),
+            ('\u{2060}', '\u{206f}'),
+            ('\u{fff9}', '\u{fffb}'),
+            ('\u{3164}', '\u{3164}'),
+            ('\u{115f}', '\u{1160}'),
+            ('\u{34f}', '\u{34f}'),
+        ] {
+            assert!((first..=last).all(is_hidden), "{first:?}");
         }
     }
 

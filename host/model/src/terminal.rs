@@ -1,16 +1,14 @@
 //! Text that others wrote, for a terminal that must not act on it.
 
+use crate::hidden::acts_on_terminals;
 use std::borrow::Cow;
 
 /// Without what could rewrite what a person sees: control characters but line ends and tabs, and those that turn the direction of text.
 pub fn neutral(text: &str) -> Cow<'_, str> {
-    let acts = |letter: char| match letter {
-        '\n' | '\t' => false,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}' => true,
-        letter => letter.is_control(),
-    };
-    match text.contains(acts) {
-        true => Cow::Owned(text.chars().map(|letter| if acts(letter) { '\u{fffd}' } else { letter }).collect()),
+    match text.contains(acts_on_terminals) {
+        true => {
+            Cow::Owned(text.chars().map(|letter| if acts_on_terminals(letter) { '\u{fffd}' } else { letter }).collect())
+        }
         false => Cow::Borrowed(text),
     }
 }
