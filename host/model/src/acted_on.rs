@@ -1,39 +1,97 @@
 //! What people's tools act on where it merely stands in a folder: a shell that enters it, an editor that opens it, `git status`. Who may
 //! write that can have code run outside of any sandbox. A build file is none: somebody has to say that it is to be run.
 
-/// These, however they are cased. `HEAD` is what makes a folder of any name a repository, whose `config` names programs.
+use crate::hidden::is_hidden;
+
+/// These, however they are cased. `HEAD` is what makes a folder of any name a repository, whose `config` names programs. What agents read as
+/// their instructions is among them, and what compilers, test runners and interpreters load unasked.
 pub const NAMES: &[&str] = &[
     "_exrc",
     "_gvimrc",
     "_vimrc",
+    "agent.md",
+    "agents.md",
+    "agents.override.md",
     "autorun.inf",
+    "claude.local.md",
+    "claude.md",
+    "codex.md",
+    "conftest.py",
+    "copilot-instructions.md",
+    "crush.md",
     "desktop.ini",
+    "gemini.md",
     "head",
     "microsoft.powershell_profile.ps1",
+    "mise.local.toml",
     "mise.toml",
+    "opencode.json",
+    "opencode.jsonc",
     "profile.ps1",
+    "qwen.md",
+    "replit.md",
+    "rust-toolchain",
+    "rust-toolchain.toml",
     "sitecustomize.py",
+    "skill.md",
     "usercustomize.py",
+    "warp.md",
 ];
 
 /// And what ends so.
-pub const ENDINGS: &[&str] = &[".desktop", ".library-ms", ".lnk", ".scf", ".url"];
+pub const ENDINGS: &[&str] = &[
+    ".code-workspace",
+    ".desktop",
+    ".instructions.md",
+    ".library-ms",
+    ".lnk",
+    ".mdc",
+    ".prompt.md",
+    ".pth",
+    ".scf",
+    ".searchconnector-ms",
+    ".sublime-project",
+    ".url",
+];
 
 /// Whether tools act on what has this path, or on a folder that it is in: a name begins with a dot, which is how tools name what is
-/// theirs (`.git`, `.envrc`, `.vscode`, `.bashrc`), or is one of [`NAMES`], or has one of [`ENDINGS`].
+/// theirs (`.git`, `.envrc`, `.vscode`, `.bashrc`), or is one of [`NAMES`], or has one of [`ENDINGS`], however a file system spells it,
+/// which for short names of Windows nobody can know.
+///
+/// A dot is enough, on purpose: tools come and go, and a list of theirs would always be one too short. So `.gitkeep`, which nothing acts
+/// on, is withheld, and so is `.gitignore`, by which what people commit and what agents see can be changed.
 pub fn is_acted_on(path: &str) -> bool {
     path.split('/').any(|name| {
-        let name: String = name.chars().filter(|character| !is_ignored(*character)).collect();
-        // Windows takes neither dots nor spaces at the end for a part of a name.
-        let name = name.to_ascii_lowercase();
-        let name = name.trim_end_matches(['.', ' ']);
-        name.starts_with('.') || NAMES.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        let name: String = name.chars().filter(|c| !is_hidden(*c)).flat_map(plain).collect();
+        // Windows takes neither dots nor spaces at the end for a part of a name, and what stands behind a colon for a stream of the file.
+        let name = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+        name.starts_with('.')
+            || NAMES.contains(&name)
+            || ENDINGS.iter().any(|ending| name.ends_with(ending))
+            || is_short(name)
     })
 }
 
-/// What a file system of Apple's leaves out when it compares names.
-fn is_ignored(character: char) -> bool {
-    matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+/// The letters of ASCII that a file system without regard to case and form takes a letter for, in lower case.
+fn plain(c: char) -> impl Iterator<Item = char> {
+    let c = match c {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        // Full width: not one for a file system, but for many a program.
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+        '\u{2024}' => '.',
+        c => c,
+    };
+    c.to_lowercase()
+}
+
+/// Whether this may be the short name (8.3) that Windows gives to another: `GIT~1` is `.git`, and `GI7EBA~1` may be. What it stands for is
+/// written on that disk alone.
+fn is_short(name: &str) -> bool {
+    let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
+    let number = stem.split_once('~').map(|(_, number)| number).unwrap_or_default();
+    let is_numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_numbered && stem.chars().count() <= 8 && extension.chars().count() <= 3
 }
 
 #[cfg(test)]
@@ -46,13 +104,64 @@ mod tests {
             [".git/config", "a/b/.git/hooks/pre-commit", ".envrc", ".VSCode/tasks.json", ".bashrc", "x/HEAD"];
         let hidden =
             ["\u{200c}.git/config", ".g\u{200d}it", "Desktop.INI", "autorun.inf. .", "a/b.LNK", "mise\u{feff}.toml"];
-        for path in spellings.iter().chain(&hidden).chain(NAMES) {
+        let agents = [
+            "CLAUDE.md",
+            "docs/Agents.MD",
+            "GEMINI.md",
+            "skills/x/SKILL.md",
+            "copilot-instructions.md",
+            "rust-toolchain.toml",
+            "lib/x.pth",
+            "conftest.py",
+            "a.code-workspace",
+            ".cursorrules",
+            "rules/x.mdc",
+            "x.instructions.md",
+            "mi\u{17f}e.toml",
+            "S\u{212a}ILL.md",
+            "CLAUDE\u{fe0f}.md",
+            "CLAUDE.md::$DATA",
+            "x.searchConnector-ms",
+        ];
+        let short = [
+            "GIT~1/hooks/post-checkout",
+            "git~4",
+            "GI7EBA~1/config",
+            "VSCODE~1",
+            "ENVRC~1",
+            "AGENTS~1.MD",
+            "COPILO~1.MD",
+            "RUST-T~1.TOM",
+            "A~1.COD",
+            "X~2.DES",
+            "BASH_P~1",
+            "CLAUDE~1.MD",
+            "MISE~1.TOM",
+        ];
+        let ignored = [".gitkeep", ".gitignore", "a/.keep"];
+        for path in spellings.iter().chain(&hidden).chain(&agents).chain(&short).chain(&ignored).chain(NAMES) {
             assert!(is_acted_on(path), "{path:?}");
         }
         for ending in ENDINGS {
             assert!(is_acted_on(&format!("folder/name{}", ending.to_uppercase())), "{ending}");
         }
-        for path in ["a", "Makefile", "git/config", "a.git", "heads/a", "header", "url", "notes.url.txt", "a..b/c"] {
+        for path in [
+            "a",
+            "Makefile",
+            "git/config",
+            "a.git",
+            "heads/a",
+            "header",
+            "url",
+            "notes.url.txt",
+            "a..b/c",
+            "notes~1.text",
+            "backup~",
+            "README.md",
+            "git~1x",
+            "~",
+            "report~12345678",
+        ] {
             assert!(!is_acted_on(path), "{path:?}");
         }
     }
