@@ -329,7 +329,7 @@ fn the_table_of_limits() {
 #[test]
 fn the_table_of_refused_arguments() {
     let quoted = |texts: &[&str]| texts.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(" ");
-    let tokens: Vec<String> = forms::TOKENS.iter().map(|(prefix, ..)| format!("`{}…`", prefix)).collect();
+    let tokens: Vec<String> = forms::TOKENS.iter().map(|token| format!("`{}…`", token.prefix)).collect();
     let endings: Vec<String> = forms::FILE_ENDINGS.iter().map(|ending| format!("`*{ending}`")).collect();
     let folders: Vec<String> = forms::FOLDERS.iter().map(|folder| format!("`{folder}/`")).collect();
     // In a table a bar is escaped, and what holds a backtick stands between two of them.
@@ -338,25 +338,36 @@ fn the_table_of_refused_arguments() {
         syntax => format!("`{}`", syntax.replace('|', "\\|")),
     });
     let rows = [
-        ("credentials", "G2", format!("{}, a private key in PEM, `scheme://name:password@host`", tokens.join(" "))),
+        (
+            "credentials",
+            "G2",
+            format!(
+                "{}, as long as their vendors make them and no words in a row; `Basic` and base64 of `name:password`, a private key in PEM, \
+                 `scheme://name:password@host`",
+                tokens.join(" ")
+            ),
+        ),
         (
             "secrets by name",
             "G2",
             format!(
-                "a value behind one of these names, as `NAME=…` or `--NAME …`: {}; and what ends in {}",
+                "a value behind a name that is one of these or ends in one behind `_`, `-` or with a capital: {}; or that ends in {} in any way; \
+                 but for {}. As `NAME=…`, at any `=`; `--NAME …`; `\"NAME\": \"…\"`; `NAME: …`, where that is no word",
                 quoted(&forms::SECRET_NAMES),
-                quoted(&forms::SECRET_NAME_ENDINGS)
+                quoted(&forms::SECRET_NAME_ENDINGS),
+                quoted(&forms::PLACE_NAMES)
             ),
         ),
         (
             "files that hold secrets",
             "G3",
             format!(
-                "{} {} `.env.*` {} {}",
+                "{} {} `.env.*` {} {}, but for {}",
                 endings.join(" "),
                 quoted(&forms::FILES),
                 folders.join(" "),
-                quoted(&forms::PATHS)
+                quoted(&forms::PATHS),
+                quoted(&forms::HARMLESS_FILES)
             ),
         ),
         ("shell syntax", "G8", shell.join(" ")),

@@ -1,11 +1,17 @@
 //! Arguments that an agent should not pass: secrets, sensitive paths, ways out of a folder, shell syntax and control
 //! characters (rules G2, G3, G8, S4). Judges text alone, by the tables of [`forms`]; a violation never repeats what it found.
 
+mod credentials;
 pub mod forms;
+
+pub use credentials::{Credential, credentials};
 
 use crate::contract::{Contract, Parameter, ValueType};
 use crate::manifest::Guard;
 use std::fmt;
+
+use credentials::{is_secret_name, says_nothing};
+pub(crate) use credentials::{is_secret_value, names_secret, without};
 
 /// A rule of the 98 that arguments are held to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,14 +80,16 @@ pub fn check(
         if argument.chars().any(char::is_control) {
             return refuse(Rule::TraversalAndControl, "holds a control character");
         }
-        if let Some(what) = secret(argument) {
-            return refuse(Rule::Secrets, what);
+        if let Some(found) = credentials(argument).first() {
+            return refuse(Rule::Secrets, found.what);
         }
         let named = index
             .checked_sub(1)
             .and_then(|before| arguments.get(before))
             .is_some_and(|flag| flag.starts_with("--") && is_secret_name(flag) && !is_switch(flag, contract, command));
-        if named && !argument.starts_with('-') && !argument.is_empty() {
+        // A word such as `-v` or `--verbose` is the next flag.
+        let is_flag = argument.starts_with("--") || (argument.starts_with('-') && argument.chars().count() < 3);
+        if named && !is_flag && !says_nothing(argument) {
             return refuse(Rule::Secrets, "gives a secret by its name");
         }
         let strict = policy == Guard::Strict;
@@ -171,74 +179,6 @@ fn role_of(parameter: &Parameter) -> Role {
     if parameter.free_text && parameter.value_type == ValueType::String { Role::Prose } else { Role::Plain }
 }
 
-/// Whether the text holds what looks like a credential.
-pub(crate) fn is_secret(text: &str) -> bool {
-    secret(text).is_some()
-}
-
-fn secret(argument: &str) -> Option<&'static str> {
-    if argument.contains("-----BEGIN ") && argument.contains("PRIVATE KEY") {
-        return Some("holds a private key");
-    }
-    let word = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '&' | '?' | ';' | ',');
-    if argument.split(word).any(is_secret_assignment) {
-        return Some("gives a secret by its name");
-    }
-    if argument.split(word).any(holds_password) {
-        return Some("holds an address with a password");
-    }
-    let found = forms::TOKENS.iter().find(|(prefix, length, _)| holds_token(argument, prefix, *length));
-    found.map(|(_, _, what)| *what)
-}
-
-/// Whether a token of `length` or more characters begins with `prefix` somewhere.
-fn holds_token(argument: &str, prefix: &str, length: usize) -> bool {
-    // Most words are too short for any, and there are many kinds.
-    if argument.len() < prefix.len() + length {
-        return false;
-    }
-    let mut judged = 0;
-    argument.match_indices(prefix).any(|(at, _)| {
-        let (before, begin) = (argument.get(..at).unwrap_or_default(), at + prefix.len());
-        // What is no token from an earlier place on is none from a later one: each run of characters is looked at once.
-        if begin <= judged || before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
-            return false;
-        }
-        let rest = argument.get(begin..).unwrap_or_default();
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').unwrap_or(rest.len());
-        judged = begin + end;
-        is_token(rest.get(..end).unwrap_or_default(), length)
-    })
-}
-
-/// `--token=x`, `DB_PASSWORD=x`.
-fn is_secret_assignment(word: &str) -> bool {
-    let Some((name, value)) = word.split_once('=') else { return false };
-    // What only says whether is no secret.
-    is_secret_name(name) && !matches!(value, "" | "true" | "false")
-}
-
-/// Whether a name, of a flag or of a variable, is that of a secret.
-fn is_secret_name(name: &str) -> bool {
-    let name = name.trim_start_matches('-').to_ascii_lowercase().replace('-', "_");
-    let ends = |known: &str| name.ends_with(known);
-    forms::SECRET_NAMES.contains(&name.as_str()) || forms::SECRET_NAME_ENDINGS.iter().any(|known| ends(known))
-}
-
-/// `scheme://name:password@host`.
-fn holds_password(word: &str) -> bool {
-    let Some((_, rest)) = word.split_once("://") else { return false };
-    let authority = rest.split('/').next().unwrap_or_default();
-    let user = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':'));
-    user.is_some_and(|(_, password)| !password.is_empty())
-}
-
-/// Whether the text is long enough and is no row of words: `sk-learn-classification-notes` is harmless.
-fn is_token(text: &str, length: usize) -> bool {
-    let dense = text.split(['-', '_']).any(|run| run.len() >= length);
-    text.len() >= length && (dense || text.bytes().any(|b| b.is_ascii_digit()))
-}
-
 /// Whether a component of a path is `..`, written plainly or percent-encoded.
 fn leaves_folder(argument: &str) -> bool {
     let decoded = argument.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\");
@@ -255,6 +195,10 @@ fn leaves_folder(argument: &str) -> bool {
 
 fn is_sensitive_path(argument: &str) -> bool {
     let lower = argument.trim().to_lowercase();
+    // These are whole paths, so they are known among words too.
+    if lower.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).any(is_system_file) {
+        return true;
+    }
     // `--file=x.pem` and `a.pem,b.pem` hold paths too.
     lower.split(['=', ',', ':', '@']).any(|path| {
         let mut components = path.split(['/', '\\']).map(str::trim);
@@ -262,6 +206,7 @@ fn is_sensitive_path(argument: &str) -> bool {
         let named = forms::FILE_ENDINGS.iter().any(|ending| file.ends_with(ending))
             || forms::FILES.contains(&file)
             || file.starts_with(".env.");
+        let named = named && !forms::HARMLESS_FILES.iter().any(|harmless| file.ends_with(harmless));
         named || components.any(|component| forms::FOLDERS.contains(&component)) || is_system_file(path)
     })
 }

@@ -1,14 +1,15 @@
 //! Text without what its reader should not be shown: characters without a visible form (rule S8), and personal data or credentials
-//! (rule G5). Judges text by its form alone, so it finds what is written in the usual way and nothing else; JSON's ways to write a
+//! (rule G5), which are those of [the guard](crate::guard::credentials). Judges text by its form alone, so it finds what is written in the usual way and nothing else; JSON's ways to write a
 //! character are usual ones, however deep it is nested, whether it is whole, and also within a text of JSON.
 
 mod numbers;
 
-use crate::guard::is_secret;
-use crate::hidden::{hidden, is_hidden};
+use crate::guard::{self, credentials, is_secret_value, names_secret};
+use crate::hidden::{hidden, is_unseen};
 use numbers::{is_card, number};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// What stands in place of personal data.
 pub const REDACTED: &str = "[redacted]";
@@ -37,24 +38,46 @@ impl Cleaning {
         if self.is_none() {
             return;
         }
+        self.walk(value);
+        // Only what goes from one text into the next could be left.
+        if self.personal && !credentials(&value.to_string()).is_empty() {
+            *value = Value::from(REDACTED);
+        }
+    }
+
+    fn walk(self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                if let Cow::Owned(clean) = self.text(text) {
+                if let Cow::Owned(clean) = self.literal(text, READINGS_MAX) {
                     *text = clean;
                 }
             }
             Value::Number(number) if self.personal && is_card(&number.to_string()) => *value = Value::from(REDACTED),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item)),
             Value::Object(fields) => {
+                let mut names = Names::default();
                 *fields = std::mem::take(fields)
                     .into_iter()
                     .map(|(name, mut value)| {
-                        self.value(&mut value);
-                        (self.text(&name).into_owned(), value)
+                        if self.personal && is_key_of_secret(&name, &literal(&name)) && is_secret(&value) {
+                            value = Value::from(REDACTED);
+                        }
+                        self.walk(&mut value);
+                        (names.distinct(self.literal(&name, READINGS_MAX)).into_owned(), value)
                     })
                     .collect();
             }
             _ => {}
+        }
+    }
+
+    /// Cleans a text that stands in JSON: written there it may show what it does not show by itself.
+    fn literal(self, text: &str, left: u32) -> Cow<'_, str> {
+        let clean = self.reading(text, left);
+        let is_escaped = |c: char| matches!(c, '"' | '\\') || c.is_control();
+        match self.personal && clean.contains(is_escaped) && !credentials(&literal(&clean)).is_empty() {
+            true => Cow::Owned(REDACTED.to_owned()),
+            false => clean,
         }
     }
 
@@ -120,41 +143,121 @@ impl Cleaning {
         let json = if self.hidden { json.replace("\r\n", "\n") } else { json.to_owned() };
         let mut clean = String::with_capacity(json.len());
         let mut rest = &*json;
+        // The names of the fields of each object around, and `None` for a list; and whether a secret's name is behind us.
+        let (mut around, mut is_named) = (Vec::new(), false);
         while let Some((before, after)) = rest.split_once('"') {
-            let (literal, after) = after.split_at(literal_end(after));
-            let text = resolve(literal, |letter| letter);
-            self.numbers(before, &mut clean);
-            match self.reading(&text, left) {
-                Cow::Borrowed(_) => clean.extend(["\"", literal, "\""]),
-                Cow::Owned(text) => clean.push_str(&Value::from(text).to_string()),
+            let (written, after) = after.split_at(literal_end(after));
+            let after = after.strip_prefix('"').unwrap_or(after);
+            let text = resolve(written, |letter| letter);
+            self.numbers(before, is_named, &mut clean);
+            let is_value = before.trim_matches([':', ' ', '\t', '\n', '\r']).is_empty();
+            let is_secret = is_named && is_value;
+            Names::follow(&mut around, before);
+            let is_name = after.trim_start().starts_with(':');
+            is_named = is_name
+                && self.personal
+                && (is_key_of_secret(&text, written) || is_key_of_secret(&text, &literal(&text)));
+            let mut shown = match is_secret && is_secret_value(&text) {
+                true => Cow::Borrowed(REDACTED),
+                false => self.literal(&text, left),
+            };
+            if let (true, Some(Some(names))) = (is_name, around.last_mut()) {
+                shown = Cow::Owned(names.distinct(shown).into_owned());
             }
-            rest = after.strip_prefix('"').unwrap_or(after);
+            // Behind such a name, and where escapes show what is not there, nobody is to wonder what stands there.
+            let is_rewritten =
+                is_secret || (self.personal && written.contains('\\') && !credentials(written).is_empty());
+            match shown == text && !is_rewritten {
+                true => clean.extend(["\"", written, "\""]),
+                false => clean.push_str(&literal(&shown)),
+            }
+            rest = after;
         }
-        self.numbers(rest, &mut clean);
-        clean
+        self.numbers(rest, is_named, &mut clean);
+        // Only what goes from one literal into the next could be left.
+        if self.personal && !credentials(&clean).is_empty() { literal(REDACTED) } else { clean }
     }
 
-    /// Cleans what stands between text literals of JSON.
-    fn numbers(self, syntax: &str, clean: &mut String) {
+    /// Cleans what stands between text literals of JSON. A number that is the value of a field with a secret's name goes too.
+    fn numbers(self, syntax: &str, mut is_named: bool, clean: &mut String) {
         let is_outside = |c: char| !c.is_ascii_digit() && !matches!(c, '-' | '+' | '.' | 'e' | 'E');
         for token in syntax.split_inclusive(is_outside) {
             let number = token.trim_end_matches(is_outside);
-            if self.personal && is_card(number) {
-                clean.push_str(&Value::from(REDACTED).to_string());
+            let is_number = number.contains(|c: char| c.is_ascii_digit());
+            if self.personal && (is_card(number) || (is_named && is_number)) {
+                clean.push_str(&literal(REDACTED));
                 clean.push_str(token.get(number.len()..).unwrap_or_default());
             } else {
                 clean.push_str(token);
             }
+            // That of a field in it, or the next one, is another.
+            is_named = is_named && token.trim_start_matches(':').trim().is_empty();
         }
     }
 
     fn plain(self, text: &str) -> Cow<'_, str> {
         // Personal data first: what is hidden in it keeps nobody from finding it.
         let text = if self.personal { without_personal_data(text) } else { Cow::Borrowed(text) };
-        match (self.hidden, text) {
-            (true, Cow::Borrowed(text)) => without_hidden(text),
-            (true, Cow::Owned(text)) => Cow::Owned(without_hidden(&text).into_owned()),
-            (false, text) => text,
+        match self.hidden.then(|| without_hidden(&text)) {
+            // What took its place is looked at as well; nothing hidden is left.
+            Some(Cow::Owned(seen)) => Cow::Owned(self.plain(&seen).into_owned()),
+            _ => text,
+        }
+    }
+}
+
+/// A text as JSON.
+fn literal(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// Whether a field of this name holds a secret, by the name itself or by how it is written in JSON.
+fn is_key_of_secret(name: &str, written: &str) -> bool {
+    names_secret(name) || names_secret(written)
+}
+
+fn is_secret(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_secret_value(text),
+        Value::Number(_) => true,
+        _ => false,
+    }
+}
+
+/// The names of one object's fields, so that none that was cleaned becomes that of another.
+#[derive(Default)]
+struct Names(BTreeMap<String, u32>);
+
+impl Names {
+    /// The name, or one like it that no field before it has.
+    fn distinct<'t>(&mut self, name: Cow<'t, str>) -> Cow<'t, str> {
+        if !name.contains(REDACTED) && !name.contains('\u{fffd}') {
+            return name;
+        }
+        let Some(mut number) = self.0.get(&*name).copied() else {
+            self.0.insert(name.clone().into_owned(), 1);
+            return name;
+        };
+        loop {
+            number += 1;
+            let other = format!("{name} {number}");
+            if !self.0.contains_key(&other) {
+                self.0.insert(other.clone(), 1);
+                self.0.insert(name.into_owned(), number);
+                return Cow::Owned(other);
+            }
+        }
+    }
+
+    /// Follows the brackets of JSON into objects and lists and out of them.
+    fn follow(around: &mut Vec<Option<Names>>, syntax: &str) {
+        for c in syntax.chars() {
+            match c {
+                '{' => around.push(Some(Names::default())),
+                '[' => around.push(None),
+                '}' | ']' => drop(around.pop()),
+                _ => {}
+            }
         }
     }
 }
@@ -263,13 +366,12 @@ fn unit(text: &str) -> Option<(u32, &str)> {
 /// Without what is [`hidden`] but line ends and tabs: each such character is replaced by U+FFFD, and a carriage return with the line's end
 /// behind it by that end. They can rewrite a terminal, or hide instructions from a person that a program reads.
 pub fn without_hidden(text: &str) -> Cow<'_, str> {
-    let is_replaced = |c: char| !matches!(c, '\n' | '\t');
-    if !hidden(text).any(|(_, c)| is_replaced(c)) {
+    if !hidden(text).any(|(_, c)| is_unseen(c)) {
         return Cow::Borrowed(text);
     }
     let text = text.replace("\r\n", "\n");
     let (mut out, mut from) = (String::with_capacity(text.len()), 0);
-    for (at, c) in hidden(&text).filter(|(_, c)| is_replaced(*c)) {
+    for (at, c) in hidden(&text).filter(|(_, c)| is_unseen(*c)) {
         out.push_str(text.get(from..at).unwrap_or_default());
         out.push('\u{fffd}');
         from = at + c.len_utf8();
@@ -278,13 +380,24 @@ pub fn without_hidden(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What nobody sees where it stands, or what would not be seen elsewhere.
-fn is_unseen(c: char) -> bool {
-    is_hidden(c) && !matches!(c, '\n' | '\t')
-}
+/// How often what was cut is looked at again. A text that shows more and more by it is not shown.
+const ROUNDS_MAX: u32 = 8;
 
 /// Without mail addresses, telephone numbers with a country code, payment card numbers and credentials.
 pub fn without_personal_data(text: &str) -> Cow<'_, str> {
+    let mut clean = Cow::Borrowed(text);
+    for _ in 0..ROUNDS_MAX {
+        let cut = guard::without(&clean);
+        match without_persons(cut.as_deref().unwrap_or(&clean)).or(cut) {
+            Some(next) => clean = Cow::Owned(next),
+            None => return clean,
+        }
+    }
+    Cow::Borrowed(REDACTED)
+}
+
+/// Without mail addresses and numbers, if there are any.
+fn without_persons(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut rest = text;
     let mut found = false;
@@ -313,7 +426,7 @@ pub fn without_personal_data(text: &str) -> Cow<'_, str> {
             let seen: String = core.chars().filter(|c| !is_unseen(*c)).collect();
             let shown: String = core.chars().map(|c| if is_unseen(c) { '\u{fffd}' } else { c }).collect();
             let mut readings = [seen.as_str(), shown.as_str()].into_iter().chain(core.split(is_unseen));
-            if readings.any(|text| is_mail(text) || is_secret(text)) {
+            if readings.any(is_mail) {
                 out.push_str(word.get(..before).unwrap_or_default());
                 out.push_str(REDACTED);
                 out.push_str(word.get(before + core.len()..).unwrap_or_default());
@@ -324,7 +437,7 @@ pub fn without_personal_data(text: &str) -> Cow<'_, str> {
             rest = rest.get(word_bytes..).unwrap_or_default();
         }
     }
-    if found { Cow::Owned(out) } else { Cow::Borrowed(text) }
+    found.then_some(out)
 }
 
 fn is_boundary(c: char) -> bool {
@@ -369,8 +482,9 @@ mod tests {
             ("call +\u{200b}49 30 1234567 or +(49) 30 1234567", "call [redacted] or [redacted]"),
             ("\u{200b}4111 1111 1111 1111 \u{fffd}+49 30 1234567", "\u{200b}[redacted] \u{fffd}[redacted]"),
             ("4111 1111 1111 1111\u{200b}12345", "[redacted]\u{200b}12345"),
-            ("key\u{0}sk-abcdefghij0123456789x", "[redacted]"),
-            ("5://0:\u{e}@", "[redacted]"),
+            ("key\u{0}sk-abcdefghij0123456789x", "key\u{0}[redacted]"),
+            ("5://0:\u{e}@", "5://0:\u{e}@"),
+            ("5://0:\u{e}x@", "5://0:[redacted]@"),
             ("ada@example.org\u{200b}b@c", "[redacted]"),
             // Space that is taken for hidden parts no words.
             ("ghp_abcdefghijk:yz\u{b}@example.org", "[redacted]"),
@@ -392,6 +506,15 @@ mod tests {
                 "[\"\u{fffd}\", \"\\ud83d\\ude00 \\n \\\"x\\\" \\/ \\u0041\"]",
             ),
             (r#"["\ud800 bob\u0040example.org"]"#, "[\"\u{fffd} [redacted]\"]"),
+            (
+                r#"{"a@x.org":1,"b@x.org":[2],"[redacted]":3}"#,
+                r#"{"[redacted]":1,"[redacted] 2":[2],"[redacted] 3":3}"#,
+            ),
+            (
+                r#"{"password": 4711, "api_key":"x", "secret":null, "token":{"a":"x","n":1}}"#,
+                r#"{"password": "[redacted]", "api_key":"[redacted]", "secret":null, "token":{"a":"x","n":1}}"#,
+            ),
+            ("[4111111111111111]", r#"["[redacted]"]"#),
             // A document in a document in a document.
             (r#"["[\"[\\\"bob\\\\u0040example.org\\\"]\"]"]"#, r#"["[\"[\\\"[redacted]\\\"]\"]"]"#),
             // One a line.

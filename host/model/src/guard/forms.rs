@@ -1,51 +1,86 @@
 //! What is refused, as tables: the README's is made of them, and tests try each row.
 
-/// The beginnings of well-known credentials, how many more characters make one, and what it is.
-pub const TOKENS: [(&str, usize, &str); 35] = [
-    ("sk-", 16, "looks like an API key"),
-    ("sk_live_", 16, "looks like an API key"),
-    ("sk_test_", 16, "looks like an API key"),
-    ("rk_live_", 16, "looks like an API key"),
-    ("rk_test_", 16, "looks like an API key"),
-    ("pk-", 16, "looks like an API key"),
-    ("pk_live_", 16, "looks like an API key"),
-    ("whsec_", 16, "looks like an API key"),
-    ("AIza", 30, "looks like an API key"),
-    ("SG.", 16, "looks like an API key"),
-    ("dop_v1_", 16, "looks like an API key"),
-    ("ghp_", 16, "looks like a GitHub token"),
-    ("gho_", 16, "looks like a GitHub token"),
-    ("ghu_", 16, "looks like a GitHub token"),
-    ("ghs_", 16, "looks like a GitHub token"),
-    ("ghr_", 16, "looks like a GitHub token"),
-    ("github_pat_", 16, "looks like a GitHub token"),
-    ("glpat-", 16, "looks like a GitLab token"),
-    ("npm_", 16, "looks like an npm token"),
-    ("pypi-", 16, "looks like a PyPI token"),
-    ("hf_", 16, "looks like a Hugging Face token"),
-    ("xoxa-", 10, "looks like a Slack token"),
-    ("xoxb-", 10, "looks like a Slack token"),
-    ("xoxp-", 10, "looks like a Slack token"),
-    ("xoxr-", 10, "looks like a Slack token"),
-    ("xoxs-", 10, "looks like a Slack token"),
-    ("xapp-", 10, "looks like a Slack token"),
-    ("ya29.", 16, "looks like a Google token"),
-    ("AKIA", 16, "looks like an AWS access key"),
-    ("ASIA", 16, "looks like an AWS access key"),
-    ("AGE-SECRET-KEY-", 16, "looks like a private key"),
-    ("Bearer ", 16, "looks like a bearer token"),
-    ("bearer ", 16, "looks like a bearer token"),
-    ("Basic ", 16, "looks like a password of HTTP"),
-    ("eyJ", 16, "looks like a JSON web token"),
+/// A kind of well-known credentials, by the shape that its vendor publishes.
+#[derive(Clone, Copy, Debug)]
+pub struct Token {
+    /// What it begins with.
+    pub prefix: &'static str,
+    /// What stands behind that.
+    pub rest: Rest,
+    /// What it is.
+    pub what: &'static str,
+}
+
+/// What stands behind the beginning of a token, and how many characters of it there are at least. Words in a row are none.
+#[derive(Clone, Copy, Debug)]
+pub enum Rest {
+    /// Letters, digits, `-` and `_`.
+    Mixed(usize),
+    /// The same, in parts behind dots; the first is so long.
+    Dotted(usize),
+    /// Letters and digits.
+    Plain(usize),
+    /// Capitals with digits among them, and how many there are at most.
+    Capitals(usize, usize),
+}
+
+impl Token {
+    /// One that nobody has.
+    pub fn example(&self) -> String {
+        let rest = match self.rest {
+            Rest::Mixed(least) | Rest::Dotted(least) | Rest::Plain(least) => "x1".repeat(least),
+            Rest::Capitals(least, _) => "X1".repeat(least.div_ceil(2)),
+        };
+        format!("{}{rest}", self.prefix)
+    }
+}
+
+/// Well-known credentials.
+pub const TOKENS: [Token; 34] = [
+    Token { prefix: "sk-", rest: Rest::Mixed(16), what: "looks like an API key" },
+    Token { prefix: "sk_live_", rest: Rest::Plain(16), what: "looks like an API key" },
+    Token { prefix: "sk_test_", rest: Rest::Plain(16), what: "looks like an API key" },
+    Token { prefix: "rk_live_", rest: Rest::Plain(16), what: "looks like an API key" },
+    Token { prefix: "rk_test_", rest: Rest::Plain(16), what: "looks like an API key" },
+    Token { prefix: "pk-", rest: Rest::Mixed(16), what: "looks like an API key" },
+    Token { prefix: "pk_live_", rest: Rest::Plain(16), what: "looks like an API key" },
+    Token { prefix: "whsec_", rest: Rest::Plain(16), what: "looks like an API key" },
+    Token { prefix: "AIza", rest: Rest::Mixed(30), what: "looks like an API key" },
+    Token { prefix: "SG.", rest: Rest::Dotted(16), what: "looks like an API key" },
+    Token { prefix: "dop_v1_", rest: Rest::Plain(16), what: "looks like an API key" },
+    Token { prefix: "ghp_", rest: Rest::Plain(16), what: "looks like a GitHub token" },
+    Token { prefix: "gho_", rest: Rest::Plain(16), what: "looks like a GitHub token" },
+    Token { prefix: "ghu_", rest: Rest::Plain(16), what: "looks like a GitHub token" },
+    Token { prefix: "ghs_", rest: Rest::Plain(16), what: "looks like a GitHub token" },
+    Token { prefix: "ghr_", rest: Rest::Plain(16), what: "looks like a GitHub token" },
+    Token { prefix: "github_pat_", rest: Rest::Mixed(16), what: "looks like a GitHub token" },
+    Token { prefix: "glpat-", rest: Rest::Mixed(16), what: "looks like a GitLab token" },
+    Token { prefix: "npm_", rest: Rest::Plain(16), what: "looks like an npm token" },
+    Token { prefix: "pypi-", rest: Rest::Mixed(16), what: "looks like a PyPI token" },
+    Token { prefix: "hf_", rest: Rest::Plain(16), what: "looks like a Hugging Face token" },
+    Token { prefix: "xoxa-", rest: Rest::Mixed(10), what: "looks like a Slack token" },
+    Token { prefix: "xoxb-", rest: Rest::Mixed(10), what: "looks like a Slack token" },
+    Token { prefix: "xoxp-", rest: Rest::Mixed(10), what: "looks like a Slack token" },
+    Token { prefix: "xoxr-", rest: Rest::Mixed(10), what: "looks like a Slack token" },
+    Token { prefix: "xoxs-", rest: Rest::Mixed(10), what: "looks like a Slack token" },
+    Token { prefix: "xapp-", rest: Rest::Mixed(10), what: "looks like a Slack token" },
+    Token { prefix: "ya29.", rest: Rest::Dotted(16), what: "looks like a Google token" },
+    Token { prefix: "AKIA", rest: Rest::Capitals(16, 16), what: "looks like an AWS access key" },
+    Token { prefix: "ASIA", rest: Rest::Capitals(16, 16), what: "looks like an AWS access key" },
+    Token { prefix: "AGE-SECRET-KEY-", rest: Rest::Capitals(16, 64), what: "looks like a private key" },
+    Token { prefix: "Bearer ", rest: Rest::Dotted(16), what: "looks like a bearer token" },
+    Token { prefix: "bearer ", rest: Rest::Dotted(16), what: "looks like a bearer token" },
+    Token { prefix: "eyJ", rest: Rest::Dotted(16), what: "looks like a JSON web token" },
 ];
 
-/// Names whose value is a secret.
-pub const SECRET_NAMES: [&str; 6] =
-    ["token", "access_token", "api_token", "auth_token", "bearer_token", "refresh_token"];
+/// Names whose value is a secret, alone or at the end of a name: behind `_` or `-`, or with a capital.
+pub const SECRET_NAMES: [&str; 7] = ["token", "secret", "secret_key", "api_key", "apikey", "access_key", "private_key"];
 
-/// Endings of names whose value is a secret, alone or behind an underscore.
-pub const SECRET_NAME_ENDINGS: [&str; 8] =
-    ["password", "passwd", "passphrase", "secret", "api_key", "apikey", "access_key", "private_key"];
+/// Endings of names whose value is a secret, whatever stands before them.
+pub const SECRET_NAME_ENDINGS: [&str; 3] = ["password", "passwd", "passphrase"];
+
+/// Names, or endings of names in the same way, of what is called a token and only says where to go on.
+pub const PLACE_NAMES: [&str; 4] = ["page_token", "next_token", "continuation_token", "sync_token"];
 
 /// Endings of files that usually hold secrets.
 pub const FILE_ENDINGS: [&str; 11] =
@@ -70,14 +105,29 @@ pub const FILES: [&str; 15] = [
     ".zsh_history",
 ];
 
+/// Endings of names that such a file has where it holds none: what is to be filled in, and what is shown on a wall.
+pub const HARMLESS_FILES: [&str; 8] = [
+    ".env.example",
+    ".env.sample",
+    ".env.template",
+    ".env.dist",
+    "presentation.key",
+    "slides.key",
+    "deck.key",
+    "keynote.key",
+];
+
 /// Folders of such files.
 pub const FOLDERS: [&str; 6] = [".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"];
 
 /// Whole paths of such files; `*` is any name.
-pub const PATHS: [&str; 7] = [
+pub const PATHS: [&str; 10] = [
     "/etc/passwd",
     "/etc/shadow",
     "/etc/gshadow",
+    "/etc/passwd-",
+    "/etc/shadow-",
+    "/etc/gshadow-",
     "/etc/sudoers",
     "/proc/*/environ",
     "/proc/*/mem",

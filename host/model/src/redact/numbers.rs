@@ -1,6 +1,6 @@
 //! Telephone and payment card numbers, by their form alone.
 
-use super::is_unseen;
+use crate::hidden::is_unseen;
 
 /// The bytes of the telephone or card number that the text begins with, or 0. What nobody sees may stand in it, or be where it ends.
 /// Other digits may follow it behind a separator: whether it is a number is to be seen in it alone, so that taking out another one
