@@ -139,6 +139,26 @@ fn pointers_that_lead_nowhere_trap() {
     ]);
 }
 
+/// In the largest memory there is, a place behind its last bytes is no number any more.
+#[test]
+fn pointers_to_the_last_bytes_of_the_largest_memory_trap() {
+    let largest = |name: &str, words: &str| {
+        format!(
+            "(module {} (memory (export \"memory\") 65536) (func (export \"_start\") (drop (call ${name} {words}))))",
+            import(name, "(param i32 i32 i32 i32) (result i32)")
+        )
+    };
+    let subscription = "(i32.const -8) (i32.const 4096) (i32.const 1) (i32.const 64)";
+    let vector = "(i32.const 1) (i32.const -4) (i32.const 1) (i32.const 64)";
+    let out = || trapped("pointer_out_of_bounds");
+    check(&[
+        Case::text("a subscription", &largest("poll_oneoff", subscription), out()).under(Limit::Memory, 6 << 30),
+        Case::text("a buffer to write", &largest("fd_write", vector), out()).under(Limit::Memory, 6 << 30),
+        Case::text("a buffer to read into", &largest("fd_read", &vector.replacen('1', "0", 1)), out())
+            .under(Limit::Memory, 6 << 30),
+    ]);
+}
+
 #[test]
 fn what_is_open_is_bounded() {
     let open = import("path_open", "(param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)");

@@ -192,7 +192,8 @@ impl Vectors {
             call.guest.world.meter.spend(price::ITEM + u64::from(VECTOR_BYTES) * price::BYTE)?;
             let at = Bytes::element(self.at, self.next, VECTOR_BYTES)?;
             self.next += 1;
-            let (buffer, length) = (call.bytes.u32(at)?, call.bytes.u32(at + 4)?);
+            let [a, b, c, d, rest @ ..]: [u8; VECTOR_BYTES as usize] = call.bytes.record(at, 4)?;
+            let (buffer, length) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes(rest));
             call.bytes.part(buffer, length)?;
             if length > 0 {
                 return Ok(Some((buffer, length)));

@@ -40,27 +40,13 @@ impl Bytes<'_> {
         Ok(())
     }
 
-    fn number<const N: usize>(&self, at: u32) -> Result<[u8; N], Stop> {
-        if !at.is_multiple_of(N as u32) {
+    /// The bytes there, which need this alignment. What is made of several fields is read once: a place in it is one in these bytes, and
+    /// no sum of places in a memory that may end where such a sum does.
+    pub(super) fn record<const N: usize>(&self, at: u32, alignment: u32) -> Result<[u8; N], Stop> {
+        if !at.is_multiple_of(alignment) {
             return Err(UNALIGNED);
         }
         self.0.get(at as usize..).and_then(|rest| rest.first_chunk()).copied().ok_or(OUT_OF_BOUNDS)
-    }
-
-    pub(super) fn u8(&self, at: u32) -> Result<u8, Stop> {
-        Ok(u8::from_le_bytes(self.number(at)?))
-    }
-
-    pub(super) fn u16(&self, at: u32) -> Result<u16, Stop> {
-        Ok(u16::from_le_bytes(self.number(at)?))
-    }
-
-    pub(super) fn u32(&self, at: u32) -> Result<u32, Stop> {
-        Ok(u32::from_le_bytes(self.number(at)?))
-    }
-
-    pub(super) fn u64(&self, at: u32) -> Result<u64, Stop> {
-        Ok(u64::from_le_bytes(self.number(at)?))
     }
 
     pub(super) fn put_u32(&mut self, at: u32, value: u32) -> Result<(), Stop> {

@@ -83,11 +83,14 @@ pub(super) fn poll_oneoff(
 
 /// Reads a subscription: what the guest calls it, its kind, and what it comes to now.
 fn subscription(call: &mut Call<'_>, at: u32) -> Result<(u64, u8, Answer), Fail> {
-    let (user_data, kind) = (call.bytes.u64(at)?, call.bytes.u8(at + 8)?);
+    let record: [u8; SUBSCRIPTION_BYTES as usize] = call.bytes.record(at, 8)?;
+    let (user_data, kind) = (u64::from_le_bytes(field::<0, 8>(&record)), record[8]);
+    // The clock, or the descriptor.
+    let id = u32::from_le_bytes(field::<16, 4>(&record));
     let answer = match kind {
         CLOCK => {
-            let (id, timeout_ns, flags) =
-                (call.bytes.u32(at + 16)?, call.bytes.u64(at + 24)?, call.bytes.u16(at + 40)?);
+            let timeout_ns = u64::from_le_bytes(field::<24, 8>(&record));
+            let flags = u16::from_le_bytes(field::<40, 2>(&record));
             let clock = &call.guest.world.clock;
             let absolute = flags & ABSOLUTE != 0;
             let deadline_ns = match id {
@@ -99,8 +102,8 @@ fn subscription(call: &mut Call<'_>, at: u32) -> Result<(u64, u8, Answer), Fail>
             };
             Answer::Clock(Pollable::At { deadline_ns })
         }
-        READ => readable(call, at)?,
-        WRITE => match call.guest.descriptors.get(call.bytes.u32(at + 16)?) {
+        READ => readable(call, id),
+        WRITE => match call.guest.descriptors.get(id) {
             Ok(Open::Stdout | Open::Stderr | Open::File(_)) => Answer::Bytes(STREAM_BYTES, 0),
             _ => Answer::Error(Errno::World(World::BadDescriptor)),
         },
@@ -109,13 +112,21 @@ fn subscription(call: &mut Call<'_>, at: u32) -> Result<(u64, u8, Answer), Fail>
     Ok((user_data, kind, answer))
 }
 
+/// The field of so many bytes that begins there in a subscription; what lies outside of one does not compile.
+fn field<const AT: usize, const BYTES: usize>(record: &[u8; SUBSCRIPTION_BYTES as usize]) -> [u8; BYTES] {
+    const { assert!(AT + BYTES <= SUBSCRIPTION_BYTES as usize) };
+    let mut field = [0; BYTES];
+    field.copy_from_slice(&record[AT..AT + BYTES]);
+    field
+}
+
 /// Bytes to be read without a wait: all there are.
-fn readable(call: &Call<'_>, at: u32) -> Result<Answer, Fail> {
+fn readable(call: &Call<'_>, descriptor: u32) -> Answer {
     let world = &call.guest.world;
-    let left = match call.guest.descriptors.get(call.bytes.u32(at + 16)?) {
+    let left = match call.guest.descriptors.get(descriptor) {
         Ok(Open::Stdin) => world.stdin_left(),
         Ok(Open::File(file)) => world.stat(&file.descriptor).size.saturating_sub(file.position),
-        _ => return Ok(Answer::Error(Errno::World(World::BadDescriptor))),
+        _ => return Answer::Error(Errno::World(World::BadDescriptor)),
     };
-    Ok(Answer::Bytes(left, if left == 0 { HANGUP } else { 0 }))
+    Answer::Bytes(left, if left == 0 { HANGUP } else { 0 })
 }
