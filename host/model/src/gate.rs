@@ -143,10 +143,14 @@ impl<'d> Gate<'d> {
     /// A command on the list that begins with `path` and whose other words occur among `words`, in their order: without
     /// them, no reading of `words` calls it.
     fn called_by(&self, path: &str, words: &[&str]) -> Option<&'d str> {
-        self.confirmed.iter().copied().filter(|name| is_within(name, path)).find(|name| {
-            let wanted = name.get(path.len()..).unwrap_or_default().split(' ').filter(|word| !word.is_empty());
-            let mut parts = words.iter().flat_map(|argument| parts(argument));
-            wanted.into_iter().all(|word| parts.any(|part| abbreviates(&part, word)))
+        let mut names = self.confirmed.iter().copied().filter(|name| is_within(name, path)).peekable();
+        names.peek()?;
+        // Once for all names: there may be many, and the words may be long.
+        let parts: Vec<String> = words.iter().flat_map(|argument| parts(argument)).collect();
+        names.find(|name| {
+            let mut wanted = name.get(path.len()..).unwrap_or_default().split(' ').filter(|word| !word.is_empty());
+            let mut parts = parts.iter();
+            wanted.all(|word| parts.any(|part| abbreviates(part, word)))
         })
     }
 
