@@ -39,10 +39,31 @@ impl FromStr for Instant {
 
     fn from_str(text: &str) -> Result<Instant, NotAnInstant> {
         let refused = || NotAnInstant(text.chars().take(80).collect());
-        let moment = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| refused())?;
+        // A day alone is none.
+        let moment = moment(text).filter(|_| text.len() > "2026-04-05".len()).ok_or_else(refused)?;
         u64::try_from(moment.unix_timestamp_nanos()).map(Instant).map_err(|_| refused())
     }
 }
+
+/// When a date or an instant is; a day counts as its first moment in UTC. Of the spellings that RFC 3339 allows, the one that all
+/// readers know: `T` and `Z` in capitals, no leap second, at most nine digits behind the second, in the years 0001 to 9999 of UTC.
+pub(crate) fn moment(text: &str) -> Option<OffsetDateTime> {
+    let (_, rest) = text.split_at_checked("2026-04-05".len())?;
+    let whole = if rest.is_empty() { format!("{text}T00:00:00Z") } else { text.to_owned() };
+    let (_, rest) = whole.split_once('T')?;
+    let (clock, zone) = rest.split_at_checked("09:30:00".len())?;
+    let digits = zone.trim_start_matches('.').bytes().take_while(u8::is_ascii_digit).count();
+    if clock.ends_with(":60") || digits > 9 || zone.ends_with('z') {
+        return None;
+    }
+    let moment = OffsetDateTime::parse(&whole, &Rfc3339).ok()?;
+    (FIRST_SECOND..=LAST_SECOND).contains(&moment.unix_timestamp()).then_some(moment)
+}
+
+/// 0001-01-01T00:00:00Z.
+const FIRST_SECOND: i64 = -62_135_596_800;
+/// 9999-12-31T23:59:59Z.
+const LAST_SECOND: i64 = 253_402_300_799;
 
 impl Serialize for Instant {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -70,6 +91,12 @@ mod tests {
             ("1969-12-31T23:59:59Z", None),
             ("9999-01-01T00:00:00Z", None),
             ("2026-04-01", None),
+            ("2026-04-01_09:00:00Z", None),
+            ("2026-04-01t09:00:00Z", None),
+            ("2026-04-01T09:00:00z", None),
+            ("2026-04-01T09:00:60Z", None),
+            ("2026-04-01T09:00:00.0123456789Z", None),
+            ("2026-04-01T09:00:00.123456789Z", Some("2026-04-01T09:00:00.123456789Z")),
             ("now", None),
         ];
         for (text, expect) in cases {

@@ -3,10 +3,9 @@
 use super::constraints::{Compiled, PATTERNS_MAX};
 use super::{Command, Contract, Parameter, ValueType};
 use crate::diagnostic::{Code, Diagnostic, Position, shown};
+use crate::instant::moment;
 use crate::names::Slug;
 use std::collections::BTreeSet;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 /// One rule broken, and the part of the contract that breaks it.
 pub(super) struct Flaw {
@@ -242,26 +241,6 @@ fn is_date(text: &str) -> bool {
 fn is_instant(text: &str) -> bool {
     text.len() > "2026-04-05".len() && moment(text).is_some()
 }
-
-/// When a date or an instant is; a day counts as its first moment in UTC. Of the spellings that RFC 3339 allows, the one that all
-/// readers know: `T` and `Z` in capitals, no leap second, at most nine digits behind the second, in the years 0001 to 9999 of UTC.
-pub(super) fn moment(text: &str) -> Option<OffsetDateTime> {
-    let (_, rest) = text.split_at_checked("2026-04-05".len())?;
-    let whole = if rest.is_empty() { format!("{text}T00:00:00Z") } else { text.to_owned() };
-    let (_, rest) = whole.split_once('T')?;
-    let (clock, zone) = rest.split_at_checked("09:30:00".len())?;
-    let digits = zone.trim_start_matches('.').bytes().take_while(u8::is_ascii_digit).count();
-    if clock.ends_with(":60") || digits > 9 || zone.ends_with('z') {
-        return None;
-    }
-    let moment = OffsetDateTime::parse(&whole, &Rfc3339).ok()?;
-    (FIRST_SECOND..=LAST_SECOND).contains(&moment.unix_timestamp()).then_some(moment)
-}
-
-/// 0001-01-01T00:00:00Z.
-const FIRST_SECOND: i64 = -62_135_596_800;
-/// 9999-12-31T23:59:59Z.
-const LAST_SECOND: i64 = 253_402_300_799;
 
 #[cfg(test)]
 mod tests {

@@ -2,8 +2,9 @@
 //! call, and knows nothing of where it came from.
 
 use super::ValueType;
-use super::check::{is_of_type, moment};
+use super::check::is_of_type;
 use crate::diagnostic::shown;
+use crate::instant::moment;
 use regex::{Regex, RegexBuilder};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
