@@ -20,8 +20,9 @@ use tar::{Archive, Builder, EntryType, Header};
 const BLOCK_BYTES: u64 = 512;
 /// An archive ends with two empty blocks.
 const END_BYTES: u64 = 2 * BLOCK_BYTES;
-/// Programs that write tapes fill up the last record with empty blocks.
-const RECORD_BYTES: u64 = 20 * BLOCK_BYTES;
+/// Programs that write tapes fill up the last record, of 20 blocks, with empty blocks. Where the first of the two that end the archive is the
+/// last of a record, all of the next one follows.
+const END_BYTES_MAX: u64 = 21 * BLOCK_BYTES;
 /// How a diagnostic names the archive itself.
 const ARCHIVE: &str = ".";
 /// The most problems listed.
@@ -352,9 +353,9 @@ fn check_end(file: &mut Bytes, end: u64, archive_bytes: u64) -> Result<(), Diagn
         return Err(cut_short());
     }
     let mut bytes = Vec::new();
-    let read = file.seek(SeekFrom::Start(end)).and_then(|_| file.take(RECORD_BYTES).read_to_end(&mut bytes));
+    let read = file.seek(SeekFrom::Start(end)).and_then(|_| file.take(END_BYTES_MAX).read_to_end(&mut bytes));
     read.map_err(|error| unreadable(ARCHIVE, &error))?;
-    match rest <= RECORD_BYTES && bytes.iter().all(|byte| *byte == 0) {
+    match rest <= END_BYTES_MAX && bytes.iter().all(|byte| *byte == 0) {
         true => Ok(()),
         false => Err(invalid("something follows the end of the archive")),
     }

@@ -91,6 +91,24 @@ fn a_part_of_a_packed_file_is_none() {
 }
 
 #[test]
+fn an_archive_may_end_anywhere_in_a_record() {
+    let temp = tempfile::tempdir().unwrap();
+    folder(temp.path());
+    let mut seen = std::collections::BTreeSet::new();
+    for blocks in 0..20 {
+        fs::write(temp.path().join("docs/empty"), vec![b'x'; blocks * 512 / 4]).unwrap();
+        fs::write(temp.path().join("docs/block"), vec![7; blocks % 4 * 512]).unwrap();
+        let source = Source::open(temp.path(), &BOUNDS).unwrap();
+        let mut bytes = packed(&Package::open(&source, BOUNDS).unwrap());
+        // As GNU tar and Python's tarfile do: two empty blocks, and what is left of the record of 20.
+        bytes.resize(bytes.len().next_multiple_of(20 * 512), 0);
+        seen.insert(bytes.rchunks(512).take_while(|block| block.iter().all(|byte| *byte == 0)).count());
+        assert_eq!(opened(&bytes).unwrap().digest(&BOUNDS).unwrap(), source.digest(&BOUNDS).unwrap(), "{blocks}");
+    }
+    assert!(seen.contains(&21) && seen.len() > 10, "{seen:?}");
+}
+
+#[test]
 fn one_changed_byte_is_refused_or_another_package_or_means_nothing() {
     let temp = tempfile::tempdir().unwrap();
     folder(temp.path());
