@@ -69,6 +69,15 @@ fn completions_know_packages_their_commands_instances_and_entries() {
     assert_eq!(bash(&["apply", "--instance", "work", "todo", "@"]), ["@2", "@1"]);
     let described = offered(&machine, "fish", &["apply", "todo", ""]);
     assert!(described.contains(&"@3\tplan: todo complete td_0001".to_owned()), "{described:?}");
+    assert_eq!(bash(&["apply", "--instance=work", "todo", "@"]), ["@2", "@1"]);
+    // Another home, as it may be written, and as bash takes it apart.
+    let elsewhere = Machine::new();
+    let home = machine.home().display().to_string();
+    let joined = format!("--home={home}");
+    for words in [&["--home", &home, "run", "to"][..], &[&joined, "run", "to"], &["--home", "=", &home, "run", "to"]] {
+        assert_eq!(offered(&elsewhere, "bash", words), ["todo"], "{words:?}");
+    }
+    assert_eq!(offered(&elsewhere, "bash", &["run", "to"]), [""; 0]);
     // What is not there has no words, and stops nothing.
     assert_eq!(bash(&["run", "nosuch", "a"]), [""; 0]);
     assert_eq!(bash(&["verify", "nosuch", "--instance", "zz"]), [""; 0]);

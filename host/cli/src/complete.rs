@@ -155,6 +155,14 @@ fn plain(text: &str) -> StyledStr {
     without_hidden(line).chars().take(CHARACTERS_MAX).collect::<String>().replace('\t', " ").into()
 }
 
+/// The value of a flag, behind `=` or as the next word; bash makes a word of the `=`, too.
+fn flag<'w>(words: &'w [String], name: &str) -> Option<&'w str> {
+    words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(name)? {
+        "" => words.iter().skip(at + 1).map(String::as_str).find(|word| *word != "="),
+        rest => rest.strip_prefix('='),
+    })
+}
+
 /// What is typed so far.
 struct Line {
     words: Vec<String>,
@@ -166,9 +174,8 @@ impl Line {
     #[expect(clippy::disallowed_methods, reason = "the shell hands the line over as the program's own words")]
     fn typed() -> Option<Line> {
         let words: Vec<String> = std::env::args().skip_while(|word| word != "--").skip(2).collect();
-        let home = words.iter().position(|word| word == "--home").and_then(|at| words.get(at + 1));
-        let own = ["hutch".to_owned()].into_iter();
-        let own = own.chain(home.into_iter().flat_map(|home| ["--home".to_owned(), home.clone()]));
+        let home = flag(&words, "--home").map(|home| format!("--home={home}"));
+        let own = ["hutch".to_owned()].into_iter().chain(home);
         let matches = arguments::command()
             .try_get_matches_from(own.chain(["--dry-run".to_owned(), "catalog".to_owned()]))
             .ok()?;
@@ -207,8 +214,7 @@ impl Line {
     fn entries(&self) -> Option<Vec<(String, String)>> {
         let global = &self.arguments.global;
         let slug = crate::commands::instance::slug(global, Path::new(self.package()?)).ok()?;
-        let flag = self.words.iter().position(|word| word == "--instance").and_then(|at| self.words.get(at + 1));
-        let instance: InstanceName = flag.map_or("default", String::as_str).parse().ok()?;
+        let instance: InstanceName = flag(&self.words, "--instance").unwrap_or("default").parse().ok()?;
         let session = surroundings::host(global).ok()?.open_existing(&slug, &instance, surroundings::now()).ok()?;
         let last = session.head().ok()?.last.sequence;
         let first = last.saturating_sub(ENTRIES_MAX as u64 - 1).max(1);
