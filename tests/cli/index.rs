@@ -227,7 +227,7 @@ fn a_broken_signature_is_not_taken_for_none() {
     let manifest = document["packages"][1]["releases"][0]["manifest"].as_str().unwrap();
     let manifest = machine.path("shop/blobs").join(manifest.replace(':', "/"));
     let shop = hutch::package::open_folder(&machine.path("shop")).unwrap();
-    let shop = hutch_registry::Repository::Layout(hutch_registry::Layout::new(shop, "shop"));
+    let shop = hutch_registry::Repository::Layout(hutch_registry::Layout::new(shop, "shop", std::time::Duration::MAX));
     assert!(shop.attach(&std::fs::read(manifest).unwrap(), &bundle).unwrap());
     let fault = machine.run(["index", "oci-layout:shop", "--output", "catalogue"]);
     let fault = format!("{:?}", fault.fault("SIGNATURE_INVALID", 30));

@@ -1,7 +1,9 @@
 //! Packages in repositories and signatures, through the program: what is kept, and what must not be there after a failure. Real
 //! registries and others' programs are in `tests/registry/run`.
 
-use crate::support::{Machine, todo};
+use crate::support::{Machine, Ran, todo};
+use std::collections::BTreeSet;
+use std::process::Stdio;
 
 /// A machine with the to-do package in a folder that is a repository.
 fn stocked() -> Machine {
@@ -61,6 +63,74 @@ fn nothing_is_left_of_what_was_not_what_it_was_announced_to_be() {
     machine.run(["install", "oci-layout:shop:0.2.0"]).fault("ARTIFACT_INVALID", 46);
     assert!(!is_there(&machine, "todo.tar"));
     assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
+}
+
+#[test]
+fn what_was_told_to_be_pushed_is_there_however_many_push_at_once() {
+    let machine = stocked();
+    machine.run(["pull", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pull");
+    let start = |words: &[&str]| {
+        let mut hutch = machine.hutch(words.iter().copied());
+        hutch.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let keys: Vec<String> = (0..4).map(|at| format!("key{at}")).collect();
+    for key in &keys {
+        machine.run(["key", "generate", key]).result("key generate");
+    }
+    let tags: Vec<String> = (0..8).map(|at| format!("oci-layout:shop:t{at}")).collect();
+    let pushing = tags.iter().map(|tag| start(&["push", "--wait", "600s", "todo.tar", tag]));
+    let signing = keys.iter().map(|key| start(&["sign", "--wait", "600s", "oci-layout:shop:0.2.0", "--key", key]));
+    let running: Vec<_> = pushing.chain(signing).collect();
+    for child in running {
+        let ran = Ran::from_output(child.wait_with_output().unwrap());
+        assert_eq!(ran.document()["result"]["changed"], true);
+    }
+    let index: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(machine.path("shop/index.json")).unwrap()).unwrap();
+    let entries = index["manifests"].as_array().unwrap().iter();
+    let named = entries.filter_map(|entry| entry["annotations"]["org.opencontainers.image.ref.name"].as_str());
+    let found: BTreeSet<&str> = named.filter(|name| !name.starts_with("sha256-")).collect();
+    let told: BTreeSet<&str> = tags.iter().map(|tag| &tag["oci-layout:shop:".len()..]).chain(["0.2.0"]).collect();
+    assert_eq!(found, told);
+    let signatures = machine.run(["signatures", "oci-layout:shop:0.2.0"]).result("signatures");
+    assert_eq!(signatures["signatures"].as_array().unwrap().len(), keys.len(), "{signatures}");
+}
+
+#[test]
+fn a_part_that_is_lost_is_damage_and_not_an_unknown_name() {
+    let machine = stocked();
+    let index = std::fs::read_to_string(machine.path("shop/index.json")).unwrap();
+    let index: serde_json::Value = serde_json::from_str(&index).unwrap();
+    let digest = index["manifests"][0]["digest"].as_str().unwrap();
+    std::fs::remove_file(machine.path("shop/blobs").join(digest.replace(':', "/"))).unwrap();
+    let fault = machine.run(["show", "oci-layout:shop:0.2.0"]).fault("ARTIFACT_INVALID", 46);
+    assert!(format!("{fault:?}").contains(digest), "{fault:?}");
+    machine.run(["show", "oci-layout:shop:0.3.0"]).fault("PACKAGE_NOT_FOUND", 20);
+}
+
+/// A registry that gives every call the same answer, which it has from then on as long as the test runs.
+fn answering(answer: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = std::io::BufReader::new(stream.try_clone().unwrap());
+            let mut line = String::new();
+            while std::io::BufRead::read_line(&mut head, &mut line).is_ok_and(|bytes| bytes > 2) {
+                line.clear();
+            }
+            let _ = std::io::Write::write_all(&mut stream, answer.as_bytes());
+        }
+    });
+    host
+}
+
+#[test]
+fn who_is_told_to_wait_longer_than_that_is_told_so() {
+    let host = answering("HTTP/1.1 429 x\r\nretry-after: 3600\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    let machine = Machine::new();
+    let fault = machine.run(["show", &format!("oci://{host}/acme/todo:1")]).fault("REGISTRY_FAILED", 50);
+    assert!(fault.suggestion.contains("--wait 3601s"), "{fault:?}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use hutch_registry::{
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// The most of a file of credentials, certificates or keys that is read.
@@ -26,8 +26,11 @@ const HELPED_BYTES_MAX: u64 = 64 << 10;
 
 /// How much of a component is sent at once: what a broken connection costs.
 const PART_BYTES: usize = 8 << 20;
-/// Before a part is sent again the first time.
+/// Before a part is sent again the first time, or who is busy is asked again.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// How long to wait for a registry that is busy and does not say how long it will be.
+const BUSY_SECONDS: u64 = 60;
 
 /// How a registry is reached.
 #[derive(Debug, Args)]
@@ -147,7 +150,7 @@ pub(crate) fn open(
                 std::fs::create_dir_all(path).map_err(|error| Fault::file(path, &error))?;
             }
             let dir = hutch::package::open_folder(path).map_err(|error| Fault::file(path, &error))?;
-            Ok(Repository::Layout(Layout::new(dir, folder)))
+            Ok(Repository::Layout(Layout::new(dir, folder, global.wait)))
         }
     }
 }
@@ -166,6 +169,10 @@ pub(crate) fn fault(error: RegistryError) -> Fault {
                 RegistryError::Missing(_) => report.suggest(
                     "look at the name and the tag; a repository that may not be seen looks as if it were not there",
                 ),
+                RegistryError::Busy { after, .. } => {
+                    let wait = after.map_or(BUSY_SECONDS, |after| after.as_secs().saturating_add(1));
+                    report.suggest(&format!("wait, then repeat the call; with --wait {wait}s hutch waits by itself"))
+                }
                 _ => report,
             };
             report.into()
@@ -195,7 +202,13 @@ fn surroundings(global: &Global, own: &NetworkArguments) -> Result<Surroundings,
         wait,
         part_bytes: PART_BYTES,
         pause: PAUSE,
+        sleep: Arc::new(sleep),
     })
+}
+
+#[expect(clippy::disallowed_methods, reason = "who is busy needs time, and nobody tells when it is over")]
+fn sleep(pause: Duration) {
+    std::thread::sleep(pause);
 }
 
 /// The files of credentials that there are, in the order in which podman and docker look.

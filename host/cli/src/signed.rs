@@ -193,9 +193,10 @@ pub(crate) fn sound(verdicts: &[Verdict]) -> Result<(), Fault> {
 /// Verdicts as data.
 pub(crate) fn told(verdicts: &[Verdict]) -> Vec<Signature> {
     let one = |verdict: &Verdict| match verdict {
-        Verdict::Good { by, predicate_type } => Signature {
+        Verdict::Good { by, identity, predicate_type } => Signature {
             verdict: "good",
-            key: Some(by.name()),
+            key: Some(identity.as_ref().map_or_else(|| by.name(), ToString::to_string)),
+            named: identity.is_some().then(|| by.name()),
             says: Some(predicate_type.to_string()),
             ..Signature::default()
         },

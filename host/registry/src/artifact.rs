@@ -44,6 +44,16 @@ pub enum ArtifactError {
         /// How many there may be.
         max: u64,
     },
+    /// More of something than is looked at.
+    #[error("there are {count} {what}, {max} allowed")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many, or at least how many.
+        count: usize,
+        /// How many there may be.
+        max: usize,
+    },
     /// Another number of bytes than was announced.
     #[error("the {what} has {found} bytes, and {announced} were announced")]
     Length {
@@ -63,6 +73,26 @@ pub enum ArtifactError {
         found: String,
         /// What names them.
         announced: String,
+    },
+    /// What is named is not there: the repository has lost a part.
+    #[error("the {what} {named} is named in {place} and missing there")]
+    Lost {
+        /// Which part.
+        what: &'static str,
+        /// What names it.
+        named: String,
+        /// Where it should be.
+        place: String,
+    },
+    /// Something stands in the place of a file.
+    #[error("the {what} {path} is no file, but {found}")]
+    NoFile {
+        /// Which part.
+        what: &'static str,
+        /// Where.
+        path: String,
+        /// What it is.
+        found: &'static str,
     },
     /// A document says something else than what it is about.
     #[error("the manifest announces {what} {announced:?}, and the package is {found:?}")]

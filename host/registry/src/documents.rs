@@ -1,8 +1,11 @@
 //! The JSON documents of a registry, as the OCI image specification 1.1 and the common layout for wasm (CNCF TAG Runtime) say. What is
-//! written is in the order of the fields here, so it is the same bytes on every machine; of what is read, unknown fields are left alone.
+//! written is in the order of the fields here, so it is the same bytes on every machine; of what is read, unknown fields are left alone, and
+//! `null` is nothing, as programs in Go write their empty lists and maps.
 
+use crate::artifact::ArtifactError;
 use crate::sha256::Sha256;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -21,6 +24,24 @@ pub(crate) const AUTHORS: &str = "org.opencontainers.image.authors";
 pub(crate) const SLUG: &str = "io.github.hutch-host.slug";
 pub(crate) const DIGEST: &str = "io.github.hutch-host.package";
 
+/// How an entry of a layout's index is tagged.
+const TAG: &str = "org.opencontainers.image.ref.name";
+
+/// Reads `null` as what stands there if nothing does.
+pub(crate) fn null_is_nothing<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
+/// Reads texts by name; one that is `null` is not there.
+fn without_nulls<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let all: BTreeMap<String, Option<String>> = null_is_nothing(from)?;
+    Ok(all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect())
+}
+
 /// What something is, and its name and size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,7 +51,7 @@ pub(crate) struct Descriptor {
     pub(crate) size: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) artifact_type: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "without_nulls", skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
@@ -55,28 +76,72 @@ pub(crate) struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) artifact_type: Option<String>,
     pub(crate) config: Descriptor,
+    #[serde(default, deserialize_with = "null_is_nothing")]
     pub(crate) layers: Vec<Descriptor>,
     /// What this one is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) subject: Option<Descriptor>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "without_nulls", skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
-/// A list of manifests.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A list of manifests. Others write into it too: what they say of themselves is kept as it is, understood or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Index {
-    pub(crate) schema_version: u32,
+    #[serde(default, deserialize_with = "null_is_nothing")]
+    schema_version: u32,
     #[serde(default)]
-    pub(crate) media_type: Option<String>,
-    pub(crate) manifests: Vec<Descriptor>,
+    media_type: Option<String>,
+    #[serde(default, deserialize_with = "null_is_nothing")]
+    manifests: Vec<Value>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 impl Index {
-    pub(crate) fn new(manifests: Vec<Descriptor>) -> Index {
-        Index { schema_version: 2, media_type: Some(INDEX.to_owned()), manifests }
+    /// The entries that are understood. One that is not is none that hutch could ask for, and no reason to leave the others out.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = Descriptor> {
+        self.manifests.iter().filter_map(|entry| Descriptor::deserialize(entry).ok())
     }
+
+    /// The names that entries have.
+    pub(crate) fn tags(&self) -> impl Iterator<Item = &str> {
+        self.manifests.iter().filter_map(tag)
+    }
+
+    /// What has this name.
+    ///
+    /// # Errors
+    /// The entry that has it is not understood.
+    pub(crate) fn tagged(&self, name: &str) -> Result<Option<Descriptor>, ArtifactError> {
+        let entry = self.manifests.iter().find(|entry| tag(entry) == Some(name));
+        entry.map(Descriptor::deserialize).transpose().map_err(|error| ArtifactError::Malformed {
+            what: "index",
+            reason: format!("its entry for {name}: {error}"),
+        })
+    }
+
+    /// Takes an entry in, under a name if it has one: in the place of what had the name, or of what was this without a name.
+    pub(crate) fn put(&mut self, mut entry: Descriptor, name: Option<&str>) -> Result<(), ArtifactError> {
+        let digest = entry.digest.to_string();
+        self.manifests.retain(|known| match (name, tag(known)) {
+            (Some(name), Some(tag)) => tag != name,
+            (None, None) => known.get("digest").and_then(Value::as_str) != Some(&digest),
+            _ => true,
+        });
+        entry.annotations.extend(name.map(|name| (TAG.to_owned(), name.to_owned())));
+        let written = serde_json::to_value(entry);
+        self.manifests
+            .push(written.map_err(|error| ArtifactError::Malformed { what: "index", reason: error.to_string() })?);
+        self.schema_version = 2;
+        self.media_type.get_or_insert_with(|| INDEX.to_owned());
+        Ok(())
+    }
+}
+
+fn tag(entry: &Value) -> Option<&str> {
+    entry.get("annotations")?.get(TAG)?.as_str()
 }
 
 /// What the component is, for programs that know wasm and nothing of packages; and the rest of the package.
@@ -86,6 +151,7 @@ pub(crate) struct Config {
     pub(crate) created: String,
     pub(crate) architecture: String,
     pub(crate) os: String,
+    #[serde(default, deserialize_with = "null_is_nothing")]
     pub(crate) layer_digests: Vec<Sha256>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) component: Option<Edge>,
@@ -96,7 +162,9 @@ pub(crate) struct Config {
 /// The names at a component's edge.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Edge {
+    #[serde(default, deserialize_with = "null_is_nothing")]
     pub(crate) exports: Vec<String>,
+    #[serde(default, deserialize_with = "null_is_nothing")]
     pub(crate) imports: Vec<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::artifact::ArtifactError;
 use hutch_model::error_code::ErrorCode;
+use std::time::Duration;
 
 /// A push or a pull that came to nothing.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,16 @@ pub enum RegistryError {
         /// What is wrong.
         reason: String,
     },
+    /// The registry has no time for it, also after what was waited for it.
+    #[error("{host} is busy: {reason}{}", again(*.after))]
+    Busy {
+        /// The registry.
+        host: String,
+        /// What it says.
+        reason: String,
+        /// When to come again, if it says so.
+        after: Option<Duration>,
+    },
     /// Nothing has this name there.
     #[error("there is no {0}")]
     Missing(String),
@@ -56,6 +67,14 @@ pub enum RegistryError {
     /// Another program wrote the same tag.
     #[error("{0} names something else than was just pushed: another program wrote it too")]
     Raced(String),
+    /// Somebody else writes into the folder.
+    #[error("another process kept {path} locked for {} ms", .wait.as_millis())]
+    Locked {
+        /// What is locked.
+        path: String,
+        /// How long it was waited for.
+        wait: Duration,
+    },
     /// The artifact is none, or not the one that was announced.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
@@ -69,11 +88,18 @@ pub enum RegistryError {
     },
 }
 
+fn again(after: Option<Duration>) -> String {
+    after.map(|after| format!("; it says to come again in {} s", after.as_secs())).unwrap_or_default()
+}
+
 impl RegistryError {
     /// The code to report it with.
     pub fn code(&self) -> ErrorCode {
         match self {
-            RegistryError::Unreachable { .. } | RegistryError::Answer { .. } => ErrorCode::RegistryFailed,
+            RegistryError::Unreachable { .. } | RegistryError::Answer { .. } | RegistryError::Busy { .. } => {
+                ErrorCode::RegistryFailed
+            }
+            RegistryError::Locked { .. } => ErrorCode::InstanceBusy,
             RegistryError::Unauthorized { .. } => ErrorCode::AuthenticationFailed,
             RegistryError::Denied { .. } => ErrorCode::PermissionDenied,
             RegistryError::Missing(_) => ErrorCode::PackageNotFound,

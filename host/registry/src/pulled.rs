@@ -239,7 +239,7 @@ pub(crate) fn whole(what: &'static str, bytes: &[u8], named: &Descriptor) -> Res
     same(what, Sha256::of(bytes), named.digest)
 }
 
-fn same(what: &'static str, found: Sha256, announced: Sha256) -> Result<(), ArtifactError> {
+pub(crate) fn same(what: &'static str, found: Sha256, announced: Sha256) -> Result<(), ArtifactError> {
     match found == announced {
         true => Ok(()),
         false => Err(ArtifactError::Digest { what, found: found.to_string(), announced: announced.to_string() }),

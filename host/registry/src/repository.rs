@@ -1,10 +1,10 @@
 //! A repository, in a registry or in a folder, and what is done with one: a package is pushed whole and named last, so that nobody finds
 //! half of one; and pulled in the order of its parts, each checked before the next is asked for.
 
-use crate::artifact::Artifact;
+use crate::artifact::{Artifact, ArtifactError};
 use crate::documents::{Descriptor, MANIFEST, WASM, WASM_CONFIG};
 use crate::failure::RegistryError;
-use crate::layout::Layout;
+use crate::layout::{Layout, Turn};
 use crate::pulled::{Head, Texts, whole};
 use crate::reference::Reference;
 use crate::remote::Remote;
@@ -35,9 +35,14 @@ impl Repository {
     /// # Errors
     /// The repository refuses, or the tag names something else and may not be overwritten.
     pub fn push(&self, artifact: &Artifact, to: &Reference, overwrite: bool) -> Result<Pushed, RegistryError> {
+        let _turn = self.turn()?;
         let digest = artifact.digest();
         let tag = to.tag.clone().unwrap_or_else(|| digest.to_string());
-        let before = self.manifest(&tag)?.map(|bytes| Sha256::of(&bytes));
+        let (before, is_lost) = match self.manifest(&tag) {
+            // It is put there again by who has it, and is in nobody else's way any less.
+            Err(RegistryError::Artifact(ArtifactError::Lost { named, .. })) => (named.parse().ok(), true),
+            found => (found?.map(|bytes| Sha256::of(&bytes)), false),
+        };
         if let Some(found) = before.filter(|found| *found != digest && !overwrite) {
             return Err(RegistryError::TagTaken {
                 reference: to.to_string(),
@@ -51,7 +56,8 @@ impl Repository {
                 bytes += part.len() as u64;
             }
         }
-        if before != Some(digest) {
+        let is_new = before != Some(digest) || is_lost;
+        if is_new {
             self.put_manifest(&tag, MANIFEST, artifact.manifest())?;
             bytes += artifact.manifest().len() as u64;
             // Registries have no way to say "only if nobody else did"; so it is looked at what came of it.
@@ -59,7 +65,7 @@ impl Repository {
                 return Err(RegistryError::Raced(to.to_string()));
             }
         }
-        Ok(Pushed { bytes, is_new: before != Some(digest) })
+        Ok(Pushed { bytes, is_new })
     }
 
     /// The tags that there are, each once, sorted. Those that other programs make of digests are left out.
@@ -103,6 +109,14 @@ impl Repository {
     pub fn packed(&self, texts: &Texts) -> Result<Vec<u8>, RegistryError> {
         let layer = self.blob(&texts.head().layer, "component")?;
         Ok(texts.packed(&layer)?)
+    }
+
+    /// The right to write, where it can be had: in a folder. Registries give it to nobody.
+    pub(crate) fn turn(&self) -> Result<Option<Turn>, RegistryError> {
+        match self {
+            Repository::Remote(_) => Ok(None),
+            Repository::Layout(layout) => layout.turn().map(Some),
+        }
     }
 
     pub(crate) fn manifest(&self, name: &str) -> Result<Option<Vec<u8>>, RegistryError> {

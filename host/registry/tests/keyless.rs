@@ -34,10 +34,11 @@ fn who_signed_is_the_identity_in_the_certificate() {
     let exact = format!("identity {ISSUER} {WORKFLOW}extremely-dangerous-oidc-beacon.yml@refs/heads/main");
     let wide = format!("identity {ISSUER} {WORKFLOW}*");
     for named in [&exact, &wide] {
-        let Verdict::Good { by, predicate_type } = judged(BUNDLE, SUBJECT, std::slice::from_ref(named)) else {
-            panic!("{named}")
-        };
+        let found = judged(BUNDLE, SUBJECT, std::slice::from_ref(named));
+        let Verdict::Good { by, identity, predicate_type } = found else { panic!("{named}") };
+        // As whom it counts, and who it was.
         assert_eq!((by.text(), predicate_type.as_str()), (named.clone(), PROVENANCE));
+        assert_eq!(identity.map(|identity| identity.to_string()).as_ref(), Some(&exact));
     }
     for other in [
         format!("identity https://accounts.google.com {WORKFLOW}*"),

@@ -10,8 +10,11 @@ use hutch_model::error_code::ErrorCode;
 use hutch_registry::{
     Artifact, ArtifactError, CredentialFile, Pushed, Reference, RegistryError, Remote, Repository, Surroundings,
 };
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 fn artifact() -> Artifact {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/todo");
@@ -355,7 +358,7 @@ fn what_will_not_go_well_is_not_tried_again_and_what_never_does_is_given_up() {
     let (error, calls) = pushed(1000, |asked| (asked.method == "PATCH").then(Answered::default));
     assert!(matches!(error, RegistryError::Unreachable { .. }) && calls < 20, "{error} after {calls}");
     let (error, calls) = pushed(usize::MAX, |asked| (asked.method == "PUT").then(|| Answered::new(503, "")));
-    assert!(matches!(error, RegistryError::Answer { .. }) && calls < 20, "{error} after {calls}");
+    assert!(matches!(error, RegistryError::Busy { .. }) && calls < 20, "{error} after {calls}");
     let (error, calls) = pushed(100_000, |asked| {
         let location = || "/v2/acme/todo/blobs/uploads/session?state=0";
         let short = || Answered::new(202, "").header("location", location()).header("range", "0-5");
@@ -421,7 +424,7 @@ fn tags_come_page_by_page_from_this_host_and_not_without_end() {
     let hostile: [(Answers, ErrorCode); 5] = [
         (|_, _| next_page("/v2/acme/todo/tags/list?again"), ErrorCode::RegistryFailed),
         (|_, _| next_page("http://elsewhere.example/tags"), ErrorCode::RegistryFailed),
-        (|_, _| next_page("tags"), ErrorCode::RegistryFailed),
+        (|_, _| next_page("ftp://elsewhere.example/tags"), ErrorCode::RegistryFailed),
         (|_, _| Answered::new(200, "[]"), ErrorCode::ArtifactInvalid),
         (|_, _| Answered::new(404, ""), ErrorCode::PackageNotFound),
     ];
@@ -433,4 +436,167 @@ fn tags_come_page_by_page_from_this_host_and_not_without_end() {
 
 fn next_page(to: &str) -> Answered {
     Answered::new(200, r#"{"tags":["a"]}"#).header("link", format!(r#"<{to}>; rel="next""#))
+}
+
+/// Of somebody who waits ten seconds in all, a second at first; and what was waited.
+fn patient() -> (Surroundings, Arc<Mutex<Vec<Duration>>>) {
+    let waited = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&waited);
+    let sleep = Arc::new(move |pause| kept.lock().unwrap().push(pause));
+    let part_bytes = artifact().layer().len() / 2 + 1;
+    (Surroundings { pause: Duration::from_secs(1), sleep, part_bytes, ..known_at(&["127.0.0.1"]) }, waited)
+}
+
+/// Answers the first of every kind of request so.
+fn busy_once(answer: impl Fn() -> Answered + Send + 'static) -> impl Fn(&Asked) -> Option<Answered> + Send + 'static {
+    let seen = Mutex::new(BTreeSet::new());
+    move |asked| {
+        let target = asked.target.split('?').next().unwrap();
+        seen.lock().unwrap().insert((asked.method.clone(), target.to_owned())).then(&answer)
+    }
+}
+
+#[test]
+fn a_busy_registry_is_waited_for_whatever_it_is_asked() {
+    for status in [429, 503] {
+        let double = Double::new();
+        double.instead(busy_once(move || Answered::new(status, "").header("retry-after", "3")));
+        let (surroundings, waited) = patient();
+        let (repository, reference) = at(&double, surroundings);
+        repository.push(&artifact(), &reference, false).unwrap();
+        pull(&repository, &reference).unwrap();
+        repository.tags().unwrap_err();
+        let methods: BTreeSet<String> = double.asked().into_iter().map(|asked| asked.method).collect();
+        assert_eq!(Vec::from_iter(methods), ["GET", "HEAD", "PATCH", "POST", "PUT"]);
+        let waited = waited.lock().unwrap();
+        assert!(waited.len() > 8 && waited.iter().all(|pause| *pause == Duration::from_secs(3)), "{waited:?}");
+    }
+    // Who gives tokens is waited for, too.
+    let double = Double::new();
+    let realm = format!("http://{}/token", double.host);
+    let tokens = AtomicUsize::new(0);
+    double.instead(move |asked| match asked.headers.contains_key("authorization") {
+        true => None,
+        false if !asked.target.starts_with("/token") => {
+            Some(Answered::new(401, "").header("www-authenticate", format!("Bearer  realm=\"{realm}\"")))
+        }
+        false if tokens.fetch_add(1, Ordering::SeqCst) == 0 => Some(Answered::new(429, "")),
+        false => Some(Answered::new(200, r#"{"token":null,"access_token":"t"}"#)),
+    });
+    let (surroundings, waited) = patient();
+    let (repository, reference) = at(&double, Surroundings { credentials: Vec::new(), ..surroundings });
+    assert_eq!(repository.head(&reference).unwrap_err().code(), ErrorCode::PackageNotFound);
+    assert_eq!(*waited.lock().unwrap(), [Duration::from_secs(1)]);
+}
+
+#[test]
+fn a_busy_registry_is_waited_for_as_long_as_the_operator_waits() {
+    let asked = |answer: fn() -> Answered| {
+        let double = Double::new();
+        double.instead(move |_| Some(answer()));
+        let (surroundings, waited) = patient();
+        let (repository, reference) = at(&double, surroundings);
+        let error = repository.head(&reference).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::RegistryFailed, "{error}");
+        assert!(matches!(error, RegistryError::Busy { .. }), "{error}");
+        let waited: Vec<u64> = waited.lock().unwrap().iter().map(Duration::as_secs).collect();
+        (error.to_string(), waited, double.asked().len())
+    };
+    // Twice as long each time, and ten seconds in all.
+    let (_, waited, calls) = asked(|| Answered::new(503, ""));
+    assert_eq!((waited, calls), (vec![1, 2, 4, 3], 5));
+    let (_, waited, _) = asked(|| Answered::new(429, "").header("retry-after", "4"));
+    assert_eq!(waited, [4, 4]);
+    // What is longer than that is not waited for at all, and said.
+    let (error, waited, calls) = asked(|| Answered::new(429, "").header("retry-after", "3600"));
+    assert_eq!((waited.len(), calls), (0, 1));
+    assert!(error.contains("3600 s"), "{error}");
+    let (_, waited, calls) = asked(|| {
+        let answer = Answered::new(503, "").header("date", "Fri, 31 Dec 1999 23:59:50 GMT");
+        answer.header("retry-after", "Sat, 01 Jan 2000 00:00:00 GMT")
+    });
+    assert_eq!((waited, calls), (vec![10], 2));
+    // Who wants to be asked at once is not asked without end.
+    let (_, waited, calls) = asked(|| Answered::new(429, "").header("retry-after", "0"));
+    assert_eq!((waited, calls), (vec![1; 10], 11));
+}
+
+#[test]
+fn an_upload_goes_on_where_its_location_means() {
+    for location in ["session?state=0", "./session?state=0", "//HOST/v2/acme/todo/blobs/uploads/session?state=0"] {
+        let double = Double::new();
+        let location = location.replace("HOST", &double.host);
+        double.instead(move |asked| {
+            let location = location.clone();
+            (asked.method == "POST").then(|| Answered::new(202, "").header("location", location))
+        });
+        let (repository, reference) = anonymous(&double);
+        repository.push(&artifact(), &reference, false).unwrap();
+        pull(&repository, &reference).unwrap();
+    }
+    // As a redirect has it, too.
+    let (double, repository, reference) = stocked();
+    let wanted = artifact().digest();
+    double.instead(move |asked| {
+        asked.target.ends_with("/manifests/1").then(|| Answered::new(307, "").header("location", wanted.to_string()))
+    });
+    assert!(repository.head(&reference).is_err(), "what stands before a colon is a scheme");
+    double.instead(move |asked| {
+        let location = format!("./{wanted}");
+        asked.target.ends_with("/manifests/1").then(|| Answered::new(307, "").header("location", location))
+    });
+    assert_eq!(repository.head(&reference).unwrap().digest(), wanted);
+}
+
+#[test]
+fn who_refuses_is_named_and_not_who_led_there() {
+    let (double, repository, reference) = stocked();
+    let elsewhere = Double::new();
+    let target = format!("http://{}/blob", elsewhere.host);
+    says(&double, "/blobs/", move |_| Answered::new(307, "").header("location", target.clone()));
+    for status in [403, 404, 418, 503] {
+        elsewhere.instead(move |_| Some(Answered::new(status, "")));
+        let error = pull(&repository, &reference).unwrap_err().to_string();
+        let is_lost = status == 404;
+        assert_eq!(error.contains(&elsewhere.host), !is_lost, "{status}: {error}");
+        assert_eq!(error.contains(&double.host), is_lost, "{status}: {error}");
+    }
+}
+
+#[test]
+fn what_a_registry_says_that_it_sends_is_held_against_what_comes() {
+    let (double, repository, reference) = stocked();
+    let says = |part: &str, body: &[u8], digest: &str| {
+        let (part, body, digest) = (part.to_owned(), body.to_vec(), digest.to_owned());
+        double.instead(move |asked| {
+            let answer = || Answered::new(200, body.clone()).header("docker-content-digest", digest.clone());
+            asked.target.ends_with(&part).then(answer)
+        });
+    };
+    let made = artifact();
+    let layer = hutch_registry::Sha256::of(made.layer()).to_string();
+    let other = hutch_registry::Sha256::of(b"other").to_string();
+    for (part, body, what) in [("/manifests/1", made.manifest(), "manifest"), (&layer, made.layer(), "component")] {
+        says(part, body, &other);
+        let error = pull(&repository, &reference).unwrap_err();
+        assert!(
+            matches!(&error, RegistryError::Artifact(ArtifactError::Digest { what: found, announced, .. })
+                if *found == what && *announced == other),
+            "{error}"
+        );
+        // What it can't be held against says nothing.
+        says(part, body, "sha512:00");
+        pull(&repository, &reference).unwrap();
+    }
+}
+
+#[test]
+fn a_part_that_is_lost_is_named_and_is_no_package_that_never_was() {
+    let (double, repository, reference) = stocked();
+    let layer = hutch_registry::Sha256::of(artifact().layer()).to_string();
+    let wanted = layer.clone();
+    double.instead(move |asked| asked.target.ends_with(&wanted).then(|| Answered::new(404, "")));
+    let error = pull(&repository, &reference).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ArtifactInvalid, "{error}");
+    assert!(error.to_string().contains(&layer), "{error}");
 }

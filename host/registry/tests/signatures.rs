@@ -5,16 +5,19 @@
 mod double;
 
 use data_encoding::BASE64;
-use double::{Double, surroundings};
+use double::{Answered, Asked, Double, surroundings};
 use hutch::package::{Package, PackageBounds, Source};
+use hutch_model::error_code::ErrorCode;
 use hutch_registry::{
     About, Artifact, Layout, NotAttested, PROVENANCE, PrivateKey, Reference, Remote, Repository, Root, SIGNED, Sha256,
     Signer, Verdict, attest, check, sign,
 };
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::Duration;
 
 const RECORD: &[u8] = include_bytes!("../../../packages/todo/app/app.wasm.provenance.json");
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// A change of a document.
@@ -225,7 +228,7 @@ fn a_registry_with_a_list_keeps_it_and_another_gets_one_under_a_tag() {
 fn a_folder_keeps_them_too() {
     let made = made();
     let folder = tempfile::tempdir().unwrap();
-    let layout = || Layout::new(hutch::package::open_folder(folder.path()).unwrap(), "shop");
+    let layout = || Layout::new(hutch::package::open_folder(folder.path()).unwrap(), "shop", Duration::MAX);
     let repository = Repository::Layout(layout());
     repository.push(&made.artifact, &"oci-layout:shop:1".parse().unwrap(), false).unwrap();
     assert!(repository.attach(made.artifact.manifest(), &made.bundle).unwrap());
@@ -278,4 +281,117 @@ fn two_who_sign_at_once_are_both_in_the_list() {
         repository.attach(made.artifact.manifest(), &made.bundle).unwrap();
     }
     assert_eq!(repository.bundles(one.artifact.digest()).unwrap().len(), 2);
+}
+
+/// Entries about nothing in particular, of a kind.
+fn entries(count: usize, kind: &str) -> Vec<Value> {
+    let entry = |at: usize| {
+        let digest = Sha256::of(format!("{kind} {at}").as_bytes()).to_string();
+        json!({"mediaType": MANIFEST, "digest": digest, "size": 2, "artifactType": kind, "annotations": null})
+    };
+    (0..count).map(entry).collect()
+}
+
+fn list(entries: &[Value]) -> Answered {
+    let list = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": entries, "annotations": null});
+    Answered::new(200, list.to_string()).header("content-type", INDEX)
+}
+
+/// A registry that holds a signature, and the entry that a list has of it.
+fn signed(made: &Made) -> (Double, Repository, Value) {
+    let double = Double::new();
+    let (repository, reference) = remote(&double);
+    repository.push(&made.artifact, &reference, false).unwrap();
+    repository.attach(made.artifact.manifest(), &made.bundle).unwrap();
+    let tag = format!("sha256-{}", made.artifact.digest().hex());
+    let listed: Value = serde_json::from_slice(&double.manifest(&tag).unwrap()).unwrap();
+    // From here on it is in what is listed alone.
+    double.put(&tag, INDEX, list(&[]).body.as_slice());
+    (double, repository, listed["manifests"][0].clone())
+}
+
+#[test]
+fn a_signature_is_found_behind_whatever_else_is_said_about_a_package() {
+    let made = made();
+    let (double, repository, entry) = signed(&made);
+    let listed = move |asked: &Asked| asked.target.contains("/referrers/").then(|| asked.target.clone());
+    for next in ["?artifactType=x&page=2", "/v2/todo/referrers/x?page=2"] {
+        let entry = entry.clone();
+        double.instead(move |asked| {
+            let target = listed(asked)?;
+            Some(match target.contains("page=2") {
+                false => list(&entries(500, "application/spdx+json")).header("link", format!("<{next}>; rel=\"next\"")),
+                true => list(std::slice::from_ref(&entry)),
+            })
+        });
+        assert_eq!(repository.bundles(made.artifact.digest()).unwrap(), std::slice::from_ref(&made.bundle));
+        assert!(!repository.attach(made.artifact.manifest(), &made.bundle).unwrap(), "kept twice");
+    }
+    let asked = double.asked();
+    let first = asked.iter().rfind(|asked| asked.target.contains("/referrers/sha256:")).unwrap();
+    assert!(first.target.ends_with("?artifactType=application%2Fvnd.dev.sigstore.bundle.v0.3%2Bjson"), "{first:?}");
+    // The list goes on elsewhere, without end, or fails on the way: it is not what there is, and that is said.
+    for (answer, code) in [
+        (list(&[]).header("link", "<http://elsewhere.example/>; rel=next"), ErrorCode::RegistryFailed),
+        (list(&[]).header("link", "<?again>; rel=next"), ErrorCode::RegistryFailed),
+        (list(&[]).header("link", "<?broken>; rel=next"), ErrorCode::ArtifactInvalid),
+        (list(&[]).header("link", "<?gone>; rel=next"), ErrorCode::PackageNotFound),
+    ] {
+        let before = double.asked().len();
+        double.instead(move |asked| {
+            let target = listed(asked)?;
+            Some(match target.rsplit_once('?').unwrap().1 {
+                "broken" => Answered::new(200, "[").header("content-type", INDEX),
+                "gone" => Answered::new(404, ""),
+                _ => answer.clone(),
+            })
+        });
+        assert_eq!(repository.bundles(made.artifact.digest()).unwrap_err().code(), code);
+        assert!(double.asked().len() - before < 110, "it is followed without end");
+    }
+}
+
+#[test]
+fn signatures_are_counted_and_nothing_else() {
+    let made = made();
+    let (double, repository, entry) = signed(&made);
+    let bundles = |count| entries(count, "application/vnd.dev.sigstore.bundle.v0.3+json");
+    let mut others = entries(5_000, "application/spdx+json");
+    others.push(entry);
+    // Some that nobody understands, too.
+    others.extend([Value::Null, json!(7), json!({"mediaType": MANIFEST, "digest": "sha512:00", "size": 1})]);
+    double.instead(move |asked| asked.target.contains("/referrers/").then(|| list(&others)));
+    assert_eq!(repository.bundles(made.artifact.digest()).unwrap(), std::slice::from_ref(&made.bundle));
+    double.instead(move |asked| asked.target.contains("/referrers/").then(|| list(&bundles(65))));
+    let error = repository.bundles(made.artifact.digest()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ArtifactInvalid);
+    assert_eq!(error.to_string(), "there are 65 signatures of the package, 64 allowed");
+}
+
+#[test]
+fn a_list_of_nothing_is_written_as_null() {
+    let made = made();
+    let double = Double::new();
+    let (repository, reference) = remote(&double);
+    let list = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": null, "annotations": null}).to_string();
+    let answer = list.clone();
+    double.instead(move |asked| {
+        let listed = || Answered::new(200, answer.clone()).header("content-type", INDEX);
+        asked.target.contains("/referrers/").then(listed)
+    });
+    repository.push(&made.artifact, &reference, false).unwrap();
+    assert_eq!(repository.bundles(made.artifact.digest()).unwrap().len(), 0);
+    // Under the tag, and what others say of the list stays when something is added.
+    let tag = format!("sha256-{}", made.artifact.digest().hex());
+    double.put(&tag, INDEX, list.replace("\"annotations\":null", "\"annotations\":{\"a\":\"b\"}").as_bytes());
+    assert!(repository.attach(made.artifact.manifest(), &made.bundle).unwrap());
+    let kept: Value = serde_json::from_slice(&double.manifest(&tag).unwrap()).unwrap();
+    assert_eq!((&kept["annotations"]["a"], kept["manifests"].as_array().unwrap().len()), (&json!("b"), 1));
+    assert_eq!(repository.bundles(made.artifact.digest()).unwrap(), std::slice::from_ref(&made.bundle));
+    // So are the parts of a bundle that protocol buffers leave empty.
+    let verdict = made.with(|bundle| {
+        bundle["verificationMaterial"]["tlogEntries"] = Value::Null;
+        bundle["dsseEnvelope"]["signatures"][0]["keyid"] = Value::Null;
+    });
+    assert!(matches!(verdict, Verdict::Good { .. }), "{verdict:?}");
 }

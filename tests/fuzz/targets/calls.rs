@@ -19,7 +19,7 @@ use hutch_registry::{
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const USER: &str = "person";
@@ -208,6 +208,7 @@ fn repository(caller: u8) -> Repository {
         wait: Duration::from_secs(5),
         part_bytes: if caller & 4 == 0 { usize::MAX } else { 200 },
         pause: Duration::ZERO,
+        sleep: Arc::new(|_| {}),
     };
     Repository::Remote(Remote::new(REGISTRY, "acme/todo", surroundings).unwrap_or_else(|error| panic!("{error}")))
 }

@@ -65,7 +65,12 @@ pub(crate) struct SignaturesAnswer {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Signature {
     pub(crate) verdict: &'static str,
+    /// the hint of the key, or the identity that the certificate holds
     pub(crate) key: Option<String>,
+    /// as what the identity was named, which may be all that begin so
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(crate) named: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub(crate) says: Option<String>,

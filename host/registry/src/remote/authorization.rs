@@ -87,7 +87,7 @@ impl Authorization {
         }
         let credential = self.credential()?;
         if credential.is_some() && !self.is_trusted(&giver) {
-            let host = &giver.host;
+            let host = giver.host();
             return Err(self.refused(&format!(
                 "it wants the password sent to {host}; if {host} gives its tokens, say so with --token-host {host}"
             )));
@@ -98,7 +98,7 @@ impl Authorization {
         let answer = match &credential {
             Some(Credential::Identity(token)) => {
                 fields.extend([("grant_type", "refresh_token"), ("client_id", "hutch"), ("refresh_token", token)]);
-                let body = encoded(&fields);
+                let body = form(&fields);
                 let kind = "application/x-www-form-urlencoded";
                 let call = Call { body: Some((kind, body.as_bytes())), ..Call::read("POST", TOKEN_BYTES_MAX) };
                 connection.send(realm, &call, None)?
@@ -109,32 +109,37 @@ impl Authorization {
                     _ => None,
                 };
                 let joint = if realm.contains('?') { '&' } else { '?' };
-                let target = format!("{realm}{joint}{}", encoded(&fields));
+                let target = format!("{realm}{joint}{}", form(&fields));
                 connection.send(&target, &Call::read("GET", TOKEN_BYTES_MAX), header.as_deref())?
             }
         };
+        if answer.is_busy() {
+            return Err(answer.busy());
+        }
         if answer.status != 200 {
-            let why = format!("{} gives no token: {}", giver.host, answer.reason());
+            let why = format!("{} gives no token: {}", giver.host(), answer.reason());
             return Err(if credential.is_none() { self.unknown() } else { self.refused(&why) });
         }
         let token: Option<Token> = serde_json::from_slice(&answer.body).ok();
         let token = token.and_then(|token| token.token.or(token.access_token));
         // It becomes a header.
         let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
-        token.ok_or_else(|| self.refused(&format!("{} gives no token", giver.host)))
+        token.ok_or_else(|| self.refused(&format!("{} gives no token", giver.host())))
     }
 
     /// Whether an address may have the registry's password: the registry's own host, the domain that it belongs to, or what is known or
     /// said to give its tokens.
     fn is_trusted(&self, giver: &Origin) -> bool {
         let (registry, name) = (self.origin.name(), giver.name());
+        let (registry_host, giver_host) = (self.origin.host(), giver.host());
+        let said = self.given.token_host.as_deref().map(|host| Origin::new(giver.is_plain, host));
         let is_domain = name.contains('.')
             && name.parse::<std::net::IpAddr>().is_err()
             && registry.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
-        giver.host == self.origin.host
+        giver_host == registry_host
             || is_domain
-            || KNOWN.contains(&(self.origin.host.as_str(), giver.host.as_str()))
-            || self.given.token_host.as_deref() == Some(giver.host.as_str())
+            || KNOWN.contains(&(registry_host.as_str(), giver_host.as_str()))
+            || said.is_some_and(|said| said == *giver)
     }
 
     fn credential(&self) -> Result<Option<Credential>, RegistryError> {
@@ -154,10 +159,13 @@ impl Authorization {
 /// The challenge to answer: a token where there is a choice.
 fn challenge(headers: &[String]) -> Result<Challenge, String> {
     let mut found = None;
+    let mut missed = "it asks for no kind of credential that is known";
     for header in headers {
-        for challenge in ChallengeParser::new(header) {
-            let challenge =
-                challenge.map_err(|_| "it asks for a credential in a form that can't be read".to_owned())?;
+        for challenge in ChallengeParser::new(&with_single_spaces(header)) {
+            let Ok(challenge) = challenge else {
+                missed = "it asks for a credential in a form that can't be read";
+                break;
+            };
             let field = |name: &str| {
                 let of_name = challenge.params.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
                 of_name.map(|(_, value)| value.to_unescaped())
@@ -171,7 +179,21 @@ fn challenge(headers: &[String]) -> Result<Challenge, String> {
             }
         }
     }
-    found.ok_or_else(|| "it asks for no kind of credential that is known".to_owned())
+    found.ok_or_else(|| missed.to_owned())
+}
+
+/// A challenge whose scheme is followed by one space, of any number of them: RFC 9110 has many, and the parser one.
+fn with_single_spaces(header: &str) -> String {
+    let (mut text, mut is_quoted, mut is_escaped) = (String::new(), false, false);
+    for c in header.chars() {
+        if !is_quoted && c == ' ' && text.ends_with(' ') {
+            continue;
+        }
+        is_quoted ^= c == '"' && !is_escaped;
+        is_escaped = is_quoted && c == '\\' && !is_escaped;
+        text.push(c);
+    }
+    text
 }
 
 fn basic(user: &str, password: &str) -> String {
@@ -179,19 +201,18 @@ fn basic(user: &str, password: &str) -> String {
 }
 
 /// Fields of a form or an address.
-fn encoded(fields: &[(&str, &str)]) -> String {
+fn form(fields: &[(&str, &str)]) -> String {
+    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+    fields.join("&")
+}
+
+/// A value in a form or an address.
+pub(super) fn encoded(value: &str) -> String {
     let mut text = String::new();
-    for (name, value) in fields {
-        if !text.is_empty() {
-            text.push('&');
-        }
-        text.push_str(name);
-        text.push('=');
-        for byte in value.bytes() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
-                other => text.push_str(&format!("%{other:02X}")),
-            }
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(byte)),
+            other => text.push_str(&format!("%{other:02X}")),
         }
     }
     text
@@ -218,6 +239,13 @@ mod tests {
         assert_eq!(read(full), token("https://a.io/token", Some("a.io"), Some("repository:x:pull,push")));
         assert_eq!(read(r#"Basic realm="r", bearer realm="https://b""#), token("https://b", None, None));
         assert_eq!(read("basic realm=x"), Ok(Challenge::Password));
+        for spaced in ["Bearer  realm=\"https://b\"", "Bearer     realm=\"https://b\"  ,  error=\"a  b\""] {
+            assert_eq!(read(spaced), token("https://b", None, None), "{spaced}");
+        }
+        let kept = r#"Bearer  realm="https://b",service="a  \"  b""#;
+        assert_eq!(read(kept), token("https://b", Some(r#"a  "  b"#), None), "what is quoted is as it was");
+        let many = ["Negotiate abc==".to_owned(), "Bearer realm=\"https://b\"".to_owned()];
+        assert_eq!(challenge(&many), token("https://b", None, None), "one that is not known hides another");
     }
 
     #[test]
@@ -230,6 +258,6 @@ mod tests {
 
     #[test]
     fn what_goes_into_an_address_can_not_leave_its_place() {
-        assert_eq!(encoded(&[("scope", "a&b=c d#"), ("service", "x")]), "scope=a%26b%3Dc%20d%23&service=x");
+        assert_eq!(form(&[("scope", "a&b=c d#"), ("service", "x")]), "scope=a%26b%3Dc%20d%23&service=x");
     }
 }

@@ -1,8 +1,10 @@
 //! Credentials as docker and podman keep them: `auths`, `credHelpers` and `credsStore` in `config.json`, `auth.json` in the order in which
 //! those programs look (containers-auth.json(5)). The files are read by whoever has the authority to; here they are understood.
 
+use crate::documents::null_is_nothing;
 use data_encoding::BASE64;
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -42,23 +44,29 @@ pub struct CredentialFile {
 /// Asks a credential helper: its name, what it gets on standard input. `None` if it has nothing.
 pub type Helper<'h> = dyn Fn(&str, &str) -> Result<Option<String>, String> + 'h;
 
+/// What the programs that write it take for nothing is nothing here: `null`, and an empty name of a helper. What is about other hosts is
+/// not looked into.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct File {
+    #[serde(default, deserialize_with = "null_is_nothing")]
+    auths: BTreeMap<String, Value>,
+    #[serde(default, deserialize_with = "null_is_nothing")]
+    cred_helpers: BTreeMap<String, Value>,
     #[serde(default)]
-    auths: BTreeMap<String, Auth>,
-    #[serde(default)]
-    cred_helpers: BTreeMap<String, String>,
-    #[serde(default)]
-    creds_store: Option<String>,
+    creds_store: Value,
 }
 
 #[derive(Deserialize, Default)]
 struct Auth {
-    #[serde(default)]
-    auth: Option<String>,
-    #[serde(default)]
-    identitytoken: Option<String>,
+    #[serde(default, deserialize_with = "null_is_nothing")]
+    auth: String,
+    #[serde(default, deserialize_with = "null_is_nothing")]
+    identitytoken: String,
+    #[serde(default, deserialize_with = "null_is_nothing")]
+    username: String,
+    #[serde(default, deserialize_with = "null_is_nothing")]
+    password: String,
 }
 
 #[derive(Deserialize)]
@@ -90,8 +98,9 @@ pub(crate) fn find(
             .map_err(|error| at(format!("malformed at line {}, column {}", error.line(), error.column())))?;
         let hosts: Vec<&str> = if HUB.contains(&host) { HUB.to_vec() } else { vec![host] };
         for host in hosts {
-            let store = parsed.cred_helpers.get(host).or(parsed.creds_store.as_ref());
-            if let Some(name) = store
+            // A helper that is named for a host is the one that is asked, also if that is none.
+            let store = parsed.cred_helpers.get(host).unwrap_or(&parsed.creds_store);
+            if let Some(name) = helper_name(store).map_err(at)?
                 && let Some(found) = asked(name, host, helper).map_err(at)?
             {
                 return Ok(Some(found));
@@ -107,7 +116,7 @@ pub(crate) fn find(
 }
 
 /// Podman's keys may name a part of a registry; the longest that holds the repository counts. Docker's may be addresses.
-fn most_specific<'f>(auths: &'f BTreeMap<String, Auth>, host: &str, repository: &str) -> Option<&'f Auth> {
+fn most_specific<'f>(auths: &'f BTreeMap<String, Value>, host: &str, repository: &str) -> Option<&'f Value> {
     let whole = format!("{host}/{repository}");
     let parts = whole.match_indices('/').map(|(at, _)| at).chain([whole.len()]);
     let names: Vec<&str> = parts.filter_map(|at| whole.get(..at)).collect();
@@ -120,21 +129,35 @@ fn most_specific<'f>(auths: &'f BTreeMap<String, Auth>, host: &str, repository: 
     })
 }
 
-fn read(auth: &Auth) -> Result<Option<Credential>, String> {
-    if let Some(token) = auth.identitytoken.as_ref().filter(|token| !token.is_empty()) {
-        return Ok(Some(Credential::Identity(token.clone())));
+fn read(entry: &Value) -> Result<Option<Credential>, String> {
+    // What a parser quotes could be a secret.
+    let auth: Auth = null_is_nothing(entry).map_err(|_| "the entry of this host is malformed".to_owned())?;
+    if !auth.identitytoken.is_empty() {
+        return Ok(Some(Credential::Identity(auth.identitytoken)));
     }
-    let Some(text) = auth.auth.as_ref().filter(|text| !text.is_empty()) else { return Ok(None) };
-    let decoded = BASE64.decode(text.trim().as_bytes()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    if auth.auth.is_empty() {
+        let Auth { username: user, password, .. } = auth;
+        return Ok((!user.is_empty()).then_some(Credential::Password { user, password }));
+    }
+    let decoded = BASE64.decode(auth.auth.trim().as_bytes()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let Some((user, password)) = decoded.as_deref().and_then(|text| text.split_once(':')) else {
         return Err("an auth is no base64 of NAME:PASSWORD".to_owned());
     };
     Ok(Some(Credential::Password { user: user.to_owned(), password: password.trim_end_matches('\0').to_owned() }))
 }
 
+/// The name of a helper, if there is one.
+fn helper_name(value: &Value) -> Result<Option<&str>, String> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(name) => Ok(Some(name.as_str()).filter(|name| !name.is_empty())),
+        _ => Err("what should name a credential helper is no text".to_owned()),
+    }
+}
+
 fn asked(name: &str, host: &str, helper: &Helper<'_>) -> Result<Option<Credential>, String> {
     // It becomes the name of a program.
-    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')) {
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')) {
         return Err(format!("{name:?} is no name of a credential helper"));
     }
     let address = if HUB.contains(&host) { "https://index.docker.io/v1/" } else { host };
@@ -188,6 +211,38 @@ mod tests {
         assert_eq!(found(text, "i.io", "x"), Ok(Some(Credential::Identity("i".to_owned()))));
         assert_eq!(found(text, "j.io", "x"), Ok(None));
         assert!(found(text, "b.io", "x").unwrap_err().contains("not there"));
+    }
+
+    #[test]
+    fn nothing_is_written_in_many_ways_and_others_entries_refuse_nothing() {
+        for text in [
+            r#"{"auths":{"h.io":{"auth":"YTox"}},"credsStore":""}"#,
+            r#"{"auths":{"h.io":{"auth":"YTox"}},"credsStore":null,"credHelpers":null}"#,
+            r#"{"auths":{"h.io":{"auth":"YTox","identitytoken":null}},"credHelpers":{"h.io":""},"credsStore":"broken"}"#,
+            r#"{"auths":{"h.io":{"auth":"YTox"}},"credHelpers":{"h.io":null}}"#,
+            r#"{"auths":{"h.io":{"auth":"YTox"},"x.io":null,"y.io":7,"z.io":{"auth":[]}},"credHelpers":{"x.io":7,"y.io":"../x"}}"#,
+            r#"{"auths":{"h.io":{"username":"a","password":"1"}}}"#,
+        ] {
+            assert_eq!(found(text, "h.io", "x"), Ok(password("a", "1")), "{text}");
+        }
+        for text in [
+            r#"{"auths":null}"#,
+            "{}",
+            r#"{"auths":{"h.io":null}}"#,
+            r#"{"auths":{"h.io":{}},"credHelpers":{}}"#,
+            r#"{"auths":{"h.io":{"auth":null,"username":null}}}"#,
+        ] {
+            assert_eq!(found(text, "h.io", "x"), Ok(None), "{text}");
+        }
+        for text in [
+            r#"{"auths":{"h.io":7}}"#,
+            r#"{"credHelpers":{"h.io":7}}"#,
+            r#"{"credsStore":["secret"]}"#,
+            r#"{"auths":"secret"}"#,
+        ] {
+            let error = found(text, "h.io", "x").unwrap_err();
+            assert!(!error.contains("secret"), "{error}");
+        }
     }
 
     #[test]

@@ -12,12 +12,13 @@ pub use credentials::{Credential, CredentialFile, Helper};
 use crate::artifact::{ArtifactError, MANIFEST_BYTES_MAX};
 use crate::documents::{Descriptor, INDEX, Index, MANIFEST};
 use crate::failure::RegistryError;
-use crate::pulled::parsed;
+use crate::pulled::{parsed, same};
 use crate::sha256::Sha256;
-use authorization::Authorization;
+use authorization::{Authorization, encoded};
 use connection::{Answer, Connection, Origin};
 use serde::Deserialize;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the machine and the operator give a call.
@@ -34,12 +35,14 @@ pub struct Surroundings {
     pub token_host: Option<String>,
     /// Through which proxy to go, and for which hosts not to.
     pub proxy: Option<(String, String)>,
-    /// The longest wait for a connection or a byte.
+    /// The longest wait for a connection or a byte, and for a registry that is busy.
     pub wait: Duration,
     /// What is longer than this is sent in parts.
     pub part_bytes: usize,
-    /// How long to wait before a part that was lost is sent again; each time twice as long.
+    /// How long to wait before what was lost is sent again, and who is busy is asked again; each time twice as long.
     pub pause: Duration,
+    /// Waits.
+    pub sleep: Arc<dyn Fn(Duration) + Send + Sync>,
 }
 
 /// A repository of a registry.
@@ -49,7 +52,6 @@ pub struct Remote {
     origin: Origin,
     repository: String,
     part_bytes: usize,
-    pause: Duration,
 }
 
 impl fmt::Debug for Remote {
@@ -66,6 +68,10 @@ const REASON_BYTES_MAX: u64 = 64 << 10;
 /// How many tags are asked for at once, and how often; a registry may give fewer.
 const TAGS_OF_PAGE: u32 = 1000;
 const TAG_PAGES_MAX: u32 = 20;
+/// How many pages of what is about a manifest are read: a registry may know many things about one, and give few at once.
+const REFERRER_PAGES_MAX: u32 = 100;
+/// The most bytes of a list, all pages together.
+const LIST_BYTES_MAX: u64 = 32 << 20;
 
 /// One page of tags.
 #[derive(Deserialize)]
@@ -74,6 +80,7 @@ struct Tags {
 }
 
 /// What a call is about.
+#[derive(Clone)]
 struct Call<'c> {
     method: &'static str,
     accept: Option<String>,
@@ -81,11 +88,13 @@ struct Call<'c> {
     /// Which bytes of a whole the body is.
     range: Option<String>,
     bytes_max: u64,
+    /// Whether it may be made again while the other end is busy. Of a part of an upload it is asked first how far it came.
+    is_repeatable: bool,
 }
 
 impl<'c> Call<'c> {
     fn read(method: &'static str, bytes_max: u64) -> Call<'c> {
-        Call { method, accept: None, body: None, range: None, bytes_max }
+        Call { method, accept: None, body: None, range: None, bytes_max, is_repeatable: true }
     }
 }
 
@@ -101,16 +110,16 @@ impl Remote {
         let real_host = if host == "docker.io" { "registry-1.docker.io" } else { host };
         let origin = Origin::new(is_plain, real_host);
         let connection = Connection::new(&origin, &surroundings)?;
-        let (part_bytes, pause) = (surroundings.part_bytes, surroundings.pause);
+        let part_bytes = surroundings.part_bytes;
         let authorization = Box::new(Authorization::new(&origin, host, repository, surroundings));
-        Ok(Remote { connection, authorization, origin, repository: repository.to_owned(), part_bytes, pause })
+        Ok(Remote { connection, authorization, origin, repository: repository.to_owned(), part_bytes })
     }
 
     pub(crate) fn manifest(&self, name: &str) -> Result<Option<Vec<u8>>, RegistryError> {
         let call = Call { accept: Some(format!("{MANIFEST}, {INDEX}")), ..Call::read("GET", MANIFEST_BYTES_MAX) };
         let answer = self.call(&format!("manifests/{name}"), &call)?;
         match answer.status {
-            200 => Ok(Some(answer.body)),
+            200 => whole("manifest", answer).map(Some),
             404 => Ok(None),
             _ => Err(self.refused(&format!("for the manifest {name}"), &answer)),
         }
@@ -126,8 +135,11 @@ impl Remote {
             error => error,
         })?;
         match answer.status {
-            200 => Ok(answer.body),
-            404 => Err(RegistryError::Missing(format!("{what} {} in {}", named.digest, self.origin))),
+            200 => whole(what, answer),
+            404 => {
+                let place = format!("{}/{}", self.origin, self.repository);
+                Err(ArtifactError::Lost { what, named: named.digest.to_string(), place }.into())
+            }
             _ => Err(self.refused(&format!("for the {what}"), &answer)),
         }
     }
@@ -141,41 +153,67 @@ impl Remote {
         }
     }
 
-    /// What the registry itself lists as being about a manifest; `None` if it keeps no such list.
-    pub(crate) fn listed(&self, subject: Sha256) -> Result<Option<Vec<Descriptor>>, RegistryError> {
+    /// What the registry itself lists as being of a kind and about a manifest, with what it lists besides; `None` if it keeps no such list.
+    pub(crate) fn listed(&self, subject: Sha256, kind: &str) -> Result<Option<Vec<Descriptor>>, RegistryError> {
         let call = Call { accept: Some(INDEX.to_owned()), ..Call::read("GET", MANIFEST_BYTES_MAX) };
-        let answer = self.call(&format!("referrers/{subject}"), &call)?;
-        match answer.status {
+        let target = format!("{}?artifactType={}", self.at(&format!("referrers/{subject}")), encoded(kind));
+        let (mut found, mut is_kept) = (Vec::new(), false);
+        self.pages(target, &call, REFERRER_PAGES_MAX, "for the list of referrers", |answer| {
             // Some registries answer everything they do not know with a page.
-            200 if answer.kind.as_deref().is_some_and(|kind| kind.starts_with(INDEX)) => {
-                Ok(Some(parsed::<Index>("list of referrers", &answer.body)?.manifests))
+            let is_list = answer.kind.as_deref().is_some_and(|kind| kind.starts_with(INDEX));
+            match answer.status {
+                200 if is_list => found.extend(parsed::<Index>("list of referrers", &answer.body)?.descriptors()),
+                200 | 400 | 404 | 405 if !is_kept => return Ok(false),
+                _ => return Err(self.refused("for the list of referrers", answer)),
             }
-            200 | 400 | 404 | 405 => Ok(None),
-            _ => Err(self.refused("for the list of referrers", &answer)),
-        }
+            is_kept = true;
+            Ok(true)
+        })?;
+        Ok(is_kept.then_some(found))
     }
 
-    /// The names that things have there, page by page.
+    /// The names that things have there.
     pub(crate) fn tags(&self) -> Result<Vec<String>, RegistryError> {
-        let call = Call::read("GET", MANIFEST_BYTES_MAX);
-        let mut target = format!("{}/v2/{}/tags/list?n={TAGS_OF_PAGE}", self.origin, self.repository);
+        let target = format!("{}?n={TAGS_OF_PAGE}", self.at("tags/list"));
         let mut tags = Vec::new();
-        for _ in 0..TAG_PAGES_MAX {
-            let answer = self.call_at(&target, &call)?;
+        self.pages(target, &Call::read("GET", MANIFEST_BYTES_MAX), TAG_PAGES_MAX, "for its tags", |answer| {
             if answer.status != 200 {
-                return Err(self.refused("for its tags", &answer));
+                return Err(self.refused("for its tags", answer));
             }
             // A repository without any says null.
             tags.extend(parsed::<Tags>("list of tags", &answer.body)?.tags.unwrap_or_default());
-            let Some(next) = answer.next else { return Ok(tags) };
-            let next = self.origin.resolve(&next).filter(|next| self.origin.holds(next));
-            target = next.ok_or_else(|| self.answer("for its tags", "the next page is on another host".to_owned()))?;
+            Ok(true)
+        })?;
+        Ok(tags)
+    }
+
+    /// Reads a list page by page, as long as its pages are taken: of this host alone, and not without end.
+    fn pages(
+        &self,
+        mut target: String,
+        call: &Call<'_>,
+        pages_max: u32,
+        what: &str,
+        mut take: impl FnMut(&Answer) -> Result<bool, RegistryError>,
+    ) -> Result<(), RegistryError> {
+        let mut bytes_left = LIST_BYTES_MAX;
+        for _ in 0..pages_max {
+            let answer = self.call_at(&target, &Call { bytes_max: call.bytes_max.min(bytes_left), ..call.clone() })?;
+            let is_taken = take(&answer)?;
+            bytes_left = bytes_left.saturating_sub(answer.body.len() as u64);
+            let Some(next) = answer.next.filter(|_| is_taken) else { return Ok(()) };
+            let next = next.filter(|next| self.origin.holds(next));
+            target = next.ok_or_else(|| self.answer(what, "the next page is on another host".to_owned()))?;
         }
-        Err(self.answer("for its tags", format!("it has more than {TAG_PAGES_MAX} pages of them")))
+        Err(self.answer(what, format!("it has more than {pages_max} pages")))
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}/v2/{}/{path}", self.origin, self.repository)
     }
 
     fn call(&self, path: &str, call: &Call<'_>) -> Result<Answer, RegistryError> {
-        self.call_at(&format!("{}/v2/{}/{path}", self.origin, self.repository), call)
+        self.call_at(&self.at(path), call)
     }
 
     /// Makes a call, says who is calling if that is asked, once, and follows redirects if nothing is sent.
@@ -192,9 +230,8 @@ impl Remote {
                     self.authorization.renew(&self.connection, &answer)?;
                 }
                 301 | 302 | 303 | 307 | 308 if call.body.is_none() => {
-                    let base = Origin::of(&target).unwrap_or_else(|| self.origin.clone());
-                    let next = answer.location.as_deref().and_then(|location| base.resolve(location));
-                    let next = next.filter(|next| Origin::of(next).is_some_and(|next| !next.is_plain || base.is_plain));
+                    let is_plain = |target: &str| Origin::of(target).is_some_and(|origin| origin.is_plain);
+                    let next = answer.location.filter(|next| !is_plain(next) || is_plain(&target));
                     target = next.ok_or_else(|| {
                         self.answer("a call", "it leads to no address, or to one without TLS".to_owned())
                     })?;
@@ -206,17 +243,27 @@ impl Remote {
     }
 
     fn answer(&self, what: &str, reason: String) -> RegistryError {
-        RegistryError::Answer { host: self.origin.host.clone(), what: what.to_owned(), reason }
+        RegistryError::Answer { host: self.origin.host(), what: what.to_owned(), reason }
     }
 
     /// What an answer that is not the expected one means.
     fn refused(&self, what: &str, answer: &Answer) -> RegistryError {
-        let (host, reason) = (self.origin.host.clone(), answer.reason());
+        // Who was led to may be somebody else.
+        let (host, reason) = (answer.host.clone(), answer.reason());
         match answer.status {
             401 => RegistryError::Unauthorized { host, reason },
             403 => RegistryError::Denied { host, reason },
             404 => RegistryError::Missing(format!("repository {} in {host}: {reason}", self.repository)),
-            _ => self.answer(what, reason),
+            _ if answer.is_busy() => answer.busy(),
+            _ => RegistryError::Answer { host, what: what.to_owned(), reason },
         }
     }
+}
+
+/// What came, held against what the registry itself says that it is.
+fn whole(what: &'static str, answer: Answer) -> Result<Vec<u8>, RegistryError> {
+    if let Some(announced) = answer.digest {
+        same(what, Sha256::of(&answer.body), announced)?;
+    }
+    Ok(answer.body)
 }

@@ -5,6 +5,7 @@ use super::connection::Answer;
 use super::{Call, REASON_BYTES_MAX, Remote};
 use crate::documents::Descriptor;
 use crate::failure::RegistryError;
+use std::time::Duration;
 
 const BYTES: &str = "application/octet-stream";
 /// How often the same part is tried again.
@@ -40,7 +41,7 @@ impl Remote {
         let mut upload = self.begin(self.part_bytes)?;
         // However a registry answers, it is asked no more often than this.
         let mut tries_left = TRIES_MAX.saturating_add(u32::try_from(bytes.len() / upload.part).unwrap_or(u32::MAX));
-        let mut tries = 0;
+        let (mut tries, mut waited) = (0, Duration::ZERO);
         loop {
             let rest = bytes.get(upload.done..).unwrap_or_default();
             let is_last = rest.len() <= upload.part;
@@ -50,11 +51,19 @@ impl Remote {
             };
             match sent {
                 Sent::Taken if is_last => return Ok(true),
-                Sent::Taken => tries = 0,
+                Sent::Taken => (tries, waited) = (0, Duration::ZERO),
                 Sent::Refused => upload = self.begin(bytes.len())?,
                 Sent::Lost(error) if tries == TRIES_MAX || tries_left == 0 => return Err(error),
-                Sent::Lost(_) => {
-                    self.wait(tries);
+                Sent::Lost(error) => {
+                    match &error {
+                        RegistryError::Busy { after, .. } => {
+                            if !self.connection.has_waited(tries, &mut waited, *after) {
+                                return Err(error);
+                            }
+                        }
+                        // What broke on the way may need a moment, and nobody says when it is back.
+                        _ => self.connection.sleep(self.connection.pause_before(tries)),
+                    }
                     (tries, tries_left) = (tries + 1, tries_left - 1);
                     match self.again(&upload, named, bytes.len()) {
                         Ok(None) => return Ok(true),
@@ -66,14 +75,6 @@ impl Remote {
                 }
             }
         }
-    }
-
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "what broke on the way may need a moment, and nobody says when it is back"
-    )]
-    fn wait(&self, tries: u32) {
-        std::thread::sleep(self.pause.saturating_mul(2_u32.saturating_pow(tries)));
     }
 
     fn holds(&self, named: &Descriptor) -> Result<bool, RegistryError> {
@@ -92,8 +93,7 @@ impl Remote {
 
     /// Where an answer says that the upload goes on: to this registry, or nowhere.
     fn next(&self, answer: &Answer) -> Result<String, RegistryError> {
-        let target = answer.location.as_deref().and_then(|location| self.origin.resolve(location));
-        target.filter(|target| self.origin.holds(target)).ok_or_else(|| {
+        answer.location.clone().filter(|target| self.origin.holds(target)).ok_or_else(|| {
             self.answer("for an upload", "what is pushed would go to another host, or nowhere".to_owned())
         })
     }
@@ -101,7 +101,8 @@ impl Remote {
     fn part(&self, upload: &mut Upload, rest: &[u8]) -> Result<Sent, RegistryError> {
         let part = rest.get(..upload.part).unwrap_or(rest);
         let (range, end) = (range(upload.done, part.len()), upload.done + part.len());
-        let patch = Call { body: Some((BYTES, part)), range: Some(range), ..Call::read("PATCH", REASON_BYTES_MAX) };
+        let read = Call::read("PATCH", REASON_BYTES_MAX);
+        let patch = Call { body: Some((BYTES, part)), range: Some(range), is_repeatable: false, ..read };
         let answer = match self.call_at(&upload.target, &patch) {
             Ok(answer) => answer,
             Err(error @ RegistryError::Unreachable { .. }) => return Ok(Sent::Lost(error)),
@@ -126,7 +127,8 @@ impl Remote {
         let target = format!("{}{joint}digest={}", upload.target, named.digest);
         // What goes whole needs no range, and not everybody knows them.
         let range = (upload.done > 0).then(|| range(upload.done, rest.len()));
-        let put = Call { body: Some((BYTES, rest)), range, ..Call::read("PUT", REASON_BYTES_MAX) };
+        let read = Call::read("PUT", REASON_BYTES_MAX);
+        let put = Call { body: Some((BYTES, rest)), range, is_repeatable: false, ..read };
         match self.call_at(&target, &put) {
             Ok(answer) if matches!(answer.status, 201 | 204) => Ok(Sent::Taken),
             Ok(answer) => self.lost(&answer),

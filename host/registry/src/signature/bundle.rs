@@ -5,6 +5,7 @@ use super::certificates::{Holder, Root};
 use super::key::{NotAKey, PrivateKey};
 use super::signer::{Identity, Signer};
 use crate::artifact::Artifact;
+use crate::documents::null_is_nothing;
 use crate::sha256::Sha256;
 use data_encoding::BASE64;
 use hutch_model::manifest::Manifest;
@@ -41,13 +42,13 @@ struct Material {
     certificate: Option<serde_json::Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     x509_certificate_chain: Option<serde_json::Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_nothing")]
     tlog_entries: Vec<serde_json::Value>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Hint {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_nothing")]
     hint: String,
 }
 
@@ -56,13 +57,14 @@ struct Hint {
 struct Envelope {
     payload: String,
     payload_type: String,
+    #[serde(default, deserialize_with = "null_is_nothing")]
     signatures: Vec<Signed>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Signed {
     sig: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_nothing")]
     keyid: String,
 }
 
@@ -71,6 +73,7 @@ struct Signed {
 struct Statement {
     #[serde(rename = "_type")]
     kind: String,
+    #[serde(default, deserialize_with = "null_is_nothing")]
     subject: Vec<Subject>,
     predicate_type: String,
     #[serde(default)]
@@ -79,10 +82,11 @@ struct Statement {
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Subject {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_nothing")]
     name: String,
+    #[serde(default, deserialize_with = "null_is_nothing")]
     digest: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_nothing", skip_serializing_if = "BTreeMap::is_empty")]
     annotations: BTreeMap<String, serde_json::Value>,
 }
 
@@ -101,8 +105,10 @@ impl Subject {
 pub enum Verdict {
     /// This signer signed it, and it is about what is at hand.
     Good {
-        /// Which of those that it was checked by.
+        /// Which of those that it was checked by; of identities, that may be all that begin so.
         by: Signer,
+        /// Who it was, as the certificate says; a key says it by itself.
+        identity: Option<Identity>,
         /// What the statement says.
         predicate_type: String,
     },
@@ -127,7 +133,7 @@ impl Verdict {
     /// it need not stand for the package.
     pub fn signer(&self) -> Option<&Signer> {
         match self {
-            Verdict::Good { by, predicate_type } if predicate_type == SIGNED => Some(by),
+            Verdict::Good { by, predicate_type, .. } if predicate_type == SIGNED => Some(by),
             _ => None,
         }
     }
@@ -135,7 +141,7 @@ impl Verdict {
     /// Who says how it was built.
     pub fn attester(&self) -> Option<&Signer> {
         match self {
-            Verdict::Good { by, predicate_type } if predicate_type == PROVENANCE => Some(by),
+            Verdict::Good { by, predicate_type, .. } if predicate_type == PROVENANCE => Some(by),
             _ => None,
         }
     }
@@ -252,7 +258,11 @@ fn judged(text: &[u8], about: &About, signers: &[Signer], root: &Root) -> Result
             return Err("it says how another component was built".to_owned());
         }
     }
-    let good = |by: &Signer| Verdict::Good { by: by.clone(), predicate_type: statement.predicate_type.clone() };
+    let good = |by: &Signer, identity: Option<Identity>| Verdict::Good {
+        by: by.clone(),
+        identity,
+        predicate_type: statement.predicate_type.clone(),
+    };
     let material = bundle.verification_material;
     let Some(Hint { hint }) = material.public_key else {
         if material.certificate.or(material.x509_certificate_chain).is_none() {
@@ -262,7 +272,10 @@ fn judged(text: &[u8], about: &About, signers: &[Signer], root: &Root) -> Result
             Holder::Unknown => Verdict::Certificate,
             Holder::Identity(found) => {
                 let meant = |signer: &&Signer| matches!(signer, Signer::Identity(named) if named.covers(&found));
-                signers.iter().find(meant).map_or_else(|| Verdict::UnknownIdentity(found.clone()), good)
+                match signers.iter().find(meant) {
+                    Some(signer) => good(signer, Some(found)),
+                    None => Verdict::UnknownIdentity(found),
+                }
             }
         });
     };
@@ -270,7 +283,7 @@ fn judged(text: &[u8], about: &About, signers: &[Signer], root: &Root) -> Result
     let has_signed = |signer: &&Signer| matches!(signer, Signer::Key(key) if key.has_signed(&bytes, &signature));
     let is_named = |signer: &Signer| matches!(signer, Signer::Key(key) if key.hint() == hint);
     match signers.iter().find(has_signed) {
-        Some(signer) => Ok(good(signer)),
+        Some(signer) => Ok(good(signer, None)),
         None if signers.iter().any(is_named) => Err("the key that it names did not sign this".to_owned()),
         None => Ok(Verdict::UnknownKey { hint }),
     }
@@ -289,7 +302,7 @@ mod tests {
     #[test]
     fn a_statement_that_says_something_else_is_no_signature() {
         let key = Signer::from(PrivateKey::from_pem(&PrivateKey::generate().unwrap()).unwrap().public());
-        let says = |kind: &str| Verdict::Good { by: key.clone(), predicate_type: kind.to_owned() };
+        let says = |kind: &str| Verdict::Good { by: key.clone(), identity: None, predicate_type: kind.to_owned() };
         assert_eq!(says(SIGNED).signer(), Some(&key));
         for kind in ["https://cosign.sigstore.dev/attestation/vuln/v1", "https://slsa.dev/provenance/v1", ""] {
             assert_eq!(says(kind).signer(), None, "{kind}");

@@ -11,6 +11,7 @@ mod provenance;
 mod referrers;
 mod signer;
 
+pub(crate) use bundle::BUNDLE;
 pub use bundle::{About, BUNDLE_BYTES_MAX, PROVENANCE, SIGNED, Verdict, check, predicate_type, sign, sign_files};
 pub use certificates::Root;
 pub use key::{NotAKey, PrivateKey, PublicKey};

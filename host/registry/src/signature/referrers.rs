@@ -9,12 +9,14 @@ use crate::failure::RegistryError;
 use crate::pulled::parsed;
 use crate::repository::Repository;
 use crate::sha256::Sha256;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 const EMPTY_TEXT: &[u8] = b"{}";
 /// The most signatures of one package that are looked at.
 const SIGNATURES_MAX: usize = 64;
+/// The most entries of lists that do not say of what kind they are: each is asked for to find out.
+const UNKNOWN_MAX: usize = 256;
 /// How often a list is written again that another program wrote meanwhile.
 const TRIES: usize = 3;
 
@@ -24,6 +26,7 @@ impl Repository {
     /// # Errors
     /// The repository refuses.
     pub fn attach(&self, subject: &[u8], bundle: &[u8]) -> Result<bool, RegistryError> {
+        let _turn = self.turn()?;
         let about = Descriptor::of(MANIFEST, subject);
         let (config, layer) = (Descriptor::of(EMPTY, EMPTY_TEXT), Descriptor::of(BUNDLE, bundle));
         let says = predicate_type(bundle).unwrap_or_else(|| SIGNED.to_owned());
@@ -48,18 +51,18 @@ impl Repository {
         self.put_blob(&config, EMPTY_TEXT)?;
         self.put_blob(&layer, bundle)?;
         self.put_manifest(&entry.digest.to_string(), MANIFEST, &manifest)?;
-        let is_listed = |listed: &[Descriptor]| listed.iter().any(|known| known.digest == entry.digest);
-        if self.listed(about.digest)?.is_some_and(|listed| is_listed(&listed)) {
+        if self.listed(about.digest)?.into_iter().flatten().any(|known| known.digest == entry.digest) {
             return Ok(true);
         }
         let tag = fallback(about.digest);
+        let is_listed = |listed: &Index| listed.descriptors().any(|known| known.digest == entry.digest);
         for _ in 0..TRIES {
             let mut listed = self.tagged(about.digest)?.unwrap_or_default();
             if is_listed(&listed) {
                 return Ok(true);
             }
-            listed.push(entry.clone());
-            self.put_manifest(&tag, INDEX, &json(&Index::new(listed))?)?;
+            listed.put(entry.clone(), None)?;
+            self.put_manifest(&tag, INDEX, &json(&listed)?)?;
         }
         match self.tagged(about.digest)?.is_some_and(|listed| is_listed(&listed)) {
             true => Ok(true),
@@ -74,10 +77,6 @@ impl Repository {
     pub fn bundles(&self, subject: Sha256) -> Result<Vec<Vec<u8>>, RegistryError> {
         let mut found = Vec::new();
         for entry in self.referrers(subject)? {
-            // Lists of others may leave the type to the manifest.
-            if entry.artifact_type.as_deref().is_some_and(|kind| kind != BUNDLE) {
-                continue;
-            }
             let name = entry.digest.to_string();
             let bytes = self.manifest(&name)?.ok_or_else(|| RegistryError::Missing(format!("signature {name}")))?;
             let announced = Sha256::of(&bytes);
@@ -85,11 +84,17 @@ impl Repository {
                 let (found, announced) = (announced.to_string(), name);
                 return Err(ArtifactError::Digest { what: "signature's manifest", found, announced }.into());
             }
-            let manifest: Manifest = parsed("signature's manifest", &bytes)?;
+            let manifest: Manifest = match parsed("signature's manifest", &bytes) {
+                Ok(manifest) => manifest,
+                // Somebody else's, who does not even say that it is a signature.
+                Err(_) if kind(&entry).is_none() => continue,
+                Err(error) => return Err(error.into()),
+            };
             let is_about = manifest.subject.is_some_and(|about| about.digest == subject);
             match manifest.layers.as_slice() {
                 [layer] if is_about && layer.media_type == BUNDLE => {
                     held("signature", layer.size, BUNDLE_BYTES_MAX)?;
+                    few("signatures of the package", found.len() + 1, SIGNATURES_MAX)?;
                     found.push(self.blob(layer, "signature")?);
                 }
                 _ => {}
@@ -98,35 +103,49 @@ impl Repository {
         Ok(found)
     }
 
-    /// What says that it is about a manifest, from both lists.
+    /// What says that it is a signature of a manifest, from both lists, and what does not say of what kind it is: lists of others may leave
+    /// that to the manifest. How much else is said about a manifest is no matter, or anybody who may say something could hide them.
     fn referrers(&self, subject: Sha256) -> Result<Vec<Descriptor>, RegistryError> {
-        let mut found: Vec<Descriptor> = Vec::new();
-        let listed = self.listed(subject)?.into_iter().chain(self.tagged(subject)?).flatten();
-        for entry in listed.filter(|entry| entry.media_type == MANIFEST) {
-            if !found.iter().any(|known| known.digest == entry.digest) {
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        let tagged = self.tagged(subject)?;
+        let tagged = tagged.iter().flat_map(Index::descriptors);
+        for entry in self.listed(subject)?.into_iter().flatten().chain(tagged) {
+            let is_meant = entry.media_type == MANIFEST && kind(&entry).is_none_or(|kind| kind == BUNDLE);
+            if is_meant && seen.insert(entry.digest) {
                 found.push(entry);
             }
         }
-        held("list of signatures", found.len() as u64, SIGNATURES_MAX as u64)?;
+        let known = found.iter().filter(|entry| kind(entry).is_some()).count();
+        few("signatures of the package", known, SIGNATURES_MAX)?;
+        few("things about the package that do not say what they are", found.len() - known, UNKNOWN_MAX)?;
         Ok(found)
     }
 
     fn listed(&self, subject: Sha256) -> Result<Option<Vec<Descriptor>>, RegistryError> {
         match self {
-            Repository::Remote(remote) => remote.listed(subject),
+            Repository::Remote(remote) => remote.listed(subject, BUNDLE),
             Repository::Layout(layout) => layout.listed(subject).map(Some),
         }
     }
 
     /// The list under the tag. Some registries answer with what it is about instead: that is no list.
-    fn tagged(&self, subject: Sha256) -> Result<Option<Vec<Descriptor>>, RegistryError> {
+    fn tagged(&self, subject: Sha256) -> Result<Option<Index>, RegistryError> {
         let Some(bytes) = self.manifest(&fallback(subject))? else { return Ok(None) };
         let kind: serde_json::Value = parsed("list of signatures", &bytes)?;
         match kind.get("mediaType").and_then(serde_json::Value::as_str) {
-            Some(INDEX) => Ok(Some(parsed::<Index>("list of signatures", &bytes)?.manifests)),
+            Some(INDEX) => Ok(Some(parsed("list of signatures", &bytes)?)),
             _ => Ok(None),
         }
     }
+}
+
+/// Of what kind an entry says that it is.
+fn kind(entry: &Descriptor) -> Option<&str> {
+    entry.artifact_type.as_deref().filter(|kind| !kind.is_empty())
+}
+
+fn few(what: &'static str, count: usize, max: usize) -> Result<(), ArtifactError> {
+    if count > max { Err(ArtifactError::TooMany { what, count, max }) } else { Ok(()) }
 }
 
 fn fallback(subject: Sha256) -> String {

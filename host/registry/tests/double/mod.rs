@@ -22,6 +22,7 @@ pub(crate) fn surroundings() -> Surroundings {
         wait: Duration::from_secs(10),
         part_bytes: usize::MAX,
         pause: Duration::ZERO,
+        sleep: Arc::new(|_| {}),
     }
 }
 
