@@ -133,6 +133,32 @@ fn who_is_told_to_wait_longer_than_that_is_told_so() {
     assert!(fault.suggestion.contains("--wait 3601s"), "{fault:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_credential_helper_that_answers_and_stays_is_ended_with_what_it_started() {
+    let host = answering(
+        "HTTP/1.1 401 x\r\nwww-authenticate: Basic realm=x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+    );
+    let machine = Machine::new();
+    machine.write("docker/config.json", r#"{"credsStore":"stays"}"#);
+    let fifo = machine.path("told");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    // Until the pipe is closed by both, or by being ended, it is not read to its end.
+    let stays = "#!/bin/sh\ncat > /dev/null\nexec 3> told\n(sleep 20; echo stayed >&3) > /dev/null 2>&1 &\n\
+        echo '{\"Username\":\"a\",\"Secret\":\"b\"}'\nexec > /dev/null\nsleep 20\n";
+    machine.write_program("docker-credential-stays", stays);
+    let reading = fifo.clone();
+    let told = std::thread::spawn(move || std::fs::read_to_string(reading).unwrap());
+    let path = format!("{}:/usr/bin:/bin", machine.path("").display());
+    let mut hutch = machine.hutch(["show", "--wait", "1s", &format!("oci://{host}/acme/todo:1")]);
+    let ran = Ran::of(hutch.env("DOCKER_CONFIG", machine.path("docker")).env("PATH", path));
+    let fault = ran.fault("AUTHENTICATION_FAILED", 10);
+    assert!(fault.message.contains("did not answer and end in time"), "{fault:?}");
+    // For the reader, should it have been ended before it came to the pipe.
+    drop(std::fs::File::options().read(true).write(true).open(fifo).unwrap());
+    assert_eq!(told.join().unwrap(), "", "what it started went on");
+}
+
 #[test]
 fn a_run_takes_no_reference_and_says_what_to_do() {
     let machine = stocked();

@@ -249,8 +249,11 @@ fn variable(name: &str) -> Option<String> {
 /// Asks a credential helper, by docker's protocol: `get`, the host on standard input, JSON on standard output.
 #[expect(clippy::disallowed_methods, reason = "the person's own file names the program that keeps the credentials")]
 fn help(program: &str, host: &str, wait: Duration) -> Result<Option<String>, String> {
-    let started =
-        Command::new(program).arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut command = Command::new(program);
+    // So that it can be ended with what it started.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let started = command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let mut child = started.map_err(|error| format!("{program}: {error}"))?;
     if let Some(mut input) = child.stdin.take() {
         // One that has ended says so by its status.
@@ -258,27 +261,39 @@ fn help(program: &str, host: &str, wait: Duration) -> Result<Option<String>, Str
     }
     let (sender, receiver) = mpsc::sync_channel(1);
     let output = child.stdout.take();
-    let reader = std::thread::Builder::new().name("helper".to_owned()).spawn(move || {
+    let id = child.id();
+    let waiter = std::thread::Builder::new().name("helper".to_owned()).spawn(move || {
         let mut text = String::new();
         let read = output.map(|output| output.take(HELPED_BYTES_MAX).read_to_string(&mut text));
-        // Nobody waits any more.
-        let _ = sender.send((read.is_some_and(|read| read.is_ok()), text));
+        // Nobody may wait any more.
+        let _ = sender.send((child.wait(), read.is_some_and(|read| read.is_ok()), text));
     });
-    reader.map_err(|error| format!("no thread to read with: {error}"))?;
-    let told = receiver.recv_timeout(wait);
-    if told.is_err() {
-        // It may have ended by itself.
-        let _ = child.kill();
+    waiter.map_err(|error| format!("no thread to wait with: {error}"))?;
+    // Its answer and its end, both within the time: one that stays is waited for no longer than one that says nothing.
+    let Ok((status, is_read, text)) = receiver.recv_timeout(wait) else {
+        end(id);
+        return Err(format!("{program} did not answer and end in time"));
+    };
+    let status = status.map_err(|error| format!("{program}: {error}"))?;
+    if is_read && status.success() {
+        return Ok(Some(text));
     }
-    let status = child.wait().map_err(|error| format!("{program}: {error}"))?;
-    match told {
-        Ok((true, text)) if status.success() => Ok(Some(text)),
-        // The words by which all helpers say that they have nothing.
-        Ok((_, text)) if text.contains("credentials not found") => Ok(None),
-        Ok(_) => Err(format!("{program} failed")),
-        Err(_) => Err(format!("{program} did not answer in time")),
+    // The words by which all helpers say that they have nothing.
+    if text.contains("credentials not found") { Ok(None) } else { Err(format!("{program} failed")) }
+}
+
+/// Ends a program that leads a group of its own, with all that it started.
+#[cfg(unix)]
+fn end(id: u32) {
+    if let Some(group) = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw) {
+        // A group that is gone already is what is wanted.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
 }
+
+/// One that stays is left behind.
+#[cfg(not(unix))]
+fn end(_: u32) {}
 
 /// What to do with a reference where a package on this machine is needed.
 pub(crate) fn not_here(global: &Global, word: &str) -> Fault {
