@@ -161,10 +161,11 @@ impl Bucket {
         }
     }
 
-    pub(crate) fn has_all(&self, keys: Vec<String>) -> Result<Vec<bool>, StoreError> {
+    /// How long each object is; none if there is none, or it is not said.
+    pub(crate) fn lengths(&self, keys: Vec<String>) -> Result<Vec<Option<u64>>, StoreError> {
         let asked = keys.len();
-        match self.ask(Ask::Has(keys))? {
-            Told::Has(found) if found.len() == asked => Ok(found),
+        match self.ask(Ask::Lengths(keys))? {
+            Told::Lengths(found) if found.len() == asked => Ok(found),
             _ => Err(self.nonsense()),
         }
     }

@@ -3,7 +3,9 @@
 use crate::address::Address;
 use crate::listing::{self, Page};
 use crate::sign::{Request, Signer, query_text};
+use data_encoding::BASE64;
 use hutch_model::instant::Instant;
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -88,6 +90,8 @@ pub(crate) struct Client {
 /// An answer.
 struct Answer {
     status: u16,
+    /// What the server says that the body has, or would have.
+    length: Option<u64>,
     body: Vec<u8>,
 }
 
@@ -168,12 +172,12 @@ impl Client {
         }
     }
 
-    /// Whether an object is there.
-    pub(crate) fn has(&self, key: &str) -> Result<bool, Trouble> {
+    /// How long an object is; none if there is none, or the server does not say.
+    pub(crate) fn length(&self, key: &str) -> Result<Option<u64>, Trouble> {
         let answer = self.persist(|| self.send("HEAD", &self.address.path(key), &[], None, ANSWER_BYTES_MAX))?;
         match answer.status {
-            404 => Ok(false),
-            _ if answer.is_well() => Ok(true),
+            404 => Ok(None),
+            _ if answer.is_well() => Ok(answer.length),
             _ => Err(answer.trouble()),
         }
     }
@@ -287,14 +291,21 @@ impl Client {
         bytes_max: u64,
     ) -> Result<Answer, Trouble> {
         let (bytes, is_new) = body.unwrap_or_default();
+        let content = digest(&SHA256, bytes);
+        let sum = BASE64.encode(content.as_ref());
         let mut headers = vec![("host", self.address.host())];
         if is_new {
             headers.push(("if-none-match", "*"));
         }
+        if body.is_some() {
+            // What is signed says the same, but there are servers that keep an object of no bytes when a connection ends before the first one of
+            // its body. They refuse that where this is said too.
+            headers.push(("x-amz-checksum-sha256", &sum));
+        }
         let Credentials { id, secret, token } = &self.opening.credentials;
         let time = compact((self.opening.now)());
         let signer = Signer { id, secret, token: token.as_deref(), region: self.address.region(), time: &time };
-        let signed = signer.sign(&Request { method, path, query, headers: &headers, body: bytes });
+        let signed = signer.sign(&Request { method, path, query, headers: &headers, content: content.as_ref() });
         let target = match query {
             [] => format!("{}{path}", self.address.server()),
             query => format!("{}{path}?{}", self.address.server(), query_text(query)),
@@ -314,10 +325,11 @@ impl Client {
         };
         let answer = sent.map_err(|error| Trouble::Lost(told(&error)))?;
         let status = answer.status().as_u16();
+        let length = answer.headers().get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
         // The limit is one more, because what ends at the limit is whole.
         let read = answer.into_body().into_with_config().limit(bytes_max.saturating_add(1)).read_to_vec();
         match read {
-            Ok(body) if body.len() as u64 <= bytes_max => Ok(Answer { status, body }),
+            Ok(body) if body.len() as u64 <= bytes_max => Ok(Answer { status, length, body }),
             Ok(_) | Err(ureq::Error::BodyExceedsLimit(_)) => {
                 Err(Trouble::Refused("the answer is longer than any".to_owned()))
             }
@@ -351,9 +363,49 @@ mod tests {
         assert_eq!(compact(instant), "20130524T010203Z");
     }
 
+    /// A server holds what it got against what is said of it, also where nothing came, and says how long an object is.
+    #[test]
+    fn with_what_is_put_goes_what_it_is() {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            for (length, answer) in [(5, "Content-Length: 0"), (0, "Content-Length: 0"), (0, "Content-Length: 12345")] {
+                let (mut client, _) = listener.accept().unwrap();
+                let mut request = Vec::new();
+                let end = |request: &[u8]| request.windows(4).position(|end| end == b"\r\n\r\n");
+                while end(&request).is_none_or(|end| request.len() < end + 4 + length) {
+                    let mut bytes = [0; 1024];
+                    let read = client.read(&mut bytes).unwrap();
+                    request.extend_from_slice(&bytes[..read]);
+                }
+                client
+                    .write_all(format!("HTTP/1.1 200 OK\r\n{answer}\r\nConnection: close\r\n\r\n").as_bytes())
+                    .unwrap();
+                asked.push(String::from_utf8(request).unwrap());
+            }
+            asked
+        });
+        let address = Address::parse("s3://b/f", Some(&endpoint), "us-east-1").unwrap();
+        let credentials = Credentials { id: "id".to_owned(), secret: "geheim".to_owned(), token: None };
+        let now = || Instant::from_unix_ns(0);
+        let client = Client::new(address, Opening { credentials, wait: Duration::from_secs(20), now });
+        assert_eq!(client.put_new("k", b"bytes"), Ok(Placed::Here));
+        client.put("k", b"").unwrap();
+        assert_eq!(client.length("k"), Ok(Some(12345)));
+        let asked = server.join().unwrap();
+        for (asked, bytes) in asked.iter().zip([&b"bytes"[..], b""]) {
+            let sum = BASE64.encode(digest(&SHA256, bytes).as_ref());
+            assert!(asked.contains(&format!("x-amz-checksum-sha256: {sum}\r\n")), "{asked}");
+            assert!(asked.contains("x-amz-checksum-sha256;x-amz-content-sha256"), "it is not signed: {asked}");
+        }
+        assert!(asked[2].starts_with("HEAD ") && !asked[2].contains("checksum"), "{}", asked[2]);
+    }
+
     #[test]
     fn what_a_server_says_is_short_and_plain() {
-        let answer = |status, body: &str| Answer { status, body: body.as_bytes().to_vec() };
+        let answer = |status, body: &str| Answer { status, length: None, body: body.as_bytes().to_vec() };
         let skewed = answer(403, "<Error><Code>RequestTimeTooSkewed</Code><Message>geheim</Message></Error>");
         assert_eq!(skewed.trouble(), Trouble::Denied("status 403, RequestTimeTooSkewed".to_owned()));
         assert_eq!(answer(404, "<Code>\u{1b}[2J</Code>").trouble(), Trouble::Refused("status 404".to_owned()));

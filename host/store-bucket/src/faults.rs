@@ -191,6 +191,50 @@ fn of_a_long_file_that_changed_a_little_little_is_put() {
     assert_eq!(one.check().unwrap(), []);
 }
 
+/// There are servers that keep what came of an upload before its connection ended, and list it: no entry is put that names such a thing.
+#[test]
+fn what_was_cut_off_as_it_was_put_is_put_again_and_nothing_else_is() {
+    let chunk = usize::try_from(hutch_model::snapshot::CHUNK_BYTES).unwrap();
+    let long: String = (0..100).map(|at| format!("{at:08}").repeat(chunk / 8)).collect();
+    let names: Vec<String> = (0..100).map(|at| format!("{at:03}")).collect();
+    let many: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), name.as_str())).collect();
+    let long = long + "end";
+    let kinds = [(vec![("long", &*long)], 101), (many, 100)];
+    for (passes, (files, chunks)) in
+        [0, 1, 2, 7].into_iter().flat_map(|passes| kinds.iter().map(move |kind| (passes, kind)))
+    {
+        let memory = Arc::new(Memory::default());
+        let one = store(&memory.reached(SOON), 1);
+        let before = put(&one, &[("a", "1")]);
+        let mut objects = no_objects();
+        let after = volume(&mut objects, files);
+        *memory.cut_within.lock().unwrap() = Some(passes);
+        let error = one.commit(&change(Some(before), after), &objects, &[b"out"]).unwrap_err();
+        assert_eq!((error.code(), state(&one)), (ErrorCode::HostFault, Some(before)), "{error}");
+        let listed = memory.objects.lock().unwrap().keys().filter(|key| key.contains("/chunk/")).count();
+        assert!(listed > 100, "nothing was kept of what was cut off");
+        // Whoever comes next finds all of it listed.
+        let other = store(&memory.reached(SOON), 2);
+        other.commit(&change(Some(before), after), &objects, &[b"out"]).unwrap();
+        assert_eq!(other.check().unwrap(), [], "{passes}");
+        assert_eq!(
+            other
+                .stream(&hutch_model::digest::Digest::of(hutch_model::digest::Kind::Stream, b"out"))
+                .unwrap()
+                .as_deref(),
+            Some(&b"out"[..])
+        );
+        // What is there by now is whole, and known for that at no more cost than before.
+        memory.asked.lock().unwrap().clear();
+        other.commit(&change(Some(after), before), &no_objects(), &[]).unwrap();
+        other.commit(&change(Some(before), after), &objects, &[]).unwrap();
+        let asked = memory.asked.lock().unwrap();
+        let of = |what: &str| asked.iter().filter(|asked| asked.starts_with(what) && asked.contains("/chunk/")).count();
+        // Few are put again without being asked for: the one chunk of the state before.
+        assert_eq!((of("head "), of("put "), of("get ")), (*chunks, 1, 1), "{asked:?}");
+    }
+}
+
 /// Each journey is long: what is known is not asked for again.
 #[test]
 fn a_commit_asks_for_little() {

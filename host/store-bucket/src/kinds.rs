@@ -45,6 +45,8 @@ pub(crate) struct Memory {
     pub(crate) is_gone: Mutex<bool>,
     /// It takes no notice of conditions.
     pub(crate) is_careless: bool,
+    /// Of each of the next objects that are put so many bytes come before the connection ends, and are kept and listed.
+    pub(crate) cut_within: Mutex<Option<usize>>,
     /// The names of all that was asked for.
     pub(crate) asked: Mutex<Vec<String>>,
 }
@@ -71,12 +73,18 @@ impl Memory {
                 keys.iter().for_each(|key| note("get", key));
                 Told::Got(keys.iter().map(|key| objects().get(key).cloned()).collect())
             }
-            Ask::Has(keys) => {
-                keys.iter().for_each(|key| note("has", key));
-                Told::Has(keys.iter().map(|key| objects().contains_key(key)).collect())
+            Ask::Lengths(keys) => {
+                keys.iter().for_each(|key| note("head", key));
+                let length = |key| objects().get(key).map(|bytes| bytes.len() as u64);
+                Told::Lengths(keys.iter().map(length).collect())
             }
             Ask::Put(all) => {
                 all.iter().for_each(|(key, _)| note("put", key));
+                if let Some(passes) = self.cut_within.lock().unwrap().take() {
+                    let stumps = all.into_iter().map(|(key, bytes)| (key, bytes[..passes.min(bytes.len())].to_vec()));
+                    objects().extend(stumps);
+                    return Err(Trouble::Lost("the connection ended".to_owned()));
+                }
                 objects().extend(all);
                 Told::Done
             }

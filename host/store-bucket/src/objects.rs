@@ -91,7 +91,8 @@ const MANY: usize = 64;
 
 /// What a record adds. A folder or a list that is there is not known to be whole, because a writer that was killed leaves some of a state. So all is
 /// put that does not stand in the same place of the state before, which is whole; but for chunks, which name nothing: of a long file
-/// that was changed a little, nearly all are there.
+/// that was changed a little, nearly all are there. One that is shorter than it should be is none: there are servers that keep what came of an
+/// upload before its connection ended, and list it.
 pub(crate) struct Gathered<'i> {
     instance: &'i Instance,
     /// Chunks that are there.
@@ -117,11 +118,14 @@ impl Shelf for Gathered<'_> {
         Ok(self.there.contains(digest) || is_new())
     }
 
-    fn expect(&mut self, digests: &[Digest]) -> Result<(), StoreError> {
-        for some in digests.chunks(1000).filter(|_| digests.len() >= MANY) {
-            let name = |digest| self.instance.name(&frame::object(Kind::Chunk, digest));
-            let found = self.instance.bucket.has_all(some.iter().map(name).collect())?;
-            self.there.extend(some.iter().zip(found).filter(|(_, is_there)| *is_there).map(|(digest, _)| *digest));
+    fn expect(&mut self, objects: &[(Digest, Option<u64>)]) -> Result<(), StoreError> {
+        let chunks: Vec<(&Digest, &u64)> =
+            objects.iter().filter_map(|(digest, bytes)| Some((digest, bytes.as_ref()?))).collect();
+        for some in chunks.chunks(1000).filter(|_| chunks.len() >= MANY) {
+            let name = |(digest, _): &(&Digest, _)| self.instance.name(&frame::object(Kind::Chunk, digest));
+            let found = self.instance.bucket.lengths(some.iter().map(name).collect())?;
+            let whole = some.iter().zip(found).filter(|((_, bytes), found)| *found == Some(**bytes));
+            self.there.extend(whole.map(|((digest, _), _)| **digest));
         }
         Ok(())
     }

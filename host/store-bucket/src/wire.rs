@@ -18,8 +18,8 @@ const MESSAGE_BYTES_MAX: u64 = crate::client::OBJECT_BYTES_MAX + (1 << 20);
 pub(crate) enum Ask {
     /// Objects.
     Get(Vec<String>),
-    /// Whether they are there.
-    Has(Vec<String>),
+    /// How long they are, if they are there.
+    Lengths(Vec<String>),
     /// Put these there.
     Put(Vec<(String, Vec<u8>)>),
     /// Put this one there if there is none.
@@ -34,7 +34,7 @@ pub(crate) enum Ask {
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Told {
     Got(Vec<Option<Vec<u8>>>),
-    Has(Vec<bool>),
+    Lengths(Vec<Option<u64>>),
     Done,
     Placed(Placed),
     Listed(Vec<Listed>, Option<String>),
@@ -58,7 +58,7 @@ fn changes_nothing(name: &str, bytes: &[u8]) -> bool {
 /// Whether this may be asked for. Who asks may have been taken over by what it runs: it can read and add, and change nothing that was written.
 fn is_allowed(ask: &Ask) -> bool {
     match ask {
-        Ask::Get(names) | Ask::Has(names) => names.iter().all(|name| is_name(name)),
+        Ask::Get(names) | Ask::Lengths(names) => names.iter().all(|name| is_name(name)),
         Ask::Put(all) => all.iter().all(|(name, bytes)| is_name(name) && changes_nothing(name, bytes)),
         Ask::PutNew(name, _) | Ask::List(name, _) => is_name(name),
         Ask::Delete(name) => is_name(name) && name.starts_with(frame::PROOFS),
@@ -72,7 +72,7 @@ pub(crate) fn answer(client: &Client, ask: &Ask) -> Result<Told, Trouble> {
     }
     Ok(match ask {
         Ask::Get(keys) => Told::Got(client.abreast(keys, |key| client.get(key))?),
-        Ask::Has(keys) => Told::Has(client.abreast(keys, |key| client.has(key))?),
+        Ask::Lengths(keys) => Told::Lengths(client.abreast(keys, |key| client.length(key))?),
         Ask::Put(all) => {
             client.abreast(all, |(key, bytes)| client.put(key, bytes))?;
             Told::Done

@@ -150,14 +150,14 @@ impl Shelf for Gathered<'_> {
             return Ok(true);
         }
         if !self.known.contains_key(digest) {
-            self.expect(&[*digest])?;
+            self.expect(&[(*digest, None)])?;
         }
         Ok(self.known.get(digest).copied().unwrap_or_default())
     }
 
-    fn expect(&mut self, digests: &[Digest]) -> Result<(), StoreError> {
-        let is_new = |digest: &&Digest| !self.known.contains_key(digest) && !self.new.contains_key(digest);
-        let asked: Vec<Digest> = digests.iter().filter(is_new).copied().collect();
+    fn expect(&mut self, objects: &[(Digest, Option<u64>)]) -> Result<(), StoreError> {
+        let is_new = |digest: &Digest| !self.known.contains_key(digest) && !self.new.contains_key(digest);
+        let asked: Vec<Digest> = objects.iter().map(|(digest, _)| *digest).filter(is_new).collect();
         if !asked.is_empty() {
             let found = self.instance.database.sql(|connection| held(connection, self.id, &asked))?;
             self.known.extend(asked.into_iter().map(|digest| (digest, found.contains(&digest))));

@@ -7,7 +7,8 @@
 use crate::error::StoreError;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::snapshot::{
-    Lack, Node, Objects, Part, Parts, Prefix, Totals, Tree, TreeObject, decode_list, empty_tree, list_levels,
+    CHUNK_BYTES, LIST_PARTS, Lack, Node, Objects, Part, Parts, Prefix, Totals, Tree, TreeObject, decode_list,
+    empty_tree, list_levels,
 };
 
 /// Where objects are kept.
@@ -18,11 +19,12 @@ pub trait Shelf {
     /// It can't be found out.
     fn holds(&mut self, digest: &Digest) -> Result<bool, StoreError>;
 
-    /// Whether these are here is likely to be asked next, one by one. A shelf that is far away asks for all of them at once.
+    /// Whether these are here is likely to be asked next, one by one. A shelf that is far away asks for all of them at once. With a chunk
+    /// comes how long it is.
     ///
     /// # Errors
     /// As for [`holds`](Shelf::holds).
-    fn expect(&mut self, _digests: &[Digest]) -> Result<(), StoreError> {
+    fn expect(&mut self, _objects: &[(Digest, Option<u64>)]) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -41,8 +43,17 @@ pub trait Shelf {
 
 /// What is still to be looked at.
 enum Work {
-    Folder { before: Option<Digest>, after: Digest, said: Said },
-    Part { level: u32, digest: Digest },
+    Folder {
+        before: Option<Digest>,
+        after: Digest,
+        said: Said,
+    },
+    /// So many bytes of a file.
+    Part {
+        level: u32,
+        digest: Digest,
+        bytes: u64,
+    },
 }
 
 /// What is said of a folder, or of a part of one, where it is named.
@@ -73,10 +84,11 @@ impl Said {
 }
 
 impl Work {
-    fn digest(&self) -> Digest {
+    /// Its name, and how long it is if it is a chunk.
+    fn expected(&self) -> (Digest, Option<u64>) {
         match self {
-            Work::Folder { after, .. } => *after,
-            Work::Part { digest, .. } => *digest,
+            Work::Folder { after, .. } => (*after, None),
+            Work::Part { level, digest, bytes } => (*digest, (*level == 0).then_some(*bytes)),
         }
     }
 }
@@ -97,7 +109,7 @@ pub fn absorb(
         let asked = work.len();
         let (kind, digest) = match &next {
             Work::Folder { after, .. } => (Kind::Tree, *after),
-            Work::Part { level: 0, digest } => (Kind::Chunk, *digest),
+            Work::Part { level: 0, digest, .. } => (Kind::Chunk, *digest),
             Work::Part { digest, .. } => (Kind::List, *digest),
         };
         let wrong = |reason: &str| StoreError::Record(format!("{kind:?} {digest} {reason}"));
@@ -143,13 +155,16 @@ pub fn absorb(
                 }
             }
             Work::Part { level: 0, .. } => {}
-            Work::Part { level, .. } => {
+            Work::Part { level, bytes: all, .. } => {
                 let parts = decode_list(&bytes).ok_or_else(|| wrong("is no list of digests"))?;
-                work.extend(parts.into_iter().map(|digest| Work::Part { level: level - 1, digest }));
+                let (level, each) = (level - 1, CHUNK_BYTES.saturating_mul(LIST_PARTS.saturating_pow(level - 1)));
+                // All are full but the last one.
+                let lengths = (0..).map(|at: u64| all.saturating_sub(each.saturating_mul(at)).min(each));
+                work.extend(parts.into_iter().zip(lengths).map(|(digest, bytes)| Work::Part { level, digest, bytes }));
             }
         }
         shelf.put(kind, &digest, &bytes)?;
-        let new: Vec<Digest> = work.iter().skip(asked).map(Work::digest).collect();
+        let new: Vec<_> = work.iter().skip(asked).map(Work::expected).collect();
         if !new.is_empty() {
             shelf.expect(&new)?;
         }
@@ -180,7 +195,9 @@ fn push_changed(old: &Tree, new: &Tree, work: &mut Vec<Work>) {
         match &entry.node {
             // The empty file is known without being stored.
             Node::File { size: 0, .. } | Node::Link { .. } => {}
-            Node::File { size, content } => work.push(Work::Part { level: list_levels(*size), digest: *content }),
+            Node::File { size, content } => {
+                work.push(Work::Part { level: list_levels(*size), digest: *content, bytes: *size });
+            }
             Node::Folder { tree, totals } => {
                 let before = match was {
                     Some(Node::Folder { tree, .. }) => Some(*tree),
