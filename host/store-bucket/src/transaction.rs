@@ -7,7 +7,7 @@ use crate::instance::Instance;
 use crate::objects::{Gathered, Given};
 use hutch_model::ledger::{Owner, Record, Sealed};
 use hutch_model::snapshot::Objects;
-use hutch_store::keeping::{Advance, absorb};
+use hutch_store::keeping::{Advance, streams};
 use hutch_store::{Head, Store, StoreError, Transaction};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +38,8 @@ pub(crate) struct Pending {
 enum Became {
     /// It is there.
     Kept,
-    /// Another one is there.
-    Other(Box<Frame>),
+    /// Another one is there, and is the last one that was seen.
+    Other,
 }
 
 fn head(instance: &Instance) -> Result<Head, StoreError> {
@@ -64,9 +64,7 @@ impl Pending {
         let Parts { record, objects, streams } = parts;
         let mut gathered = Gathered::new(instance);
         let given = Given { objects, instance };
-        for change in &advance.changed {
-            absorb(&mut gathered, &given, change.before, change.after)?;
-        }
+        advance.absorb(&mut gathered, &given)?;
         for stream in streams {
             gathered.add_stream(stream);
         }
@@ -88,6 +86,13 @@ impl Pending {
         // Where to look for the entry goes with the last of them: it must be there before the entry is.
         flight.push(self.mark());
         self.instance.bucket.put_all(flight)
+    }
+
+    /// Puts there what it adds, and then itself.
+    fn carry_out(&mut self) -> Result<Became, StoreError> {
+        self.instance.make()?;
+        self.put_objects()?;
+        self.place()
     }
 
     fn mark(&self) -> (String, Vec<u8>) {
@@ -121,7 +126,10 @@ impl Pending {
                     instance.saw(frame);
                     return Ok(Became::Kept);
                 }
-                Ok(Some(found)) => return Ok(Became::Other(Frame::read_at(&instance.at, sequence, &found)?.into())),
+                Ok(Some(found)) => {
+                    instance.saw(Frame::read_at(&instance.at, sequence, &found)?);
+                    return Ok(Became::Other);
+                }
                 // It was refused because somebody was putting one there, who did not; or the first one is on its way.
                 Ok(None) | Err(_) if waited < instance.bucket.wait() => {}
                 // Every put was refused, and nothing of it is there.
@@ -142,15 +150,14 @@ impl Pending {
 /// Appends a record, behind whatever others append meanwhile.
 pub(crate) fn commit(instance: &Arc<Instance>, parts: Parts<'_>) -> Result<Sealed, StoreError> {
     let mut pending = Pending::behind_seen(instance, parts)?;
-    instance.make()?;
-    pending.put_objects()?;
-    for _ in 0..TRIES_MAX {
-        match pending.place()? {
+    let mut became = pending.carry_out()?;
+    for _ in 1..TRIES_MAX {
+        match became {
             Became::Kept => return Ok(pending.advance.sealed),
-            Became::Other(frame) => {
-                instance.saw(*frame);
+            Became::Other => {
                 pending.advance = head(instance)?.advance(&pending.record)?;
                 instance.bucket.put_all(vec![pending.mark()])?;
+                became = pending.place()?;
             }
         }
     }
@@ -163,11 +170,13 @@ pub(crate) fn take(
     (sealed, from, owner): (&Sealed, &dyn Store, &Owner),
 ) -> Result<(), StoreError> {
     let (record, advance) = head(instance)?.take(sealed, owner)?;
-    let streams = record.streams().filter_map(|digest| from.stream(&digest).transpose());
-    let streams = streams.collect::<Result<Vec<_>, _>>()?;
+    let streams = streams(&record, from)?;
     let streams: Vec<&[u8]> = streams.iter().map(|bytes| &**bytes).collect();
     let parts = Parts { record: &record, objects: &*from.objects(), streams: &streams };
-    Box::new(Pending::of(instance, parts, advance)?).commit().map(drop)
+    match Pending::of(instance, parts, advance)?.carry_out()? {
+        Became::Kept => Ok(()),
+        Became::Other => Err(StoreError::Forked { sequence: sealed.sequence }),
+    }
 }
 
 impl Transaction for Pending {
@@ -176,14 +185,9 @@ impl Transaction for Pending {
     }
 
     fn commit(mut self: Box<Self>) -> Result<Sealed, StoreError> {
-        self.instance.make()?;
-        self.put_objects()?;
-        match self.place()? {
+        match self.carry_out()? {
             Became::Kept => Ok(self.advance.sealed),
-            Became::Other(frame) => {
-                self.instance.saw(*frame);
-                Err(StoreError::Busy { at: self.instance.at.clone() })
-            }
+            Became::Other => Err(StoreError::Busy { at: self.instance.at.clone() }),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::row::{Row, Value};
 use crate::wire::{Connection, Statement, WireError};
 use hutch_model::ledger::{Owner, Record, Sealed};
 use hutch_model::snapshot::Objects;
-use hutch_store::keeping::absorb;
+use hutch_store::keeping::streams;
 use hutch_store::{EntryKey, Store, StoreError, Transaction};
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,11 +97,8 @@ impl Pending {
         (record, objects, streams): (&Record, &dyn Objects, &[&[u8]]),
     ) -> Result<Option<Pending>, StoreError> {
         let seen = instance.made()?;
-        let changed = seen.head.advance(record)?.changed;
         let mut gathered = Gathered::new(instance, seen.id);
-        for change in &changed {
-            absorb(&mut gathered, objects, change.before, change.after)?;
-        }
+        seen.head.advance(record)?.absorb(&mut gathered, objects)?;
         for stream in streams {
             gathered.add_stream(stream)?;
         }
@@ -152,13 +149,9 @@ impl Pending {
         let (objects, mut head) = (from.objects(), seen.head);
         for sealed in entries {
             let (record, advance) = head.take(sealed, owner)?;
-            for change in &advance.changed {
-                absorb(&mut gathered, &*objects, change.before, change.after)?;
-            }
-            for digest in record.streams() {
-                if let Some(stream) = from.stream(&digest)? {
-                    gathered.add_stream(&stream)?;
-                }
+            advance.absorb(&mut gathered, &*objects)?;
+            for stream in streams(&record, from)? {
+                gathered.add_stream(&stream)?;
             }
             head = advance.head;
         }

@@ -43,7 +43,7 @@ pub mod keeping {
     pub use crate::audit::{Audit, Findings, Moves};
     pub use crate::reach::{Source, reach};
     pub use crate::retention::{retained_from, states};
-    pub use crate::transition::{Advance, Transition};
+    pub use crate::transition::{Advance, Transition, streams};
 }
 
 pub use error::StoreError;

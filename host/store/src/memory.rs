@@ -1,12 +1,12 @@
 //! A store that lasts as long as its process: for tests, for throw-away states, for embedders that keep state themselves, and, over
 //! another store, for previews. Over another one, it shows what that one would be, and changes nothing of it.
 
-use crate::absorb::{Shelf, absorb};
+use crate::absorb::Shelf;
 use crate::error::StoreError;
 use crate::memo::Memo;
 use crate::reach::{Source, reach};
 use crate::store::{Collected, DAMAGES_MAX, Damage, EntryKey, Head, Retention, State, Stats, Store, Transaction};
-use crate::transition::Advance;
+use crate::transition::{Advance, streams};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{CollectRecord, Owner, Record, Sealed, SecretKey, Standing, verify_chain};
@@ -93,22 +93,20 @@ impl MemoryStore {
     }
 
     /// Appends a record whose objects are all here or in `new`.
-    fn append(&self, contents: &mut Contents, record: &Record, advance: Advance, new: Shelved) -> Sealed {
+    fn append(&self, contents: &mut Contents, at: Instant, advance: Advance, new: Shelved) -> Sealed {
         self.shelved().0.extend(new.0);
         contents.states.push(advance.head.state.clone());
         contents.head = Some(advance.head);
-        contents.entries.push((record.at, advance.sealed.clone()));
+        contents.entries.push((at, advance.sealed.clone()));
         advance.sealed
     }
 
-    /// What an entry adds to the objects.
-    fn gathered(&self, advance: &Advance, objects: &dyn Objects) -> Result<Shelved, StoreError> {
-        let mut beside = Beside { store: self, objects: self.objects(), new: Shelved::default() };
+    /// What an entry adds to the objects, and to those that others before it add.
+    fn gathered(&self, new: Shelved, advance: &Advance, objects: &dyn Objects) -> Result<Shelved, StoreError> {
+        let mut beside = Beside { store: self, objects: self.objects(), new };
         // What is stored below is found there, unless it is dropped meanwhile: so it is taken in like anything else.
         let source = Both(objects, &*beside.objects.clone());
-        for change in &advance.changed {
-            absorb(&mut beside, &source, change.before, change.after)?;
-        }
+        advance.absorb(&mut beside, &source)?;
         Ok(beside.new)
     }
 
@@ -223,7 +221,7 @@ impl Contents {
 struct Pending<'s> {
     store: &'s MemoryStore,
     contents: MutexGuard<'s, Contents>,
-    record: Record,
+    at: Instant,
     advance: Advance,
     new: Shelved,
     streams: Vec<(Digest, Arc<[u8]>)>,
@@ -235,9 +233,9 @@ impl Transaction for Pending<'_> {
     }
 
     fn commit(self: Box<Self>) -> Result<Sealed, StoreError> {
-        let Pending { store, mut contents, record, advance, new, streams } = *self;
+        let Pending { store, mut contents, at, advance, new, streams } = *self;
         contents.streams.extend(streams);
-        Ok(store.append(&mut contents, &record, advance, new))
+        Ok(store.append(&mut contents, at, advance, new))
     }
 }
 
@@ -303,8 +301,8 @@ impl Store for MemoryStore {
         let streams = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), Arc::from(*bytes))).collect();
         let contents = self.lock();
         let advance = self.head_of(&contents)?.advance(record)?;
-        let new = self.gathered(&advance, objects)?;
-        Ok(Box::new(Pending { store: self, contents, record: record.clone(), advance, new, streams }))
+        let new = self.gathered(Shelved::default(), &advance, objects)?;
+        Ok(Box::new(Pending { store: self, contents, at: record.at, advance, new, streams }))
     }
 
     fn append(&self, record: &Record, objects: &dyn Objects, streams: &[&[u8]]) -> Result<Sealed, StoreError> {
@@ -313,29 +311,25 @@ impl Store for MemoryStore {
 
     fn take(&self, entries: &[Sealed], from: &dyn Store, owner: &Owner) -> Result<(), StoreError> {
         // It may be one over this one, and look here for what it has not: so it is asked for streams before the lock.
-        let mut streams = Vec::new();
+        let mut kept = Vec::new();
         for sealed in entries {
-            for digest in sealed.open().map_err(|error| StoreError::entry(HERE, &error))?.record.streams() {
-                streams.extend(from.stream(&digest)?.map(|bytes| (digest, bytes)));
-            }
+            kept.extend(streams(&sealed.open().map_err(|error| StoreError::entry(HERE, &error))?.record, from)?);
         }
         let mut contents = self.lock();
-        let was = (contents.entries.len(), contents.head.clone());
-        let objects = from.objects();
-        let taken = entries.iter().try_for_each(|sealed| {
-            let (record, advance) = self.head_of(&contents)?.take(sealed, owner)?;
-            let new = self.gathered(&advance, &*objects)?;
-            self.append(&mut contents, &record, advance, new);
-            Ok(())
-        });
-        if taken.is_err() {
-            contents.entries.truncate(was.0);
-            contents.states.truncate(was.0);
-            contents.head = was.1;
-        } else {
-            contents.streams.extend(streams);
+        let (mut head, objects) = (self.head_of(&contents)?, from.objects());
+        let (mut new, mut taken) = (Shelved::default(), Vec::new());
+        for sealed in entries {
+            let (record, advance) = head.take(sealed, owner)?;
+            new = self.gathered(new, &advance, &*objects)?;
+            head = advance.head.clone();
+            taken.push((record.at, advance));
         }
-        taken
+        // Nothing can refuse it any more.
+        contents.streams.extend(kept.into_iter().map(|bytes| (Digest::of(Kind::Stream, &bytes), bytes)));
+        for (at, advance) in taken {
+            self.append(&mut contents, at, advance, std::mem::take(&mut new));
+        }
+        Ok(())
     }
 
     /// What is here lasts as long as it can, and what is below was not appended here.
@@ -419,7 +413,7 @@ impl Store for MemoryStore {
             self.shelved().0.retain(|digest, _| live.contains(digest));
             contents.streams.retain(|digest, _| streams.contains(digest));
         }
-        Ok((collected, self.append(&mut contents, &record, advance, Shelved::default())))
+        Ok((collected, self.append(&mut contents, record.at, advance, Shelved::default())))
     }
 
     fn collectable(&self, retention: &Retention) -> Result<Collected, StoreError> {

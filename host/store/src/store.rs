@@ -193,7 +193,8 @@ pub trait Store: Send + Sync {
     /// here: who might use it before may, and so may `owner`.
     ///
     /// # Errors
-    /// As for [`commit`](Store::commit); or an entry comes to something else here ([`StoreError::Damaged`]).
+    /// As for [`commit`](Store::commit); or one is for another place than the next one ([`StoreError::Forked`]), as when somebody appends one first; or
+    /// comes to something else here ([`StoreError::Damaged`]).
     fn take(&self, entries: &[Sealed], from: &dyn Store, owner: &Owner) -> Result<(), StoreError>;
 
     /// Returns when the entry in this place and all before it are durable, those that are readings excepted: at once where nothing was

@@ -1,10 +1,13 @@
 //! What a record means for a store: the rule of conflicts and the next head, in one place for all of them. Pure.
 
+use crate::absorb::{Shelf, absorb};
 use crate::error::StoreError;
 use crate::names::VolumeName;
-use crate::store::Head;
+use crate::store::{Head, Store};
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{Entry, Owner, Record, Sealed, Standing};
+use hutch_model::snapshot::Objects;
+use std::sync::Arc;
 
 /// A record in its place, and all that it changes.
 #[derive(Debug)]
@@ -26,6 +29,24 @@ pub struct Transition {
     pub before: Option<Digest>,
     /// To what.
     pub after: Digest,
+}
+
+impl Advance {
+    /// Takes all of the new states that `shelf` does not hold in from `source`.
+    ///
+    /// # Errors
+    /// As for [`absorb`].
+    pub fn absorb(&self, shelf: &mut dyn Shelf, source: &dyn Objects) -> Result<(), StoreError> {
+        self.changed.iter().try_for_each(|change| absorb(shelf, source, change.before, change.after))
+    }
+}
+
+/// The inputs and outputs that an entry made elsewhere names, as far as the store that has it kept them.
+///
+/// # Errors
+/// That store can't be read.
+pub fn streams(record: &Record, from: &dyn Store) -> Result<Vec<Arc<[u8]>>, StoreError> {
+    record.streams().filter_map(|digest| from.stream(&digest).transpose()).collect()
 }
 
 impl Head {
@@ -73,9 +94,14 @@ impl Head {
     /// Appends an entry that was made elsewhere, or refuses it; [`crate::Store::take`] states the rule.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`]; or the entry contradicts itself, or comes to something else here.
+    /// It is not for the place behind the last entry ([`StoreError::Forked`]): somebody appended another one since it was made, or one before it is
+    /// missing. Or the entry contradicts itself, or comes to something else here.
     pub fn take(&self, sealed: &Sealed, owner: &Owner) -> Result<(Record, Advance), StoreError> {
-        let record = sealed.open().map_err(|error| StoreError::entry("the bundle", &error))?.record;
+        let Entry { sequence, previous, record, .. } =
+            sealed.open().map_err(|error| StoreError::entry("the bundle", &error))?;
+        if self.last.sequence.checked_add(1) != Some(sequence) || previous != self.last.hash {
+            return Err(StoreError::Forked { sequence });
+        }
         let mut advance = self.advance(&record)?;
         if advance.sealed != *sealed {
             return Err(StoreError::other_here(sealed.sequence));

@@ -6,7 +6,7 @@ mod common;
 use common::{change, each_keeper, no_objects, put, volume};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
-use hutch_model::ledger::{Entry, EntryKind, Origin, Owner, Pin, Record, SecretKey, Standing, origin};
+use hutch_model::ledger::{Entry, EntryKind, Origin, Owner, Pin, Record, Sealed, SecretKey, Standing, origin};
 use hutch_model::snapshot::{self, Name, Node, Part, Parts, Prefix, Totals, Tree, TreeObject, empty_tree};
 use hutch_store::{MemoryStore, Store, StoreError, bundle};
 
@@ -227,8 +227,12 @@ fn of_what_was_made_elsewhere_all_is_taken_or_nothing() {
     let made = filled();
     let mut entries = made.entries(1, 99).unwrap();
     let own = Owner { origin: Origin::installed(), package: Digest::of(Kind::Package, b"1") };
+    // One that says that it leads to another state than it does.
     let last = entries.pop().unwrap();
-    entries.push(hutch_model::ledger::Sealed { hash: origin(), ..last });
+    let (before, after) = std::str::from_utf8(&last.bytes).unwrap().split_once("\"state\":\"").unwrap();
+    let text = format!("{before}\"state\":\"{}{}", if after.starts_with('0') { '1' } else { '0' }, &after[1..]);
+    let hash = Digest::of(Kind::Entry, text.as_bytes());
+    entries.push(Sealed { hash, bytes: text.into_bytes().into(), ..last });
     each_keeper(|store| {
         put(store, &[("mine", "1")]);
         let before = (store.head().unwrap(), store.stats().unwrap().objects);
@@ -236,8 +240,11 @@ fn of_what_was_made_elsewhere_all_is_taken_or_nothing() {
         assert_eq!((store.head().unwrap(), store.stats().unwrap().objects), before);
     });
     each_keeper(|store| {
-        store.take(&entries, &made, &own).unwrap_err();
+        let error = store.take(&entries, &made, &own).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::StoreDamaged, "{error}");
         assert_eq!(store.head().unwrap(), Default::default());
+        let stats = store.stats().unwrap();
+        assert_eq!((stats.entries, stats.objects, stats.streams), (0, 0, 0), "something is left of what was refused");
         assert_eq!(store.check().unwrap(), []);
     });
 }

@@ -7,9 +7,10 @@ mod common;
 
 use common::*;
 use hutch_model::error_code::ErrorCode;
+use hutch_model::ledger::{Origin, Owner};
 use hutch_model::snapshot::Objects;
 use hutch_store::plain::Plain;
-use hutch_store::{InstanceDir, Opening, SqliteStore, Store, StoreError};
+use hutch_store::{InstanceDir, MemoryStore, Opening, SqliteStore, Store, StoreError};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -250,16 +251,64 @@ fn write_limited(home: &Path) {
     }
 }
 
+/// What is taken from elsewhere is there whole, or nothing of it: also if the process is killed while it writes it.
+fn what_a_killed_process_was_taking_is_not_there() {
+    let home = tempfile::tempdir().unwrap();
+    put(&sqlite(&home), &[("a", "0")]);
+    let of = |store: &SqliteStore| {
+        let stats = store.stats().unwrap();
+        (store.head().unwrap(), stats.entries, stats.objects, stats.streams)
+    };
+    let was = of(&sqlite(&home));
+    let program = std::env::current_exe().unwrap();
+    let mut killed = 0;
+    // Who makes a file longer than it may be is killed as it writes.
+    for bytes in (100_000..2_000_000).step_by(100_000) {
+        let limited = format!("ulimit -c 0; ulimit -f {}; exec \"$0\" take \"$1\"", bytes / 512);
+        let ended = Command::new("sh").arg("-c").arg(limited).arg(&program).arg(home.path()).status().unwrap();
+        let store = sqlite(&home);
+        assert_eq!(store.check().unwrap(), []);
+        if ended.success() {
+            assert!(killed > 5, "{killed} killed");
+            assert_eq!(store.head().unwrap().last.sequence, 6);
+            assert!(store.head().unwrap().admitted.is_some());
+            return;
+        }
+        assert_eq!(ended.code(), None, "it ended by itself: {ended}");
+        assert_eq!(of(&store), was, "killed at {bytes}");
+        killed += 1;
+    }
+    panic!("nothing was ever taken");
+}
+
+/// Takes five entries that were made elsewhere, of 200 KB each.
+fn take_entries(home: &Path) {
+    let place = InstanceDir::new(home, &"todo".parse().unwrap(), &"default".parse().unwrap());
+    let store = open(&place).unwrap();
+    let made = MemoryStore::over(Arc::new(store.clone()));
+    for at in 2..7u64 {
+        let noise =
+            |byte: u64| char::from(b'a' + ((byte + at * 1_000_000).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u8);
+        let (mut objects, noise) = (no_objects(), (0..200_000).map(noise).collect::<String>());
+        let after = volume(&mut objects, &[("noise", &noise)]);
+        made.commit(&change(state(&made), after), &objects, &[]).unwrap();
+    }
+    let owner = Owner { origin: Origin::installed(), package: nothing() };
+    store.take(&made.entries(2, 99).unwrap(), &made, &owner).unwrap();
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[1..] {
         ["write", home, writer] => write(Path::new(home), writer.parse().unwrap(), COMMITS),
+        ["take", home] => take_entries(Path::new(home)),
         ["limited", home] => write_limited(Path::new(home)),
         ["forever", home, writer] => write_forever(Path::new(home), writer.parse().unwrap()),
         _ => {
-            let tests: [(&str, fn()); 6] = [
+            let tests: [(&str, fn()); 7] = [
                 ("the_log_is_bounded_and_so_is_the_cost_of_a_call", the_log_is_bounded_and_so_is_the_cost_of_a_call),
                 ("a_full_disk_leaves_nothing_for_the_next_process", a_full_disk_leaves_nothing_for_the_next_process),
+                ("what_a_killed_process_was_taking_is_not_there", what_a_killed_process_was_taking_is_not_there),
                 ("threads_share_one_home", threads_share_one_home),
                 ("threads_share_one_store", threads_share_one_store),
                 ("processes_share_one_home", processes_share_one_home),

@@ -3,10 +3,10 @@
 use super::columns::{Named, signed, unsigned};
 use super::failure::database;
 use super::objects::TransactionShelf;
-use crate::absorb::{Shelf, absorb};
+use crate::absorb::Shelf;
 use crate::error::{StoreError, at};
 use crate::store::{EntryKey, Head, State, Store};
-use crate::transition::Advance;
+use crate::transition::{Advance, streams};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::ledger::{Chain, Origin, Owner, Pin, Record, Sealed};
 use hutch_model::snapshot::Objects;
@@ -90,8 +90,7 @@ pub(super) fn take(
     (sealed, from, owner): (&Sealed, &dyn Store, &Owner),
 ) -> Result<Sealed, StoreError> {
     let (record, advance) = head(connection, path)?.take(sealed, owner)?;
-    let streams =
-        record.streams().filter_map(|digest| from.stream(&digest).transpose()).collect::<Result<Vec<_>, _>>()?;
+    let streams = streams(&record, from)?;
     let streams: Vec<&[u8]> = streams.iter().map(|bytes| &**bytes).collect();
     write(connection, path, (&record, &*from.objects(), &streams), advance)
 }
@@ -103,12 +102,11 @@ fn write(
     connection: &Connection,
     path: &Path,
     (record, objects, streams): Parts<'_>,
-    Advance { sealed, head, changed }: Advance,
+    advance: Advance,
 ) -> Result<Sealed, StoreError> {
     let mut shelf = TransactionShelf { connection, path };
-    for change in &changed {
-        absorb(&mut shelf, objects, change.before, change.after)?;
-    }
+    advance.absorb(&mut shelf, objects)?;
+    let Advance { sealed, head, changed } = advance;
     for bytes in streams {
         shelf.put(Kind::Stream, &Digest::of(Kind::Stream, bytes), bytes)?;
     }

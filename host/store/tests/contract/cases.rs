@@ -402,7 +402,7 @@ fn what_comes_to_something_else_is_not_taken() {
         let own = Owner { origin: Origin::installed(), package: Digest::of(Kind::Package, b"1") };
         // An entry in the wrong place, and one whose record leads elsewhere.
         let error = store.take(&entries[1..], &made, &own).unwrap_err();
-        assert!(matches!(error.code(), ErrorCode::StoreDamaged | ErrorCode::Conflict), "{error}");
+        assert_eq!(error.code(), ErrorCode::Conflict, "{error}");
         assert_eq!(store.head().unwrap(), Default::default());
         let text = String::from_utf8(entries[0].bytes.to_vec()).unwrap().replace("/theirs", "/mine");
         let hash = Digest::of(Kind::Entry, text.as_bytes());
@@ -410,5 +410,24 @@ fn what_comes_to_something_else_is_not_taken() {
         let error = store.take(&entries, &made, &own).unwrap_err();
         assert_eq!(error.code(), ErrorCode::StoreDamaged, "{error}");
         assert_eq!(store.head().unwrap(), Default::default());
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+/// Whoever appended something since it was looked whether entries made elsewhere fit is no damage, and comes first.
+#[test]
+fn what_others_append_before_entries_are_taken_is_a_conflict() {
+    each_store(|store| {
+        let (made, entries) = made_elsewhere();
+        let own = Owner { origin: Origin::installed(), package: Digest::of(Kind::Package, b"1") };
+        let first = store.commit(&record(EntryKind::Run, 1), &no_objects(), &[]).unwrap();
+        let error = store.take(&entries, &made, &own).unwrap_err();
+        assert!(matches!(error, StoreError::Forked { sequence: 1 }), "{error}");
+        // Also what follows another entry than the one that is there.
+        let error = store.take(&entries[1..], &made, &own).unwrap_err();
+        assert!(matches!(error, StoreError::Forked { sequence: 2 }), "{error}");
+        assert_eq!((store.head().unwrap().last, store.head().unwrap().admitted), (first.pin(), None));
+        assert_eq!((store.stats().unwrap().entries, store.stats().unwrap().objects), (1, 0));
+        assert_eq!(store.check().unwrap(), []);
     });
 }
