@@ -6,7 +6,9 @@ use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, FolderRecord, Origin, Owner, Record, SecretKey, VolumeRecord};
 use hutch_model::limits::Limit;
-use hutch_model::snapshot::{CHUNK_BYTES, Changes, Entry, LIST_PARTS, MemoryObjects, Name, Node, Tree, encode_list};
+use hutch_model::snapshot::{
+    CHUNK_BYTES, Changes, Entry, LIST_PARTS, MemoryObjects, Name, Node, Tree, empty_tree, encode_list,
+};
 use hutch_store::{MemoryStore, Store, bundle};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -167,6 +169,36 @@ fn the_answer_says_what_was_taken_as_told() {
     forged(&machine, "file", |_, _| (), &more);
     let told = import(&machine, &["--input", "file"]).result("instance import");
     assert_eq!((&told["entries"], &told["equal"], &told["as_told"]), (&json!(6), &json!(2), &json!(2)), "{told}");
+}
+
+/// What a package ships makes a volume once: another first state, and every later one, is its maker's word.
+#[test]
+fn a_first_state_that_the_package_does_not_ship_is_taken_as_told() {
+    let machine = machine();
+    let first = machine.run(["ledger", "show", "todo", "@1"]).result("ledger show");
+    let volumes: BTreeMap<String, VolumeRecord> = serde_json::from_value(first["record"]["volumes"].clone()).unwrap();
+    let shipped = volumes["state"].after;
+    let (state, objects) = one_file("x");
+    // The state is empty where it begins, so nothing is needed to come back to it.
+    assert_eq!(shipped, empty_tree());
+    let again = [(becomes(EntryKind::Create, state), &objects), (becomes(EntryKind::Create, shipped), &objects)];
+    forged(&machine, "file", |_, _| (), &again);
+    let taken = import(&machine, &["--input", "file"]).result("instance import");
+    assert_eq!((&taken["entries"], &taken["equal"], &taken["as_told"]), (&json!(6), &json!(2), &json!(2)), "{taken}");
+    // One that begins so, and names volumes that no package has.
+    let made = memory();
+    made.commit(&becomes(EntryKind::Create, state), &objects, &[]).unwrap();
+    machine.write("begun", bundle::export(&made, 0).unwrap());
+    let other = machine.run(["instance", "import", "--instance", "other", "--input", "begun", &todo()]);
+    assert_eq!(other.result("instance import")["as_told"], json!(1));
+    let made = memory();
+    let volume = |name: &str, tree| (name.to_owned(), VolumeRecord::new(None, tree, Changes::default()));
+    let more =
+        Record { volumes: [volume("state", shipped), volume("more", state)].into(), ..record(EntryKind::Create) };
+    made.commit(&more, &objects, &[]).unwrap();
+    machine.write("begun", bundle::export(&made, 0).unwrap());
+    let third = machine.run(["instance", "import", "--instance", "third", "--input", "begun", &todo()]);
+    assert_eq!(third.result("instance import")["as_told"], json!(1));
 }
 
 #[test]

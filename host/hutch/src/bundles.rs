@@ -232,6 +232,10 @@ fn told(trial: &Session, maker: &Package, sequence: u64, record: &Record) -> Res
     match record.kind {
         EntryKind::Edit | EntryKind::Import => Ok(true),
         EntryKind::Create => {
+            // A volume is made once, so its folder is looked at once, however many entries say that they make it.
+            if record.volumes.values().any(|volume| volume.before.is_some()) {
+                return Ok(true);
+            }
             let mut objects = MemoryObjects::default();
             for (name, volume) in &record.volumes {
                 let shipped = maker.manifest().volumes().iter().find(|path| path.as_str() == name);
