@@ -4,7 +4,7 @@
 use crate::common::*;
 use crate::kinds::{Fault, Memory, store};
 use hutch_model::error_code::ErrorCode;
-use hutch_model::ledger::{EntryKind, verify_chain};
+use hutch_model::ledger::{EntryKind, Origin, Owner, verify_chain};
 use hutch_model::snapshot::Objects;
 use hutch_store::{EntryKey, Retention, Store, StoreError};
 use std::sync::Arc;
@@ -278,6 +278,12 @@ fn damage_is_found() {
     put(&one, &[("a", "2"), ("d/b", "2")]);
     one.commit(&record(EntryKind::Run, 3), &no_objects(), &[b"out"]).unwrap();
     put(&one, &[("a", "3"), ("d/b", "3")]);
+    // Whom no entry names, and who may use the instance all the same.
+    let elsewhere = hutch_store::MemoryStore::over(Arc::new(one.clone()));
+    elsewhere.commit(&record(EntryKind::Run, 4), &no_objects(), &[]).unwrap();
+    let owner = Owner { origin: Origin::path("/here"), package: nothing() };
+    one.take(&elsewhere.entries(5, 1).unwrap(), &elsewhere, &owner).unwrap();
+    assert!(one.head().unwrap().admitted.is_some());
     let whole = memory.objects.lock().unwrap().clone();
     let look = || store(&memory.reached(SOON), 2);
     assert_eq!(look().check().unwrap(), []);

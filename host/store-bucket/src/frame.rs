@@ -11,7 +11,7 @@
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::ledger::{Origin, Pin, Sealed};
 use hutch_model::names::Slug;
-use hutch_store::{Head, InstanceName, StoreError};
+use hutch_store::{Head, InstanceName, StoreError, keeping};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +23,8 @@ const FORMAT: u64 = 1;
 
 /// What stands before an entry's bytes, on a line.
 #[derive(Serialize, Deserialize)]
+// A name that was changed would be looked for and not found.
+#[serde(deny_unknown_fields)]
 struct Line {
     format: u64,
     sequence: u64,
@@ -32,7 +34,7 @@ struct Line {
     volumes: BTreeMap<String, Digest>,
     owners: BTreeMap<Origin, Digest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    admitted: Option<BTreeMap<Origin, Digest>>,
+    admitted: Option<serde_json::Value>,
     open: BTreeSet<u64>,
     changed: u64,
 }
@@ -137,7 +139,7 @@ impl Frame {
             writer: data_encoding::HEXLOWER.encode(writer),
             volumes: standing.volumes,
             owners: standing.owners,
-            admitted: self.head.admitted.clone(),
+            admitted: self.head.admitted.as_ref().map(keeping::admitted_text),
             open: standing.open,
             changed: self.head.changed,
         };
@@ -162,7 +164,8 @@ impl Frame {
         let line: Line = serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
         let sealed =
             Sealed { sequence: line.sequence, hash: line.hash, bytes: rest.get(1..).unwrap_or_default().into() };
-        let (owners, admitted, open) = (line.owners, line.admitted, line.open);
+        let admitted = line.admitted.map(keeping::admitted).transpose().map_err(damaged)?;
+        let (owners, open) = (line.owners, line.open);
         let mut head = Head { last: sealed.pin(), changed: line.changed, owners, admitted, open, ..Head::default() };
         for (name, tree) in line.volumes {
             let named = name.parse().map_err(|error: hutch_store::StoreNameError| damaged(error.to_string()))?;

@@ -4,7 +4,7 @@ use crate::row::{Row, Value, signed};
 use crate::wire::{Connection, Statement, WireError};
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{Origin, Pin, Record, Sealed};
-use hutch_store::keeping::Advance;
+use hutch_store::keeping::{self, Advance};
 use hutch_store::{EntryKey, Head, StoreError};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,6 +42,12 @@ pub(crate) fn place(at: &str, rows: &[Row]) -> Result<Option<Place>, StoreError>
     };
     let standing: Json =
         serde_json::from_str(row.text(3).map_err(failed)?).map_err(|error| damaged(error.to_string()))?;
+    let known = ["volumes", "owners", "open", "admitted"];
+    if let Some(other) =
+        standing.as_object().into_iter().flat_map(|parts| parts.keys()).find(|name| !known.contains(&&***name))
+    {
+        return Err(damaged(format!("holds {other:?}, which this version does not know")));
+    }
     let part = |name: &str| standing.get(name).cloned().unwrap_or_default();
     let volumes: BTreeMap<String, Digest> =
         serde_json::from_value(part("volumes")).map_err(|error| damaged(error.to_string()))?;
@@ -52,8 +58,7 @@ pub(crate) fn place(at: &str, rows: &[Row]) -> Result<Option<Place>, StoreError>
     let owners: BTreeMap<Origin, Digest> =
         serde_json::from_value(part("owners")).map_err(|error| damaged(error.to_string()))?;
     let open: BTreeSet<u64> = serde_json::from_value(part("open")).map_err(|error| damaged(error.to_string()))?;
-    let admitted: Option<BTreeMap<Origin, Digest>> =
-        serde_json::from_value(part("admitted")).map_err(|error| damaged(error.to_string()))?;
+    let admitted = standing.get("admitted").cloned().map(keeping::admitted).transpose().map_err(damaged)?;
     (head.owners, head.admitted, head.open) = (owners, admitted, open);
     let stored: Result<Vec<Sealed>, _> =
         rows.iter().filter(|row| row.blob(7).is_some()).map(|row| sealed(row, 7)).collect();
@@ -67,7 +72,7 @@ pub(crate) fn standing_text(head: &Head) -> String {
     let standing = head.standing();
     let mut text = json!({ "volumes": standing.volumes, "owners": standing.owners, "open": standing.open });
     if let Some(admitted) = &head.admitted {
-        text["admitted"] = json!(admitted);
+        text["admitted"] = keeping::admitted_text(admitted);
     }
     text.to_string()
 }

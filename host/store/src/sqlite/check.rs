@@ -41,6 +41,7 @@ pub(super) fn check(connection: &mut Connection, path: &Path) -> Result<Vec<Dama
     let transaction = connection.transaction().map_err(database)?;
     let mut findings = Findings::default();
     check_pages(&transaction, &mut findings).map_err(database)?;
+    check_names(&transaction, &mut findings).map_err(database)?;
     check_objects(&transaction, &mut findings).map_err(database)?;
     match ledger::head(&transaction, path) {
         Ok(head) => {
@@ -67,6 +68,17 @@ fn check_pages(connection: &Connection, findings: &mut Findings) -> rusqlite::Re
         if line != "ok" {
             findings.add("the database", line);
         }
+    }
+    Ok(())
+}
+
+/// What has another name than any would be looked for and not found: as if nobody had said who is admitted.
+fn check_names(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+    const OTHERS: &str = "SELECT CAST(name AS TEXT) FROM meta
+        WHERE name NOT IN ('store', 'head', 'secret_key', 'retained_from', 'admitted')";
+    let mut query = connection.prepare(OTHERS)?;
+    for name in query.query_map((), |row| row.get::<_, String>(0))? {
+        findings.add(format!("the row {:?} of meta", name?), "has a name that none has");
     }
     Ok(())
 }

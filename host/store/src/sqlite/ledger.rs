@@ -4,6 +4,7 @@ use super::columns::{Named, signed, unsigned};
 use super::failure::database;
 use super::objects::TransactionShelf;
 use crate::absorb::Shelf;
+use crate::admitted::admitted_text;
 use crate::error::{StoreError, at};
 use crate::store::{EntryKey, Head, State, Store};
 use crate::transition::{Advance, streams};
@@ -40,8 +41,9 @@ pub(super) fn head(connection: &Connection, path: &Path) -> Result<Head, StoreEr
         head.open.insert(unsigned(sequence.map_err(failed)?));
     }
     if let Some(admitted) = meta(connection, "admitted").map_err(failed)? {
-        let admitted = serde_json::from_slice(&admitted);
-        head.admitted = Some(admitted.map_err(|error| damaged("who is admitted".to_owned(), error.to_string()))?);
+        let written = serde_json::from_slice(&admitted).map_err(|error| error.to_string());
+        let admitted = written.and_then(crate::admitted::admitted);
+        head.admitted = Some(admitted.map_err(|reason| damaged("who is admitted".to_owned(), reason))?);
     }
     let retained = meta(connection, "retained_from").map_err(failed)?.unwrap_or_default();
     head.retained_from = retained.first_chunk().map_or(1, |bytes| u64::from_be_bytes(*bytes));
@@ -128,8 +130,7 @@ fn write(
             connection.prepare_cached("DELETE FROM intents WHERE sequence = ?1")?.execute([signed(closed)])?;
         }
         if let Some(admitted) = &head.admitted {
-            // Its parts are names and digests, of which there is a text.
-            set_meta(connection, "admitted", &serde_json::to_vec(admitted).unwrap_or_default())?;
+            set_meta(connection, "admitted", admitted_text(admitted).to_string().as_bytes())?;
         }
         let entry = (signed(sealed.sequence), Named(sealed.hash), signed(record.at.unix_ns()), &sealed.bytes[..]);
         connection

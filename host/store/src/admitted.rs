@@ -1,0 +1,56 @@
+//! Who is admitted to an instance, as stores write it beside the ledger. No entry says it, so no chain would show that it was changed: a digest
+//! beside it does. Whoever can write there can write both, as he can what the key is; it is what a disk did that is found. Pure.
+
+use hutch_model::digest::Digest;
+use hutch_model::ledger::{Origin, Standing};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+fn digest(admitted: &BTreeMap<Origin, Digest>) -> Digest {
+    Standing { owners: admitted.clone(), ..Standing::default() }.standing()
+}
+
+/// As it is written.
+pub fn admitted_text(admitted: &BTreeMap<Origin, Digest>) -> Value {
+    json!({ "packages": admitted, "digest": digest(admitted) })
+}
+
+/// What was written.
+///
+/// # Errors
+/// It is something else than what was written.
+pub fn admitted(written: Value) -> Result<BTreeMap<Origin, Digest>, String> {
+    let mut fields: Map<String, Value> = serde_json::from_value(written).map_err(|error| error.to_string())?;
+    let mut field = |name: &str| fields.remove(name).unwrap_or_default();
+    let admitted = serde_json::from_value(field("packages")).map_err(|error| error.to_string())?;
+    let said: Digest = serde_json::from_value(field("digest")).map_err(|error| error.to_string())?;
+    match said == digest(&admitted) {
+        true => Ok(admitted),
+        false => Err("who is admitted does not match its digest".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hutch_model::digest::Kind;
+
+    #[test]
+    fn no_flipped_bit_admits_another_or_nobody() {
+        let packages: BTreeMap<_, _> = [Origin::installed(), Origin::path("/p/q")]
+            .map(|origin| (origin.clone(), Digest::of(Kind::Package, origin.as_str().as_bytes())))
+            .into();
+        for packages in [BTreeMap::new(), packages] {
+            let text = admitted_text(&packages).to_string();
+            assert_eq!(admitted(serde_json::from_str(&text).unwrap()), Ok(packages.clone()));
+            for (at, bit) in (0..text.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+                let mut bytes = text.clone().into_bytes();
+                bytes[at] ^= 1 << bit;
+                let Ok(written) = serde_json::from_slice(&bytes) else { continue };
+                // A digest is read in either case.
+                let read = admitted(written);
+                assert!(read.is_err() || read == Ok(packages.clone()), "{at} {bit}: {read:?}");
+            }
+        }
+    }
+}
