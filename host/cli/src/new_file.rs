@@ -43,6 +43,11 @@ impl NewFile {
         self.aside.as_file_mut()
     }
 
+    /// The same, for what goes back to a place before.
+    pub(crate) fn file(&mut self) -> &mut File {
+        self.aside.as_file_mut()
+    }
+
     /// The file, to be read from its beginning.
     pub(crate) fn reopen(&self) -> Result<File, Fault> {
         self.aside.reopen().map_err(|error| Fault::file(&self.path, &error))

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::fs::write(file, host.open_existing(&slug, &instance, at)?.bundle(0)?)?;
         return Ok(());
     }
-    let taken = host.take_in(&package, &instance, at, &std::fs::read(file)?).map_err(|failure| {
+    let taken = host.take_in(&package, &instance, at, std::fs::read(file)?).map_err(|failure| {
         let code = failure.code().text();
         format!("{code}: {failure}")
     })?;

@@ -12,7 +12,7 @@ use hutch_model::ledger::{EntryKind, Pin, Record, Sealed, SecretKey, VolumeRecor
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::snapshot::{MemoryObjects, Totals, read_object};
 use hutch_sandbox::RunError;
-use hutch_store::bundle::{self, Parts};
+use hutch_store::bundle::{self, Bundle, Parts};
 use hutch_store::{EntryKey, Head, InstanceName, MemoryStore, Store, StoreError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl Host {
         package: &Package,
         instance: &InstanceName,
         at: Instant,
-        bytes: &[u8],
+        bytes: impl Into<Vec<u8>>,
     ) -> Result<TakenIn, Failure> {
         let limits = self.limits(package, []);
         self.take_in_all((package, &[], &limits), instance, at, [(Ok::<_, Failure>(bytes), None)])
@@ -102,7 +102,7 @@ impl Host {
     ///
     /// # Errors
     /// As there; the entry is missing, or is another one; or what getting a bundle gave.
-    pub fn take_in_all<B: AsRef<[u8]>, E: From<Failure>>(
+    pub fn take_in_all<B: Into<Vec<u8>>, E: From<Failure>>(
         &self,
         (package, earlier, limits): (&Package, &[Package], &Limits),
         instance: &InstanceName,
@@ -113,12 +113,13 @@ impl Host {
         let (mut session, takers) = (None, Takers { makers: Makers::of(package, earlier)?, limits });
         for (bundle, head) in bundles {
             let (bundle, there) = (bundle?, session.take());
-            let (bytes, to) = (bundle.as_ref(), (instance, at));
+            let bytes = bundle.into();
             if bytes.is_empty() && head.is_none() {
                 session = there;
                 continue;
             }
-            let (taken, there) = self.take_one(&takers, to, there, bytes, head)?;
+            let bundle = Arc::new(whole(Bundle::read(bytes).map_err(Failure::from)?)?);
+            let (taken, there) = self.take_one(&takers, (instance, at), there, &bundle, head)?;
             // Whatever becomes of the next one, people see what has come.
             let _ = there.update_plain();
             all.entries += taken.entries;
@@ -134,19 +135,19 @@ impl Host {
         takers: &Takers<'_>,
         (instance, at): (&InstanceName, Instant),
         there: Option<Session>,
-        bytes: &[u8],
+        bundle: &Arc<Bundle<Vec<u8>>>,
         head: Option<Pin>,
     ) -> Result<(TakenIn, Session), Failure> {
         if let Some(session) = there {
-            return self.prove_and_take(takers, session, bytes, head);
+            return self.prove_and_take(takers, session, bundle, head);
         }
         let package = takers.makers.now;
         // Where there is no instance yet, none is made for what is damaged. Once a guest has run, none can be made any more, so one is made
         // before it is known what the runs come to.
         let is_new = !self.is_there(package, instance)?;
         if is_new {
-            let nothing = MemoryStore::new(SecretKey::new([0; 32]));
-            whole(bundle::take_in(&nothing, bytes)?, bytes)?;
+            let nothing = MemoryStore::new(SecretKey::new([0; 32])).lent(Arc::clone(bundle));
+            bundle.take_into(&nothing)?;
             has(&nothing, head)?;
         }
         let session = self.open_unready(package, instance, at)?;
@@ -154,7 +155,7 @@ impl Host {
             // Whoever's it is decides what comes into it.
             session.new_owner(&session.head()?, package, self.adopts())?;
         }
-        let taken = session.absorb_edits().and_then(|_| self.prove_and_take(takers, session, bytes, head));
+        let taken = session.absorb_edits().and_then(|_| self.prove_and_take(takers, session, bundle, head));
         if is_new && taken.is_err() {
             // That it was refused is what there is to say. One that stays all the same has nothing in it.
             let _ = self.take_back(package, instance);
@@ -182,12 +183,13 @@ impl Host {
         &self,
         Takers { makers, limits }: &Takers<'_>,
         session: Session,
-        bytes: &[u8],
+        bundle: &Arc<Bundle<Vec<u8>>>,
         head: Option<Pin>,
     ) -> Result<(TakenIn, Session), Failure> {
-        let trial = session.over(Arc::new(MemoryStore::over(session.store.clone())));
+        // It lies where the bundle is, which is all that is held of it.
+        let trial = session.over(Arc::new(MemoryStore::over(session.store.clone()).lent(Arc::clone(bundle))));
         let before = trial.head()?;
-        let taken = whole(bundle::take_in(trial.store(), bytes)?, bytes)?;
+        let new = bundle.take_into(trial.store())?;
         has(trial.store(), head)?;
         settled(&before, &trial.head()?)?;
         let entries = trial.entries(before.last.sequence.saturating_add(1)).collect::<Result<Vec<_>, _>>()?;
@@ -214,7 +216,7 @@ impl Host {
         }
         // A preview's store is one over the other: there the next bundle finds it.
         session.store.take(&entries, trial.store(), &session.as_owner(makers.now))?;
-        Ok((TakenIn { entries: taken.entries, as_told, verified }, session))
+        Ok((TakenIn { entries: new, as_told, verified }, session))
     }
 }
 
@@ -331,9 +333,9 @@ fn has(store: &dyn Store, head: Option<Pin>) -> Result<(), Failure> {
 }
 
 /// Refuses a bundle of which the end is missing.
-fn whole(taken: bundle::TakenIn, bytes: &[u8]) -> Result<bundle::TakenIn, Failure> {
-    if taken.whole_bytes == bytes.len() as u64 {
-        return Ok(taken);
+fn whole(bundle: Bundle<Vec<u8>>) -> Result<Bundle<Vec<u8>>, Failure> {
+    if bundle.is_whole() {
+        return Ok(bundle);
     }
     let (at, what) = ("the bundle".to_owned(), "its end".to_owned());
     Err(StoreError::Damaged { at, what, reason: "is cut short".to_owned() }.into())

@@ -11,10 +11,12 @@
 use crate::absorb::{Shelf, absorb};
 use crate::error::StoreError;
 use crate::store::Store;
-use hutch_model::digest::{Digest, Kind};
+use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::ledger::{ENTRY_BYTES_MAX, EntryKind, Pin, Sealed};
-use hutch_model::snapshot::{MemoryObjects, Objects, TreeObject};
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use hutch_model::snapshot::{ObjectError, Objects, TreeObject};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 const MAGIC: &[u8] = b"hutch-bundle-1\n";
@@ -31,28 +33,119 @@ const PAGE: u64 = 256;
 /// Bytes of a part beside its content.
 const AROUND_BYTES: usize = MAGIC.len() + LENGTH_BYTES + DIGEST_BYTES;
 
-/// Gathers what a state has and the one before it had not.
+/// Bytes that are gathered before they are written, where nothing waits for what is behind them.
+const GATHERED_BYTES: usize = 1 << 20;
+
+/// What a state has and the one before it had not, before it is written.
 struct Gathering {
     objects: Arc<dyn Objects>,
     held: HashSet<Digest>,
     items: Vec<u8>,
 }
 
-impl Shelf for Gathering {
+/// A part that is being written: how long it is, and its digest, are known at its end.
+struct Writing<'w> {
+    to: &'w mut dyn Target,
+    begins: u64,
+    content: u64,
+    hasher: Hasher,
+}
+
+/// Where a part is written.
+trait Target: Write + Seek {}
+
+impl<W: Write + Seek> Target for W {}
+
+impl<'w> Writing<'w> {
+    fn begin(to: &'w mut dyn Target, magic: &[u8]) -> io::Result<Writing<'w>> {
+        let begins = to.stream_position()?;
+        to.write_all(magic)?;
+        to.write_all(&[0; LENGTH_BYTES])?;
+        Ok(Writing { to, begins, content: 0, hasher: Hasher::new(Kind::Artifact) })
+    }
+
+    /// Writes what was gathered.
+    fn push(&mut self, items: &mut Vec<u8>) -> io::Result<()> {
+        self.hasher.update(items);
+        self.content += items.len() as u64;
+        self.to.write_all(items)?;
+        items.clear();
+        Ok(())
+    }
+
+    /// Whether there is room for so many bytes more.
+    fn has_room(&self, bytes: usize, bytes_max: usize) -> bool {
+        self.content.saturating_add(bytes as u64) <= bytes_max.saturating_sub(AROUND_BYTES) as u64
+    }
+
+    fn end(self) -> io::Result<()> {
+        self.to.write_all(self.hasher.finish().as_bytes())?;
+        let end = self.to.stream_position()?;
+        self.to.seek(SeekFrom::Start(self.begins + MAGIC.len() as u64))?;
+        self.to.write_all(&self.content.to_le_bytes())?;
+        self.to.seek(SeekFrom::Start(end)).map(drop)
+    }
+}
+
+/// Why a part is not written.
+#[derive(Debug, thiserror::Error)]
+pub enum PartError {
+    /// The store can't be read, or a state is not kept any more.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It can't be written where it should be.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
+
+impl From<PartError> for StoreError {
+    fn from(error: PartError) -> StoreError {
+        match error {
+            PartError::Store(error) => error,
+            PartError::Write(error) => {
+                StoreError::Failed { at: "the bundle".to_owned(), action: "write it", source: error.into() }
+            }
+        }
+    }
+}
+
+/// Gathers, and writes as it does if nothing waits for what is behind.
+struct Filling<'a, 'w> {
+    gathering: &'a mut Gathering,
+    straight: Option<&'a mut Writing<'w>>,
+    failed: Option<io::Error>,
+}
+
+impl Filling<'_, '_> {
+    fn add(&mut self, letter: u8, bytes: &[u8]) {
+        let items = &mut self.gathering.items;
+        item(items, letter, bytes);
+        if let Some(writing) = self.straight.as_mut().filter(|_| items.len() >= GATHERED_BYTES && self.failed.is_none())
+        {
+            self.failed = writing.push(items).err();
+        }
+    }
+}
+
+impl Shelf for Filling<'_, '_> {
     fn holds(&mut self, digest: &Digest) -> Result<bool, StoreError> {
-        Ok(self.held.contains(digest))
+        Ok(self.gathering.held.contains(digest))
     }
 
     fn tree(&mut self, digest: &Digest) -> Option<TreeObject> {
-        self.objects.get(Kind::Tree, digest).ok().and_then(|bytes| TreeObject::decode(&bytes).ok())
+        self.gathering.objects.get(Kind::Tree, digest).ok().and_then(|bytes| TreeObject::decode(&bytes).ok())
     }
 
     fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        self.held.insert(*digest);
+        self.gathering.held.insert(*digest);
         if let Some((letter, _)) = KINDS.iter().find(|(_, known)| *known == kind) {
-            item(&mut self.items, *letter, bytes);
+            self.add(*letter, bytes);
         }
-        Ok(())
+        match &self.failed {
+            None => Ok(()),
+            // Whoever fills says which.
+            Some(error) => Err(PartError::Write(error.kind().into()).into()),
+        }
     }
 
     fn at(&self) -> String {
@@ -84,7 +177,8 @@ pub struct Part {
     pub last: Pin,
 }
 
-/// The entries of a store, some at a time, in order. One part is held in memory, and what one entry brought.
+/// The entries of a store, some at a time, in order. What one entry brought is held in memory where parts may be too long, and the part that is
+/// made as bytes; else nothing is.
 pub struct Parts<'s> {
     store: &'s dyn Store,
     gathering: Gathering,
@@ -118,12 +212,27 @@ impl<'s> Parts<'s> {
         self
     }
 
-    /// The next entry, read from the store.
-    fn entry(&mut self) -> Result<Option<Sealed>, StoreError> {
+    /// Whether there is another part.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    pub fn has_more(&mut self) -> Result<bool, StoreError> {
+        self.turn()?;
+        Ok(self.last.is_some() || self.page.front().is_some_and(|sealed| sealed.sequence <= self.to))
+    }
+
+    /// Reads the next page from the store, if there is nothing left of the one before.
+    fn turn(&mut self) -> Result<(), StoreError> {
         if self.page.is_empty() && self.next <= self.to {
             let count = PAGE.min((self.to - self.next).saturating_add(1));
             self.page = self.store.entries(self.next, count)?.into();
         }
+        Ok(())
+    }
+
+    /// The next entry.
+    fn entry(&mut self) -> Result<Option<Sealed>, StoreError> {
+        self.turn()?;
         let sealed = self.page.pop_front().filter(|sealed| sealed.sequence <= self.to);
         if let Some(sealed) = &sealed {
             self.next = sealed.sequence.saturating_add(1);
@@ -132,20 +241,24 @@ impl<'s> Parts<'s> {
     }
 
     /// Gathers an entry and what it brought.
-    fn gather(&mut self, sealed: &Sealed) -> Result<(), StoreError> {
+    fn gather(&mut self, sealed: &Sealed, straight: Option<&mut Writing<'_>>) -> Result<(), PartError> {
         let record = sealed.open().map_err(|error| StoreError::entry(&self.store.at(), &error))?.record;
+        let source = Arc::clone(&self.gathering.objects);
+        let mut filling = Filling { gathering: &mut self.gathering, straight, failed: None };
         if record.changes_state() {
-            let source = Arc::clone(&self.gathering.objects);
             for volume in record.volumes.values() {
-                absorb(&mut self.gathering, &*source, volume.before, volume.after)?;
+                let absorbed = absorb(&mut filling, &*source, volume.before, volume.after);
+                filling.failed.take().map_or(Ok(()), Err)?;
+                absorbed?;
             }
         }
         for digest in record.streams() {
-            if let Some(bytes) = self.store.stream(&digest)?.filter(|_| self.gathering.held.insert(digest)) {
-                item(&mut self.gathering.items, b'S', &bytes);
+            if let Some(bytes) = self.store.stream(&digest)?.filter(|_| filling.gathering.held.insert(digest)) {
+                filling.add(b'S', &bytes);
             }
         }
-        item(&mut self.gathering.items, ENTRY, &sealed.bytes);
+        filling.add(ENTRY, &sealed.bytes);
+        filling.failed.map_or(Ok(()), Err)?;
         if record.kind == EntryKind::Intent {
             self.open.insert(sealed.sequence);
         }
@@ -155,17 +268,27 @@ impl<'s> Parts<'s> {
         Ok(())
     }
 
-    fn part(&mut self) -> Result<Option<Part>, StoreError> {
-        let content_max = self.bytes_max.saturating_sub(AROUND_BYTES);
-        // What did not fit into the part before is there already.
+    /// Writes the next part, as it is made; the last entry of it, or nothing if there is none. The place of its length is filled in at
+    /// its end.
+    ///
+    /// # Errors
+    /// The store can't be read, or a state that an entry led to is not kept any more; or it can't be written.
+    pub fn write(&mut self, mut to: impl Write + Seek) -> Result<Option<Pin>, PartError> {
+        if !self.has_more()? {
+            return Ok(None);
+        }
+        let magic = if std::mem::take(&mut self.carries) { MAGIC_CARRYING } else { MAGIC };
+        let mut writing = Writing::begin(&mut to, magic)?;
         while let Some(sealed) = self.entry()? {
-            let (fits, before) = (self.gathering.items.len(), self.last.filter(|_| self.open.is_empty()));
-            self.gather(&sealed)?;
+            // What was gathered before is in this part, also what did not fit into the one before.
+            writing.push(&mut self.gathering.items)?;
+            let before = self.last.filter(|_| self.open.is_empty());
+            let straight = (self.bytes_max == usize::MAX).then_some(&mut writing);
+            self.gather(&sealed, straight)?;
             self.last = Some(sealed.pin());
-            if let Some(last) = before.filter(|_| self.gathering.items.len() > content_max) {
-                let behind = self.gathering.items.split_off(fits);
-                let items = std::mem::replace(&mut self.gathering.items, behind);
-                return Ok(Some(self.ended(&items, last)));
+            if let Some(last) = before.filter(|_| !writing.has_room(self.gathering.items.len(), self.bytes_max)) {
+                writing.end()?;
+                return Ok(Some(last));
             }
         }
         if let Some(intent) = std::mem::take(&mut self.open).pop_first() {
@@ -173,16 +296,17 @@ impl<'s> Parts<'s> {
             self.last = None;
             let reason =
                 format!("entry {intent} begins to change a granted folder, and how that ended would not go with it");
-            return Err(StoreError::Refused { at: self.store.at(), reason });
+            return Err(StoreError::Refused { at: self.store.at(), reason }.into());
         }
-        let items = std::mem::take(&mut self.gathering.items);
-        Ok(self.last.take().map(|last| self.ended(&items, last)))
+        writing.push(&mut self.gathering.items)?;
+        writing.end()?;
+        Ok(self.last.take())
     }
 
-    fn ended(&mut self, items: &[u8], last: Pin) -> Part {
-        let magic = if std::mem::take(&mut self.carries) { MAGIC_CARRYING } else { MAGIC };
-        let (length, digest) = ((items.len() as u64).to_le_bytes(), Digest::of(Kind::Artifact, items));
-        Part { bytes: [magic, &length, items, digest.as_bytes()].concat(), last }
+    fn part(&mut self) -> Result<Option<Part>, StoreError> {
+        let mut to = Cursor::new(Vec::new());
+        let last = self.write(&mut to)?;
+        Ok(last.map(|last| Part { bytes: to.into_inner(), last }))
     }
 }
 
@@ -208,18 +332,11 @@ pub struct TakenIn {
 /// that ends too soon is left, and the answer shows it.
 ///
 /// # Errors
-/// A part is damaged, the last one too, or an entry does not come to what it says ([`StoreError::Damaged`]); or the store has another entry in a place
-/// ([`StoreError::Forked`]). Entries before it stay.
+/// A part is damaged, the last one too: then nothing is taken. Or an entry does not come to what it says ([`StoreError::Damaged`]), or the store
+/// has another entry in a place ([`StoreError::Forked`]): entries before it stay.
 pub fn take_in(store: &dyn Store, bundle: &[u8]) -> Result<TakenIn, StoreError> {
-    let mut taken = TakenIn::default();
-    let mut rest = bundle;
-    let mut incoming = Incoming::default();
-    while let Some((items, behind)) = split(rest)? {
-        taken.entries += incoming.take(store, &items)?;
-        rest = behind;
-        taken.whole_bytes = (bundle.len() - rest.len()) as u64;
-    }
-    Ok(taken)
+    let bundle = Bundle::read(bundle)?;
+    Ok(TakenIn { entries: bundle.take_into(store)?, whole_bytes: bundle.whole_bytes() })
 }
 
 fn damaged(reason: &str) -> StoreError {
@@ -288,36 +405,116 @@ fn split(bytes: &[u8]) -> Result<Option<Split<'_>>, StoreError> {
     let carries = magic == MAGIC_CARRYING;
     let Some((length, rest)) = rest.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| damaged("is too long for this host"))?;
-    let Some((content, rest)) = rest.split_at_checked(length) else { return Ok(None) };
-    let Some((digest, rest)) = rest.split_at_checked(DIGEST_BYTES) else { return Ok(None) };
+    let ended = rest
+        .split_at_checked(length)
+        .and_then(|(content, behind)| Some((content, behind.split_at_checked(DIGEST_BYTES)?)));
+    let Some((content, (digest, rest))) = ended else { return torn(rest).map(|()| None) };
     match Digest::of(Kind::Artifact, content).as_bytes() == digest {
         true => Ok(Some((Items { content, carries }, rest))),
         false => Err(damaged("does not match its digest")),
     }
 }
 
-/// Objects and streams that no entry has used yet.
-#[derive(Default)]
-struct Incoming {
-    objects: MemoryObjects,
-    streams: BTreeMap<Digest, Arc<[u8]>>,
+/// Holds what came of a part that says that it is longer for one that was being written, and there is no more of it. One that is there to its end, or
+/// that another one follows, is whole and says so wrongly: nobody is to cut that off.
+fn torn(came: &[u8]) -> Result<(), StoreError> {
+    let begins =
+        |at: &usize| came.get(*at..).is_some_and(|rest| rest.starts_with(MAGIC) || rest.starts_with(MAGIC_CARRYING));
+    let (mut hasher, mut hashed) = (Hasher::new(Kind::Artifact), came);
+    let mut at = 0;
+    for end in (0..came.len()).filter(begins).chain([came.len()]) {
+        let Some(content) = end.checked_sub(DIGEST_BYTES) else { continue };
+        let Some((more, rest)) = hashed.split_at_checked(content.saturating_sub(at)) else { continue };
+        hasher.update(more);
+        (hashed, at) = (rest, content.max(at));
+        if at == content && came.get(content..end) == Some(hasher.finish().as_bytes()) {
+            return Err(damaged("says that it is longer than it is"));
+        }
+    }
+    Ok(())
 }
 
-impl Incoming {
-    /// Takes the items of one part in; how many entries were new.
-    fn take(&mut self, store: &dyn Store, items: &Items<'_>) -> Result<u64, StoreError> {
-        let mut entries = 0;
-        for item in items.iter() {
-            let (letter, bytes) = item?;
-            match KINDS.iter().find(|(known, _)| *known == letter) {
-                Some((_, Kind::Stream)) => drop(self.streams.insert(Digest::of(Kind::Stream, bytes), bytes.into())),
-                Some((_, kind)) => drop(self.objects.insert(*kind, bytes)),
-                None if letter == ENTRY => entries += u64::from(self.entry(store, bytes)?),
-                None if letter == PACKAGE && items.carries => {}
-                None => return Err(damaged("has an item of a kind that this version does not know")),
+/// A bundle whose parts are what their digests say, and where in it everything is. Its objects are read where they lie, so that it is held once
+/// however large they are.
+pub struct Bundle<B> {
+    bytes: B,
+    whole_bytes: usize,
+    entries: Vec<Range<usize>>,
+    objects: HashMap<Digest, Range<usize>>,
+}
+
+impl<B> std::fmt::Debug for Bundle<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Bundle({} bytes, {} entries)", self.whole_bytes, self.entries.len())
+    }
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Objects for Bundle<B> {
+    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+        // A digest is of one kind alone.
+        let found = self.find(digest).and_then(|place| self.at(&place));
+        found.map(Arc::from).ok_or_else(|| ObjectError::missing(kind, *digest))
+    }
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Bundle<B> {
+    /// Reads one. Nothing is known of what its entries say.
+    ///
+    /// # Errors
+    /// A part is damaged.
+    pub fn read(bytes: B) -> Result<Bundle<B>, StoreError> {
+        let (mut entries, mut objects) = (Vec::new(), HashMap::new());
+        let all = bytes.as_ref();
+        let mut rest = all;
+        while let Some((items, behind)) = split(rest)? {
+            let mut next = all.len() - behind.len() - DIGEST_BYTES - items.content.len();
+            for item in items.iter() {
+                let (letter, bytes) = item?;
+                let begins = next + 1 + LENGTH_BYTES;
+                next = begins + bytes.len();
+                match KINDS.iter().find(|(known, _)| *known == letter) {
+                    Some((_, kind)) => drop(objects.insert(Digest::of(*kind, bytes), begins..next)),
+                    None if letter == ENTRY => entries.push(begins..next),
+                    None if letter == PACKAGE && items.carries => {}
+                    None => return Err(damaged("has an item of a kind that this version does not know")),
+                }
             }
+            rest = behind;
         }
-        Ok(entries)
+        let whole_bytes = all.len() - rest.len();
+        Ok(Bundle { bytes, whole_bytes, entries, objects })
+    }
+
+    /// Bytes up to the end of the last whole part. What is behind them was cut short while it was written.
+    pub fn whole_bytes(&self) -> u64 {
+        self.whole_bytes as u64
+    }
+
+    /// Whether its end is there.
+    pub fn is_whole(&self) -> bool {
+        self.whole_bytes == self.bytes.as_ref().len()
+    }
+
+    /// Where an object or a stream is.
+    pub(crate) fn find(&self, digest: &Digest) -> Option<Range<usize>> {
+        self.objects.get(digest).cloned()
+    }
+
+    /// What lies in this place.
+    pub(crate) fn at(&self, place: &Range<usize>) -> Option<&[u8]> {
+        self.bytes.as_ref().get(place.clone())
+    }
+
+    /// Takes it into a store, as [`take_in`] does; how many entries were new.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn take_into(&self, store: &dyn Store) -> Result<u64, StoreError> {
+        let mut new = 0;
+        for bytes in self.entries.iter().filter_map(|place| self.at(place)) {
+            new += u64::from(self.entry(store, bytes)?);
+        }
+        Ok(new)
     }
 
     /// Whether the entry was new.
@@ -346,10 +543,9 @@ impl Incoming {
         }
         let sealed = Sealed { sequence, hash, bytes: bytes.into() };
         let record = sealed.open().map_err(|error| StoreError::entry("the bundle", &error))?.record;
-        let streams: Vec<Arc<[u8]>> =
-            record.streams().filter_map(|digest| self.streams.get(&digest).cloned()).collect();
-        let streams: Vec<&[u8]> = streams.iter().map(|bytes| &**bytes).collect();
-        let pending = store.begin(&record, &self.objects, &streams).map_err(|error| match error {
+        let streams: Vec<&[u8]> =
+            record.streams().filter_map(|digest| self.find(&digest).and_then(|place| self.at(&place))).collect();
+        let pending = store.begin(&record, self, &streams).map_err(|error| match error {
             // What contradicts itself or leads to what is not there is the bundle, and neither this store nor this host.
             StoreError::Record(reason) => wrong(sequence, &reason),
             StoreError::Missing { what, .. } => wrong(sequence, &format!("leads to {what}, which is not in it")),

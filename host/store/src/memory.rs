@@ -2,6 +2,7 @@
 //! another store, for previews. Over another one, it shows what that one would be, and changes nothing of it.
 
 use crate::absorb::Shelf;
+use crate::bundle::Bundle;
 use crate::error::StoreError;
 use crate::memo::Memo;
 use crate::reach::{Source, reach};
@@ -12,6 +13,7 @@ use hutch_model::instant::Instant;
 use hutch_model::ledger::{CollectRecord, Owner, Record, Sealed, SecretKey, Standing, verify_chain};
 use hutch_model::snapshot::{Layered, ObjectError, Objects, TreeObject};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`Store`] in memory. Clones are the same store.
@@ -22,6 +24,35 @@ pub struct MemoryStore {
     /// Apart from the rest, and locked only for one look-up at a time while a commit goes on: the objects that are
     /// committed may be read from this very store.
     objects: Arc<Mutex<Shelved>>,
+    /// A bundle that is held as long as this is, so that what is taken from it is not held again.
+    lent: Option<Arc<Lent>>,
+}
+
+/// A bundle that lends what it has.
+type Lent = Bundle<Vec<u8>>;
+
+/// Bytes that a store in memory keeps, or that lie in a bundle.
+#[derive(Clone)]
+enum Kept {
+    Own(Arc<[u8]>),
+    Lent(Arc<Lent>, Range<usize>),
+}
+
+impl Kept {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Kept::Own(bytes) => bytes,
+            // It was there as it was found.
+            Kept::Lent(bundle, place) => bundle.at(place).unwrap_or_default(),
+        }
+    }
+
+    fn shared(&self) -> Arc<[u8]> {
+        match self {
+            Kept::Own(bytes) => Arc::clone(bytes),
+            Kept::Lent(..) => self.bytes().into(),
+        }
+    }
 }
 
 /// What a store in memory begins with.
@@ -33,7 +64,7 @@ enum Below {
 
 #[derive(Default)]
 struct Contents {
-    streams: HashMap<Digest, Arc<[u8]>>,
+    streams: HashMap<Digest, Kept>,
     entries: Vec<(Instant, Sealed)>,
     /// Where the entries here lead; none before the first.
     head: Option<Head>,
@@ -42,7 +73,7 @@ struct Contents {
 }
 
 #[derive(Clone, Default)]
-struct Shelved(HashMap<Digest, (Kind, Arc<[u8]>)>);
+struct Shelved(HashMap<Digest, (Kind, Kept)>);
 
 const HERE: &str = "memory";
 
@@ -55,12 +86,25 @@ impl std::fmt::Debug for MemoryStore {
 impl MemoryStore {
     /// An empty store whose ledger hashes secrets under `key`.
     pub fn new(key: SecretKey) -> MemoryStore {
-        MemoryStore { below: Below::Nothing(key), contents: Arc::default(), objects: Arc::default() }
+        MemoryStore { below: Below::Nothing(key), contents: Arc::default(), objects: Arc::default(), lent: None }
     }
 
     /// A store that begins as `below` and never changes it.
     pub fn over(below: Arc<dyn Store>) -> MemoryStore {
-        MemoryStore { below: Below::Store(below), contents: Arc::default(), objects: Arc::default() }
+        MemoryStore { below: Below::Store(below), contents: Arc::default(), objects: Arc::default(), lent: None }
+    }
+
+    /// The same, which keeps no copy of what this bundle has, but the bundle.
+    #[must_use]
+    pub fn lent(self, bundle: Arc<Bundle<Vec<u8>>>) -> MemoryStore {
+        MemoryStore { lent: Some(bundle), ..self }
+    }
+
+    fn kept(&self, digest: &Digest, bytes: &[u8]) -> Kept {
+        match self.lent.as_ref().and_then(|bundle| Some((bundle, bundle.find(digest)?))) {
+            Some((bundle, place)) => Kept::Lent(Arc::clone(bundle), place),
+            None => Kept::Own(bytes.into()),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
@@ -127,36 +171,17 @@ impl MemoryStore {
         let mut collected = Collected { retained_from: from, ..Collected::default() };
         let dead = shelved.0.iter().filter(|(digest, _)| !live.contains(*digest)).map(|(_, (_, bytes))| bytes);
         let unread = contents.streams.iter().filter(|(digest, _)| !streams.contains(*digest)).map(|(_, bytes)| bytes);
-        for bytes in dead.chain(unread) {
+        for kept in dead.chain(unread) {
             collected.objects += 1;
-            collected.bytes += bytes.len() as u64;
+            collected.bytes += kept.bytes().len() as u64;
         }
         Ok((collected, live, streams))
     }
 }
 
-impl Shelf for Shelved {
-    fn holds(&mut self, digest: &Digest) -> Result<bool, StoreError> {
-        Ok(self.0.contains_key(digest))
-    }
-
-    fn tree(&mut self, digest: &Digest) -> Option<TreeObject> {
-        self.0.get(digest).and_then(|(_, bytes)| TreeObject::decode(bytes).ok())
-    }
-
-    fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        self.0.insert(*digest, (kind, bytes.into()));
-        Ok(())
-    }
-
-    fn at(&self) -> String {
-        HERE.to_owned()
-    }
-}
-
 impl Source for Shelved {
     fn bytes(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
-        let found = self.0.get(digest).map(|(_, bytes)| Arc::clone(bytes));
+        let found = self.0.get(digest).map(|(_, kept)| kept.shared());
         found.ok_or(ObjectError::missing(kind, *digest))
     }
 
@@ -183,15 +208,19 @@ struct Beside<'a> {
 
 impl Shelf for Beside<'_> {
     fn holds(&mut self, digest: &Digest) -> Result<bool, StoreError> {
-        Ok(self.new.holds(digest)? || self.store.shelved().exists(digest))
+        Ok(self.new.exists(digest) || self.store.shelved().exists(digest))
     }
 
     fn tree(&mut self, digest: &Digest) -> Option<TreeObject> {
-        self.new.tree(digest).or_else(|| TreeObject::decode(&self.objects.get(Kind::Tree, digest).ok()?).ok())
+        match self.new.0.get(digest) {
+            Some((_, kept)) => TreeObject::decode(kept.bytes()).ok(),
+            None => TreeObject::decode(&self.objects.get(Kind::Tree, digest).ok()?).ok(),
+        }
     }
 
     fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
-        self.new.put(kind, digest, bytes)
+        self.new.0.insert(*digest, (kind, self.store.kept(digest, bytes)));
+        Ok(())
     }
 
     fn at(&self) -> String {
@@ -224,7 +253,7 @@ struct Pending<'s> {
     at: Instant,
     advance: Advance,
     new: Shelved,
-    streams: Vec<(Digest, Arc<[u8]>)>,
+    streams: Vec<(Digest, Kept)>,
 }
 
 impl Transaction for Pending<'_> {
@@ -298,7 +327,8 @@ impl Store for MemoryStore {
         objects: &dyn Objects,
         streams: &[&[u8]],
     ) -> Result<Box<dyn Transaction + 's>, StoreError> {
-        let streams = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), Arc::from(*bytes))).collect();
+        let streams = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), *bytes));
+        let streams = streams.map(|(digest, bytes)| (digest, self.kept(&digest, bytes))).collect();
         let contents = self.lock();
         let advance = self.head_of(&contents)?.advance(record)?;
         let new = self.gathered(Shelved::default(), &advance, objects)?;
@@ -325,7 +355,7 @@ impl Store for MemoryStore {
             taken.push((record.at, advance));
         }
         // Nothing can refuse it any more.
-        contents.streams.extend(kept.into_iter().map(|bytes| (Digest::of(Kind::Stream, &bytes), bytes)));
+        contents.streams.extend(kept.into_iter().map(|bytes| (Digest::of(Kind::Stream, &bytes), Kept::Own(bytes))));
         for (at, advance) in taken {
             self.append(&mut contents, at, advance, std::mem::take(&mut new));
         }
@@ -368,7 +398,7 @@ impl Store for MemoryStore {
 
     fn stream(&self, digest: &Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
         match (self.lock().streams.get(digest), self.below()) {
-            (Some(bytes), _) => Ok(Some(bytes.clone())),
+            (Some(kept), _) => Ok(Some(kept.shared())),
             (None, Some(below)) => below.stream(digest),
             (None, None) => Ok(None),
         }
@@ -390,9 +420,9 @@ impl Store for MemoryStore {
         let (contents, shelved) = (self.lock(), self.shelved());
         stats.entries += contents.entries.len() as u64;
         stats.objects += shelved.0.len() as u64;
-        stats.object_bytes += shelved.0.values().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
+        stats.object_bytes += shelved.0.values().map(|(_, kept)| kept.bytes().len() as u64).sum::<u64>();
         stats.streams += contents.streams.len() as u64;
-        stats.stream_bytes += contents.streams.values().map(|bytes| bytes.len() as u64).sum::<u64>();
+        stats.stream_bytes += contents.streams.values().map(|kept| kept.bytes().len() as u64).sum::<u64>();
         Ok(stats)
     }
 
@@ -452,8 +482,8 @@ impl Store for MemoryStore {
         let shelved = self.shelved();
         let objects = shelved.0.iter().map(|(digest, (kind, bytes))| (digest, *kind, bytes));
         let streams = contents.streams.iter().map(|(digest, bytes)| (digest, Kind::Stream, bytes));
-        for (digest, kind, bytes) in objects.chain(streams) {
-            if Digest::of(kind, bytes) != *digest {
+        for (digest, kind, kept) in objects.chain(streams) {
+            if Digest::of(kind, kept.bytes()) != *digest {
                 find(format!("object {digest}"), "does not match its digest".to_owned());
             }
         }

@@ -9,6 +9,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::ledger::{Entry, EntryKind, Origin, Owner, Pin, Record, Sealed, SecretKey, Standing, origin};
 use hutch_model::snapshot::{self, Name, Node, Part, Parts, Prefix, Totals, Tree, TreeObject, empty_tree};
 use hutch_store::{MemoryStore, Store, StoreError, bundle};
+use std::sync::Arc;
 
 const MAGIC: &[u8] = b"hutch-bundle-1\n";
 
@@ -185,6 +186,128 @@ fn parts_are_taken_one_after_the_other_and_come_to_the_whole() {
     }
 }
 
+/// A last part that ends too soon was being written, and is left. One that is there to its end and is not what was written is damage: nobody
+/// is to cut it off.
+#[test]
+fn a_last_part_that_is_whole_and_wrong_is_damage_and_no_torn_end() {
+    let store = filled();
+    let parts: Vec<bundle::Part> = bundle::Parts::of(&store, 0, u64::MAX, 3_000).collect::<Result<_, _>>().unwrap();
+    let (last, before) = parts.split_last().unwrap();
+    let begins: Vec<u8> = before.iter().flat_map(|part| part.bytes.clone()).collect();
+    let there = before.last().unwrap().last;
+    let taken = |last: &[u8]| {
+        let other = memory();
+        let taken = bundle::take_in(&other, &[&begins[..], last].concat());
+        let expected = if taken.is_ok() { there } else { Pin { sequence: 0, hash: origin() } };
+        assert_eq!((other.head().unwrap().last, other.check().unwrap()), (expected, Vec::new()));
+        taken.map(|taken| taken.whole_bytes)
+    };
+    for cut in (0..last.bytes.len()).step_by(61) {
+        assert_eq!(taken(&last.bytes[..cut]).unwrap(), begins.len() as u64, "cut at {cut}");
+    }
+    let flipped = |at: usize, bit: u8| {
+        let mut bytes = last.bytes.clone();
+        bytes[at] ^= 1 << bit;
+        taken(&bytes).map_err(|error| error.code())
+    };
+    for at in (0..last.bytes.len()).step_by(61).chain(0..23) {
+        for bit in [0, 7] {
+            assert_eq!(flipped(at, bit), Err(ErrorCode::StoreDamaged), "at {at}, bit {bit}");
+        }
+    }
+    for from_end in 1..=32 {
+        assert_eq!(flipped(last.bytes.len() - from_end, 3), Err(ErrorCode::StoreDamaged));
+    }
+    // One that says that it is longer than all that follows has others behind it.
+    for bit in 0..8 {
+        let mut all = [&begins[..], &last.bytes].concat();
+        all[15 + 5] ^= 1 << bit;
+        assert_eq!(bundle::take_in(&memory(), &all).unwrap_err().code(), ErrorCode::StoreDamaged);
+        // Also if the last of them was torn.
+        all.truncate(all.len() - 20);
+        assert_eq!(bundle::take_in(&memory(), &all).unwrap_err().code(), ErrorCode::StoreDamaged);
+    }
+}
+
+/// Where a part is written: how much is written at once, and how much was read from the store before anything of it was.
+#[derive(Default)]
+struct Written {
+    bytes: std::io::Cursor<Vec<u8>>,
+    most: usize,
+    times: usize,
+}
+
+impl std::io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        (self.most, self.times) = (self.most.max(bytes.len()), self.times + 1);
+        self.bytes.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl std::io::Seek for Written {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        self.bytes.seek(to)
+    }
+}
+
+/// A store with 8 entries, each of which brings 4 MB.
+fn large() -> MemoryStore {
+    let store = memory();
+    for number in 0..8u64 {
+        let noise =
+            |at: u64| char::from(b'a' + ((at + number * 5_000_000).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as u8);
+        put(&store, &[("file", &(0..4_000_000).map(noise).collect::<String>())]);
+    }
+    store
+}
+
+/// What is exported is written as it is read, however long it is, and no more of it is held than one may.
+#[test]
+fn a_bundle_is_written_as_it_is_made() {
+    let store = large();
+    let whole = bundle::export(&store, 0).unwrap();
+    let (mut parts, mut to) = (bundle::Parts::of(&store, 0, u64::MAX, usize::MAX), Written::default());
+    assert!(parts.has_more().unwrap());
+    assert_eq!(parts.write(&mut to).unwrap(), Some(store.head().unwrap().last));
+    assert!(!parts.has_more().unwrap() && parts.write(&mut Written::default()).unwrap().is_none());
+    assert!(to.bytes.get_ref() == &whole && whole.len() > 16_000_000, "{}", whole.len());
+    assert!(to.most < 1_200_000 && to.times > 10, "{} bytes at once", to.most);
+    // In parts it is what one entry brought.
+    let mut parts = bundle::Parts::of(&store, 0, u64::MAX, 9_000_000);
+    let mut joined = Written::default();
+    while parts.has_more().unwrap() {
+        let before = joined.bytes.get_ref().len();
+        parts.write(&mut joined).unwrap().unwrap();
+        assert!(joined.bytes.get_ref().len() - before <= 9_000_000);
+    }
+    assert!(joined.most < 4_100_000, "{} bytes at once", joined.most);
+    assert_eq!(bundle::take_in(&memory(), joined.bytes.get_ref()).unwrap().entries, 8);
+    // Whoever can't write says so, and with what the system said.
+    struct Full;
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    impl std::io::Seek for Full {
+        fn seek(&mut self, _: std::io::SeekFrom) -> std::io::Result<u64> {
+            Ok(0)
+        }
+    }
+    let error = bundle::Parts::of(&store, 0, u64::MAX, usize::MAX).write(Full).unwrap_err();
+    assert!(
+        matches!(&error, bundle::PartError::Write(error) if error.kind() == std::io::ErrorKind::StorageFull),
+        "{error}"
+    );
+}
+
 #[test]
 fn some_of_the_entries_are_those_that_were_asked_for() {
     let store = filled();
@@ -268,4 +391,26 @@ fn no_part_ends_between_what_begins_and_what_ends_it() {
     }
     let cut = bundle::Parts::of(&store, 0, intent.sequence, 1).last().unwrap();
     assert!(cut.is_err());
+}
+
+/// Whoever looks at a bundle holds it once, whatever becomes of its objects in between: they lie where it is.
+#[test]
+fn what_a_bundle_brings_is_not_held_beside_it() {
+    let made = large();
+    let bundle = Arc::new(bundle::Bundle::read(bundle::export(&made, 0).unwrap()).unwrap());
+    assert!(bundle.is_whole());
+    let below: Arc<dyn Store> = Arc::new(memory());
+    let trial = MemoryStore::over(Arc::clone(&below)).lent(Arc::clone(&bundle));
+    assert_eq!(bundle.take_into(&trial).unwrap(), 8);
+    assert_eq!((trial.head().unwrap(), trial.check().unwrap()), (made.head().unwrap(), Vec::new()));
+    // Each of them is a part of the bundle; besides, the trial and this test have it.
+    let stats = trial.stats().unwrap();
+    assert!(stats.objects > 400 && stats.object_bytes > 16_000_000, "{stats:?}");
+    assert_eq!(Arc::strong_count(&bundle) as u64, 2 + stats.objects + stats.streams);
+    // What is kept in the end is kept by itself.
+    let own = Owner { origin: Origin::installed(), package: empty_tree() };
+    below.take(&trial.entries(1, 99).unwrap(), &trial, &own).unwrap();
+    drop((trial, Arc::into_inner(bundle)));
+    assert_eq!((below.head().unwrap().last, below.check().unwrap()), (made.head().unwrap().last, Vec::new()));
+    assert_eq!(below.stats().unwrap().object_bytes, stats.object_bytes);
 }

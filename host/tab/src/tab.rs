@@ -183,7 +183,7 @@ impl Tab {
                 let bundle = whole.transpose().map_err(report)?.map(|part| part.bytes).unwrap_or_default();
                 Ok((json!({ "after": after, "last": last, "bytes": bundle.len() }), bundle))
             }
-            Request::Import { target, packages } => self.import(&target, &attachment, packages),
+            Request::Import { target, packages } => self.import(&target, attachment, packages),
         }
     }
 
@@ -245,9 +245,9 @@ impl Tab {
     }
 
     /// Takes a bundle in and runs again what it says.
-    fn import(&self, target: &Target, bytes: &[u8], with_carried: bool) -> Done {
+    fn import(&self, target: &Target, bytes: Vec<u8>, with_carried: bool) -> Done {
         let slug = slug(&target.package)?;
-        let brought = if with_carried { bundle::packages(bytes).map_err(report)? } else { Vec::new() };
+        let brought = if with_carried { bundle::packages(&bytes).map_err(report)? } else { Vec::new() };
         let brought = brought.into_iter().map(|packed| Ok(opened(packed.to_vec())?.from_origin(Origin::installed())));
         let brought = brought.collect::<Result<Vec<_>, ErrorReport>>()?;
         let package = match self.package(&target.package) {

@@ -91,7 +91,7 @@ fn a_session_comes_to_the_same_bytes_states_and_entries() {
         let host = Host::new(machine.path("person/.local/share/hutch"), Sandbox::default());
         let at: Instant = "2027-01-01T00:00:00Z".parse().unwrap();
         let bytes = std::fs::read(machine.path(&state)).unwrap();
-        host.take_in(&package, &"default".parse().unwrap(), at, &bytes).unwrap();
+        host.take_in(&package, &"default".parse().unwrap(), at, bytes).unwrap();
         let head = machine.run(["ledger", "head", "todo"]).result("ledger head");
         assert_eq!(head["hash"], proved["head"]["hash"]);
         let verified = machine.run(["verify", "--all", "todo"]).result("verify");

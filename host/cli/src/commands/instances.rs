@@ -20,8 +20,9 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Pin;
 use hutch_model::limits::{Limit, Unit};
 use hutch_store::InstanceName;
+use hutch_store::bundle::{PartError, Parts};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufWriter, Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -171,7 +172,13 @@ fn export(global: &Global, own: &InstanceExportArguments, output: &Output) -> Re
     let entries = last.sequence.checked_sub(after).ok_or_else(|| Fault::usage("--after is behind --to"))?;
     let bytes_max = own.part_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let (mut files, mut bytes) = (Vec::new(), 0);
-    let mut keep = |part: &[u8]| {
+    let packages = match own.packages {
+        true => carried::packed(global, &own.instance.package, &session, (after, last.sequence))?,
+        false => Vec::new(),
+    };
+    let mut parts = session.bundles(after, last.sequence, bytes_max).carrying(&packages);
+    // No entries are a file too.
+    while parts.has_more().map_err(Failure::from)? || files.is_empty() {
         let path = match own.part_bytes {
             None => own.output.clone(),
             Some(_) if files.len() == PARTS_MAX => {
@@ -184,24 +191,11 @@ fn export(global: &Global, own: &InstanceExportArguments, output: &Output) -> Re
                 name.into()
             }
         };
-        write_new(global, &path, part)?;
+        bytes += usize::try_from(write_new(global, &path, &mut parts)?).unwrap_or(usize::MAX);
         if !global.dry_run {
             output.done(Done::changed(None));
         }
-        bytes += part.len();
         files.push(path);
-        Ok(())
-    };
-    let packages = match own.packages {
-        true => carried::packed(global, &own.instance.package, &session, (after, last.sequence))?,
-        false => Vec::new(),
-    };
-    for part in session.bundles(after, last.sequence, bytes_max).carrying(&packages) {
-        keep(&part.map_err(Failure::from)?.bytes)?;
-    }
-    // No entries are a file too.
-    if entries == 0 {
-        keep(&[])?;
     }
     let result = InstanceExported {
         package: own.instance.slug(global)?.to_string(),
@@ -215,13 +209,24 @@ fn export(global: &Global, own: &InstanceExportArguments, output: &Output) -> Re
     output.answer("instance export", result, human::fields)
 }
 
-fn write_new(global: &Global, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+/// Writes the next part as it is made; how long it is.
+fn write_new(global: &Global, path: &Path, parts: &mut Parts<'_>) -> Result<u64, Fault> {
+    let failed = |error: PartError| match error {
+        PartError::Store(error) => Fault::from(Failure::from(error)),
+        PartError::Write(error) => Fault::file(path, &error),
+    };
     if global.dry_run {
-        return new_file::preview(path, bytes);
+        let mut part = Cursor::new(Vec::new());
+        parts.write(&mut part).map_err(failed)?;
+        new_file::preview(path, part.get_ref())?;
+        return Ok(part.get_ref().len() as u64);
     }
     let mut file = NewFile::begin(path)?;
-    file.writer().write_all(bytes).map_err(|error| Fault::file(path, &error))?;
-    file.keep().map(drop)
+    let mut writer = BufWriter::new(file.file());
+    parts.write(&mut writer).map_err(failed)?;
+    writer.flush().map_err(|error| Fault::file(path, &error))?;
+    drop(writer);
+    file.keep()
 }
 
 fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Result<(), Fault> {
