@@ -351,3 +351,36 @@ fn what_an_installed_packages_earlier_version_did_is_taken_in_where_that_is_kept
     third.run(["instance", "import", "--input", "bundle", "probe"]).fault("NOT_REPRODUCIBLE", 1);
     third.run(["ledger", "head", "probe"]).fault("NOT_FOUND", 20);
 }
+
+/// What an earlier version was granted when it was installed its runs may take, and no others.
+#[test]
+fn what_an_earlier_version_was_granted_its_runs_may_take() {
+    let one = Machine::new();
+    let folder = package::copy(&one, "package");
+    let manifest = |from: &str, to: &str| {
+        let text = fs::read_to_string(folder.join("APP.md")).unwrap();
+        assert!(text.contains(from));
+        fs::write(folder.join("APP.md"), text.replacen(from, to, 1)).unwrap();
+    };
+    let (plain, asking) = ("\n  hutch:\n", "\n  hutch:\n    limits: {memory_bytes: 1GiB}\n");
+    manifest(plain, asking);
+    one.run(["install", "--yes", "./package"]).result("install");
+    one.guest(&["probe", "write-text", "state/a", "by the first"]).answer();
+    manifest(asking, plain);
+    later(&folder);
+    one.run(["update", "./package"]).result("update");
+    one.guest(&["probe", "write-text", "state/b", "by the second"]).answer();
+    one.run(["instance", "export", "--output", "bundle", "probe"]).result("instance export");
+    let into = |machine: &Machine, words: &[&str]| {
+        machine.run([&["instance", "import", "--instance", "taken", "--input", "bundle"], words, &["probe"]].concat())
+    };
+    assert_eq!(into(&one, &[]).result("instance import")["equal"], 2);
+    // Where that version is not, nobody granted it anything.
+    let other = Machine::new();
+    package::copy_folder(&folder, &other.path("package"));
+    other.run(["install", "--yes", "./package"]).result("install");
+    other.write("bundle", fs::read(one.path("bundle")).unwrap());
+    let fault = into(&other, &[]).fault("MEMORY_LIMIT", 42);
+    assert_eq!(fault.details["limit"], "memory_bytes", "{fault:?}");
+    into(&other, &["--limit", "memory_bytes=1GiB"]).fault("NOT_REPRODUCIBLE", 1);
+}

@@ -92,25 +92,25 @@ impl Host {
         at: Instant,
         bytes: impl Into<Vec<u8>>,
     ) -> Result<TakenIn, Failure> {
-        let limits = self.limits(package, []);
-        self.take_in_all((package, &[], &limits), instance, at, [(Ok::<_, Failure>(bytes), None)])
+        self.take_in_all((package, &[], &[]), instance, at, [(Ok::<_, Failure>(bytes), None)])
     }
 
-    /// Takes bundles in one after the other, each as [`take_in`](Host::take_in) does, within these limits: when one is refused, those before it
-    /// are taken. With a bundle may come an entry that there has to be once it is taken, or none of it is. What earlier versions of the package
-    /// did is run again by the `earlier` ones that are at hand.
+    /// Takes bundles in one after the other, each as [`take_in`](Host::take_in) does: when one is refused, those before it are taken. With a
+    /// bundle may come an entry that there has to be once it is taken, or none of it is. What earlier versions of the package did is run again by
+    /// the `earlier` ones that are at hand. Each run takes no more than one of the version that made it may here, but for what the operator
+    /// says.
     ///
     /// # Errors
     /// As there; the entry is missing, or is another one; or what getting a bundle gave.
     pub fn take_in_all<B: Into<Vec<u8>>, E: From<Failure>>(
         &self,
-        (package, earlier, limits): (&Package, &[Package], &Limits),
+        (package, earlier, operator): (&Package, &[Package], &[(Limit, u64)]),
         instance: &InstanceName,
         at: Instant,
         bundles: impl IntoIterator<Item = (Result<B, E>, Option<Pin>)>,
     ) -> Result<TakenIn, E> {
         let mut all = TakenIn { entries: 0, as_told: 0, verified: Vec::new() };
-        let (mut session, takers) = (None, Takers { makers: Makers::of(package, earlier)?, limits });
+        let (mut session, makers) = (None, Makers::of(self, (package, earlier), operator)?);
         for (bundle, head) in bundles {
             let (bundle, there) = (bundle?, session.take());
             let bytes = bundle.into();
@@ -119,7 +119,7 @@ impl Host {
                 continue;
             }
             let bundle = Arc::new(whole(Bundle::read(bytes).map_err(Failure::from)?)?);
-            let (taken, there) = self.take_one(&takers, (instance, at), there, &bundle, head)?;
+            let (taken, there) = self.take_one(&makers, (instance, at), there, &bundle, head)?;
             // Whatever becomes of the next one, people see what has come.
             let _ = there.update_plain();
             all.entries += taken.entries;
@@ -132,16 +132,16 @@ impl Host {
 
     fn take_one(
         &self,
-        takers: &Takers<'_>,
+        makers: &Makers<'_>,
         (instance, at): (&InstanceName, Instant),
         there: Option<Session>,
         bundle: &Arc<Bundle<Vec<u8>>>,
         head: Option<Pin>,
     ) -> Result<(TakenIn, Session), Failure> {
         if let Some(session) = there {
-            return self.prove_and_take(takers, session, bundle, head);
+            return self.prove_and_take(makers, session, bundle, head);
         }
-        let package = takers.makers.now;
+        let package = makers.now.package;
         // Where there is no instance yet, none is made for what is damaged. Once a guest has run, none can be made any more, so one is made
         // before it is known what the runs come to.
         let is_new = !self.is_there(package, instance)?;
@@ -155,7 +155,7 @@ impl Host {
             // Whoever's it is decides what comes into it.
             session.new_owner(&session.head()?, package, self.adopts())?;
         }
-        let taken = session.absorb_edits().and_then(|_| self.prove_and_take(takers, session, bundle, head));
+        let taken = session.absorb_edits().and_then(|_| self.prove_and_take(makers, session, bundle, head));
         if is_new && taken.is_err() {
             // That it was refused is what there is to say. One that stays all the same has nothing in it.
             let _ = self.take_back(package, instance);
@@ -181,7 +181,7 @@ impl Host {
 
     fn prove_and_take(
         &self,
-        Takers { makers, limits }: &Takers<'_>,
+        makers: &Makers<'_>,
         session: Session,
         bundle: &Arc<Bundle<Vec<u8>>>,
         head: Option<Pin>,
@@ -196,26 +196,28 @@ impl Host {
         let mut as_told = 0;
         for sealed in &entries {
             let record = sealed.open().map_err(Failure::Entry)?.record;
+            let Maker { package, limits } = makers.of_entry(&record);
             within(&trial, sealed.sequence, &record, limits)?;
-            as_told += u64::from(told(&trial, makers.of_entry(sealed)?, sealed.sequence, &record)?);
+            as_told += u64::from(told(&trial, package, sealed.sequence, &record)?);
             // Before the first guest starts: behind a ring nothing is compiled.
-            self.load_again(makers.of_entry(sealed)?, sealed);
+            self.load_again(package, sealed);
         }
         let mut verified = Vec::new();
         for sealed in &entries {
-            match self.verify(makers.of_entry(sealed)?, &trial, sealed, &BTreeMap::new())? {
+            let record = sealed.open().map_err(Failure::Entry)?.record;
+            match self.verify(makers.of_entry(&record).package, &trial, sealed, &BTreeMap::new())? {
                 Verified::Differs(differences) => {
                     return Err(Failure::BundleDiffers { sequence: sealed.sequence, differences });
                 }
                 // Whoever wrote the bundle says so, and the state would be what they say.
-                Verified::NotReproducible(reason) if sealed.open().map_err(Failure::Entry)?.record.kept => {
+                Verified::NotReproducible(reason) if record.kept => {
                     return Err(Failure::BundleUnproved { sequence: sealed.sequence, reason });
                 }
                 other => verified.push((sealed.clone(), other)),
             }
         }
         // A preview's store is one over the other: there the next bundle finds it.
-        session.store.take(&entries, trial.store(), &session.as_owner(makers.now))?;
+        session.store.take(&entries, trial.store(), &session.as_owner(makers.now.package))?;
         Ok((TakenIn { entries: new, as_told, verified }, session))
     }
 }
@@ -294,29 +296,33 @@ fn settled(before: &Head, after: &Head) -> Result<(), Failure> {
     Err(StoreError::Damaged { at, what, reason }.into())
 }
 
-/// Who takes a bundle in: what its runs are made again by, and what they may take.
-struct Takers<'p> {
-    makers: Makers<'p>,
-    limits: &'p Limits,
+/// A version of a package that makes runs again, and what they may take.
+struct Maker<'p> {
+    package: &'p Package,
+    limits: Limits,
 }
 
 /// The versions of a package that can be run again, each by what entries call it.
 struct Makers<'p> {
-    now: &'p Package,
-    earlier: Vec<(Digest, &'p Package)>,
+    now: Maker<'p>,
+    earlier: Vec<(Digest, Maker<'p>)>,
 }
 
 impl<'p> Makers<'p> {
-    fn of(now: &'p Package, earlier: &'p [Package]) -> Result<Makers<'p>, Failure> {
-        let named = earlier.iter().map(|package| Ok((package.run_digest()?, package)));
-        Ok(Makers { now, earlier: named.collect::<Result<_, Failure>>()? })
+    fn of(
+        host: &Host,
+        (now, earlier): (&'p Package, &'p [Package]),
+        operator: &[(Limit, u64)],
+    ) -> Result<Makers<'p>, Failure> {
+        let maker = |package: &'p Package| Maker { package, limits: host.limits(package, operator.iter().copied()) };
+        let named = earlier.iter().map(|package| Ok((package.run_digest()?, maker(package))));
+        Ok(Makers { now: maker(now), earlier: named.collect::<Result<_, Failure>>()? })
     }
 
     /// The version that made an entry, if it is at hand; else the present one, which says why it can't.
-    fn of_entry(&self, sealed: &Sealed) -> Result<&'p Package, Failure> {
-        let made_by = sealed.open().map_err(Failure::Entry)?.record.package.digest;
-        let found = self.earlier.iter().find(|(version, _)| Some(*version) == made_by);
-        Ok(found.map_or(self.now, |(_, package)| package))
+    fn of_entry(&self, record: &Record) -> &Maker<'p> {
+        let found = self.earlier.iter().find(|(version, _)| Some(*version) == record.package.digest);
+        found.map_or(&self.now, |(_, maker)| maker)
     }
 }
 

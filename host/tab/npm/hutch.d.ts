@@ -144,7 +144,7 @@ export class Hutch {
   import(
     slug: string,
     bundle: Uint8Array,
-    options?: InstanceOptions & { compile_time_ms?: number },
+    options?: InstanceOptions & { compile_time_ms?: number; limits?: Record<string, number> },
   ): Promise<{ entries: number; as_told: number; verified: Verified }>;
 }
 

@@ -142,6 +142,9 @@ pub enum Request {
         /// Whether the packages that it carries may run, to prove it. Where none is loaded, the latest of them stands for it.
         #[serde(default)]
         packages: bool,
+        /// What its runs and states may take beyond what a run of the package may.
+        #[serde(default)]
+        limits: BTreeMap<String, u64>,
     },
 }
 
@@ -202,6 +205,15 @@ impl Request {
     }
 }
 
+/// Limits by their names.
+pub(crate) fn limits<L: FromIterator<(Limit, u64)>>(named: BTreeMap<String, u64>) -> Result<L, ErrorReport> {
+    let limit = |(name, value): (String, u64)| {
+        let limit = Limit::from_name(&name).ok_or_else(|| usage(format!("there is no limit {name:?}")))?;
+        Ok((limit, value))
+    };
+    named.into_iter().map(limit).collect()
+}
+
 impl Target {
     pub(crate) fn instance(&self) -> Result<InstanceName, ErrorReport> {
         self.instance.parse().map_err(|error| usage(format!("the instance {:?}: {error}", self.instance)))
@@ -212,11 +224,7 @@ impl Invoke {
     /// The call that it asks for.
     pub(crate) fn call(self, attachment: Vec<u8>) -> Result<Call, ErrorReport> {
         let instance = self.target.instance()?;
-        let limits = self.limits.into_iter().map(|(name, value)| {
-            let limit = Limit::from_name(&name).ok_or_else(|| usage(format!("there is no limit {name:?}")))?;
-            Ok((limit, value))
-        });
-        let limits = limits.collect::<Result<_, ErrorReport>>()?;
+        let limits = limits(self.limits)?;
         let plain = self.environment.into_iter().map(|(name, value)| (name, EnvironmentValue { value, secret: false }));
         let mut environment: BTreeMap<_, _> = plain.collect();
         for (name, value) in self.secrets {

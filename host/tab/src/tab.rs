@@ -1,6 +1,6 @@
 //! Packages and instances that are open, and what is done with them.
 
-use crate::request::{Invoke, Request, Target, usage};
+use crate::request::{self, Invoke, Request, Target, usage};
 use crate::shown;
 use hutch::package::{Package, PackageBounds, Source};
 use hutch::{Digest, EntryName, Host, Session, Verified};
@@ -183,7 +183,9 @@ impl Tab {
                 let bundle = whole.transpose().map_err(report)?.map(|part| part.bytes).unwrap_or_default();
                 Ok((json!({ "after": after, "last": last, "bytes": bundle.len() }), bundle))
             }
-            Request::Import { target, packages } => self.import(&target, attachment, packages),
+            Request::Import { target, packages, limits } => {
+                self.import(&target, attachment, packages, request::limits(limits)?)
+            }
         }
     }
 
@@ -244,21 +246,32 @@ impl Tab {
         Ok(shown::answer(&answer.map_err(report)?))
     }
 
-    /// Takes a bundle in and runs again what it says.
-    fn import(&self, target: &Target, bytes: Vec<u8>, with_carried: bool) -> Done {
+    /// Takes a bundle in and runs again what it says, within what a run of the package may take, or what is said.
+    fn import(&self, target: &Target, bytes: Vec<u8>, with_carried: bool, limits: Vec<(Limit, u64)>) -> Done {
         let slug = slug(&target.package)?;
         let brought = if with_carried { bundle::packages(&bytes).map_err(report)? } else { Vec::new() };
-        let brought = brought.into_iter().map(|packed| Ok(opened(packed.to_vec())?.from_origin(Origin::installed())));
-        let brought = brought.collect::<Result<Vec<_>, ErrorReport>>()?;
-        let package = match self.package(&target.package) {
-            Ok(package) => package,
+        let brought = brought.into_iter().map(|packed| opened(packed.to_vec()));
+        let mut brought = brought.collect::<Result<Vec<_>, ErrorReport>>()?;
+        let carried = match self.package(&target.package) {
+            Ok(_) => None,
             Err(missing) => {
-                let versions = brought.iter().filter(|package| *package.manifest().slug() == slug);
-                versions.max_by_key(|package| package.manifest().version().clone()).ok_or(missing)?
+                let versions = brought.iter().enumerate().filter(|(_, package)| *package.manifest().slug() == slug);
+                let version = |(_, package): &(usize, &Package)| package.manifest().version().clone();
+                let (at, _) = versions.max_by_key(version).ok_or(missing)?;
+                Some(brought.swap_remove(at))
             }
         };
+        // What it brings asks for more than it gets, before it is taken for an installed one.
+        let limits = match &carried {
+            Some(package) => {
+                let granted = self.host.limits(package, limits);
+                Limit::ALL.iter().map(|limit| (*limit, granted.get(*limit))).collect()
+            }
+            None => limits,
+        };
+        let carried = carried.map(|package| package.from_origin(Origin::installed()));
+        let package = carried.as_ref().map_or_else(|| self.package(&target.package), Ok)?;
         let bundles = [(Ok::<_, hutch::Failure>(bytes), None)];
-        let limits = self.host.limits(package, []);
         let taken = self.host.take_in_all((package, &brought, &limits), &target.instance()?, target.at, bundles);
         let taken = taken.map_err(report)?;
         let items: Vec<Value> =

@@ -190,6 +190,39 @@ fn what_another_host_says_is_run_again_before_it_is_taken() {
     }
 }
 
+/// Its maker does not say what its runs may take here, nor does a package that goes along.
+#[test]
+fn what_another_host_s_runs_may_take_whoever_takes_them_in_says() {
+    let mut tab = open(b"");
+    let limits = json!({ "memory_bytes": 1_u64 << 30 });
+    let mut more = call("run", &["add", "One"]);
+    more["limits"] = limits.clone();
+    result(&mut tab, more, b"");
+    let bundle = log(&mut tab, 0);
+    let mut other = open(b"");
+    refused(&mut other, request("import", json!({})), &bundle, "MEMORY_LIMIT");
+    refused(&mut other, request("import", json!({ "limits": { "nonsense": 1 } })), &bundle, "USAGE");
+    assert_eq!(head(&mut other)["sequence"], 0);
+    let (taken, _) = result(&mut other, request("import", json!({ "limits": limits })), &bundle);
+    assert_eq!((&taken["entries"], head(&mut other)), (&2.into(), head(&mut tab)));
+
+    let asking = replaced(
+        &packed("packages/todo"),
+        "# Titles and descriptions are prose: \"see ../docs\" is none",
+        "limits: {memory_bytes: 1GiB}                             #",
+    );
+    let mut maker = Tab::new();
+    result(&mut maker, json!({ "op": "load" }), &asking);
+    result(&mut maker, json!({ "op": "open", "package": "todo", "instance": "default", "key": KEY }), b"");
+    result(&mut maker, call("run", &["add", "One"]), b"");
+    let (_, carrying) = result(&mut maker, request("export", json!({ "packages": true })), b"");
+    let mut empty = Tab::new();
+    result(&mut empty, json!({ "op": "open", "package": "todo", "instance": "default", "key": KEY }), b"");
+    refused(&mut empty, request("import", json!({ "packages": true })), &carrying, "MEMORY_LIMIT");
+    let (taken, _) = result(&mut empty, request("import", json!({ "packages": true, "limits": limits })), &carrying);
+    assert_eq!(taken["entries"], 2);
+}
+
 #[test]
 fn a_bundle_that_carries_its_package_is_proved_where_that_is_not() {
     let mut tab = open(b"");

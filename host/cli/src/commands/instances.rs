@@ -237,10 +237,9 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
     let first = bundle(Source::File(path.clone()), global.wait)?;
     let host = surroundings::host(global)?;
     let (package, earlier) = carried::makers(global, &own.instance.package, (path, &first))?;
-    let limits = host.limits(&package, own.limits.iter().copied());
     for version in &earlier {
         // Behind the ring nothing is compiled; one that can't be says so where it is needed.
-        let _ = host.load(version, &limits);
+        let _ = host.load(version, &host.limits(version, own.limits.iter().copied()));
     }
     let rest = opened.into_iter().map(|source| bundle(source, global.wait));
     let bundles = std::iter::once(Ok(first)).chain(rest).enumerate().map(|(number, bundle)| {
@@ -248,7 +247,7 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
         (bundle, own.head.filter(|_| number + 1 == count))
     });
     let at = surroundings::now();
-    let taken = host.take_in_all((&package, &earlier, &limits), &own.instance.instance, at, bundles)?;
+    let taken = host.take_in_all((&package, &earlier, &own.limits), &own.instance.instance, at, bundles)?;
     if let Some((sealed, _)) = taken.verified.last() {
         output.done(Done::entry(sealed.pin(), own.instance.show(global, &sealed.pin())));
     }
