@@ -1,9 +1,10 @@
 // The package as a program uses it, in Node: a worker, a folder, deadlines, and what is left after a worker was ended.
 
 import assert from "node:assert/strict";
-import { appendFileSync, readFileSync, readdirSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import test from "node:test";
+import { pathToFileURL } from "node:url";
 import { Hutch, pack } from "../../host/tab/npm/hutch.js";
 import { FOLDERS, Machine, temporary } from "./machine.mjs";
 
@@ -27,7 +28,11 @@ test("what a run left is there after the host was ended, and goes on", async (t)
   assert.ok(contract.commands.some((command) => command.name === "add"));
   const added = await first.run("todo", ["add", "Write docs"], given);
   assert.deepEqual([added.status, added.kept, added.output.count], [0, true, 1]);
-  // Who holds a log holds it alone; here both are one process, and so the same holder.
+  // Who holds a log holds it alone, also within one process.
+  await refuses(Hutch.open({ storage }).then(async (other) => {
+    t.after(() => other.close());
+    await other.run("todo", ["list"], given);
+  }), "INSTANCE_BUSY");
   await first.close();
 
   const second = await open(t, storage);
@@ -63,6 +68,7 @@ test("a guest that does not end is ended, and nothing of it is kept", async (t) 
     assert.deepEqual([error.code, error.report.details.kept], ["WALL_TIME_LIMIT", false]);
     return true;
   });
+  // The worker that took its place has the folder, and another host does not.
   const { volumes, items } = await hutch.objects("probe", { path: "state" });
   assert.equal(volumes.state, kept.volumes.state.after);
   assert.deepEqual(items.map((item) => item.path), ["state/keep"]);
@@ -158,4 +164,31 @@ test("a folder packed here is byte for byte what the program packs", (t) => {
     const packed = pack(files.map((path) => [relative(FOLDERS[slug], path), new Uint8Array(readFileSync(path))]));
     assert.deepEqual(Buffer.from(packed), Buffer.from(machine.packed(slug)), slug);
   }
+});
+
+/** A host that keeps what is committed, as the number in a file, and never says so. */
+const SILENT = `
+import { existsSync, writeFileSync } from "node:fs";
+import { parentPort } from "node:worker_threads";
+const file = __FILE__;
+parentPort.on("message", ({ id, request }) => {
+  if (request.op === "commit") return writeFileSync(file, "");
+  const result = request.op === "start" ? { packages: [] } : { head: { sequence: existsSync(file) ? 5 : 4 } };
+  parentPort.postMessage({ id, json: { ok: true, result }, attachment: new Uint8Array(), dead: false });
+});
+`;
+
+test("a commit that was kept and came too late is said to be kept, also first in a session", async (t) => {
+  const folder = temporary(t);
+  const kept = join(folder, "kept");
+  const worker = join(folder, "worker.mjs");
+  writeFileSync(worker, SILENT.replace("__FILE__", JSON.stringify(kept)));
+  const nothing = new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0));
+  const hutch = await Hutch.open({ wasm: nothing, storage: { kind: "folder", path: folder }, worker: pathToFileURL(worker), compiler: null });
+  t.after(() => hutch.close());
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const committed = hutch.commit("todo", "0f3a");
+  while (!existsSync(kept)) await new Promise(setImmediate);
+  t.mock.timers.tick(60_000);
+  await assert.rejects(committed, (error) => (assert.deepEqual([error.code, error.report.details.kept], ["WALL_TIME_LIMIT", true]), true));
 });

@@ -2,6 +2,7 @@
 
 import { fault } from "./door.js";
 import { pack } from "./pack.js";
+import { releaser } from "./storage.js";
 
 export { pack };
 
@@ -73,6 +74,8 @@ export class Hutch {
   #started = null;
   /** Calls wait for each other here, so that the time of each is its own. */
   #turn = Promise.resolve();
+  /** Gives back what workers held that were ended. */
+  #release = () => {};
 
   /** @private */
   constructor(module, options) {
@@ -88,7 +91,10 @@ export class Hutch {
     worker = new URL("./worker.js", import.meta.url),
     compiler = new URL("./compiler.wasm", import.meta.url),
   } = {}) {
-    const hutch = new Hutch(await compile(wasm), { storage, worker, compiler });
+    const owned = { ...storage, owner: hex(crypto.getRandomValues(new Uint8Array(16))) };
+    const hutch = new Hutch(await compile(wasm), { storage: owned, worker, compiler });
+    hutch.#release = await releaser(owned);
+    if (owned.kind === "folder") process.on("exit", hutch.#release);
     await hutch.#start();
     return hutch;
   }
@@ -124,6 +130,8 @@ export class Hutch {
     this.#worker = null;
     for (const { settle } of this.#waiting.values()) settle({ json: fault("the host was closed"), attachment: new Uint8Array() });
     await worker?.end();
+    this.#release();
+    if (this.#options.storage.kind === "folder") process.off("exit", this.#release);
   }
 
   /** Asks the worker; `{ result, attachment }`, or a HutchError. */
@@ -232,10 +240,15 @@ export class Hutch {
     // The time for making the component ready and for keeping its state comes on top.
     const withinMs = (options.limits?.wall_time_ms ?? WALL_TIME_MS) + 2_000;
     if (op === "validate") return (await this.#at(op, slug, request, bytes, withinMs)).result;
-    if (!this.#last.has(`${slug}@${options.instance ?? "default"}`)) await this.#lastOf(slug, options.instance);
-    const { result, attachment } = await this.#at(op, slug, request, bytes, withinMs);
+    const { result, attachment } = await this.#changed(op, slug, request, bytes, withinMs);
     const { stdout_bytes: length } = result;
     return { ...result, stdout: attachment.slice(0, length), stderr: attachment.slice(length) };
+  }
+
+  /** The same of what may leave an entry and be too late: whether it did is known only beside the last one before it. */
+  async #changed(op, slug, request, attachment, withinMs) {
+    if (!this.#last.has(`${slug}@${request.instance ?? "default"}`)) await this.#lastOf(slug, request.instance);
+    return this.#at(op, slug, request, attachment, withinMs);
   }
 
   async #lastOf(slug, instance = "default") {
@@ -260,7 +273,7 @@ export class Hutch {
 
   /** Commits what a plan said, if the state is still the one that it saw. */
   async commit(slug, plan, options) {
-    const { result, attachment } = await this.#at("commit", slug, { ...options, plan }, undefined, WALL_TIME_MS + 2_000);
+    const { result, attachment } = await this.#changed("commit", slug, { ...options, plan }, undefined, WALL_TIME_MS + 2_000);
     const { stdout_bytes: length } = result;
     return { ...result, stdout: attachment.slice(0, length), stderr: attachment.slice(length) };
   }
