@@ -92,6 +92,28 @@ async function call(page, command, fill, how = "run") {
   await status(page, `${how}: done`);
 }
 
+test("what needs consent is shown first, and nothing is done before it is given", async (t) => {
+  const { open } = await visitor(t);
+  const page = await open(TODO);
+  page.on("dialog", () => assert.fail("nobody is asked in the package's words"));
+  await status(page, "ready");
+  await call(page, "add", { title: "Keep\u202eme" });
+  assert.match(await page.textContent("#stdout"), /Keep\\u\{202e\}me/);
+  await page.selectOption("#command", "remove");
+  await page.fill('[name="id"]', "td_0001");
+  await page.check('[name="confirm"]');
+  await page.click('button[value="run"]');
+  await status(page, "it waits for your consent");
+  assert.match(await page.textContent("#diff"), /modified state\/todos.json\n- .*Keep\\u\{202e\}me/);
+  await page.click("#tree button");
+  await status(page, "read: done");
+  assert.match(await page.textContent("#file"), /Keep/);
+  await page.click("#commit");
+  await status(page, "commit: done");
+  await call(page, "list", {});
+  assert.doesNotMatch(await page.textContent("#stdout"), /Keep/);
+});
+
 test("the to-do package: preview, commit, files, undo; reload, closed tab and no network leave it there", async (t) => {
   const { context, seen, open } = await visitor(t);
   const page = await open(TODO);

@@ -2,7 +2,7 @@
 
 import { Hutch, HutchError } from "./hutch/hutch.js";
 import { chosen, dropped } from "./drop.js";
-import { argumentsOf, commandsOf } from "./form.js";
+import { argumentsOf, commandsOf, seen } from "./form.js";
 
 // Only these two scripts are ever started, whatever anything else here is made to say.
 const urls = new Map([["worker", "./hutch/worker.js"], ["offline", "./offline.js"]]);
@@ -10,13 +10,13 @@ const policy = globalThis.trustedTypes?.createPolicy("hutch", { createScriptURL:
 const script = (name) => policy?.createScriptURL(name) ?? new URL(urls.get(name), import.meta.url);
 
 const $ = (id) => document.getElementById(id);
-const text = (bytes) => new TextDecoder().decode(bytes);
+const text = (bytes) => seen(new TextDecoder().decode(bytes));
 const COMPARED_BYTES = 100_000;
 let hutch;
 let planned = null;
 
 function say(message, refused = false) {
-  $("status").textContent = message;
+  $("status").textContent = seen(message);
   $("status").classList.toggle("refused", refused);
 }
 
@@ -38,7 +38,7 @@ const command = () => commandsOf(current()).find((known) => known.name === $("co
 
 function options(select, values) {
   const before = select.value;
-  select.replaceChildren(...values.map((value) => Object.assign(document.createElement("option"), { value, textContent: value })));
+  select.replaceChildren(...values.map((value) => Object.assign(document.createElement("option"), { value, textContent: seen(value) })));
   if (values.includes(before)) select.value = before;
 }
 
@@ -49,7 +49,7 @@ function showPackages() {
 
 function showPackage() {
   const known = current();
-  $("about").textContent = known ? `${known.name} ${known.version}: ${known.description}` : "none yet";
+  $("about").textContent = known ? seen(`${known.name} ${known.version}: ${known.description}`) : "none yet";
   options($("command"), known ? commandsOf(known).map(({ name }) => name) : []);
   showCommand();
 }
@@ -67,9 +67,9 @@ function field(parameter) {
   if (parameter.choices.length > 0) options(input, ["", ...parameter.choices]);
   else if (parameter.valueType === "boolean" && parameter.position === null) input.type = "checkbox";
   input.name = parameter.name;
-  input.title = parameter.description;
+  input.title = seen(parameter.description);
   if (parameter.required) input.required = true;
-  label.append(`${parameter.name}${parameter.required ? " *" : ""} `, input);
+  label.append(seen(`${parameter.name}${parameter.required ? " *" : ""} `), input);
   return label;
 }
 
@@ -89,7 +89,7 @@ async function showChanges(slug, result) {
   const parts = [];
   for (const [name, { changes }] of Object.entries(result.volumes)) {
     for (const { path, change } of changes) {
-      parts.push(`${change} ${name}/${path}`);
+      parts.push(seen(`${change} ${name}/${path}`));
       const read = async (entry) => {
         const bytes = await hutch.read(slug, `${name}/${path}`, entry ? { entry } : {}).catch(() => null);
         return bytes && bytes.length <= COMPARED_BYTES ? text(bytes) : null;
@@ -113,7 +113,7 @@ async function showFiles() {
     const { items } = await hutch.objects(slug, { path: waiting.shift() });
     for (const { path, kind, bytes } of items) {
       if (kind === "folder") waiting.push(path);
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: `${path} (${bytes ?? kind})` });
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: seen(`${path} (${bytes ?? kind})`) });
       button.onclick = () => act("read", async () => { $("file").textContent = text(await hutch.read(slug, path)); });
       const item = document.createElement("li");
       item.append(button);
@@ -125,7 +125,7 @@ async function showFiles() {
 async function showRun(slug, result) {
   showNumbers(result);
   $("stdout").textContent = text(result.stdout);
-  $("stderr").textContent = result.stderr.length > 0 ? text(result.stderr) : result.error ? `${result.error.code}: ${result.error.message}` : "";
+  $("stderr").textContent = result.stderr.length > 0 ? text(result.stderr) : result.error ? seen(`${result.error.code}: ${result.error.message}`) : "";
   await showChanges(slug, result);
   await showFiles();
 }
@@ -172,20 +172,20 @@ function listen() {
     const given = argumentsOf(known, new FormData($("call")));
     act(how, async () => {
       const slug = $("package").value;
+      // What a person must agree to is shown before anything is done, and not asked about in the package's own words.
       const asks = known.confirmationRequired && how === "run";
-      if (asks && !confirm(`${known.name}: ${known.description}`)) return "not confirmed";
-      const result = await hutch[how](slug, given, { stdin: $("stdin").value, confirmed: asks });
-      planned = how === "plan" && result.status === 0 ? result.entry.hash : null;
+      const result = await hutch[asks ? "plan" : how](slug, given, { stdin: $("stdin").value });
+      planned = (asks || how === "plan") && result.status === 0 ? result.entry.hash : null;
       $("commit").disabled = planned === null;
       await showRun(slug, result);
+      if (asks && planned !== null) return "nothing is done yet: this is what it would do, and it waits for your consent";
     });
   };
   $("commit").onclick = () =>
     act("commit", async () => {
       const slug = $("package").value;
-      const known = command();
-      if (known.confirmationRequired && !confirm(`${known.name}: ${known.description}`)) return "not confirmed";
-      await showRun(slug, await hutch.commit(slug, planned, { confirmed: known.confirmationRequired }));
+      // Whoever presses it has seen what it does.
+      await showRun(slug, await hutch.commit(slug, planned, { confirmed: command().confirmationRequired }));
       $("commit").disabled = true;
     });
   $("undo").onclick = () => act("undo", async () => { await hutch.undo($("package").value); await showFiles(); });
