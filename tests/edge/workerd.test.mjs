@@ -15,6 +15,7 @@ import { holdsToNative } from "../tab/alike.mjs";
 import { Machine, PACKAGES, ROOT, temporary } from "../tab/machine.mjs";
 
 const WORKERD = join(process.env.HUTCH_WORKERD, "node_modules/workerd/bin/workerd");
+const SETTINGS = ["at", "clock_start", "seed", "environment", "secrets", "limits", "contract", "unchecked", "guard", "confirmed", "digests_only", "wall_time_us"];
 const given = { package: "todo", at: "2026-04-01T09:00:00Z", seed: "7" };
 
 /** What is deployed, in a folder: the README's program with two packages. */
@@ -31,7 +32,10 @@ function deployed(t) {
   writeFileSync(join(folder, "all.js"), all);
   copyFileSync(join(ROOT, "tests/edge/packages.js"), join(folder, "packages.js"));
   const [, program] = /```js\n(import packages [^`]*(?:`[^`]+`[^`]*)*?)```\n/.exec(readFileSync(join(ROOT, "README.md"), "utf8"));
-  writeFileSync(join(folder, "applications.js"), program);
+  // What an embedder says of a call, these tests say in a header: nothing of it is taken from a request.
+  const own = program.replace("this.#edge.fetch(request)", 'this.#edge.fetch(request, JSON.parse(request.headers.get("settings") ?? "{}"))');
+  assert.notEqual(own, program);
+  writeFileSync(join(folder, "applications.js"), own);
   for (const slug of slugs) {
     writeFileSync(join(folder, `${slug}.tar`), machine.packed(slug));
     machine.artifact(slug);
@@ -59,8 +63,12 @@ async function started(t, folder) {
   const send = (body, more = {}) => fetch(url, { method: "POST", headers: { authorization: "Bearer for tests" }, body, ...more });
   return {
     send,
-    async ask(request) {
-      const answered = await send(JSON.stringify(request));
+    async ask(whole) {
+      const request = {};
+      const settings = {};
+      for (const [name, value] of Object.entries(whole)) (SETTINGS.includes(name) ? settings : request)[name] = value;
+      const headers = { authorization: "Bearer for tests", settings: JSON.stringify(settings) };
+      const answered = await send(JSON.stringify(request), { headers });
       const { attachment = "", ...json } = await answered.json();
       return { status: answered.status, json, attachment: new Uint8Array(Buffer.from(attachment, "base64")) };
     },
@@ -123,6 +131,16 @@ test("what is asked wrongly is refused, and nothing is kept of it", async (t) =>
     assert.equal(status, 400);
     assert.match(json.message ?? "", /^the op of a request is one of /, `${op}: ${JSON.stringify(json)}`);
   }
+  // Nor does a caller confirm for a person, nor say what the clock is or what is checked.
+  for (const [name, value] of Object.entries({
+    confirmed: true, unchecked: true, at: given.at, clock_start: given.at, seed: "7", guard: "none", limits: { fuel: 1 }, contract: "any",
+    environment: { A: "b" }, secrets: { A: "b" }, digests_only: true, wall_time_us: 1, other: 1,
+  })) {
+    const answered = await send(JSON.stringify({ op: "run", package: "todo", arguments: ["list"], [name]: value }));
+    assert.deepEqual([answered.status, (await answered.json()).code], [400, "USAGE"], name);
+  }
+  const removed = { op: "run", package: "todo", arguments: ["remove", "td_0001", "--confirm"] };
+  await refused({ ...removed, at: given.at }, 422, "CONFIRMATION_REQUIRED");
   await refused({ ...given, op: "run" }, 400, "USAGE");
   await refused({ ...given, op: "run", arguments: ["list"], instance: "../other" }, 400, "USAGE");
   await refused({ ...given, op: "import", attachment: "!" }, 400, "USAGE");
@@ -135,7 +153,7 @@ test("what is asked wrongly is refused, and nothing is kept of it", async (t) =>
   machine.answer(["instance", "export", "--instance", "brought", "--packages", "--output", join(folder, "brought"), changed]);
   const attachment = readFileSync(join(folder, "brought")).toString("base64");
   const { package: slug, at } = given;
-  await refused({ op: "import", package: slug, at, instance: "brought", packages: true, attachment }, 422, "NOT_REPRODUCIBLE");
+  await refused({ op: "import", package: slug, at, instance: "brought", attachment }, 422, "NOT_REPRODUCIBLE");
   const failed = await ask({ ...given, op: "run", arguments: ["complete", "td_9999"] });
   assert.deepEqual([failed.status, failed.json.result.kept], [200, false]);
   assert.deepEqual((await ask({ ...given, op: "run", arguments: ["list"] })).json.result.output.count, 0);
@@ -203,6 +221,29 @@ test("calls at one time go on one after the other, and none is lost", async (t) 
   assert.deepEqual(added.map(({ json }) => json.result.kept), titles.map(() => true));
   const listed = await ask({ ...given, op: "run", arguments: ["list"] });
   assert.deepEqual(listed.json.result.output.items.map(({ title }) => title).sort(), titles.sort());
+});
+
+test("what waits is bounded, and what has ended makes room", async () => {
+  const { Edge } = await import("../../host/tab/npm/edge.js");
+  // A host that is never begun: what is asked here ends before.
+  const edge = new Edge({ wasm: null, storage: null, packages: [] });
+  const ends = [];
+  const request = () => {
+    const body = new ReadableStream({ start(controller) { ends.push(() => (controller.enqueue(new TextEncoder().encode("{")), controller.close())); } });
+    return edge.fetch(new Request("http://x/", { method: "POST", body, duplex: "half" }));
+  };
+  const waiting = Array.from({ length: 16 }, request);
+  const refused = await request();
+  assert.deepEqual([refused.status, (await refused.json()).code, refused.headers.get("retry-after")], [503, "SERVER_BUSY", "1"]);
+  ends.splice(0).forEach((end) => end());
+  assert.deepEqual((await Promise.all(waiting)).map(({ status }) => status), Array(16).fill(400));
+  const again = request();
+  ends.splice(0).forEach((end) => end());
+  assert.equal((await again).status, 400);
+  // Nor may all of them together bring more than there is memory for.
+  const large = Array.from({ length: 4 }, () => new Request("http://x/", { method: "POST", body: "x".repeat(15 * 1024 * 1024) }));
+  const said = (await Promise.all(large.map((one) => edge.fetch(one)))).map(({ status }) => status);
+  assert.ok(said.includes(503) && said.every((status) => status === 503 || status === 400), said.join(" "));
 });
 
 test("an artifact that was changed runs nothing, whichever byte it is", async (t) => {

@@ -26,5 +26,23 @@ export class Edge {
     storage: EdgeStorage;
     packages: Iterable<{ packed: Uint8Array | ArrayBuffer; artifact: Uint8Array | ArrayBuffer }>;
   });
-  fetch(request: Request): Promise<Response>;
+  fetch(request: Request, settings?: EdgeSettings): Promise<Response>;
+}
+
+/** What the embedder says of a call. No request can. */
+export interface EdgeSettings {
+  /** Whether a person agreed to what is asked for. */
+  confirmed?: boolean;
+  unchecked?: boolean;
+  guard?: string;
+  contract?: string;
+  limits?: Record<string, number>;
+  environment?: Record<string, string>;
+  secrets?: Record<string, string>;
+  /** The instant of the ledger, and the guest's clock and seed. */
+  at?: string;
+  clock_start?: string;
+  seed?: string;
+  digests_only?: boolean;
+  wall_time_us?: number;
 }

@@ -9,9 +9,26 @@ const VALUE_BYTES = 128 * 1024;
 const PAIRS = 128;
 /** The most bytes of a request that are read. */
 const REQUEST_BYTES = 16 * 1024 * 1024;
-/** What a request may ask for: installing is the embedder's. */
-const ASKED = ["run", "plan", "validate", "commit", "undo", "restore", "ledger", "verify", "objects", "read", "export", "import"];
-const SEEDED = ["run", "plan", "validate"];
+/** The most requests that wait or are under way at once, and the most bytes of theirs: each has its own in memory until its turn has come. */
+const WAITING = 16;
+const WAITING_BYTES = 48 * 1024 * 1024;
+/** What a request may ask for, and what it may say besides `package` and `instance`: installing is the embedder's, and so is what only the host of
+ *  a caller knows or decides. */
+const INVOKED = { asked: ["arguments", "stdin", "attachment"], told: ["clock_start", "seed", "environment", "secrets", "limits", "contract", "unchecked", "guard", "confirmed", "digests_only", "wall_time_us"] };
+const ASKED = new Map(Object.entries({
+  run: INVOKED,
+  plan: INVOKED,
+  validate: INVOKED,
+  commit: { asked: ["plan"], told: ["confirmed", "wall_time_us"] },
+  undo: { asked: ["count", "entry"], told: [] },
+  restore: { asked: ["entry"], told: [] },
+  ledger: { asked: ["from", "count"], told: [] },
+  verify: { asked: ["entry"], told: [] },
+  objects: { asked: ["path", "entry"], told: [] },
+  read: { asked: ["path", "entry"], told: [] },
+  export: { asked: ["after", "packages"], told: [] },
+  import: { asked: ["attachment"], told: [] },
+}));
 
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const usage = (message) => ({ error: true, code: "USAGE", message, suggestion: "correct the request" });
@@ -58,29 +75,48 @@ export function durable(storage) {
   };
 }
 
-async function read(request) {
+/** These fields of an object, as far as it has them. */
+const only = (object, names) => Object.fromEntries(names.filter((name) => Object.hasOwn(object, name)).map((name) => [name, object[name]]));
+
+const unfit = (message) => ({ refused: usage(message), status: 400 });
+
+/** What a text asks for, and nothing else: `{ asked, attachment, told }`, where `told` are the names of what the embedder may add; or why not. */
+function parsed(text) {
+  const body = JSON.parse(text);
+  if (body === null || typeof body !== "object") throw new Error("it is no object");
+  const known = ASKED.get(body.op);
+  if (!known) return unfit(`the op of a request is one of ${[...ASKED.keys()].join(", ")}`);
+  const names = ["op", "package", "instance", ...known.asked];
+  const more = Object.keys(body).find((name) => !names.includes(name));
+  if (more !== undefined) return unfit(`${body.op} has the fields ${names.join(", ")}; ${JSON.stringify(more)} is not among them`);
+  const { attachment = "", ...asked } = only(body, names);
+  return { asked, attachment: Uint8Array.from(atob(attachment), (char) => char.charCodeAt(0)), told: known.told };
+}
+
+async function read(request, taken) {
   if (request.method !== "POST") return { refused: usage("requests are POSTed"), status: 405 };
   const parts = [];
   let length = 0;
   for await (const part of request.body ?? []) {
     length += part.length;
     if (length > REQUEST_BYTES) return { refused: usage(`a request has ${REQUEST_BYTES} bytes at most`), status: 413 };
+    if (!taken(part.length)) return { refused: BUSY, status: 503 };
     parts.push(part);
   }
   try {
-    const { attachment = "", ...asked } = JSON.parse(await new Blob(parts).text());
-    if (!ASKED.includes(asked.op)) return { refused: usage(`the op of a request is one of ${ASKED.join(", ")}`), status: 400 };
-    return { asked, attachment: Uint8Array.from(atob(attachment), (char) => char.charCodeAt(0)) };
+    return parsed(await new Blob(parts).text());
   } catch (error) {
-    return { refused: usage(`the request is not of a known form: ${error.message}`), status: 400 };
+    return unfit(`the request is not of a known form: ${error.message}`);
   }
 }
+
+const BUSY = { error: true, code: "SERVER_BUSY", message: "too many requests wait", suggestion: "ask again in a moment", details: { kept: false } };
 
 const status = ({ ok, code }) => (ok ? 200 : code === "HOST_FAULT" ? 500 : code === "USAGE" ? 400 : code === "INSTANCE_BUSY" || code === "CONFLICT" ? 409 : 422);
 
 function response(json, attachment = new Uint8Array(), code = status(json)) {
   const body = attachment.length > 0 ? { ...json, attachment: toBase64(attachment) } : json;
-  const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+  const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff", ...(code === 503 ? { "retry-after": "1" } : {}) };
   return Response.json(body, { status: code, headers });
 }
 
@@ -88,6 +124,7 @@ export class Edge {
   #options;
   #turn = inTurn();
   #kept = null;
+  #waiting = { requests: 0, bytes: 0 };
 
   /** `wasm` is the compiled module, `packages` are `{ packed, artifact }`, and `storage` has `get`, `put` and `log`. */
   constructor(options) {
@@ -124,14 +161,30 @@ export class Edge {
     }
   }
 
-  /** Answers a request: the module's own, as JSON, with the attachment in base64. */
-  async fetch(request) {
-    const { asked, attachment, refused, status: code } = await read(request);
-    if (refused) return response(refused, undefined, code);
-    const seed = SEEDED.includes(asked.op) ? { seed: hex(crypto.getRandomValues(new Uint8Array(32))) } : {};
-    // What runs is deployed: none comes with a bundle.
-    const deployed = asked.op === "import" ? { packages: false } : {};
-    const whole = { instance: "default", at: new Date().toISOString(), ...seed, ...asked, ...deployed };
-    return this.#turn(() => this.#answer(whole, attachment));
+  /** Answers a request: the module's own, as JSON, with the attachment in base64. What the embedder knows of the call, and no request can say,
+   *  stands in `settings`: whether a person `confirmed` it, limits, guard, environment, clock and seed. */
+  async fetch(request, settings = {}) {
+    const waiting = this.#waiting;
+    if (waiting.requests >= WAITING) return response(BUSY, undefined, 503);
+    waiting.requests += 1;
+    let held = 0;
+    const taken = (bytes) => {
+      if (waiting.bytes + bytes > WAITING_BYTES) return false;
+      waiting.bytes += bytes;
+      held += bytes;
+      return true;
+    };
+    try {
+      const { asked, attachment, told, refused, status: code } = await read(request, taken);
+      if (refused) return response(refused, undefined, code);
+      const seed = told.includes("seed") ? { seed: hex(crypto.getRandomValues(new Uint8Array(32))) } : {};
+      // What runs is deployed: none comes with a bundle.
+      const deployed = asked.op === "import" ? { packages: false } : {};
+      const own = { at: new Date().toISOString(), ...seed, ...only(settings, ["at", ...told]), ...deployed };
+      return await this.#turn(() => this.#answer({ instance: "default", ...asked, ...own }, attachment));
+    } finally {
+      waiting.requests -= 1;
+      waiting.bytes -= held;
+    }
   }
 }
