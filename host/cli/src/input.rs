@@ -28,6 +28,13 @@ pub(crate) struct InputArguments {
     pub(crate) stdin_text: Option<String>,
 }
 
+impl InputArguments {
+    /// Whether nothing is said of what the guest reads.
+    pub(crate) fn is_absent(&self) -> bool {
+        !self.stdin && self.stdin_file.is_none() && self.stdin_text.is_none()
+    }
+}
+
 /// Bytes that are handed on at once.
 const PART_BYTES: usize = 64 << 10;
 

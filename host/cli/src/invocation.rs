@@ -7,6 +7,7 @@ use crate::surroundings;
 use clap::{Args, ValueEnum};
 use hutch::package::Package;
 use hutch::{Call, EnvironmentValue, Host, Mount};
+use hutch_model::contract::{ContractFile, ValueType};
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Seed};
 use hutch_model::limits::Limit;
@@ -198,8 +199,10 @@ impl InvocationArguments {
         let granted = host.limits(package, limits.clone());
         let at = surroundings::now();
         let seed = self.seed.map_or_else(surroundings::random_seed, Ok)?;
+        let mut input = self.input;
+        input.stdin |= input.is_absent() && !self.unchecked && reads_batch(package, &self.arguments)?;
         let mut call = Call::new(self.arguments, at, seed).in_instance(self.instance);
-        call.stdin = surroundings::guest_stdin(&self.input, granted.get(Limit::Stdin), global.wait)?;
+        call.stdin = surroundings::guest_stdin(&input, granted.get(Limit::Stdin), global.wait)?;
         call.clock_start = self.now.unwrap_or(at);
         call.environment = environment(self.environment, self.secrets)?;
         (call.mounts, call.limits) = (mounts, limits);
@@ -209,6 +212,19 @@ impl InvocationArguments {
         call.keep_streams = !self.digests_only;
         Ok(call)
     }
+}
+
+/// Whether the application itself takes a batch from standard input in this call, as the host does for those that do not.
+fn reads_batch(package: &Package, arguments: &[String]) -> Result<bool, Fault> {
+    let is_given = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json-input");
+    if !is_given {
+        return Ok(false);
+    }
+    let file = package.contract().map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
+    let Some(contract) = file.map(ContractFile::contract) else { return Ok(false) };
+    let of_command = contract.read_arguments(arguments).command.map(|command| &command.parameters);
+    let mut declared = of_command.into_iter().flatten().chain(&contract.parameters);
+    Ok(declared.any(|one| one.name == "json-input" && one.value_type == ValueType::Boolean))
 }
 
 pub(crate) fn environment(

@@ -29,16 +29,39 @@ pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&P
             let words = ["meta", package].into_iter().chain(command.into_iter().filter(|_| known));
             fixed(report, line.elsewhere(words), "shows what the contract declares", "none")
         }
-        Failure::Confirmation { .. } if asks_itself(opened, arguments) => {
-            let confirmed: Vec<String> = arguments.iter().cloned().chain(["--confirm".to_owned()]).collect();
-            let again = line.with_arguments_and_flag(arguments, &confirmed, "--yes");
-            let effect =
-                "makes the call, confirmed to the host and to the application; only after the user agreed to it";
+        Failure::Confirmation { .. } => {
+            let asks = asks_itself(opened, arguments);
+            // What was meant for the host is no flag of the application's, which would refuse it.
+            let mut confirmed = without_flag(opened, arguments, "--yes");
+            confirmed.extend(asks.then(|| "--confirm".to_owned()));
+            let again = match confirmed == *arguments {
+                true => line.with_flag("--yes"),
+                false => line.with_arguments_and_flag(arguments, &confirmed, "--yes"),
+            };
+            let effect = match asks {
+                true => {
+                    "makes the call, confirmed to the host and to the application; only after the user agreed to it"
+                }
+                false => "makes the call; only after the user agreed to it",
+            };
             return fixed(report, again, effect, "high").into();
         }
         _ => report,
     };
     again(report, line, call.retries).into()
+}
+
+/// The arguments without a flag of the host's that stands among them, if it is none of the application's.
+fn without_flag(package: &Package, arguments: &[String], flag: &str) -> Vec<String> {
+    let contract = package.contract().ok().flatten().map(ContractFile::contract);
+    let read = contract.map(|contract| (contract, contract.read_arguments(arguments).command));
+    let is_own = read.is_none_or(|(contract, command)| {
+        let mut declared = command.iter().flat_map(|command| &command.parameters).chain(&contract.parameters);
+        declared.any(|one| flag.strip_prefix("--") == Some(one.name.as_str()))
+    });
+    let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
+    let left = arguments.iter().enumerate().filter(|(at, word)| is_own || *at >= end || *word != flag);
+    left.map(|(_, word)| word.clone()).collect()
 }
 
 /// Whether the application wants a confirmation of its own that the call does not give.

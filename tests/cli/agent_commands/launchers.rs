@@ -7,6 +7,7 @@ use crate::contracts::copy;
 use crate::program::{Ended, Hutch};
 use serde_json::json;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,9 +18,17 @@ fn word(path: &Path) -> String {
 
 /// Starts a script as a shell does, knowing nothing of the home that it was written for.
 fn start(hutch: &Hutch, script: &Path, arguments: &[&str], folder: &Path) -> Ended {
+    piped(hutch, script, arguments, folder, "")
+}
+
+/// The same, behind a pipe that brings this.
+fn piped(hutch: &Hutch, script: &Path, arguments: &[&str], folder: &Path, input: &str) -> Ended {
     let mut command = Command::new(script);
-    command.args(arguments).env_clear().env("HOME", hutch.scratch()).current_dir(folder).stdin(Stdio::null());
-    let output = command.output().unwrap();
+    command.args(arguments).env_clear().env("HOME", hutch.scratch()).current_dir(folder);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Who does not read it may be gone.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
     Ended {
         status: output.status.code().unwrap(),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -200,4 +209,31 @@ fn without_being_asked_for_there_is_none() {
     assert_eq!(hutch.line("update packages/todo").result()["launcher"], json!(null));
     assert!(!default_place(&hutch).exists());
     assert_eq!(hutch.line("remove todo --yes").result()["launcher"], json!(null));
+}
+
+#[test]
+fn behind_a_pipe_it_reads_what_its_contract_reads_and_its_fixes_work() {
+    let hutch = Hutch::new();
+    let (bin, home) = (hutch.scratch().join("bin"), word(&hutch.home()));
+    let install = ["install", "packages/todo", "--launcher-dir", &word(&bin)];
+    hutch.call_with(&install, "", &[("HUTCH_HOME", &home)]).result();
+    let todo = bin.join("todo");
+    let call = |arguments: &[&str], input: &str| piped(&hutch, &todo, arguments, Path::new("/"), input);
+    let added = call(&["add", "--json-input"], "[{\"title\":\"a\"},{\"title\":\"b\"},{\"title\":\"c\"}]");
+    assert_eq!((added.status, &added.json()["count"]), (0, &json!(3)), "{added:?}");
+    // A listing is a batch as it is.
+    let listed = call(&["list"], "");
+    let completed = call(&["complete", "--json-input"], &listed.stdout);
+    assert_eq!((completed.status, &completed.json()["count"]), (0, &json!(3)), "{completed:?}");
+    // What does not ask for it reads nothing, and an empty batch is none.
+    assert_eq!(call(&["list", "--query", "count"], "[garbage").stdout.trim(), "3");
+    assert_eq!(call(&["complete", "--json-input"], "").status, 2);
+    // The flag of the host's that stands among the application's words is no word of the line that mends the call.
+    let refused = call(&["remove", "td_0001", "--confirm", "--yes"], "");
+    assert_eq!(refused.code(), "CONFIRMATION_REQUIRED");
+    let fix: serde_json::Value = serde_json::from_str(&refused.stderr).unwrap();
+    let fix = fix["fixes"][0]["cmd"].as_str().unwrap();
+    let mended = Command::new("sh").args(["-c", fix]).env_clear().env("HOME", hutch.scratch()).output().unwrap();
+    assert!(mended.status.success(), "{fix}: {mended:?}");
+    assert_eq!(call(&["list"], "").json()["count"], 2);
 }
