@@ -5,13 +5,14 @@ use crate::ask::Ask;
 use crate::known::Known;
 use crate::reply::Reply;
 use crate::serving::Serving;
+use crate::who::Principal;
 use crate::work::Worker;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::{Caller, Request};
 use hutch_sandbox::Stop;
 use opentelemetry::Context;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
@@ -29,10 +30,28 @@ const ALL_WAITING_MAX: usize = 256;
 pub(crate) struct By {
     /// As the ledger is to have it.
     pub(crate) caller: Option<Caller>,
-    /// Whose turn it is when it is carried out: callers with the same lane share one.
+    /// Whose turn it is when it is carried out: callers with the same lane share one. It has no name where there is but one caller.
     pub(crate) lane: Arc<str>,
     /// The name that the request has.
     pub(crate) request: Option<Request>,
+}
+
+impl By {
+    /// The only caller that there is, who calls itself this.
+    pub(crate) fn alone(caller: Option<Caller>) -> By {
+        By { caller, ..By::default() }
+    }
+
+    /// A caller that was let in, and by which way it came.
+    pub(crate) fn of(principal: &Principal, through: &str, request: Option<Request>) -> By {
+        let caller = Some(Caller::new(principal.name(), through));
+        By { caller, lane: Arc::clone(principal.name()), request }
+    }
+
+    /// The same caller as one who only watches: what it looks at so takes nothing from what it has done.
+    pub(crate) fn watching(principal: &Principal) -> By {
+        By { lane: format!("{} events", principal.name()).into(), ..By::default() }
+    }
 }
 
 /// A call that waits.
@@ -54,6 +73,11 @@ struct Queue {
     turns: VecDeque<Arc<str>>,
     lanes: BTreeMap<Arc<str>, VecDeque<Order>>,
     waiting: usize,
+    /// How many calls of each caller are under way.
+    carried: BTreeMap<Arc<str>, usize>,
+    /// The packages whose instance is being opened, which may wait for another process: all but the first call wait here for that, and
+    /// keep no worker from others.
+    opening: BTreeSet<usize>,
     /// What stops each call that waits or is under way.
     stops: BTreeMap<u64, Stop>,
     next: u64,
@@ -73,17 +97,40 @@ impl Queue {
         self.waiting += 1;
     }
 
-    /// The next caller's first; that caller comes again after all others.
-    fn pop(&mut self) -> Option<Order> {
-        let name = self.turns.pop_front()?;
+    /// The next caller's first that can be carried out now; that caller comes again after all others. Whatever one asks for, a worker is
+    /// left to others.
+    fn pop(&mut self, is_open: impl Fn(usize) -> bool) -> Option<Order> {
+        let fits = |order: &Order| is_open(order.ask.package) || !self.opening.contains(&order.ask.package);
+        let has_room = |name: &str| self.carried.get(name).copied().unwrap_or(0) < workers_for(name);
+        let found = self.turns.iter().enumerate().find_map(|(turn, name)| {
+            let place = self.lanes.get(name)?.iter().position(fits);
+            Some((turn, place.filter(|_| has_room(name.as_ref()))?))
+        });
+        let (turn, place) = found?;
+        let name = self.turns.remove(turn)?;
         let lane = self.lanes.get_mut(&name)?;
-        let order = lane.pop_front();
+        let order = lane.remove(place)?;
         match lane.is_empty() {
             true => drop(self.lanes.remove(&name)),
-            false => self.turns.push_back(name),
+            false => self.turns.push_back(Arc::clone(&name)),
         }
-        self.waiting -= usize::from(order.is_some());
-        order
+        self.waiting -= 1;
+        *self.carried.entry(name).or_default() += 1;
+        if !is_open(order.ask.package) {
+            self.opening.insert(order.ask.package);
+        }
+        Some(order)
+    }
+
+    /// A call that was taken has ended.
+    fn end(&mut self, lane: &Arc<str>, package: usize) {
+        if let Some(carried) = self.carried.get_mut(lane) {
+            *carried = carried.saturating_sub(1);
+            if *carried == 0 {
+                self.carried.remove(lane);
+            }
+        }
+        self.opening.remove(&package);
     }
 
     fn take_out(&mut self, name: &str, number: u64) -> Option<Order> {
@@ -97,6 +144,11 @@ impl Queue {
         self.waiting -= usize::from(order.is_some());
         order
     }
+}
+
+/// How many workers one caller may have at once.
+fn workers_for(lane: &str) -> usize {
+    if lane.is_empty() { WORKERS } else { WORKERS - 1 }
 }
 
 /// What callers and threads share.
@@ -183,6 +235,28 @@ impl Door {
         queue.stops.values().for_each(Stop::stop);
     }
 
+    /// One behind which nobody carries anything out.
+    #[cfg(test)]
+    pub(crate) fn unattended() -> Door {
+        Door(Arc::default())
+    }
+
+    /// Waits for a call, and answers it so.
+    #[cfg(test)]
+    pub(crate) async fn attend(&self, reply: Reply) {
+        loop {
+            let order = self.0.queue().pop(|_| true);
+            if let Some(order) = order {
+                self.0.queue().end(&order.by.lane, order.ask.package);
+                let _ = order.reply.send(reply);
+                // Who waits for something to be done looks again.
+                self.0.done.send_modify(|count| *count += 1);
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Changes when something was carried out that may have added to a ledger.
     pub(crate) fn done(&self) -> watch::Receiver<u64> {
         self.0.done.subscribe()
@@ -246,7 +320,7 @@ fn work(serving: &Serving, worker: &Worker<'_>, hall: &Hall) {
     loop {
         let mut queue = hall.queue();
         let order = loop {
-            match queue.pop() {
+            match queue.pop(|package| worker.is_open(package)) {
                 Some(order) => break order,
                 None if queue.ended => return,
                 None => queue = hall.come.wait(queue).unwrap_or_else(PoisonError::into_inner),
@@ -254,6 +328,7 @@ fn work(serving: &Serving, worker: &Worker<'_>, hall: &Hall) {
         };
         drop(queue);
         let Order { ask, by, stop, reply, context, came, .. } = order;
+        let package = ask.package;
         let known = Known::begin(serving, &ask, &by, &context, came);
         let done = match stop.is_stopped() {
             true => Reply::cancelled(),
@@ -263,6 +338,11 @@ fn work(serving: &Serving, worker: &Worker<'_>, hall: &Hall) {
             }
         };
         known.end(&done);
+        let mut queue = hall.queue();
+        queue.end(&by.lane, package);
+        drop(queue);
+        // What waited for this may be carried out now.
+        hall.come.notify_all();
         // Whoever asked may be gone.
         let _ = reply.send(done);
         if ask.what.is_recorded() {
@@ -277,8 +357,12 @@ mod tests {
     use crate::ask::What;
 
     fn order(number: u64, lane: &str) -> Order {
+        order_of(0, number, lane)
+    }
+
+    fn order_of(package: usize, number: u64, lane: &str) -> Order {
         let by = By { lane: lane.into(), ..By::default() };
-        let ask = Ask { package: 0, what: What::Verify(None) };
+        let ask = Ask { package, what: What::Verify(None) };
         Order {
             number,
             ask,
@@ -290,6 +374,54 @@ mod tests {
         }
     }
 
+    /// The numbers of all that wait, each carried out before the next is taken.
+    fn served(queue: &mut Queue) -> Vec<u64> {
+        let one = || {
+            let order = queue.pop(|_| true)?;
+            queue.end(&order.by.lane, order.ask.package);
+            Some(order.number)
+        };
+        std::iter::from_fn(one).collect()
+    }
+
+    #[test]
+    fn one_caller_never_has_all_workers() {
+        let mut queue = Queue::default();
+        for number in 0..10 {
+            queue.push(order(number, "flood"));
+        }
+        let taken: Vec<u64> = std::iter::from_fn(|| queue.pop(|_| true)).map(|order| order.number).collect();
+        assert_eq!(taken, [0, 1, 2]);
+        // There is one for who comes now; and the flood goes on when one of its own has ended.
+        queue.push(order(10, "one"));
+        assert_eq!(queue.pop(|_| true).map(|order| order.number), Some(10));
+        assert!(queue.pop(|_| true).is_none());
+        queue.end(&"flood".into(), 0);
+        assert_eq!(queue.pop(|_| true).map(|order| order.number), Some(3));
+        // Where there is but one caller, nothing is left to others.
+        let mut queue = Queue::default();
+        for number in 0..10 {
+            queue.push(order(number, ""));
+        }
+        assert_eq!(std::iter::from_fn(|| queue.pop(|_| true)).count(), WORKERS);
+    }
+
+    #[test]
+    fn calls_of_a_package_that_is_being_opened_keep_no_worker_from_others() {
+        let (mut queue, none_is_open) = (Queue::default(), |_: usize| false);
+        for (number, lane) in [(0, "a"), (1, "b"), (2, "c")] {
+            queue.push(order_of(7, number, lane));
+        }
+        queue.push(order_of(8, 3, "b"));
+        let taken: Vec<u64> = std::iter::from_fn(|| queue.pop(none_is_open)).map(|order| order.number).collect();
+        assert_eq!(taken, [0, 3], "the first opens it, and another package is not kept waiting");
+        // It could not be opened: the next tries. It is open: all are carried out.
+        queue.end(&"a".into(), 7);
+        assert_eq!(queue.pop(none_is_open).map(|order| order.number), Some(2));
+        assert_eq!(queue.pop(|package| package == 7).map(|order| order.number), Some(1));
+        assert_eq!(queue.waiting, 0);
+    }
+
     #[test]
     fn callers_are_served_in_turn_however_much_one_asks_for() {
         let mut queue = Queue::default();
@@ -299,8 +431,7 @@ mod tests {
         queue.push(order(10, "one"));
         queue.push(order(11, "two"));
         queue.push(order(12, "one"));
-        let served: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|order| order.number).collect();
-        assert_eq!(served, [0, 10, 11, 1, 12, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(served(&mut queue), [0, 10, 11, 1, 12, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!((queue.waiting, queue.lanes.len(), queue.turns.len()), (0, 0, 0));
     }
 
@@ -313,8 +444,7 @@ mod tests {
         queue.push(order(3, "b"));
         assert!(queue.take_out("b", 3).is_some() && queue.take_out("b", 3).is_none());
         assert!(queue.take_out("a", 1).is_some());
-        let served: Vec<u64> = std::iter::from_fn(|| queue.pop()).map(|order| order.number).collect();
-        assert_eq!((served, queue.waiting), (vec![0, 2], 0));
+        assert_eq!((served(&mut queue), queue.waiting), (vec![0, 2], 0));
     }
 
     #[test]

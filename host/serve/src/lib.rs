@@ -19,6 +19,7 @@ mod names;
 mod own_tools;
 mod question;
 mod reply;
+mod room;
 mod serving;
 mod telemetry;
 mod told;

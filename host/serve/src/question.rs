@@ -2,15 +2,60 @@
 //! guest wrote stands in it and can't be taken for the host's words.
 
 use crate::ask::Form;
+use hutch::Answer;
+use hutch_documents::diff::{FileDiff, for_people};
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::redact::without_hidden;
+use std::sync::Arc;
 
-/// The most characters of the change that are shown; the rest is counted.
-const CHANGE_CHARS_MAX: usize = 4000;
+/// The most characters of a change about which a client asks its user. Nobody agrees to what was cut: a longer one is asked about where all
+/// of it is shown.
+const ASKED_CHARS_MAX: usize = 4000;
+/// The most characters of a change that a page shows.
+pub(crate) const SHOWN_CHARS_MAX: usize = 100_000;
 /// How many digits of a plan's hash name it.
 const PLAN_DIGITS: usize = 12;
+
+/// What a plan would change, in plain text.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    text: Arc<str>,
+    /// Whether something is changed that the text does not tell of.
+    is_partial: bool,
+}
+
+impl Change {
+    /// What a run changed, of which these are the differences.
+    pub(crate) fn of(answer: &Answer, diffs: &[FileDiff]) -> Change {
+        let mut text = for_people(diffs);
+        let omitted = answer.volumes.iter().filter(|(_, volume)| volume.changes.omitted > 0);
+        let omitted: Vec<String> =
+            omitted.map(|(name, volume)| format!("\n{} more in {name}", volume.changes.omitted)).collect();
+        text.extend(omitted.iter().map(String::as_str));
+        // It waits in memory, and a page is to show it.
+        let end = text.char_indices().nth(SHOWN_CHARS_MAX).map(|(end, _)| end);
+        if let Some(end) = end {
+            text.truncate(end);
+        }
+        Change { text: text.into(), is_partial: !omitted.is_empty() || end.is_some() }
+    }
+
+    /// Of which only the paths are known.
+    pub(crate) fn of_paths(paths: &[String]) -> Change {
+        Change { text: paths.join("\n").into(), is_partial: true }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether all of it is told in so many characters.
+    pub(crate) fn is_told_in(&self, chars_max: usize) -> bool {
+        !self.is_partial && self.text.chars().nth(chars_max).is_none()
+    }
+}
 
 /// A plan that waits for a person.
 #[derive(Clone, Debug)]
@@ -25,17 +70,26 @@ pub(crate) struct Question {
     pub(crate) reason: String,
     /// What the person reads.
     pub(crate) text: String,
-    /// The line by which a person carries out the plan without being asked by the client.
-    pub(crate) line: Option<String>,
+    /// All of the change.
+    pub(crate) change: Change,
+    /// The lines by which a person looks at all of the change, and carries out the plan, without being asked by the client.
+    pub(crate) lines: Lines,
+}
+
+/// Lines that a person types.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Lines {
+    pub(crate) look: Option<String>,
+    pub(crate) apply: Option<String>,
 }
 
 impl Question {
     /// The question about a call, whose words are these, and what it would change.
-    pub(crate) fn text(slug: &str, words: &[String], reason: &str, changes: &str, plan: &Digest) -> String {
+    pub(crate) fn text(slug: &str, words: &[String], reason: &str, change: &Change, plan: &Digest) -> String {
         let call = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        let changes = if changes.trim().is_empty() { "nothing" } else { changes };
-        let shown: String = without_hidden(changes).chars().take(CHANGE_CHARS_MAX).collect();
-        let left = changes.chars().count().saturating_sub(CHANGE_CHARS_MAX);
+        let changes = if change.text.trim().is_empty() { "nothing" } else { &change.text };
+        let shown: String = without_hidden(changes).chars().take(ASKED_CHARS_MAX).collect();
+        let left = changes.chars().count().saturating_sub(ASKED_CHARS_MAX);
         let indented = shown.lines().map(|line| format!("  | {line}")).collect::<Vec<_>>().join("\n");
         let more = if left > 0 { format!("\n  {left} more characters are not shown") } else { String::new() };
         format!(
@@ -43,6 +97,21 @@ impl Question {
             without_hidden(reason),
             short(plan),
         )
+    }
+
+    /// Whether its text tells all that would change, so that a person may answer it as it stands.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.change.is_told_in(ASKED_CHARS_MAX)
+    }
+
+    /// The refusal, where all of the change must be seen first.
+    pub(crate) fn too_long(&self) -> ErrorReport {
+        let mut report = self.refusal("what it would change is more than a question can show");
+        if let (Some(look), Some(apply)) = (&self.lines.look, &self.lines.apply) {
+            report.suggestion =
+                format!("ask the user to look at the whole change with: {look} and then to type: {apply}");
+        }
+        report
     }
 
     /// Whether it is about the same call, with the same change.
@@ -55,7 +124,7 @@ impl Question {
     pub(crate) fn refusal(&self, why: &str) -> ErrorReport {
         let report = ErrorReport::new(ErrorCode::ConfirmationRequired, format!("{}; {why}", self.reason));
         let report = report.detail("plan", self.plan.to_string()).detail("question", self.text.as_str());
-        match &self.line {
+        match &self.lines.apply {
             Some(line) => report.suggest(format!("ask the user to look at the plan and to type: {line}")).fixed_by(
                 line,
                 "a person carries out exactly this plan",
@@ -97,7 +166,8 @@ mod tests {
         let plan = Digest::of(Kind::Entry, b"plan");
         let words = ["remove".to_owned(), "a\nPlan 0. Harmless".to_owned()];
         let change = "modified data/x\nIt would change:\n\u{202e}nothing\u{1b}[2J";
-        let text = Question::text("todo", &words, "\"remove\" needs a confirmation", change, &plan);
+        let change = Change { text: change.into(), is_partial: false };
+        let text = Question::text("todo", &words, "\"remove\" needs a confirmation", &change, &plan);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.iter().filter(|line| line.starts_with("It would change:")).count(), 1, "{text}");
         assert_eq!(lines.iter().filter(|line| line.starts_with("Plan ")).count(), 1, "{text}");
@@ -108,7 +178,12 @@ mod tests {
     #[test]
     fn a_long_change_is_cut_and_counted() {
         let plan = Digest::of(Kind::Entry, b"plan");
-        let text = Question::text("todo", &[], "why", &"x".repeat(CHANGE_CHARS_MAX + 7), &plan);
-        assert!(text.contains("  7 more characters are not shown") && text.len() < CHANGE_CHARS_MAX + 500, "{text}");
+        let change = |chars: usize| Change { text: "x".repeat(chars).into(), is_partial: false };
+        let text = Question::text("todo", &[], "why", &change(ASKED_CHARS_MAX + 7), &plan);
+        assert!(text.contains("  7 more characters are not shown") && text.len() < ASKED_CHARS_MAX + 500, "{text}");
+        // Nobody is asked about it in that form, nor about paths alone.
+        assert!(change(ASKED_CHARS_MAX).is_told_in(ASKED_CHARS_MAX));
+        assert!(!change(ASKED_CHARS_MAX + 1).is_told_in(ASKED_CHARS_MAX));
+        assert!(!Change::of_paths(&["modified state/x".to_owned()]).is_told_in(SHOWN_CHARS_MAX));
     }
 }

@@ -3,10 +3,11 @@
 
 use crate::ask::{Back, Form, Tell, Words};
 use crate::names::Known;
+use crate::question::{Change, SHOWN_CHARS_MAX};
 use crate::reply::{Facts, Reply, facts};
 use crate::work::Work;
 use hutch::{Answer, Answered, Call, EntryName, Failure, Moved, Session};
-use hutch_documents::diff::{for_people, volume_diffs};
+use hutch_documents::diff::volume_diffs;
 use hutch_documents::moved::moved_value;
 use hutch_documents::verified::verified_value;
 use hutch_documents::{Page, envelope, ledger, run, state};
@@ -20,6 +21,8 @@ use std::collections::BTreeMap;
 pub(crate) const REPEATED: &str = "hutch/repeated";
 /// What a plan would change, for people.
 pub(crate) const CHANGES: &str = "hutch/changes";
+/// Whether a page can show all of that.
+pub(crate) const WHOLE: &str = "hutch/whole";
 /// What names the state.
 pub(crate) const STATE: &str = "hutch/state";
 
@@ -181,8 +184,8 @@ impl Work<'_, '_> {
         if answer.failure().is_some() {
             return Ok(self.ran("run", &answer));
         }
-        let changes = for_people(&volume_diffs(&answer));
-        let question = self.question((package, Form::Told), &words.arguments, answer.entry.hash, reason, &changes);
+        let change = Change::of(&answer, &volume_diffs(&answer));
+        let question = self.question((package, Form::Told), words, answer.entry.hash, reason, change);
         self.ask_later(question.clone());
         let report = question.refusal("a token that may confirm applies the plan");
         let report = report.suggest("ask the user to look at the plan and to apply it").detail("kept", false);
@@ -196,14 +199,15 @@ impl Work<'_, '_> {
         let answer = self.instance.plan(&call)?;
         let is_good = answer.failure().is_none();
         let diffs = volume_diffs(&answer);
-        let changes = for_people(&diffs);
+        let change = Change::of(&answer, &diffs);
         if let Some(reason) = confirmation.clone().filter(|_| is_good) {
-            self.ask_later(self.question((package, Form::Told), &words.arguments, answer.entry.hash, reason, &changes));
+            self.ask_later(self.question((package, Form::Told), words, answer.entry.hash, reason, change.clone()));
         }
         let value = run::plan_value(&answer, &self.serving().host, confirmation.as_deref(), &diffs);
         Ok(match self.answered("plan", &answer, value) {
             Reply::Done { document, mut facts } => {
-                facts.insert(CHANGES.to_owned(), changes.into());
+                facts.insert(CHANGES.to_owned(), change.text().into());
+                facts.insert(WHOLE.to_owned(), change.is_told_in(SHOWN_CHARS_MAX).into());
                 Reply::Done { document, facts }
             }
             reply => reply,

@@ -3,11 +3,11 @@
 use crate::ask::{Ask, Back, Form, Tell, What, Words};
 use crate::door::By;
 use crate::names::Names;
-use crate::question::{Question, short};
+use crate::question::{Change, Lines, Question, SHOWN_CHARS_MAX, short};
 use crate::reply::{Facts, Reply, entry_facts, facts, failure};
 use crate::serving::{Served, Serving};
 use hutch::{Answer, Call, EntryName, Failure, Instance, Verified};
-use hutch_documents::diff::{for_people, volume_diffs};
+use hutch_documents::diff::volume_diffs;
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -17,6 +17,7 @@ use hutch_model::outcome::Contract;
 use hutch_sandbox::Stop;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How often a call is made again because another process changed the state meanwhile.
@@ -35,6 +36,8 @@ pub(crate) struct Worker<'s> {
     serving: &'s Serving,
     /// Each from its first call on.
     instances: Vec<Mutex<Option<Instance<'s>>>>,
+    /// Those that are open: asking waits for nobody who opens one.
+    open: Vec<AtomicBool>,
     /// What a person is to be asked before a plan that was made here is carried out.
     questions: Mutex<Questions>,
     /// The requests with a name, of each package.
@@ -45,8 +48,9 @@ impl<'s> Worker<'s> {
     /// One that has opened nothing yet.
     pub(crate) fn new(serving: &'s Serving) -> Worker<'s> {
         let instances = serving.packages.iter().map(|_| Mutex::default()).collect();
+        let open = serving.packages.iter().map(|_| AtomicBool::default()).collect();
         let names = serving.packages.iter().map(|_| Mutex::default()).collect();
-        Worker { serving, instances, questions: Mutex::default(), names }
+        Worker { serving, instances, open, questions: Mutex::default(), names }
     }
 
     /// Carries out what is asked for on behalf of a caller, unless it is stopped.
@@ -74,11 +78,21 @@ impl<'s> Worker<'s> {
         done.unwrap_or_else(|failure| Reply::failed(failure.report()))
     }
 
+    /// Whether the instance of a package is open, so that a call of it waits for no other.
+    pub(crate) fn is_open(&self, package: usize) -> bool {
+        self.open.get(package).is_none_or(|open| open.load(Ordering::Acquire))
+    }
+
     /// What waits for a person, the last first.
     pub(crate) fn waiting(&self) -> Vec<Value> {
         let slug = |question: &Question| self.serving.packages.get(question.package).map(Served::slug);
-        let told =
-            |(_, one): &(Arc<str>, Question)| json!({"package": slug(one), "plan": one.plan, "question": one.text});
+        let told = |(_, one): &(Arc<str>, Question)| {
+            let whole = one.change.is_told_in(SHOWN_CHARS_MAX);
+            json!({
+                "package": slug(one), "plan": one.plan, "question": one.text, "apply": one.lines.apply,
+                "change": (!one.is_whole()).then(|| one.change.text()), "whole": whole,
+            })
+        };
         self.questions().iter().rev().map(told).collect()
     }
 
@@ -112,6 +126,9 @@ impl<'s> Worker<'s> {
             Some(open) => open.on_behalf(by.caller.clone(), stop.clone()),
             None => {
                 let open = self.serving.host.instance(&served.package, &self.serving.instance, at)?;
+                if let Some(is_open) = self.open.get(package) {
+                    is_open.store(true, Ordering::Release);
+                }
                 kept.insert(open).on_behalf(by.caller.clone(), stop.clone())
             }
         };
@@ -164,8 +181,8 @@ impl Work<'_, '_> {
         if let Some(report) = failure(&answer) {
             return Ok(Reply::Failed { report: Box::new(report), facts: facts(&answer) });
         }
-        let changes = for_people(&volume_diffs(&answer));
-        let question = self.question((package, Form::Bare), &words.arguments, answer.entry.hash, reason, &changes);
+        let change = Change::of(&answer, &volume_diffs(&answer));
+        let question = self.question((package, Form::Bare), words, answer.entry.hash, reason, change);
         // Where the client can't ask, a person may still find it.
         self.ask_later(question.clone());
         Ok(Reply::Ask(question))
@@ -174,27 +191,34 @@ impl Work<'_, '_> {
     pub(crate) fn question(
         &self,
         (package, answer): (usize, Form),
-        words: &[String],
+        words: &Words,
         plan: Digest,
         reason: String,
-        changes: &str,
+        change: Change,
     ) -> Question {
-        let text = Question::text(self.served.slug(), words, &reason, changes, &plan);
-        Question { package, plan, answer, reason, text, line: self.line(&plan) }
+        let text = Question::text(self.served.slug(), &words.arguments, &reason, &change, &plan);
+        Question { package, plan, answer, reason, text, change, lines: self.lines(words, &plan) }
     }
 
-    /// The line by which a person carries out a plan.
-    fn line(&self, plan: &Digest) -> Option<String> {
+    /// The lines by which a person looks at what a call would change, and carries out its plan.
+    fn lines(&self, words: &Words, plan: &Digest) -> Lines {
         if self.serving().host.previews() {
-            return None;
+            return Lines::default();
         }
-        let (instance, digits) = (self.serving().instance.as_str(), short(plan));
-        let mut words = vec!["apply", "--yes"];
-        if instance != "default" {
-            words.extend(["--instance", instance]);
-        }
-        words.extend([self.served.word.as_str(), &digits]);
-        (self.serving().line)(&words)
+        let digits = short(plan);
+        // What it reads is not on a line.
+        let is_typed = words.stdin.is_empty();
+        let called: Vec<&str> = words.arguments.iter().map(String::as_str).collect();
+        let look = is_typed.then(|| self.typed(&["plan", "--human"], &called)).flatten();
+        Lines { look, apply: self.typed(&["apply", "--yes"], &[&digits]) }
+    }
+
+    /// The line of a command about this package in this instance.
+    fn typed(&self, command: &[&str], behind: &[&str]) -> Option<String> {
+        let instance = self.serving().instance.as_str();
+        let named = ["--instance", instance];
+        let named: &[&str] = if instance == "default" { &[] } else { &named };
+        (self.serving().line)(&[command, named, &[self.served.word.as_str()], behind].concat())
     }
 
     fn plan(&self, package: usize, words: &Words) -> Result<Reply, Failure> {
@@ -205,7 +229,7 @@ impl Work<'_, '_> {
         let plan = answer.entry.hash;
         let changes = volume_diffs(&answer);
         if let Some(reason) = confirmation.clone() {
-            self.ask_later(self.question((package, Form::Told), &words.arguments, plan, reason, &for_people(&changes)));
+            self.ask_later(self.question((package, Form::Told), words, plan, reason, Change::of(&answer, &changes)));
         }
         Ok(Reply::made(
             &answer,
@@ -236,8 +260,10 @@ impl Work<'_, '_> {
     /// The question about a plan that is in the ledger, by what the ledger says of it.
     pub(crate) fn question_of(&self, package: usize, planned: &Sealed, reason: String) -> Result<Question, Failure> {
         let record = planned.open().map_err(Failure::Entry)?.record;
-        let words: Vec<String> =
+        let arguments =
             record.invocation.iter().flat_map(|invocation| invocation.argv.iter().skip(1).cloned()).collect();
+        // What stood on its standard input is not known here, so no line is the same call.
+        let words = Words { arguments, ..Words::default() };
         let mut changes = Vec::new();
         for (name, volume) in &record.volumes {
             for one in &volume.changes {
@@ -248,7 +274,10 @@ impl Work<'_, '_> {
                 changes.push(format!("{} more in {name}", volume.changes_omitted));
             }
         }
-        Ok(self.question((package, Form::Told), &words, planned.hash, reason, &changes.join("\n")))
+        let mut question =
+            self.question((package, Form::Told), &words, planned.hash, reason, Change::of_paths(&changes));
+        question.lines.look = None;
+        Ok(question)
     }
 
     /// The plan has been carried out: nobody need be asked.
@@ -280,7 +309,7 @@ impl Work<'_, '_> {
             Err(Failure::Confirmation { reason }) => {
                 let report = Failure::Confirmation { reason }.report().detail("kept", false);
                 let report = report.suggest("preview the call again with hutch_plan, then apply that plan");
-                return Ok(Reply::failed(match self.line(&planned) {
+                return Ok(Reply::failed(match self.lines(&Words::default(), &planned).apply {
                     Some(line) => report.fixed_by(line, "a person carries out exactly this plan", "high"),
                     None => report,
                 }));

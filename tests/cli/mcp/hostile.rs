@@ -154,10 +154,13 @@ fn garbage_ends_no_session_and_gets_no_more_than_an_error() {
     let strange = client.request("tools/call", json!({"name": 7}));
     assert!(strange["error"]["code"].is_i64(), "{strange}");
     assert_eq!(client.done("todo_list", json!({}))["count"], 0);
+    let mut told: Vec<&Value> = Vec::new();
     for other in &client.others {
         assert!(other["error"].is_object() && other.get("result").is_none(), "{other}");
-        assert!(other["id"].is_null() || [50, 51, 77].iter().all(|id| other["id"] != *id), "{other}");
+        told.extend(other.get("id").filter(|id| !id.is_null()));
     }
+    // Who gave a number is told under it; what was read past has none.
+    assert_eq!(told, [&json!(50), &json!(51)]);
     let (status, _, said) = client.close();
     assert!(status.success() && said.is_empty(), "{status} {said}");
 }
@@ -237,4 +240,43 @@ fn what_a_client_calls_itself_is_cut_and_is_no_terminals_business() {
     assert_eq!(caller["version"], "1");
     let name = caller["name"].as_str().unwrap();
     assert!(name.starts_with("[31mevilxxx") && name.chars().count() == 128, "{name}");
+}
+
+#[test]
+fn an_object_that_means_something_to_a_library_is_no_argument() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &[&todo()], json!({}));
+    let inner = json!({"title": "smuggled"}).to_string();
+    for name in ["RawValue", "Number"] {
+        let arguments = json!({format!("$serde_json::private::{name}"): inner});
+        client.put(&json!({"jsonrpc": "2.0", "id": 90, "method": "tools/call", "params": {"name": "todo_add", "arguments": arguments}}));
+        let refused = client.get();
+        assert_eq!((&refused["error"]["code"], refused.get("result")), (&json!(-32700), None), "{refused}");
+    }
+    assert_eq!(client.done("todo_list", json!({}))["count"], 0);
+    client.close();
+}
+
+#[test]
+fn a_wrong_beginning_ends_no_server() {
+    let machine = Machine::new();
+    let mut client = Client::start(&machine, &[&todo()]);
+    assert!(client.request("ping", json!({}))["result"].is_object());
+    client.put(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let refused = client.request("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}}));
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("clientInfo"), "{refused}");
+    client.put(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let info = json!({"name": "test", "version": "1"});
+    let begun = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+    assert!(client.request("initialize", begun)["result"].is_object());
+    client.put(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    // A method that is known, with parameters that are not of its form.
+    for params in [Value::Null, json!({}), json!({"name": "todo_add", "arguments": []})] {
+        client.put(&json!({"jsonrpc": "2.0", "id": 91, "method": "tools/call", "params": params}));
+        assert_eq!(client.answer(91)["error"]["code"], -32602);
+    }
+    assert_eq!(client.done("todo_list", json!({}))["count"], 0);
+    let (status, _, said) = client.close();
+    assert!(status.success() && said.is_empty(), "{status} {said}");
 }

@@ -4,7 +4,7 @@ use super::{Server, read};
 use crate::support::{Machine, PATIENCE, probe};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 
 const RUN: &str = "/api/packages/probe/run";
 
@@ -30,6 +30,22 @@ fn begin(server: &Server, token: &str, arguments: &[&str]) -> TcpStream {
         body.len()
     );
     stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+/// Sends a call on a connection that breaks when it is dropped: what came on it before is unread then.
+fn begin_breaking(server: &Server, token: &str, arguments: &[&str]) -> TcpStream {
+    let mut stream = server.connect();
+    let body = json!({"arguments": arguments}).to_string();
+    let request = format!(
+        "GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\nPOST {RUN} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        server.address,
+        server.address,
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    // Its answer has come, and nobody reads it.
+    stream.peek(&mut [0]).unwrap();
     stream
 }
 
@@ -67,11 +83,11 @@ fn a_server_that_can_not_listen_says_where_and_what_else_to_do() {
 }
 
 #[test]
-fn a_caller_that_goes_away_has_its_call_stopped() {
+fn a_caller_whose_connection_breaks_has_its_call_stopped() {
     let machine = Machine::new();
     let server = long(&machine);
     let before = machine.probe_state();
-    let stream = begin(&server, &server.agent, &["write-then-spin", "state/half-done"]);
+    let stream = begin_breaking(&server, &server.agent, &["write-then-spin", "state/half-done"]);
     until(&server, 1, 0);
     drop(stream);
     until(&server, 0, 0);
@@ -83,29 +99,59 @@ fn a_caller_that_goes_away_has_its_call_stopped() {
 fn one_that_asks_for_too_much_keeps_nobody_else_out() {
     let machine = Machine::new();
     let server = long(&machine);
-    // All hands are full, and the queue of one caller too.
+    // It has all hands that one may have, and its queue is full too.
     let mut flood: Vec<TcpStream> =
-        (0..4).map(|_| begin(&server, &server.agent, &["write-then-spin", "state/half-done"])).collect();
-    until(&server, 4, 0);
-    flood.extend((0..64).map(|_| begin(&server, &server.agent, &["append-text", "state/log", "flood"])));
-    until(&server, 4, 64);
+        (0..3).map(|_| begin_breaking(&server, &server.agent, &["write-then-spin", "state/half-done"])).collect();
+    until(&server, 3, 0);
+    flood.extend((0..64).map(|_| begin_breaking(&server, &server.agent, &["append-text", "state/log", "flood"])));
+    until(&server, 3, 64);
     server.ask_as(&server.agent, "POST", RUN, Some(&json!({"arguments": ["return-ok"]}))).fault(503, "SERVER_BUSY");
-    let mut own = begin(&server, &server.operator, &["return-ok"]);
-    until(&server, 4, 65);
-    // One hand is free again: the other caller's only call comes among the first two of those that wait.
-    drop(flood.remove(0));
-    let answer = read(&mut own);
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let place = answer.result()["entry"]["sequence"].as_u64().unwrap();
-    let list = entries(&machine);
-    let appended = |entry: &&Value| {
-        entry["kind"] == "run" && entry["sequence"].as_u64() < Some(place) && entry["argv"][1] == "append-text"
-    };
-    let earlier = list.iter().filter(appended).count();
-    assert!(earlier <= 1, "{earlier} calls of the flood came before");
+    // One hand is left to others, however long the flood's calls take, and goes to none of those that wait.
+    for _ in 0..3 {
+        server.post(RUN, &json!({"arguments": ["return-ok"]}));
+    }
+    until(&server, 3, 64);
+    let appended = |entry: &&Value| entry["kind"] == "run" && entry["argv"][1] == "append-text";
+    assert_eq!(entries(&machine).iter().filter(appended).count(), 0);
     // Those that wait leave with their callers.
     drop(flood);
     until(&server, 0, 0);
+}
+
+#[test]
+fn who_has_sent_all_is_answered() {
+    let machine = Machine::new();
+    let server = long(&machine);
+    let body = json!({"arguments": ["append-text", "state/log", "x"]}).to_string();
+    let request = format!(
+        "POST {RUN} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        server.address,
+        server.agent,
+        body.len()
+    );
+    for _ in 0..5 {
+        let mut stream = server.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(read(&mut stream).result()["kept"], true);
+    }
+}
+
+#[test]
+fn told_to_end_twice_it_ends_at_once() {
+    let machine = Machine::new();
+    let server = long_with(&machine, &["--end-within", "5min"]);
+    let before = machine.probe_state();
+    let mut call = begin(&server, &server.agent, &["write-then-spin", "state/half-done"]);
+    until(&server, 1, 0);
+    server.end();
+    // It has taken that when it takes nobody in any more.
+    while TcpStream::connect(&server.address).is_ok() {}
+    server.end();
+    read(&mut call).fault(422, "CANCELLED");
+    let (status, said) = server.ended();
+    assert_eq!((status, said.as_str()), (Some(0), ""));
+    assert_eq!(machine.probe_state(), before);
 }
 
 #[test]

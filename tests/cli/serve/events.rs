@@ -6,19 +6,24 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
+/// The connection of somebody who asks to watch.
+pub(super) fn asked(server: &Server, token: &str, told: &str) -> TcpStream {
+    let mut stream = server.connect();
+    let request = format!(
+        "GET /api/events HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\nlast-event-id: {told}\r\n\r\n",
+        server.address
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
 /// Somebody who watches: the lines that come.
 struct Watcher(BufReader<TcpStream>);
 
 impl Watcher {
     #[track_caller]
     fn of(server: &Server, told: &str) -> Watcher {
-        let mut stream = server.connect();
-        let request = format!(
-            "GET /api/events HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\nlast-event-id: {told}\r\n\r\n",
-            server.address, server.agent
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut watcher = Watcher(BufReader::new(stream));
+        let mut watcher = Watcher(BufReader::new(asked(server, &server.agent, told)));
         let head = watcher.until(|line| line.is_empty());
         assert!(head.contains("200 OK") && head.to_lowercase().contains("content-type: text/event-stream"), "{head}");
         watcher
@@ -80,4 +85,26 @@ fn who_watches_keeps_no_server_from_its_end() {
     server.end();
     let (status, said) = server.ended();
     assert_eq!((status, said.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn who_watches_with_one_token_keeps_no_other_out() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let begun = |token: &str| {
+        let mut lines = BufReader::new(asked(&server, token, ""));
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        (line.contains(" 200 "), lines)
+    };
+    let mut watching: Vec<_> = (0..17).map(|_| begun(&server.agent)).collect();
+    let refused = watching.pop().unwrap();
+    assert!(!refused.0 && watching.iter().all(|(is_good, _)| *is_good));
+    assert!(begun(&server.operator).0);
+    // One that leaves makes room, without anything that would have to be told first.
+    drop(watching.pop());
+    let since = std::time::Instant::now();
+    while !begun(&server.agent).0 {
+        assert!(since.elapsed() < crate::support::PATIENCE, "there is no room");
+    }
 }

@@ -5,7 +5,7 @@ use super::{Server, read};
 use crate::support::{Machine, PATIENCE, todo};
 use serde_json::json;
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 
 const RUN: &str = "/api/packages/todo/run";
 
@@ -113,26 +113,53 @@ fn who_sends_slowly_is_not_waited_for() {
 fn there_is_a_last_connection_and_room_again_when_others_end() {
     let machine = Machine::new();
     let server = Server::start(&machine, &["--connections-max", "4", &todo()]);
-    let mut idle: Vec<TcpStream> = (0..4).map(|_| server.connect()).collect();
-    // Each has been taken in once it has answered.
-    let ask = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", server.address);
-    for stream in &mut idle {
-        stream.write_all(ask.as_bytes()).unwrap();
-        let mut byte = [0];
-        stream.read_exact(&mut byte).unwrap();
+    // On each something is under way.
+    let mut busy: Vec<TcpStream> = (0..4).map(|_| super::events::asked(&server, &server.agent, "")).collect();
+    for stream in &mut busy {
+        stream.read_exact(&mut [0]).unwrap();
     }
     let mut refused = server.connect();
     read(&mut refused).fault(503, "SERVER_BUSY");
-    for mut stream in idle.drain(..) {
-        stream.shutdown(Shutdown::Write).unwrap();
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest);
-    }
+    drop(busy);
     // The server may need a moment to see that they have ended.
     let since = std::time::Instant::now();
     while server.request("GET", "/healthz", &[], None).status != 200 {
         assert!(since.elapsed() < PATIENCE, "there is no room");
     }
+}
+
+#[test]
+fn who_is_silent_keeps_nobody_out() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &["--connections-max", "4", "--sent-within", PATIENT, &todo()]);
+    let ask = |token: &str| {
+        format!("GET /api/packages HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\r\n", server.address)
+    };
+    // One with a token that is known, on which nothing is under way any more.
+    let mut known = server.connect();
+    let again = |known: &mut TcpStream| {
+        known.write_all(ask(&server.agent).as_bytes()).unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            known.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        assert!(head.starts_with("http/1.1 200"), "{head}");
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        known.read_exact(&mut vec![0; length.parse().unwrap()]).unwrap();
+    };
+    again(&mut known);
+    for _ in 0..3 {
+        // Those that say nothing, those that never end what they say, and those whom nobody knows.
+        let mut silent: Vec<TcpStream> = (0..4).map(|_| server.connect()).collect();
+        silent[1].write_all(b"GET / HTTP/1.1\r\n").unwrap();
+        silent[2].write_all(ask("nobody").as_bytes()).unwrap();
+        assert_eq!(server.get("/api/packages")["total"], 1);
+    }
+    // Nor did they end the connection of who is known.
+    again(&mut known);
 }
 
 #[test]

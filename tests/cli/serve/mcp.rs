@@ -206,3 +206,86 @@ fn what_nobody_sees_is_escaped_on_the_way_out_and_the_same_when_it_is_read() {
     assert_eq!(result(&called)["structuredContent"], said);
     assert_eq!(ran.result()["output"], said);
 }
+
+/// Begins a session; the answer has its id.
+fn begin(server: &Server, token: &str, capabilities: &Value) -> Answer {
+    let client = json!({"name": "t", "version": "1"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client});
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    post(server, token, &[], &begin)
+}
+
+#[test]
+fn a_session_is_of_the_token_that_began_it() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    server.post("/api/packages/todo/run", &json!({"arguments": ["add", "milk"]}));
+    let begun = begin(&server, &server.operator, &json!({"elicitation": {"form": {}}}));
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    let of =
+        |session: &str| [("mcp-session-id", session.to_owned()), ("mcp-protocol-version", "2025-11-25".to_owned())];
+    let ask = |token: &str, method: &str, session: &str, message: Option<&Value>| {
+        let (own, bearer) = (of(session), format!("Bearer {token}"));
+        let mut headers: Vec<(&str, &str)> = own.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let accept = if method == "GET" { "text/event-stream" } else { "application/json, text/event-stream" };
+        headers.extend([("authorization", bearer.as_str()), ("accept", accept)]);
+        server.request(method, "/mcp", &headers, message.map(Value::to_string).as_deref())
+    };
+    let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(ask(&server.operator, "POST", &session, Some(&told)).status, 202);
+    let add = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "todo_add", "arguments": {"title": "x"}}});
+    let agreed = json!({"jsonrpc": "2.0", "id": 0, "result": {"action": "accept", "content": {}}});
+    // It is for another token what no session is for anybody.
+    for (token, session) in [(&server.agent, session.as_str()), (&server.operator, "none"), (&server.agent, "\u{e9}")] {
+        for message in [&add, &agreed, &told] {
+            ask(token, "POST", session, Some(message)).fault(404, "NOT_FOUND");
+        }
+        ask(token, "GET", session, None).fault(404, "NOT_FOUND");
+        ask(token, "DELETE", session, None).fault(404, "NOT_FOUND");
+    }
+    assert_eq!(server.get("/api/packages/todo/ledger")["total"], 2, "nothing was done in it");
+    // It is still there for its own, and then for nobody.
+    assert_eq!(result(&ask(&server.operator, "POST", &session, Some(&add)))["isError"], false);
+    assert_eq!(ask(&server.operator, "DELETE", &session, None).status, 204);
+    ask(&server.operator, "DELETE", &session, None).fault(404, "NOT_FOUND");
+}
+
+#[test]
+fn sessions_that_are_begun_at_once_are_counted_too() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let barrier = std::sync::Barrier::new(100);
+    let begun: Vec<Answer> = std::thread::scope(|scope| {
+        let one = || {
+            barrier.wait();
+            begin(&server, &server.agent, &json!({}))
+        };
+        let all: Vec<_> = (0..100).map(|_| scope.spawn(one)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(begun.iter().filter(|answer| answer.status == 200).count(), 64);
+    for refused in begun.iter().filter(|answer| answer.status != 200) {
+        refused.fault(503, "SERVER_BUSY");
+    }
+    // One that is ended makes room for another.
+    let session = begun.iter().find_map(|answer| answer.header("mcp-session-id")).unwrap();
+    let bearer = format!("Bearer {}", server.agent);
+    let headers =
+        [("authorization", bearer.as_str()), ("mcp-session-id", session), ("mcp-protocol-version", "2025-11-25")];
+    assert_eq!(server.request("DELETE", "/mcp", &headers, None).status, 204);
+    assert_eq!(begin(&server, &server.agent, &json!({})).status, 200);
+}
+
+#[test]
+fn what_is_no_message_is_a_wrong_request() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let bearer = format!("Bearer {}", server.agent);
+    let headers = [("authorization", bearer.as_str()), ("accept", "application/json, text/event-stream")];
+    for body in ["{not json", "[]", "7", "{\"a\":{\"$serde_json::private::RawValue\":\"{}\"}}"] {
+        server.request("POST", "/mcp", &headers, Some(body)).fault(400, "REQUEST_INVALID");
+    }
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "x")];
+    let answer = post(&server, &server.agent, &headers, &message("tools/call", json!({"name": "x", "arguments": []})));
+    assert!(answer.body.contains("-32602"), "{answer:?}");
+}

@@ -172,7 +172,19 @@ fn what_waits_is_found_after_a_restart_and_declined_by_any_name_of_its_plan() {
 fn a_preview_asks_nobody_for_what_cannot_be_carried_out() {
     let machine = Machine::new();
     machine.todo(&["add", "milk"]).answer();
-    let server = Server::start(&machine, &["--dry-run", &todo()]);
+    // What would make tokens makes none, and says so.
+    let listed = |folder: std::path::PathBuf| {
+        let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = listed(machine.home());
+    machine.run(["serve", "--dry-run", "--listen", "127.0.0.1:0", &todo()]).fault("USAGE", 2);
+    assert_eq!(listed(machine.home()), before);
+    let file = machine.write("tokens", format!("operator read,run,confirm {}\n", "o".repeat(40)));
+    #[cfg(unix)]
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let server = Server::start(&machine, &["--dry-run", "--token-file", file.to_str().unwrap(), &todo()]);
     let remove = serde_json::json!({"arguments": ["remove", "td_0001", "--confirm"]});
     let refused = server.ask("POST", "/api/packages/todo/run", Some(&remove)).fault(409, "CONFIRMATION_REQUIRED");
     assert!(refused["fixes"].as_array().is_none_or(Vec::is_empty), "{refused}");
@@ -232,4 +244,36 @@ fn a_page_is_shown_to_whom_the_browser_knows_and_changed_from_itself_alone() {
         assert_eq!(refused.status, status, "{refused:?}");
     }
     assert_eq!(server.get("/api/packages/todo/ledger")["total"], 1, "nothing was added but the instance itself");
+}
+
+#[test]
+fn nobody_agrees_to_what_was_cut() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let ada = Person::of(&server, &server.operator);
+    let fill = |count: usize, chars: usize| {
+        let description = |at: usize| if chars == 0 { String::new() } else { format!("{at}{}", "x".repeat(chars)) };
+        let item = |at: usize| serde_json::json!({"title": format!("keep me {at}"), "description": description(at)});
+        let items: Vec<_> = (0..count).map(item).collect();
+        let batch =
+            serde_json::json!({"arguments": ["add", "--json-input"], "stdin": serde_json::json!(items).to_string()});
+        assert_eq!(server.post("/api/packages/todo/run", &batch)["kept"], true);
+    };
+    let remove = serde_json::json!({"arguments": ["remove", "td_0001", "--confirm"]});
+    let ask = || server.ask_as(&server.agent, "POST", "/api/packages/todo/run", Some(&remove));
+    // More than a question shows: the page has all of it, folded.
+    fill(90, 0);
+    let asked = ask().fault(409, "CONFIRMATION_REQUIRED");
+    let question = asked["details"]["question"].as_str().unwrap();
+    assert!(question.contains("more characters are not shown") && !question.contains("keep me 89"), "{question}");
+    let page = ada.get("/approvals");
+    assert!(page.body.contains("<details>") && page.body.contains("keep me 89"), "{page:?}");
+    assert_eq!(page.body.matches("/apply\"").count(), 1, "{page:?}");
+    // More than a page shows: it asks for no consent, and says where that is given.
+    fill(50, 3990);
+    let plan = ask().fault(409, "CONFIRMATION_REQUIRED")["details"]["plan"].as_str().unwrap().to_owned();
+    let page = ada.get("/approvals");
+    let asked = page.body.split("<section").find(|part| part.contains(&plan[..12])).unwrap();
+    assert!(!asked.contains("/apply\"") && asked.contains("nobody can agree to it here"), "{asked}");
+    assert!(asked.contains("hutch apply --yes") && asked.contains("/decline\""), "{asked}");
 }

@@ -139,3 +139,28 @@ fn two_servers_on_one_home_carry_a_request_out_once() {
     let list = one.post(RUN, &json!({"arguments": ["list", "--limit", "100"]}));
     assert_eq!(list["output"]["items"].as_array().map(Vec::len), Some(ROUNDS), "{list}");
 }
+
+#[test]
+fn what_was_carried_out_for_a_caller_that_left_is_told_under_its_name() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let add = json!({"arguments": ["add", "milk"]});
+    let body = add.to_string();
+    let mut stream = server.connect();
+    let request = format!(
+        "POST {RUN} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\nidempotency-key: left\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        server.address,
+        server.agent,
+        body.len()
+    );
+    std::io::Write::write_all(&mut stream, request.as_bytes()).unwrap();
+    drop(stream);
+    let since = std::time::Instant::now();
+    while server.get("/api/packages/todo/ledger")["total"] != 2 {
+        assert!(since.elapsed() < crate::support::PATIENCE, "it was not carried out");
+    }
+    let told = named(&server, &server.agent, "left", RUN, &add);
+    assert_eq!((told.status, told.header("idempotency-replayed")), (200, Some("true")), "{told:?}");
+    assert_eq!(lasting(&told)["kept"], true);
+    assert_eq!(server.get("/api/packages/todo/ledger")["total"], 2);
+}

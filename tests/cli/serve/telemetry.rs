@@ -251,6 +251,25 @@ fn spans_and_metrics_reach_a_collector_by_the_names_of_the_conventions() {
 }
 
 #[test]
+fn what_a_stranger_says_caused_its_request_is_not_believed() {
+    let machine = Machine::new();
+    let collector = Collector::start();
+    let server = Server::start_in(&machine, &collector.variables(), &["--log", "json", &todo()]);
+    // Neither in another's trace nor out of every one.
+    let unsampled = format!("{}00", &CAUSE[..CAUSE.len() - 2]);
+    for (bearer, cause) in [("Bearer nobody", CAUSE), ("Bearer nobody", &unsampled), ("", &unsampled)] {
+        let path = if bearer.is_empty() { "/healthz" } else { "/api/packages" };
+        server.request("GET", path, &[("authorization", bearer), ("traceparent", cause)], None);
+    }
+    let said = ended(server);
+    assert!(!said.contains(TRACE) && said.matches("\"trace_id\"").count() == 3, "{said}");
+    let sent = collector.all();
+    let spans = listed(&sent, "/v1/traces", "spans");
+    assert_eq!(spans.len(), 3, "{spans:?}");
+    assert!(spans.iter().all(|span| span["traceId"] != TRACE), "{spans:?}");
+}
+
+#[test]
 fn a_tools_call_belongs_below_what_the_client_says_caused_it() {
     let machine = Machine::new();
     let collector = Collector::start();

@@ -112,7 +112,15 @@ pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
         Some(path) => path.clone(),
         None => {
             let path = surroundings::home(global)?.join(tokens::FILE);
-            tokens::make(&path)?;
+            if !global.dry_run {
+                tokens::make(&path)?;
+            } else if !packages::is_there(&path) {
+                let message = format!("a preview makes no tokens, and there are none at {}", path.display());
+                let report = ErrorReport::new(ErrorCode::Usage, message);
+                return Err(report
+                    .suggest("name a file of tokens with --token-file, or leave --dry-run out once")
+                    .into());
+            }
             path
         }
     };

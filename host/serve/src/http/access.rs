@@ -1,7 +1,7 @@
 //! Who may do what: tokens with their scopes, and the names under which a browser may know this server. Knows no requests but their
 //! headers.
 
-use crate::who::{Scope, Who};
+use crate::who::{Principal, Scope};
 use data_encoding::BASE64;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, StatusCode, Uri};
@@ -19,8 +19,7 @@ const NAME_CHARS_MAX: usize = 64;
 /// A caller that is known by a secret.
 #[derive(Clone)]
 pub struct Token {
-    name: String,
-    scopes: Vec<Scope>,
+    principal: Principal,
     /// Of the secret: comparing takes as long for every secret.
     digest: Digest,
 }
@@ -28,21 +27,12 @@ pub struct Token {
 impl Token {
     /// Whose it is.
     pub fn name(&self) -> &str {
-        &self.name
+        self.principal.name()
     }
 
     /// What it is good for.
     pub fn scopes(&self) -> &[Scope] {
-        &self.scopes
-    }
-
-    pub(super) fn may(&self, scope: Scope) -> bool {
-        self.scopes.contains(&scope)
-    }
-
-    /// Who bears it.
-    pub(super) fn who(&self) -> Who {
-        Who { name: self.name.as_str().into(), scopes: self.scopes.clone() }
+        self.principal.scopes()
     }
 
     /// Reads a file of tokens: a name, scopes with commas between them and the secret on each line; lines that begin with `#` say nothing.
@@ -57,7 +47,7 @@ impl Token {
                 continue;
             }
             let token = Token::read(line).map_err(|reason| format!("line {}: {reason}", at + 1))?;
-            if tokens.iter().any(|other| other.name == token.name || other.digest == token.digest) {
+            if tokens.iter().any(|other| other.name() == token.name() || other.digest == token.digest) {
                 return Err(format!("line {}: the name or the token of an earlier line once more", at + 1));
             }
             tokens.push(token);
@@ -85,7 +75,7 @@ impl Token {
         if secret.len() < TOKEN_CHARS_MIN || !secret.chars().all(is_plain) {
             return Err(format!("a token has at least {TOKEN_CHARS_MIN} letters, digits, -, ., _, ~, +, / and ="));
         }
-        Ok(Token { name: name.to_owned(), scopes, digest: Digest::of(Kind::Stream, secret.as_bytes()) })
+        Ok(Token { principal: Principal::admitted(name, &scopes), digest: Digest::of(Kind::Stream, secret.as_bytes()) })
     }
 }
 
@@ -158,12 +148,12 @@ impl Guard {
     }
 
     /// Whose token a request bears.
-    pub(super) fn bearer(&self, headers: &HeaderMap) -> Result<&Token, Refused> {
+    pub(super) fn bearer(&self, headers: &HeaderMap) -> Result<&Principal, Refused> {
         self.known(credentials(headers, "bearer")).ok_or_else(unknown)
     }
 
     /// Whose token a request bears, in the one form or the other.
-    pub(super) fn whose(&self, headers: &HeaderMap) -> Option<&Token> {
+    pub(super) fn whose(&self, headers: &HeaderMap) -> Option<&Principal> {
         match credentials(headers, "basic").and_then(password) {
             Some(secret) => self.known(Some(&secret)),
             None => self.known(credentials(headers, "bearer")),
@@ -171,18 +161,19 @@ impl Guard {
     }
 
     /// Whose secret it is.
-    pub(super) fn secret(&self, secret: &str) -> Result<&Token, Refused> {
+    pub(super) fn secret(&self, secret: &str) -> Result<&Principal, Refused> {
         self.known(Some(secret)).ok_or_else(unknown)
     }
 
-    fn known(&self, secret: Option<&str>) -> Option<&Token> {
+    /// The one place where somebody becomes known.
+    fn known(&self, secret: Option<&str>) -> Option<&Principal> {
         let digest = Digest::of(Kind::Stream, secret?.as_bytes());
         let (mut found, mut is_found) = (None, Choice::from(0));
         // Every token is looked at, so that the time says nothing.
         for token in &self.tokens {
             let equal = token.digest.as_bytes().ct_eq(digest.as_bytes());
             if bool::from(equal) {
-                found = Some(token);
+                found = Some(&token.principal);
             }
             is_found |= equal;
         }
@@ -191,14 +182,8 @@ impl Guard {
 }
 
 /// Refuses a token that is not good for what is asked.
-pub(super) fn check_scope(token: &Token, scope: Scope) -> Result<(), Refused> {
-    if token.may(scope) {
-        return Ok(());
-    }
-    let message = format!("the token of {} has no scope {}", token.name(), scope.text());
-    let mut refused = Refused::new(StatusCode::FORBIDDEN, ErrorCode::PermissionDenied, message);
-    refused.1 = Box::new(refused.1.detail("scope", scope.text()));
-    Err(refused.suggest("use a token that has the scope, or ask whoever runs the server"))
+pub(super) fn check_scope(principal: &Principal, scope: Scope) -> Result<(), Refused> {
+    principal.check(scope).map_err(|report| Refused(StatusCode::FORBIDDEN, Box::new(report)))
 }
 
 /// The credentials of this scheme, if there is one header with them.
@@ -243,7 +228,8 @@ mod tests {
         let text = format!("# who\noperator read,run,confirm,admin {SECRET}\n\nagent run {SECRET}x\n");
         let tokens = Token::read_all(&text).unwrap();
         assert_eq!(tokens.iter().map(Token::name).collect::<Vec<_>>(), ["operator", "agent"]);
-        assert_eq!((tokens[0].may(Scope::Admin), tokens[1].may(Scope::Admin)), (true, false));
+        let may = |at: usize| tokens[at].principal.may(Scope::Admin);
+        assert_eq!((may(0), may(1)), (true, false));
         for (text, reason) in [
             ("", "no token"),
             ("a read short", "at least 32"),
@@ -262,7 +248,7 @@ mod tests {
         let tokens = Token::read_all(&format!("a read {SECRET}\nb run {SECRET}{SECRET}")).unwrap();
         let guard = Guard::new(tokens, "127.0.0.1:80".parse().unwrap(), &[]);
         let name =
-            |pairs: &[(&'static str, &str)]| guard.bearer(&headers(pairs)).map(Token::name).ok().map(str::to_owned);
+            |pairs: &[(&'static str, &str)]| guard.bearer(&headers(pairs)).ok().map(|known| known.name().to_string());
         assert_eq!(name(&[("authorization", &format!("Bearer {SECRET}"))]).as_deref(), Some("a"));
         assert_eq!(name(&[("authorization", &format!("bearer {SECRET}{SECRET}"))]).as_deref(), Some("b"));
         let right = format!("Bearer {SECRET}");

@@ -90,9 +90,7 @@ impl Judge {
                 *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
                 Ok::<_, Infallible>(response)
             });
-            let mut protocol = protocol(&self.bounds);
-            // A client that has said all is answered still.
-            protocol.half_close(true);
+            let protocol = protocol(&self.bounds);
             let served = protocol.serve_connection(TokioIo::new(Box::pin(server)), service);
             let said = async {
                 let mut answered = Vec::new();
@@ -125,7 +123,7 @@ impl Judge {
             Way::Methods(_) => return Err(request::missing(parts.uri.path()).into()),
             Way::Asked(asked) => asked,
         };
-        let (scope, token) = (asked.route.scope, Some(asked.token.name().to_owned()));
+        let (scope, token) = (asked.route.scope, Some(asked.principal.name().to_string()));
         let (named, tell) = match asked.route.does {
             Does::Mcp | Does::Events | Does::Describe | Does::Server | Does::Packages => (None, None),
             _ => {

@@ -5,24 +5,26 @@ use super::answer::{self, Body};
 use super::settings::Bounds;
 use super::site::Site;
 use crate::serving::ServeError;
-use http::{Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
+use http_body::Body as _;
 use http_body_util::BodyExt;
 use hutch_model::error_code::ErrorCode;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
+use tokio_util::sync::CancellationToken;
 
 /// The most bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 32 << 10;
@@ -38,17 +40,28 @@ pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError>
     listener.map_err(|source| ServeError::Address { address, source })
 }
 
-/// Ends when the process is told to end.
-pub(super) fn asked_to_end() -> Result<Pin<Box<dyn Future<Output = ()>>>, ServeError> {
-    let system = |error: std::io::Error| ServeError::System(format!("signals can't be taken: {error}"));
-    let mut term = signal(SignalKind::terminate()).map_err(system)?;
-    let mut int = signal(SignalKind::interrupt()).map_err(system)?;
-    Ok(Box::pin(async move {
+/// What tells the process to end.
+pub(super) struct Ends {
+    term: Signal,
+    int: Signal,
+}
+
+impl Ends {
+    pub(super) fn begin() -> Result<Ends, ServeError> {
+        let system = |error: std::io::Error| ServeError::System(format!("signals can't be taken: {error}"));
+        Ok(Ends {
+            term: signal(SignalKind::terminate()).map_err(system)?,
+            int: signal(SignalKind::interrupt()).map_err(system)?,
+        })
+    }
+
+    /// Ends when the process is told to end, each time anew.
+    async fn told(&mut self) {
         tokio::select! {
-            _ = term.recv() => {}
-            _ = int.recv() => {}
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
         }
-    }))
+    }
 }
 
 /// How a connection is read.
@@ -56,45 +69,168 @@ pub(super) fn protocol(bounds: &Bounds) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(bounds.sent_within);
     builder.max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
+    // Who has sent all and says so gets the answer: what was asked for is carried out, and nobody would know.
+    builder.half_close(true);
     builder
 }
 
-/// Answers on every connection until `asked` ends, and lets what was begun come to its end.
-pub(super) async fn listen(
-    listener: TcpListener,
-    site: Arc<Site>,
-    end: &watch::Sender<bool>,
-    mut asked: Pin<Box<dyn Future<Output = ()>>>,
-) {
+/// The other end of a connection, for those who answer it.
+#[derive(Clone)]
+pub(super) struct Peer(Arc<TcpStream>);
+
+impl Peer {
+    /// Of a stream, beside whom it is read and written.
+    fn of(stream: TcpStream) -> std::io::Result<(TcpStream, Peer)> {
+        let stream = stream.into_std()?;
+        let beside = stream.try_clone()?;
+        Ok((TcpStream::from_std(stream)?, Peer(Arc::new(TcpStream::from_std(beside)?))))
+    }
+
+    /// Ends the connection when nothing more comes: where an answer goes on for ever, it can't be seen otherwise that nobody listens.
+    async fn watch(self, end: CancellationToken) {
+        tokio::select! {
+            left = async { matches!(self.0.peek(&mut [0]).await, Ok(0) | Err(_)) } => {
+                if left {
+                    end.cancel();
+                }
+            }
+            () = end.cancelled() => {}
+        }
+    }
+
+    /// Ends when the connection broke: there is nobody to answer.
+    pub(super) async fn broke(&self) {
+        if self.0.peek(&mut [0]).await.is_ok() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// The connections on which nothing is under way, each with what ends it. When there is no room for another, one of them ends: first of
+/// those on which no known token came, the one that has waited longest.
+#[derive(Default)]
+struct Idle(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    next: u64,
+    connections: BTreeMap<(bool, u64), CancellationToken>,
+}
+
+impl Idle {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends one of them, if there is one.
+    fn end_one(&self) -> bool {
+        let ended = self.waiting().connections.pop_first();
+        ended.is_some_and(|(_, end)| {
+            end.cancel();
+            true
+        })
+    }
+}
+
+/// One connection.
+struct Connection {
+    idle: Arc<Idle>,
+    end: CancellationToken,
+    /// Whether a known token came on it, and its place while nothing is under way.
+    place: Mutex<(bool, Option<u64>)>,
+}
+
+impl Connection {
+    /// On which nothing has come yet.
+    fn begin(idle: &Arc<Idle>) -> Arc<Connection> {
+        let connection = Connection { idle: Arc::clone(idle), end: CancellationToken::new(), place: Mutex::default() };
+        connection.rest(false);
+        Arc::new(connection)
+    }
+
+    fn place(&self) -> MutexGuard<'_, (bool, Option<u64>)> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something is under way on it.
+    fn work(&self) {
+        let mut place = self.place();
+        if let Some(number) = place.1.take() {
+            self.idle.waiting().connections.remove(&(place.0, number));
+        }
+    }
+
+    /// Nothing is under way on it; `known` is whether what was came with a known token.
+    fn rest(&self, known: bool) {
+        let (mut place, mut waiting) = (self.place(), self.idle.waiting());
+        waiting.next += 1;
+        *place = (place.0 || known, Some(waiting.next));
+        let key = (place.0, waiting.next);
+        waiting.connections.insert(key, self.end.clone());
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.work();
+    }
+}
+
+/// Answers on every connection until the process is told to end, and lets what was begun come to its end; told so once more, it ends at once.
+pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::Sender<bool>, mut ends: Ends) {
     let graceful = GracefulShutdown::new();
-    let room = Arc::new(Semaphore::new(site.bounds.connections_max));
+    let (room, idle) = (Arc::new(Semaphore::new(site.bounds.connections_max)), Arc::<Idle>::default());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = &mut asked => break,
+            () = ends.told() => break,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, peer)) = accepted.and_then(|(stream, _)| Peer::of(stream)) else {
             tokio::time::sleep(REFUSED_FOR).await;
             continue;
         };
         // An answer is small, and is to leave at once.
         let _ = stream.set_nodelay(true);
-        let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
-            tokio::spawn(turn_away(stream, site.bounds.sent_within));
-            continue;
+        let permit = match Arc::clone(&room).try_acquire_owned() {
+            Ok(permit) => Ok(permit),
+            // The one that ends does so at once.
+            Err(_) if idle.end_one() => Arc::clone(&room).acquire_owned().await,
+            Err(_) => {
+                tokio::spawn(turn_away(stream, site.bounds.sent_within));
+                continue;
+            }
         };
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(site.bounds.sent_within));
+        let connection = Connection::begin(&idle);
+        let ended = connection.end.clone();
         let shared = Arc::clone(&site);
-        let service = service_fn(move |request| {
-            let site = Arc::clone(&shared);
-            async move { Ok::<Response<Body>, Infallible>(site.answer(request).await) }
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            let (site, connection) = (Arc::clone(&shared), Arc::clone(&connection));
+            let peer = peer.clone();
+            connection.work();
+            request.extensions_mut().insert(peer.clone());
+            async move {
+                let known = site.guard.whose(request.headers()).cloned();
+                let only_listens = request.method() == Method::GET;
+                let response = site.answer(request, known.as_ref()).await;
+                match response.body().size_hint().exact() {
+                    Some(_) => connection.rest(known.is_some()),
+                    // A stream goes on, for as long as somebody listens.
+                    None if only_listens => drop(tokio::spawn(peer.watch(connection.end.clone()))),
+                    None => {}
+                }
+                Ok::<Response<Body>, Infallible>(response)
+            }
         });
-        let connection =
-            graceful.watch(protocol(&site.bounds).serve_connection(TokioIo::new(Box::pin(stream)), service));
+        let served = graceful.watch(protocol(&site.bounds).serve_connection(TokioIo::new(Box::pin(stream)), service));
         tokio::spawn(async move {
-            // A connection that breaks is its caller's affair.
-            let _ = connection.await;
+            tokio::select! {
+                // A connection that breaks is its caller's affair.
+                _ = served => {}
+                () = ended.cancelled() => {}
+            }
+            ended.cancel();
             drop(permit);
         });
     }
@@ -112,11 +248,26 @@ pub(super) async fn listen(
         tokio::join!(graceful.shutdown(), idle);
     };
     tokio::pin!(ended);
-    if tokio::time::timeout(site.bounds.ended_within, &mut ended).await.is_err() {
-        site.door.close();
-        site.mcp.close();
-        // What was stopped says so.
-        let _ = tokio::time::timeout(site.bounds.sent_within, &mut ended).await;
+    let again = tokio::select! {
+        () = &mut ended => return,
+        () = tokio::time::sleep(site.bounds.ended_within) => false,
+        () = ends.told() => true,
+    };
+    site.door.close();
+    site.mcp.close();
+    let at_once = async {
+        if !again {
+            ends.told().await;
+        }
+        // What was stopped has said so by then to who listens.
+        while site.door.load().is_busy() {
+            tokio::time::sleep(LOOKED_EVERY).await;
+        }
+        tokio::time::sleep(LOOKED_EVERY).await;
+    };
+    tokio::select! {
+        _ = tokio::time::timeout(site.bounds.sent_within, &mut ended) => {}
+        () = at_once => {}
     }
 }
 

@@ -1,12 +1,12 @@
 //! What a request asks for, before anything is done about it: who makes it, which route it means, what stands in it. Knows no door.
 
-use super::access::{Guard, Token, check_scope};
+use super::access::{Guard, check_scope};
 use super::page;
 use super::request::{self, Failed, Query};
 use super::routes::{Does, Found, Route, find};
 use crate::ask::Tell;
 use crate::catalog::Catalog;
-use crate::who::Scope;
+use crate::who::{Principal, Scope};
 use http::request::Parts;
 use hutch_model::ledger::Request;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(super) struct Asked<'a> {
     pub(super) route: &'static Route,
     /// The parts of the path that stand in place of those in braces.
     pub(super) found: Vec<&'a str>,
-    pub(super) token: &'a Token,
+    pub(super) principal: &'a Principal,
 }
 
 /// Where a request leads.
@@ -46,12 +46,12 @@ pub(super) fn way<'a>(guard: &'a Guard, parts: &'a Parts) -> Result<Way<'a>, Fai
         }
     };
     let Some(scope) = route.scope else { return Ok(Way::Open(route.does)) };
-    let token = guard.bearer(&parts.headers)?;
-    check_scope(token, scope)?;
+    let principal = guard.bearer(&parts.headers)?;
+    check_scope(principal, scope)?;
     if !matches!(route.does, Does::Ledger | Does::Files | Does::File) {
         request::no_query(parts.uri.query())?;
     }
-    Ok(Way::Asked(Asked { parts, route, found, token }))
+    Ok(Way::Asked(Asked { parts, route, found, principal }))
 }
 
 /// What is to be looked at.
@@ -84,7 +84,7 @@ pub(super) fn changed(
     catalog: &Catalog,
     package: usize,
 ) -> Result<(Option<Request>, Tell), Failed> {
-    let named = request::name(asked.parts, asked.token.name(), &body)?;
+    let named = request::name(asked.parts, asked.principal.name(), &body)?;
     let tell = match asked.route.does {
         Does::Run => Tell::Run(request::words(body, catalog, package)?),
         Does::Plan => Tell::Plan(request::words(body, catalog, package)?),
@@ -93,7 +93,7 @@ pub(super) fn changed(
         _ => {
             request::nothing(body)?;
             let plan = request::named_entry(asked.found.get(1).copied().unwrap_or_default())?;
-            Tell::Apply { plan, confirmed: asked.token.may(Scope::Confirm) }
+            Tell::Apply { plan, confirmed: asked.principal.may(Scope::Confirm) }
         }
     };
     Ok((named, tell))

@@ -26,16 +26,19 @@ pub use settings::{Bounds, Http};
 use crate::catalog::Catalog;
 use crate::door;
 use crate::mcp::Endpoint;
+use crate::room::Room;
 use crate::serving::{ServeError, Serving};
 use access::Guard;
 use serde_json::Value;
 use site::Site;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
-/// The most callers that watch ledgers at once.
+/// The most who watch ledgers at once.
 const WATCHERS_MAX: usize = 64;
+/// The most of those with one token.
+const WATCHERS_EACH_MAX: usize = 16;
 
 /// The description of what can be asked for, in the form of OpenAPI 3.1.
 pub fn described() -> Value {
@@ -77,13 +80,13 @@ pub fn serve(
                 approvals,
                 catalog,
                 telemetry: Arc::clone(&serving.telemetry),
-                watchers: Arc::new(Semaphore::new(WATCHERS_MAX)),
+                watchers: Room::new(WATCHERS_EACH_MAX, WATCHERS_MAX),
                 about: serving.packages.iter().map(|served| served.about.clone()).collect(),
                 ending,
             };
-            let asked = listen::asked_to_end()?;
+            let ends = listen::Ends::begin()?;
             ready(here)?;
-            listen::listen(listener, Arc::new(site), &end, asked).await;
+            listen::listen(listener, Arc::new(site), &end, ends).await;
             Ok(())
         })
     });

@@ -3,6 +3,7 @@
 use super::answer::Body;
 use super::{page, routes, site::Site};
 use crate::telemetry::{self, Work, some};
+use crate::who::Principal;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use hutch_model::error_code::ErrorCode;
@@ -28,19 +29,22 @@ const METHODS: [Method; 8] = [
 pub(super) struct Seen<'s> {
     site: &'s Site,
     parts: &'s Parts,
+    known: Option<&'s Principal>,
     /// The form of its path, if it is one that is known.
     route: Option<&'static str>,
     work: Option<Work<'s>>,
 }
 
 impl<'s> Seen<'s> {
-    pub(super) fn begin(site: &'s Site, parts: &'s Parts) -> Seen<'s> {
+    /// What a caller that nobody knows says caused its request is not believed: it would join others' traces and leave ours out.
+    pub(super) fn begin(site: &'s Site, parts: &'s Parts, known: Option<&'s Principal>) -> Seen<'s> {
         let path = parts.uri.path();
         let route = routes::form(path).or_else(|| page::form(path));
         let method = method(parts);
         let name = route.map_or_else(|| method.to_owned(), |route| format!("{method} {route}"));
-        let work = site.telemetry.work(SpanKind::Server, name, &telemetry::cause(&parts.headers));
-        Seen { site, parts, route, work: Some(work) }
+        let cause = known.map(|principal| telemetry::cause(principal, &parts.headers)).unwrap_or_default();
+        let work = site.telemetry.work(SpanKind::Server, name, &cause);
+        Seen { site, parts, known, route, work: Some(work) }
     }
 
     /// What is done for it belongs below this.
@@ -75,7 +79,7 @@ impl<'s> Seen<'s> {
         let mut field = |name: &str, value: Option<Value>| {
             fields.extend(value.map(|value| (name.to_owned(), value)));
         };
-        field("caller", self.site.guard.whose(&self.parts.headers).map(|token| token.name().into()));
+        field("caller", self.known.map(|principal| principal.name().to_string().into()));
         field("method", Some(method(self.parts).into()));
         field("path", Some(path.into()));
         field("status", status.map(|status| status.as_u16().into()));

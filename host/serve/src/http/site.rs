@@ -3,6 +3,7 @@
 use super::access::{Guard, Refused, Token};
 use super::answer::{self, Body};
 use super::events;
+use super::listen::Peer;
 use super::meant::{self, Asked, Way};
 use super::openapi;
 use super::page;
@@ -13,11 +14,13 @@ use super::settings::Bounds;
 use crate::ask::{Ask, Tell, What};
 use crate::catalog::Catalog;
 use crate::door::{By, Door};
-use crate::mcp::Endpoint;
+use crate::mcp::{Endpoint, Unanswered};
 use crate::question;
 use crate::reply::Reply;
+use crate::room::Room;
 use crate::serving::About;
 use crate::telemetry::Telemetry;
+use crate::who::Principal;
 use http::header::IF_NONE_MATCH;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
@@ -26,13 +29,11 @@ use hutch_documents::envelope;
 use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::ledger::Caller;
 use hyper::body::Incoming;
 use opentelemetry::context::FutureExt;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 /// All that answers share.
 pub(super) struct Site {
@@ -46,17 +47,17 @@ pub(super) struct Site {
     /// What is said of each package, in the catalog's order.
     pub(super) about: Vec<About>,
     pub(super) mcp: Endpoint,
-    /// Those who may still watch.
-    pub(super) watchers: Arc<Semaphore>,
+    /// For those who watch.
+    pub(super) watchers: Arc<Room>,
     /// Whether serving is to end.
     pub(super) ending: watch::Receiver<bool>,
 }
 
 impl Site {
-    /// Answers a request. It always has an answer.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    /// Answers a request. It always has an answer. `known` is whose token came with it, if it is one.
+    pub(super) async fn answer(&self, request: Request<Incoming>, known: Option<&Principal>) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        let seen = Seen::begin(self, &parts);
+        let seen = Seen::begin(self, &parts, known);
         let judged = self.judged(&parts, body).with_context(seen.context()).await;
         let response = answer::finished(match judged {
             Ok(response) => response,
@@ -81,8 +82,8 @@ impl Site {
             Way::Asked(asked) => asked,
         };
         match asked.route.does {
-            Does::Mcp => return self.mcp(parts, asked.token, body).await,
-            Does::Events => return Ok(events::answer(self, parts, asked.token)?),
+            Does::Mcp => return self.mcp(parts, asked.principal, body).await,
+            Does::Events => return Ok(events::answer(self, parts, asked.principal)?),
             _ => {}
         }
         match asked.route.method == Method::POST {
@@ -94,24 +95,36 @@ impl Site {
         }
     }
 
-    async fn mcp(&self, parts: &Parts, token: &Token, body: Incoming) -> Result<Response<Body>, Failed> {
+    async fn mcp(&self, parts: &Parts, principal: &Principal, body: Incoming) -> Result<Response<Body>, Failed> {
         let bytes = request::bytes(body, &self.bounds).await?;
         // The library reads a message by itself, and would take what stands in a text of certain objects for these.
-        if let Err(error) = document::check(&bytes)
-            && serde_json::from_slice::<IgnoredAny>(&bytes).is_ok()
-        {
-            return Err(request::unfit(format!("the body is no JSON document: {error}")).into());
+        let message = match parts.method == Method::POST {
+            true => document::read(&bytes)
+                .map_err(|error| request::unfit(format!("the body is no JSON document: {error}")))?,
+            false => Value::Null,
+        };
+        if parts.method == Method::POST && !message.is_object() {
+            return Err(request::unfit("the body is no JSON object: a message comes alone".to_owned()).into());
         }
-        let request = Request::from_parts(parts.clone(), Full::new(bytes));
-        match self.mcp.answer(request, token.who()).await {
-            Some(mut response) => {
+        let mut request = Request::from_parts(parts.clone(), Full::new(bytes));
+        // What the protocol keeps of a request is not to keep its connection.
+        request.extensions_mut().remove::<Peer>();
+        match self.mcp.answer(request, &message, principal).await {
+            Ok(mut response) => {
                 // It has ended, and there is no more to say; clients take 202 for a failure here.
                 if parts.method == Method::DELETE && response.status() == StatusCode::ACCEPTED {
                     *response.status_mut() = StatusCode::NO_CONTENT;
                 }
                 Ok(response)
             }
-            None => Err(ErrorReport::new(ErrorCode::ServerBusy, "there are too many sessions").into()),
+            Err(Unanswered::NoSession) => {
+                let message = "there is no such session";
+                let refused = Refused::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, message);
+                Err(refused.suggest("begin a session with initialize").into())
+            }
+            Err(Unanswered::NoRoom) => {
+                Err(ErrorReport::new(ErrorCode::ServerBusy, "there are too many sessions").into())
+            }
         }
     }
 
@@ -154,7 +167,7 @@ impl Site {
             _ => {}
         }
         let tell = meant::looked(asked)?;
-        let reply = self.carry_out(package, tell, self.by(asked.token, None)).await;
+        let reply = self.carry_out(package, tell, self.by(asked.principal, None), asked.parts).await;
         let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
         Ok(answer::reply(reply, known))
     }
@@ -163,22 +176,33 @@ impl Site {
     async fn change(&self, asked: &Asked<'_>, body: Value) -> Result<Response<Body>, Failed> {
         let package = self.package(asked)?;
         let (named, tell) = meant::changed(asked, body, &self.catalog, package)?;
-        let mut reply = self.carry_out(package, tell, self.by(asked.token, named)).await;
+        let mut reply = self.carry_out(package, tell, self.by(asked.principal, named), asked.parts).await;
         if let Reply::Failed { report, .. } = &mut reply {
             question::found_at(report, &self.approvals);
         }
         Ok(answer::reply(reply, None))
     }
 
-    pub(super) fn by(&self, token: &Token, request: Option<hutch_model::ledger::Request>) -> By {
-        By { caller: Some(Caller::new(token.name(), "http")), lane: token.name().into(), request }
+    pub(super) fn by(&self, principal: &Principal, request: Option<hutch_model::ledger::Request>) -> By {
+        By::of(principal, "http", request)
     }
 
-    /// Has something done. A caller that goes away before the answer has it stopped.
-    pub(super) async fn carry_out(&self, package: usize, tell: Tell, by: By) -> Reply {
-        match self.door.take(Ask { package, what: What::Told(tell) }, by) {
-            Ok(mut taken) => (&mut taken.reply).await.unwrap_or_else(|_| Reply::lost()),
-            Err(report) => Reply::failed(report),
+    /// Has something done. A caller whose connection breaks before the answer has it stopped; one that has only said all gets the answer.
+    pub(super) async fn carry_out(&self, package: usize, tell: Tell, by: By, parts: &Parts) -> Reply {
+        let mut taken = match self.door.take(Ask { package, what: What::Told(tell) }, by) {
+            Ok(taken) => taken,
+            Err(report) => return Reply::failed(report),
+        };
+        let broke = async {
+            match parts.extensions.get::<Peer>() {
+                Some(peer) => peer.broke().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            reply = &mut taken.reply => reply.unwrap_or_else(|_| Reply::lost()),
+            // It is dropped here, and so stopped.
+            () = broke => Reply::cancelled(),
         }
     }
 

@@ -4,9 +4,9 @@
 
 use super::handler::Desk;
 use crate::ask::{Ask, Form, What};
-use crate::question::Question;
+use crate::question::{Change, Lines, Question};
 use crate::reply::Reply;
-use crate::who::{Scope, Who};
+use crate::who::{Principal, Scope};
 use hutch::EntryName;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -35,6 +35,7 @@ struct Sealed {
     plan: String,
     answer: Form,
     reason: String,
+    /// By which a person carries the plan out.
     line: Option<String>,
 }
 
@@ -60,10 +61,13 @@ pub(super) async fn ask(
     question: &Question,
     params: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
-    who: Option<&Who>,
+    principal: Option<&Principal>,
 ) -> Asked {
-    if !may_agree(who) {
+    if !may_agree(principal) {
         return refused(question, MAY_NOT);
+    }
+    if !question.is_whole() {
+        return Asked::Refused(Reply::failed(question.too_long().detail("kept", false)));
     }
     let asks = context.client_capabilities().and_then(|client| client.elicitation);
     // A client that says nothing about forms knows them; one that only opens pages does not.
@@ -71,7 +75,7 @@ pub(super) async fn ask(
         return refused(question, "this client can't ask the user");
     }
     if context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
-        return later(desk, question, params, who);
+        return later(desk, question, params, principal);
     }
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(form(question)));
     let options = PeerRequestOptions::with_timeout(ANSWERED_WITHIN);
@@ -93,15 +97,15 @@ pub(super) async fn ask(
     }
 }
 
-fn later(desk: &Desk, question: &Question, params: &CallToolRequestParams, who: Option<&Who>) -> Asked {
+fn later(desk: &Desk, question: &Question, params: &CallToolRequestParams, principal: Option<&Principal>) -> Asked {
     let sealed = Sealed {
         package: question.package,
         plan: question.plan.to_string(),
         answer: question.answer,
         reason: question.reason.clone(),
-        line: question.line.clone(),
+        line: question.lines.apply.clone(),
     };
-    let about = about(params, who);
+    let about = about(params, principal);
     let options = SealOptions::new().associated_data(about.as_bytes()).ttl(ANSWERED_WITHIN);
     let Ok(state) = desk.seal.seal_json_with(&sealed, &options) else {
         return refused(question, "the question could not be put down");
@@ -112,8 +116,13 @@ fn later(desk: &Desk, question: &Question, params: &CallToolRequestParams, who: 
 }
 
 /// What a call comes to that is made again with a person's answer.
-pub(super) fn answered(desk: &Desk, state: &str, params: &CallToolRequestParams, who: Option<&Who>) -> Asked {
-    let sealed: Result<Sealed, _> = desk.seal.open_json_with(state, about(params, who).as_bytes());
+pub(super) fn answered(
+    desk: &Desk,
+    state: &str,
+    params: &CallToolRequestParams,
+    principal: Option<&Principal>,
+) -> Asked {
+    let sealed: Result<Sealed, _> = desk.seal.open_json_with(state, about(params, principal).as_bytes());
     let Sealed { package, plan, answer, reason, line } = match sealed {
         Ok(sealed) => sealed,
         Err(error) => {
@@ -130,7 +139,10 @@ pub(super) fn answered(desk: &Desk, state: &str, params: &CallToolRequestParams,
     match said_of(said.and_then(|action: &Value| serde_json::from_value(action.clone()).ok())) {
         Said::Yes => Asked::Do(apply(package, plan, answer)),
         Said::No(why) => match plan.parse() {
-            Ok(digest) => refused(&Question { package, plan: digest, answer, reason, text: String::new(), line }, why),
+            Ok(plan) => {
+                let (change, lines) = (Change::of_paths(&[]), Lines { look: None, apply: line });
+                refused(&Question { package, plan, answer, reason, text: String::new(), change, lines }, why)
+            }
             Err(_) => Asked::Refused(Reply::failed(ErrorReport::new(ErrorCode::ConfirmationRequired, why))),
         },
     }
@@ -161,12 +173,12 @@ fn form(question: &Question) -> ElicitRequestParams {
 }
 
 /// The very call that is asked about, and who makes it.
-fn about(params: &CallToolRequestParams, who: Option<&Who>) -> String {
+fn about(params: &CallToolRequestParams, principal: Option<&Principal>) -> String {
     let arguments = Value::Object(params.arguments.clone().unwrap_or_default());
-    format!("{}\n{}\n{arguments}", who.map_or("", |who| &who.name), params.name)
+    format!("{}\n{}\n{arguments}", principal.map_or("", |principal| principal.name()), params.name)
 }
 
 /// Whether what this caller's client says its user answered counts: whose token is known needs one that may confirm, as everywhere.
-fn may_agree(who: Option<&Who>) -> bool {
-    who.is_none_or(|who| who.scopes.contains(&Scope::Confirm))
+fn may_agree(principal: Option<&Principal>) -> bool {
+    principal.is_none_or(|principal| principal.may(Scope::Confirm))
 }

@@ -2,10 +2,6 @@
 //! stands in it, and whoever parses it gets equal values.
 
 use hutch_model::hidden;
-use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use tokio::io::AsyncWrite;
 
 /// The characters of a stream of JSON, escaped piece by piece.
 #[derive(Default)]
@@ -29,53 +25,6 @@ impl Escaper {
             }
             Err(_) => whole,
         }
-    }
-}
-
-/// A writer of JSON that escapes.
-pub(super) struct Escaped<W> {
-    inner: W,
-    escaper: Escaper,
-    /// What is still to be written.
-    left: Vec<u8>,
-    written: usize,
-}
-
-impl<W> Escaped<W> {
-    pub(super) fn new(inner: W) -> Escaped<W> {
-        Escaped { inner, escaper: Escaper::default(), left: Vec::new(), written: 0 }
-    }
-}
-
-impl<W: AsyncWrite + Unpin> Escaped<W> {
-    fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(left) = self.left.get(self.written..).filter(|left| !left.is_empty()) {
-            match ready!(Pin::new(&mut self.inner).poll_write(context, left))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                bytes => self.written += bytes,
-            }
-        }
-        (self.left, self.written) = (Vec::new(), 0);
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<W: AsyncWrite + Unpin> AsyncWrite for Escaped<W> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        // One piece at a time is kept, so that who does not read is noticed as without this.
-        ready!(self.poll_left(context))?;
-        self.left = self.escaper.piece(bytes);
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_left(context))?;
-        Pin::new(&mut self.inner).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_left(context))?;
-        Pin::new(&mut self.inner).poll_shutdown(context)
     }
 }
 

@@ -9,9 +9,7 @@ use crate::question;
 use crate::reply::{Facts, Reply};
 use crate::serving::ServeError;
 use crate::telemetry::{self, Telemetry, Work, some};
-use crate::who::{Scope, Who};
-use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
+use crate::who::{Principal, Scope};
 use hutch_model::hidden;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::Caller;
@@ -19,10 +17,11 @@ use opentelemetry::context::FutureExt;
 use opentelemetry::trace::SpanKind;
 use opentelemetry::{Context, KeyValue};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetSkillRequestParams,
-    GetSkillResult, Implementation, ListResourcesResult, ListSkillsResult, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, RequestStateCodec, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, GetSkillRequestParams, GetSkillResult, Implementation, InitializeRequestParams, ListResourcesResult,
+    ListSkillsResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestStateCodec, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -80,13 +79,13 @@ impl Desk {
     /// Has something done, and tells the client that it goes on, if it wants to know. A call that the client cancels is stopped.
     async fn carry_out(&self, ask: Ask, context: &RequestContext<RoleServer>) -> Reply {
         let client = context.client_info();
-        let by = match who(context) {
+        let by = match principal(context) {
             // What a client calls itself is told besides.
-            Some(who) => {
+            Some(principal) => {
                 let client = client.map(|client| format!(" {} {}", client.name, client.version)).unwrap_or_default();
-                By { caller: Some(Caller::new(&who.name, &format!("mcp{client}"))), lane: who.name, request: None }
+                By::of(&principal, &format!("mcp{client}"), None)
             }
-            None => By { caller: client.map(|client| Caller::new(&client.name, &client.version)), ..By::default() },
+            None => By::alone(client.map(|client| Caller::new(&client.name, &client.version))),
         };
         let mut taken = match self.door.take(ask, by) {
             Ok(taken) => taken,
@@ -177,13 +176,14 @@ impl Desk {
             Ok(Wanted::Known(document)) => return Some(result(Reply::done(document)).into()),
             Ok(Wanted::Ask(ask)) => ask,
         };
-        if let Some(refusal) = who(context).and_then(|who| refusal(&who, &ask)) {
+        let principal = principal(context);
+        if let Some(Err(refusal)) = principal.as_ref().map(|principal| principal.check(scope(&ask))) {
             return Some(result(Reply::failed(refusal)).into());
         }
         let asked = match &params.request_state {
-            Some(state) => confirm::answered(self, state, params, who(context).as_ref()),
+            Some(state) => confirm::answered(self, state, params, principal.as_ref()),
             None => match self.carry_out(ask, context).await {
-                Reply::Ask(question) => confirm::ask(self, &question, params, context, who(context).as_ref()).await,
+                Reply::Ask(question) => confirm::ask(self, &question, params, context, principal.as_ref()).await,
                 reply => Asked::Refused(reply),
             },
         };
@@ -200,23 +200,35 @@ impl Desk {
     }
 }
 
-/// Who makes a request, where it came by a way on which callers are known.
-fn who(context: &RequestContext<RoleServer>) -> Option<Who> {
-    context.extensions.get::<http::request::Parts>()?.extensions.get::<Who>().cloned()
+/// What is wrong with the parameters of a request whose method is known, where the library did not take it for one.
+pub(super) fn unfit(request: &CustomRequest) -> Option<ErrorData> {
+    fn read<T: serde::de::DeserializeOwned>(params: Value) -> Option<String> {
+        serde_json::from_value::<T>(params).err().map(|error| error.to_string())
+    }
+    let params = request.params.clone().unwrap_or_default();
+    let reason = match request.method.as_str() {
+        "initialize" => read::<InitializeRequestParams>(params),
+        "tools/call" => read::<CallToolRequestParams>(params),
+        "resources/read" => read::<ReadResourceRequestParams>(params),
+        "skills/get" => read::<GetSkillRequestParams>(params),
+        "ping" | "tools/list" | "resources/list" | "skills/list" => Some("expected an object".to_owned()),
+        _ => return None,
+    };
+    let reason = reason.unwrap_or_else(|| "expected an object".to_owned());
+    Some(ErrorData::invalid_params(format!("the params of {} are not of its form: {reason}", request.method), None))
 }
 
-/// Why a caller may not ask for this, if so.
-fn refusal(who: &Who, ask: &Ask) -> Option<ErrorReport> {
-    let scope = match ask.what {
+/// Who makes a request, where it came by a way on which callers are let in.
+fn principal(context: &RequestContext<RoleServer>) -> Option<Principal> {
+    context.extensions.get::<http::request::Parts>()?.extensions.get::<Principal>().cloned()
+}
+
+/// What a token must be good for.
+fn scope(ask: &Ask) -> Scope {
+    match ask.what {
         What::Verify(_) | What::History { .. } => Scope::Read,
         _ => Scope::Run,
-    };
-    if who.scopes.contains(&scope) {
-        return None;
     }
-    let message = format!("the token of {} has no scope {}", who.name, scope.text());
-    let report = ErrorReport::new(ErrorCode::PermissionDenied, message).detail("scope", scope.text());
-    Some(report.suggest("use a token that has the scope, or ask whoever runs the server"))
 }
 
 /// A reply as the protocol has it. A failure is data for the model; it is no structured content, because that is of the tool's schema.
@@ -278,6 +290,15 @@ impl ServerHandler for Handler {
         let response = desk.call(&params, &context).with_context(work.context()).await;
         desk.end(work, &params, response.as_ref());
         response.ok_or_else(unknown)
+    }
+
+    /// A request whose method is known and whose parameters are not of its form comes here too.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unfit(&request).unwrap_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)))
     }
 
     async fn list_resources(

@@ -4,36 +4,36 @@
 mod confirm;
 mod escaped;
 mod handler;
+mod lines;
 mod skills;
 mod transport;
 
 use crate::catalog::Catalog;
 use crate::door;
 use crate::door::Door;
+use crate::room::{Place, Room};
 use crate::serving::{ServeError, Serving};
-use crate::who::Who;
+use crate::who::Principal;
 use bytes::Bytes;
-use escaped::{Escaped, Escaper};
+use escaped::Escaper;
 use handler::{Desk, Handler};
 use http::{Request, Response};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
+use lines::Lines;
 use opentelemetry::Context;
 use rmcp::ServiceExt;
-use rmcp::model::ProtocolVersion;
 use rmcp::service::ServerInitializeError;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use transport::Guarded;
 
-/// The most bytes of a message. A longer one is read past, without an answer: nobody knows whose it is.
-const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// The most sessions of clients that have them, at once.
 const SESSIONS_MAX: usize = 256;
 /// The most of those of one caller.
@@ -64,12 +64,22 @@ pub fn stdio(serving: &Serving) -> Result<(), ServeError> {
     ended
 }
 
+/// Why the protocol has no answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unanswered {
+    /// There is no such session, or it is another caller's.
+    NoSession,
+    /// There are too many sessions.
+    NoRoom,
+}
+
 /// The same protocol over HTTP, for callers that whoever serves HTTP has let in.
 pub(crate) struct Endpoint {
     service: StreamableHttpService<Handler, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
-    /// The sessions that each caller began.
-    begun: Mutex<BTreeMap<Arc<str>, BTreeSet<String>>>,
+    /// Whose each session is: who did not begin it is told nothing of it, and can neither read nor answer nor end it.
+    begun: Arc<Mutex<BTreeMap<String, Place>>>,
+    room: Arc<Room>,
     desk: Arc<Desk>,
     end: CancellationToken,
 }
@@ -96,51 +106,67 @@ impl Endpoint {
         let shared = Arc::clone(&desk);
         let made = move || Ok(Handler(Arc::clone(&shared)));
         let service = StreamableHttpService::new(made, Arc::clone(&sessions), config);
-        Ok(Endpoint { service, sessions, begun: Mutex::default(), desk, end })
+        let room = Room::new(SESSIONS_EACH_MAX, SESSIONS_MAX);
+        Ok(Endpoint { service, sessions, begun: Arc::default(), room, desk, end })
     }
 
-    /// Answers a request on behalf of a caller.
+    /// Answers a request on behalf of a caller, in a session of its own or in none.
     pub(crate) async fn answer(
         &self,
         mut request: Request<Full<Bytes>>,
-        who: Who,
-    ) -> Option<Response<BoxBody<Bytes, Infallible>>> {
-        // Each session keeps memory until it has been silent for minutes.
-        let headers = request.headers();
-        let version = headers.get("mcp-protocol-version").and_then(|version| version.to_str().ok());
-        let begins = !headers.contains_key("mcp-session-id") && version != Some(ProtocolVersion::V_2026_07_28.as_str());
-        if begins && !self.has_room(&who).await {
-            return None;
+        message: &Value,
+        principal: &Principal,
+    ) -> Result<Response<BoxBody<Bytes, Infallible>>, Unanswered> {
+        let session = request.headers().get("mcp-session-id").cloned();
+        let begins = session.is_none() && message["method"] == "initialize";
+        if let Some(session) = session
+            && !self.is_of(session.to_str().unwrap_or_default(), principal).await
+        {
+            return Err(Unanswered::NoSession);
         }
-        let name = Arc::clone(&who.name);
-        request.extensions_mut().insert(who);
+        request.extensions_mut().insert(principal.clone());
         request.extensions_mut().insert(Context::current());
-        let response = self.service.handle(request).await;
-        let session = response.headers().get("mcp-session-id").and_then(|session| session.to_str().ok());
-        if let Some(session) = session.filter(|_| begins) {
-            self.begun().entry(name).or_default().insert(session.to_owned());
-        }
+        let response = match begins {
+            true => self.begin(request, principal).await?,
+            false => self.service.handle(request).await,
+        };
         let mut escaper = Escaper::default();
-        Some(
-            response.map(|body| {
-                body.map_frame(move |frame| frame.map_data(|data| Bytes::from(escaper.piece(&data)))).boxed()
-            }),
-        )
+        Ok(response
+            .map(|body| body.map_frame(move |frame| frame.map_data(|data| Bytes::from(escaper.piece(&data)))).boxed()))
     }
 
-    /// Whether a caller may begin a session.
-    async fn has_room(&self, who: &Who) -> bool {
-        let sessions = self.sessions.sessions.read().await;
-        let is_there = |session: &String| sessions.keys().any(|one| **one == **session);
-        let mut begun = self.begun();
-        begun.retain(|_, own| {
-            own.retain(is_there);
-            !own.is_empty()
+    /// Begins a session, if there is room: it keeps memory until it has been silent for minutes. It is whose it is also where the caller does
+    /// not wait for the answer, so nobody has more of them by going away.
+    async fn begin(
+        &self,
+        request: Request<Full<Bytes>>,
+        principal: &Principal,
+    ) -> Result<Response<BoxBody<Bytes, Infallible>>, Unanswered> {
+        let live = self.sessions.sessions.read().await;
+        self.begun().retain(|session, _| live.keys().any(|one| **one == **session));
+        drop(live);
+        let place = self.room.take(principal).ok_or(Unanswered::NoRoom)?;
+        let (service, begun) = (self.service.clone(), Arc::clone(&self.begun));
+        let handled = tokio::spawn(async move {
+            let response = service.handle(request).await;
+            let session = response.headers().get("mcp-session-id").and_then(|session| session.to_str().ok());
+            if let Some(session) = session {
+                let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
+                begun.insert(session.to_owned(), place);
+            }
+            response
         });
-        sessions.len() < SESSIONS_MAX && begun.get(&who.name).map_or(0, BTreeSet::len) < SESSIONS_EACH_MAX
+        handled.await.map_err(|_| Unanswered::NoRoom)
     }
 
-    fn begun(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, BTreeSet<String>>> {
+    /// Whether a session is one that this caller began, and has not ended.
+    async fn is_of(&self, session: &str, principal: &Principal) -> bool {
+        let live = self.sessions.sessions.read().await;
+        live.keys().any(|one| **one == *session)
+            && self.begun().get(session).is_some_and(|place| place.is_of(principal))
+    }
+
+    fn begun(&self) -> MutexGuard<'_, BTreeMap<String, Place>> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,8 +179,7 @@ impl Endpoint {
 
 async fn serve(desk: &Arc<Desk>) -> Result<(), ServeError> {
     let (read, write) = stdio_pipes();
-    let messages = AsyncRwTransport::new_server(read, Escaped::new(write)).with_max_line_length(MESSAGE_BYTES_MAX);
-    let serving = Handler(Arc::clone(desk)).serve(Guarded::new(messages, Arc::clone(desk))).await;
+    let serving = Handler(Arc::clone(desk)).serve(Guarded::new(Lines::new(read, write), Arc::clone(desk))).await;
     match serving {
         Ok(running) => match running.waiting().await {
             Ok(_) => Ok(()),

@@ -1,9 +1,9 @@
 //! What stands between the wire and the library, against clients that break rules: two requests under one number, messages before the
 //! first request, input that ends while calls are under way, and output that nobody reads.
 
-use super::handler::Desk;
+use super::handler::{Desk, unfit};
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, ErrorData, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientNotification, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::collections::{HashSet, VecDeque};
@@ -69,12 +69,24 @@ impl Open {
     }
 }
 
+/// Whether a request begins a session, in the one lifecycle or the other; what only looks whether anybody is there does not, nor does one
+/// that will be refused.
+fn begins(request: &ClientRequest) -> bool {
+    let meta = request.get_meta();
+    let is_known = meta.protocol_version().is_some_and(|version| version == ProtocolVersion::V_2026_07_28);
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        _ => is_known && meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty(),
+    }
+}
+
 /// A transport that keeps the rules on behalf of its client.
 pub(super) struct Guarded<T> {
     inner: T,
     desk: Arc<Desk>,
     open: Arc<Open>,
-    /// Whether a request has come.
+    /// Whether a request has come by which a session begins.
     begun: bool,
     /// Until when what is under way may go on, once the input has ended; then, until when it may say that it was stopped.
     until: Option<(Instant, bool)>,
@@ -89,7 +101,13 @@ impl<T: Transport<RoleServer> + 'static> Guarded<T> {
     fn admit(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
         match message {
             JsonRpcMessage::Request(request) => {
-                self.begun = true;
+                if let ClientRequest::CustomRequest(custom) = &request.request
+                    && let Some(refusal) = unfit(custom)
+                {
+                    tokio::spawn(self.inner.send(JsonRpcMessage::error(refusal, Some(request.id.clone()))));
+                    return false;
+                }
+                self.begun |= begins(&request.request);
                 let is_new = self.open.insert(&request.id);
                 if !is_new {
                     // Without a number: the first of the two is to get its own answer.

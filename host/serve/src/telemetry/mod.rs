@@ -11,6 +11,7 @@ pub(crate) use meters::some;
 
 use crate::reply::Facts;
 use crate::serving::ServeError;
+use crate::who::Principal;
 use export::Exporters;
 use http::HeaderMap;
 use hutch_model::error_code::ErrorCode;
@@ -174,8 +175,8 @@ pub(crate) fn fields(facts: &Facts) -> Map<String, Value> {
     known.collect()
 }
 
-/// What caused a request, by its `traceparent` (W3C Trace Context).
-pub(crate) fn cause(headers: &HeaderMap) -> Context {
+/// What caused a known caller's request, by its `traceparent` (W3C Trace Context).
+pub(crate) fn cause(_: &Principal, headers: &HeaderMap) -> Context {
     struct Headers<'h>(&'h HeaderMap);
     impl Extractor for Headers<'_> {
         fn get(&self, key: &str) -> Option<&str> {
@@ -215,7 +216,7 @@ mod tests {
         let trace = |text: &str| {
             let headers = HeaderMap::from_iter([(http::HeaderName::from_static("traceparent"), text.parse().unwrap())]);
             let meta = Map::from_iter([("traceparent".to_owned(), text.into())]);
-            let (header, meta) = (cause(&headers), cause_in(&meta));
+            let (header, meta) = (cause(&Principal::admitted("agent", &[]), &headers), cause_in(&meta));
             let trace = header.span().span_context().trace_id().to_string();
             assert_eq!(meta.map_or("0".repeat(32), |one| one.span().span_context().trace_id().to_string()), trace);
             trace

@@ -9,11 +9,11 @@ mod files;
 mod shape;
 mod views;
 
-use super::access::{Guard, Refused, Token, check_scope, credentials, password};
+use super::access::{Guard, Refused, check_scope, credentials, password};
 use super::answer::{self, Body};
 use super::request;
 use super::site::Site;
-use crate::who::Scope;
+use crate::who::{Principal, Scope};
 use http::header::{
     CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, ORIGIN, REFERRER_POLICY,
     WWW_AUTHENTICATE,
@@ -114,7 +114,7 @@ pub(super) async fn answer(
         return Ok(answer::whole(StatusCode::OK, "text/css; charset=utf-8", include_str!("style.css")));
     }
     let shown = match allowed(&site.guard, parts, scope.unwrap_or(Scope::Read)) {
-        Ok(token) => views::show(site, *page, &found, token, parts, body).await,
+        Ok(principal) => views::show(site, *page, &found, principal, parts, body).await,
         Err(refused) => Err(refused),
     };
     Ok(match shown {
@@ -145,19 +145,19 @@ pub(super) async fn answer(
 }
 
 /// Whose request it is, if it may be made.
-fn allowed<'g>(guard: &'g Guard, parts: &Parts, scope: Scope) -> Result<&'g Token, Refused> {
+fn allowed<'g>(guard: &'g Guard, parts: &Parts, scope: Scope) -> Result<&'g Principal, Refused> {
     let headers = &parts.headers;
-    let token = match credentials(headers, "basic").and_then(password) {
+    let principal = match credentials(headers, "basic").and_then(password) {
         Some(secret) => guard.secret(&secret)?,
         None => guard.bearer(headers)?,
     };
-    check_scope(token, scope)?;
+    check_scope(principal, scope)?;
     // That the origin is ours was looked at; here it must be there.
     let is_safe = parts.method == Method::GET || parts.method == Method::HEAD;
     let is_ours =
         headers.contains_key(ORIGIN) || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin");
     match is_safe || is_ours {
-        true => Ok(token),
+        true => Ok(principal),
         false => {
             let message = "the request does not say that it comes from a page of this server";
             Err(Refused::new(StatusCode::FORBIDDEN, ErrorCode::PermissionDenied, message))

@@ -1,14 +1,12 @@
 //! How pages look. Everything that others wrote is text here, and never markup.
 
+use crate::question::SHOWN_CHARS_MAX;
 use hutch::{SHOWN_BYTES_MAX, Shown};
 use hutch_model::contract::Command;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::redact::without_hidden;
 use maud::{DOCTYPE, Markup, html};
 use serde_json::{Map, Value};
-
-/// The most characters of a text that are shown; the rest is counted.
-const SHOWN_CHARS_MAX: usize = 100_000;
 
 /// A page.
 pub(super) fn page(title: &str, content: &Markup) -> Markup {

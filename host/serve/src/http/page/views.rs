@@ -1,14 +1,14 @@
 //! What each page says, made of the same documents that programs get.
 
-use super::shape::{change, document, failure, form, given, page, text, time};
+use super::shape::{change as change_of, document, failure, form, given, page, text, time};
 use super::{Page, Shown, failed, fields};
 use crate::ask::{Back, Tell, Words};
-use crate::http::access::{Refused, Token};
+use crate::http::access::Refused;
 use crate::http::request;
 use crate::http::site::Site;
 use crate::reply::{Facts, Reply};
-use crate::told::CHANGES;
-use crate::who::Scope;
+use crate::told::{CHANGES, WHOLE};
+use crate::who::{Principal, Scope};
 use http::StatusCode;
 use http::request::Parts;
 use hutch::EntryName;
@@ -21,13 +21,16 @@ use serde_json::Value;
 
 /// Entries on one page.
 const ENTRIES: u32 = 50;
+/// The most bytes of changes on the page of what waits; one change has fewer.
+const CHANGES_BYTES_MAX: usize = 2 << 20;
 
 /// A page about a package.
 pub(super) struct View<'v> {
     site: &'v Site,
     package: usize,
     pub(super) slug: &'v str,
-    token: &'v Token,
+    principal: &'v Principal,
+    parts: &'v Parts,
 }
 
 /// Shows what is asked for.
@@ -35,19 +38,19 @@ pub(super) async fn show(
     site: &Site,
     page: Page,
     found: &[&str],
-    token: &Token,
+    principal: &Principal,
     parts: &Parts,
     body: Option<Incoming>,
 ) -> Result<Shown, Refused> {
     let (slug, second) = (found.first().copied().unwrap_or_default(), found.get(1).copied().unwrap_or_default());
     match page {
         Page::Packages => return Ok(Shown::Page(packages(site))),
-        Page::Approvals => return approvals(site, token).await,
+        Page::Approvals => return approvals(site, principal, parts).await,
         _ => {}
     }
     let missing = || failed(ErrorReport::new(ErrorCode::NotFound, format!("no package {slug:?} is served")));
     let package = site.catalog.place(slug).ok_or_else(missing)?;
-    let view = View { site, package, slug, token };
+    let view = View { site, package, slug, principal, parts };
     match page {
         Page::Package => Ok(Shown::Page(view.package())),
         Page::Command => view.command(second).map(Shown::Page),
@@ -82,30 +85,57 @@ fn packages(site: &Site) -> Markup {
 }
 
 /// What waits for a person.
-async fn approvals(site: &Site, token: &Token) -> Result<Shown, Refused> {
-    let (document, _) = done(site.carry_out(0, Tell::Questions, site.by(token, None)).await)?;
+async fn approvals(site: &Site, principal: &Principal, parts: &Parts) -> Result<Shown, Refused> {
+    let (document, _) = done(site.carry_out(0, Tell::Questions, site.by(principal, None), parts).await)?;
     let items = document["items"].as_array().cloned().unwrap_or_default();
+    let mut bytes = 0;
+    let fits = |item: &&Value| {
+        bytes += item["change"].as_str().map_or(0, str::len);
+        bytes <= CHANGES_BYTES_MAX
+    };
+    let shown: Vec<&Value> = items.iter().take_while(fits).collect();
     Ok(Shown::Page(page(
         "Approvals",
         &html! {
             @if items.is_empty() { p { "Nothing waits for consent." } }
-            @for item in &items {
+            @if shown.len() < items.len() { p { (items.len() - shown.len()) " more wait, and are shown when these are answered." } }
+            @for item in shown {
                 @let (slug, plan) = (item["package"].as_str().unwrap_or_default(), item["plan"].as_str().unwrap_or_default());
                 section aria-label={ "Plan " (short(plan)) } {
                     h2 { (slug) ": plan " code { (short(plan)) } }
                     pre tabindex="0" { (text(item["question"].as_str().unwrap_or_default())) }
-                    p { a href={ "/packages/" (slug) "/entries/" (plan) } { "All of the plan" } }
-                    (answers(slug, plan, token, true))
+                    @if let Some(change) = item["change"].as_str() {
+                        details { summary { "All that would change" } (change_of(change)) }
+                    }
+                    p { a href={ "/packages/" (slug) "/entries/" (plan) } { "The plan's entry" } }
+                    @if item["whole"] == true { (answers(slug, plan, principal, true)) } @else {
+                        (unanswered(slug, plan, principal, item["apply"].as_str()))
+                    }
                 }
             }
         },
     )))
 }
 
-/// The buttons below a plan.
-fn answers(slug: &str, plan: &str, token: &Token, asks: bool) -> Markup {
+/// What stands in the place of the buttons where not all of the change is shown: nobody agrees here to what was cut.
+fn unanswered(slug: &str, plan: &str, principal: &Principal, apply: Option<&str>) -> Markup {
     html! {
-        @if asks && !token.may(Scope::Confirm) {
+        p.notice {
+            "Not all that it would change is known here or can be shown, so nobody can agree to it here. "
+            @if let Some(line) = apply { "Whoever runs the server carries it out by: " code { (text(line)) } }
+        }
+        @if principal.may(Scope::Confirm) {
+            form method="post" action={ "/packages/" (slug) "/plans/" (plan) "/decline" } {
+                button type="submit" { "Decline" }
+            }
+        }
+    }
+}
+
+/// The buttons below a plan.
+fn answers(slug: &str, plan: &str, principal: &Principal, asks: bool) -> Markup {
+    html! {
+        @if asks && !principal.may(Scope::Confirm) {
             p.notice { "This token may not agree to it: it waits for somebody whose token has the scope confirm." }
         } @else {
             form method="post" action={ "/packages/" (slug) "/plans/" (plan) "/apply" } {
@@ -122,7 +152,7 @@ fn answers(slug: &str, plan: &str, token: &Token, asks: bool) -> Markup {
 
 impl View<'_> {
     pub(super) async fn ask(&self, tell: Tell) -> Result<(Value, Facts), Refused> {
-        done(self.site.carry_out(self.package, tell, self.site.by(self.token, None)).await)
+        done(self.site.carry_out(self.package, tell, self.site.by(self.principal, None), self.parts).await)
     }
 
     pub(super) fn links(&self) -> Markup {
@@ -193,10 +223,14 @@ impl View<'_> {
                 @if let Some(reason) = asks { p.notice { strong { "A person must agree: " } (text(reason)) } }
                 h2 { "What would change" }
                 @for reason in risk["reasons"].as_array().into_iter().flatten() { p { (text(reason.as_str().unwrap_or_default())) } }
-                (change(changes))
+                (change_of(changes))
                 h2 { "What it would answer" }
                 (answered(result))
-                @if !plan.is_empty() { (answers(self.slug, plan, self.token, asks.is_some())) }
+                @if !plan.is_empty() {
+                    @if asks.is_none() || facts.get(WHOLE) == Some(&Value::Bool(true)) { (answers(self.slug, plan, self.principal, asks.is_some())) } @else {
+                        (unanswered(self.slug, plan, self.principal, None))
+                    }
+                }
                 (self.links())
             },
         )))
@@ -204,7 +238,7 @@ impl View<'_> {
 
     async fn apply(&self, plan: &str) -> Result<Shown, Refused> {
         let plan = request::named_entry(plan)?;
-        let confirmed = self.token.may(Scope::Confirm);
+        let confirmed = self.principal.may(Scope::Confirm);
         let (_, facts) = self.ask(Tell::Apply { plan, confirmed }).await?;
         Ok(self.at(&facts))
     }
