@@ -2,6 +2,7 @@
 
 use super::Plain;
 use super::content::holds;
+use super::judge::{Judged, Look, Version};
 use super::stamps::{FolderId, Mark, Shown};
 use super::update::is_other_case;
 use crate::error::StoreError;
@@ -26,7 +27,8 @@ impl Plain {
         let Some((shown, root)) = self.shown(volume)? else { return Ok(None) };
         let top = self.stamps.top(volume)?;
         let objects = self.store.objects();
-        let mut look = Look { plain: self, volume, shown, objects, handles: Handles::new(root), path: Vec::new() };
+        let (handles, restarted) = (Handles::new(root), self.is_restarted()?);
+        let mut look = Looking { plain: self, volume, shown, restarted, objects, handles, path: Vec::new() };
         // What it shows may not be kept any more: then nothing is known of what stands there.
         let tree = match read_touched(&*look.objects, &shown.tree, touched) {
             Err(error) if error.lack == Lack::Missing => Tree::default(),
@@ -45,16 +47,18 @@ fn read_touched(objects: &dyn Objects, tree: &Digest, touched: &Touched) -> Resu
 }
 
 /// A look at some paths of one volume.
-struct Look<'a> {
+struct Looking<'a> {
     plain: &'a Plain,
     volume: &'a VolumeName,
     shown: Shown,
+    /// Whether what is remembered is of another start of the machine.
+    restarted: bool,
     objects: Arc<dyn Objects>,
     handles: Handles,
     path: Vec<String>,
 }
 
-impl Look<'_> {
+impl Looking<'_> {
     fn failed(&self, name: &str, action: &'static str) -> impl Fn(io::Error) -> StoreError + use<> {
         let mut path = self.plain.full_path(self.volume, &self.path);
         path.push(name);
@@ -145,7 +149,6 @@ impl Look<'_> {
         };
         match (stamp, mark) {
             (None, Some(Mark::Withheld(_))) => return Ok(None),
-            (Some(stamp), Some(Mark::Seen(seen, _))) if stamp == seen => return Ok(None),
             (None, None) if expected.is_none() => return Ok(None),
             (Some(_), Some(Mark::Withheld(_))) => {
                 let other = is_other_case(folder, name).map_err(self.failed(name, "list the folder of"))?;
@@ -153,12 +156,16 @@ impl Look<'_> {
             }
             _ => {}
         }
+        let look = stamp.map(|stamp| Look { stamp, mark, restarted: self.restarted });
+        if look.is_some_and(|look| look.known().is_some()) {
+            return Ok(None);
+        }
         if let (Some(stamp), None) = (&stamp, expected)
             && !can_be_held(folder, name, stamp, self.path.len())
         {
             return Ok(None);
         }
-        if self.is_ours(folder, name, stamp.as_ref())? {
+        if self.is_ours(folder, name, look)? {
             return Ok(None);
         }
         Ok(Some(match (stamp, expected) {
@@ -168,9 +175,9 @@ impl Look<'_> {
         }))
     }
 
-    /// Whether what stands there is what the shown snapshot has there, or one that it has become or is becoming meanwhile. `stamp`
-    /// is its look, if anything is there; nothing is ours too where an update is about to replace something.
-    fn is_ours(&self, folder: &Dir, name: &str, stamp: Option<&Stamp>) -> Result<bool, StoreError> {
+    /// Whether what stands there is what the shown snapshot has there, or one that it has become or is becoming meanwhile. `look`
+    /// is what is known of it, if anything is there; nothing is ours too where an update is about to replace something.
+    fn is_ours(&self, folder: &Dir, name: &str, look: Option<Look>) -> Result<bool, StoreError> {
         let now = self.plain.stamps.shown(self.volume)?;
         let later = [self.shown.target, now.map(|now| now.tree), now.and_then(|now| now.target)];
         let mut states = vec![self.shown.tree];
@@ -186,22 +193,13 @@ impl Look<'_> {
                 Err(error) => return Err(self.damaged(&error)),
             }
         }
-        if stamp.is_none() && versions.windows(2).any(|pair| pair[0] != pair[1]) {
-            return Ok(true);
-        }
-        for version in versions {
-            let same = match (stamp, version) {
-                (None, None) => true,
-                (Some(stamp), Some(entry)) => {
-                    holds(folder, name, stamp, &entry.node).map_err(self.failed(name, "read the file"))?
-                }
-                _ => false,
-            };
-            if same {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let Some(look) = look else {
+            return Ok(versions.iter().any(Option::is_none) || versions.windows(2).any(|pair| pair[0] != pair[1]));
+        };
+        let versions: Vec<Version<'_>> = versions.iter().flatten().map(Version::Shown).collect();
+        let holds = |node: &Node| holds(folder, name, &look.stamp, node).map_err(self.failed(name, "read the file"));
+        // What the power has left of a file was written anew when the directory was brought up to date; one that is torn now is not ours.
+        Ok(look.judge(&versions, holds, |_| Ok(false))? != Judged::Theirs)
     }
 }
 

@@ -8,7 +8,7 @@
 //! - [`import_folder`] and [`export_folder`] read and write folders anywhere else.
 //!
 //! A file is *ours* if it looks as it did when it was last known to hold what a snapshot says, or if it holds what the shown
-//! snapshot has there, or the one that an update is bringing the directory to. Looks are remembered as stamps; a stamp
+//! snapshot has there, or the one that an update is bringing the directory to (`judge`). Looks are remembered as stamps; a stamp
 //! that does not fit costs reading the file, nothing more. There is no journal of steps: after a crash, what an unfinished
 //! update wrote is recognised by its content, and the same update runs again before any other.
 //!
@@ -18,13 +18,15 @@
 //! state, and what others put there under such names stays in the directory; neither is ever made the other.
 //!
 //! Nothing here is made durable, because all of it follows from the store. After another start of the machine, or without stamps,
-//! a directory may show what it showed earlier, or files without their content: each file that holds what an earlier snapshot has
-//! there, or whose time is the snapshot's to the nanosecond, is then ours too, and is written anew. A volume's directory that is
-//! missing altogether is no edit either.
+//! a directory may show what it showed earlier, or files without their content. So no stamp is believed then, and each file that holds
+//! what an earlier snapshot has there, or that could be what is left of the shown one, is ours too and written anew, if its time is that
+//! snapshot's to the nanosecond: all that is written here is given it, and what a person puts back has another. A volume's directory
+//! that is missing altogether is no edit either.
 
 mod check;
 mod content;
 mod export;
+mod judge;
 mod scan;
 mod staged;
 mod stamps;

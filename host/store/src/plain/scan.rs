@@ -3,6 +3,7 @@
 use super::Plain;
 use super::check::can_be_held;
 use super::content::read_file;
+use super::judge::Look;
 use super::stamps::{FolderId, Mark, Shown, content};
 use crate::error::{StoreError, at};
 use crate::names::VolumeName;
@@ -171,7 +172,8 @@ pub(super) fn import_volume(
         true => Some(plain.stamps.make_top(volume)?),
         false => plain.stamps.top(volume)?,
     };
-    let expected = Expected { plain, objects: plain.store.objects(), shown, top, learn, begun_ns: (plain.now_ns)() };
+    let (objects, restarted, begun_ns) = (plain.store.objects(), plain.is_restarted()?, (plain.now_ns)());
+    let expected = Expected { plain, objects, shown, top, learn, restarted, begun_ns };
     let _together = learn.then(|| plain.stamps.batch()).transpose()?;
     let imported = scan(Some(&expected), &root, &plain.full_path(volume, &[]), bounds, Times::Kept)?;
     Ok(Imported { base: Some(shown.tree), ..imported })
@@ -217,6 +219,8 @@ struct Expected<'a> {
     shown: Shown,
     top: Option<FolderId>,
     learn: bool,
+    /// Whether what is remembered is of another start of the machine.
+    restarted: bool,
     /// What was changed a little before may change again and look the same: its look is not remembered.
     begun_ns: u64,
 }
@@ -395,10 +399,9 @@ impl Scanner<'_> {
         let Some(stamp) = look(&folder, name).map_err(|error| self.failed(error))? else { return Ok(Found::Nothing) };
         let old = frame.old.get(name).cloned();
         let held = old.as_ref().and_then(|old| content(&old.node));
-        let seen = match frame.marks.get(name) {
-            Some(Mark::Seen(seen, content)) => *seen == stamp && Some(*content) == held,
-            _ => false,
-        };
+        let restarted = self.expected.is_some_and(|expected| expected.restarted);
+        let known = Look { stamp, mark: frame.marks.get(name).copied(), restarted }.known();
+        let seen = known.is_some() && known == held;
         let node = match (stamp.form, old.as_ref().filter(|_| seen)) {
             (Form::File | Form::Link, Some(entry)) => entry.node.clone(),
             (Form::File, None) => match self.file(&folder, name)? {

@@ -1,11 +1,12 @@
 //! What is remembered of the plain directories, in a small database of its own beside them: which snapshot each shows, and what each
 //! name in it looked like when it was last known to hold something, with the name of that. A stamp that is missing or does not fit
-//! costs a look at the content, nothing more, so nothing here is made durable, and what is damaged is begun anew.
+//! costs a look at the content, nothing more, so nothing here is made durable, and what is damaged is begun anew: in its place and under
+//! its locks, because others may have it open, in a transaction.
 
 use crate::error::StoreError;
 use crate::names::VolumeName;
 use crate::sqlite::columns::{Named, signed, unsigned};
-use crate::sqlite::failure::database;
+use crate::sqlite::failure::{database, is_unfit};
 use crate::store::State;
 use hutch_folder::{Form, Stamp};
 use hutch_model::digest::{Digest, Kind};
@@ -97,35 +98,31 @@ fn mark(row: &Row<'_>, first: usize) -> rusqlite::Result<Mark> {
 pub(super) struct Stamps {
     connection: Mutex<Connection>,
     path: PathBuf,
-    wait: Duration,
 }
 
 impl Stamps {
     /// Opens it, or begins it anew where it is missing or damaged.
     pub(super) fn open(folder: &Path, wait: Duration) -> Result<Stamps, StoreError> {
         let path = folder.join("hutch.plain");
-        let connection = match connect(&path, wait) {
-            Err(error) if is_damage(&error) => connect_anew(&path, wait),
-            connected => connected,
-        };
-        let connection = connection.map_err(|error| database(&path, error))?;
-        Ok(Stamps { connection: Mutex::new(connection), path, wait })
+        let opened = connect(&path, wait).and_then(|connection| {
+            settle(&connection).or_else(|error| mend(&connection, error))?;
+            Ok(connection)
+        });
+        let connection = opened.map_err(|error| database(&path, error))?;
+        Ok(Stamps { connection: Mutex::new(connection), path })
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the database, and if it is damaged asks a new one, which knows nothing.
+    /// Asks the database; if it is damaged, it is begun anew and asked again, and knows nothing.
     fn sql<R>(&self, job: impl Fn(&Connection) -> rusqlite::Result<R>) -> Result<R, StoreError> {
-        let mut connection = self.lock();
-        let done = match job(&connection) {
-            Err(error) if is_damage(&error) => connect_anew(&self.path, self.wait).and_then(|new| {
-                *connection = new;
-                job(&connection)
-            }),
-            done => done,
-        };
+        let connection = self.lock();
+        let done = job(&connection).or_else(|error| {
+            mend(&connection, error)?;
+            job(&connection)
+        });
         done.map_err(|error| database(&self.path, error))
     }
 
@@ -294,24 +291,38 @@ fn shown(row: &Row<'_>, first: usize) -> rusqlite::Result<Shown> {
     Ok(Shown { tree, target: row.get::<_, Option<Named>>(first + 1)?.map(|Named(target)| target) })
 }
 
-fn is_damage(error: &rusqlite::Error) -> bool {
+/// Makes it usable again after an error, if what is in it is the cause; else that is the error.
+fn mend(connection: &Connection, error: rusqlite::Error) -> rusqlite::Result<()> {
     use rusqlite::ErrorCode as Code;
-    let code = error.sqlite_error_code();
-    // An older one has other tables; a line of SQL that does not fit them is the same as damage.
-    matches!(code, Some(Code::DatabaseCorrupt | Code::NotADatabase | Code::Unknown))
-}
-
-/// Begins it anew. Who still has the old one open goes on with that, and what it remembers is found out again.
-fn connect_anew(path: &Path, wait: Duration) -> rusqlite::Result<Connection> {
-    for end in ["", "-journal"] {
-        let mut file = path.as_os_str().to_owned();
-        file.push(end);
-        #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, and so they go")]
-        let _ = std::fs::remove_file(file);
+    let is_damage = matches!(error.sqlite_error_code(), Some(Code::DatabaseCorrupt | Code::NotADatabase));
+    if !is_damage && !is_unfit(&error) {
+        return Err(error);
     }
-    connect(path, wait)
+    // What a batch has not put down is found out again.
+    if !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK")?;
+    }
+    // What was prepared says nothing of the tables that are there now. Somebody else may have begun it anew meanwhile.
+    connection.flush_prepared_statement_cache();
+    let begin = match settle(connection) {
+        Ok(()) => is_damage,
+        Err(found) if is_unfit(&found) => true,
+        Err(found) => match found.sqlite_error_code() {
+            Some(Code::DatabaseCorrupt | Code::NotADatabase) => true,
+            _ => return Err(found),
+        },
+    };
+    if begin {
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
+        let emptied = connection.execute_batch("VACUUM");
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
+        emptied?;
+        settle(connection)?;
+    }
+    Ok(())
 }
 
+/// Opens the file, and looks at nothing in it.
 fn connect(path: &Path, wait: Duration) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -320,14 +331,19 @@ fn connect(path: &Path, wait: Duration) -> rusqlite::Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    Ok(connection)
+}
+
+/// Sees to it that the tables are there, and fit.
+fn settle(connection: &Connection) -> rusqlite::Result<()> {
     // A batch stays in memory until it ends: what is written before keeps all readers out until then.
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_spill = OFF")?;
     // A process that is killed leaves a journal, and the next one goes back by it: no row is half written.
     connection.query_row("PRAGMA journal_mode = TRUNCATE", (), |_| Ok(()))?;
-    if version(&connection)? == 0 {
+    if version(connection)? == 0 {
         connection.execute_batch("BEGIN IMMEDIATE")?;
         // Another process may have been first.
-        let made = match version(&connection)? {
+        let made = match version(connection)? {
             0 => connection.execute_batch(TABLES),
             _ => Ok(()),
         };
@@ -337,9 +353,81 @@ fn connect(path: &Path, wait: Duration) -> rusqlite::Result<Connection> {
     // Held against the tables now, so that what does not fit shows here.
     connection.prepare_cached("SELECT volume, tree, target FROM volumes")?;
     connection.prepare_cached(&format!("SELECT {MARK} FROM stamps WHERE folder = ?1 AND name = ?2"))?;
-    Ok(connection)
+    Ok(())
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", (), |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(text: &str) -> Digest {
+        Digest::of(Kind::Chunk, text.as_bytes())
+    }
+
+    fn open(folder: &tempfile::TempDir) -> Stamps {
+        Stamps::open(folder.path(), Duration::from_millis(20)).unwrap()
+    }
+
+    /// Others may be in the middle of something: what they do is neither cut off nor played back into what is begun anew.
+    #[test]
+    fn what_is_damaged_is_not_begun_anew_under_somebodys_transaction() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hutch.plain");
+        let volume: VolumeName = "state".parse().unwrap();
+        let first = open(&folder);
+        first.set_shown(&volume, Shown { tree: digest("1"), target: None }).unwrap();
+        let inode = |path: &Path| {
+            hutch_folder::Stamp::of(&cap_std::fs::Metadata::from_just_metadata(path.metadata().unwrap())).inode
+        };
+        let before = inode(&path);
+        let other = open(&folder);
+        let batch = other.batch().unwrap();
+        other.set_shown(&volume, Shown { tree: digest("2"), target: None }).unwrap();
+        // Another one's tables, or none, as it finds them in the middle of the file.
+        let damaged = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None);
+        let error = mend(&first.lock(), damaged).unwrap_err();
+        assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy), "{error}");
+        drop(batch);
+        assert_eq!(first.shown(&volume).unwrap().unwrap().tree, digest("2"));
+        // With nobody in the way it is begun anew in its place, and all who have it open go on with it.
+        let damaged = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None);
+        mend(&first.lock(), damaged).unwrap();
+        assert_eq!(inode(&path), before);
+        assert_eq!((first.shown(&volume).unwrap(), other.shown(&volume).unwrap()), (None, None));
+        other.set_shown(&volume, Shown { tree: digest("3"), target: None }).unwrap();
+        assert_eq!(first.shown(&volume).unwrap().unwrap().tree, digest("3"));
+    }
+
+    /// A statement that does not fit the moment says nothing of what is stored.
+    #[test]
+    fn a_statement_that_fails_is_no_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let volume: VolumeName = "state".parse().unwrap();
+        let stamps = open(&folder);
+        let shown = Shown { tree: digest("1"), target: None };
+        stamps.set_shown(&volume, shown).unwrap();
+        let failed = stamps.sql(|connection| connection.execute_batch("SELECT nothing FROM nowhere"));
+        assert!(failed.is_err());
+        assert_eq!(stamps.shown(&volume).unwrap(), Some(shown));
+        // Tables that are another version's are begun anew, whenever it is found.
+        for at_open in [false, true] {
+            stamps.set_shown(&volume, shown).unwrap();
+            stamps.lock().execute_batch("ALTER TABLE volumes RENAME COLUMN target TO aim").unwrap();
+            let found = if at_open { open(&folder).shown(&volume) } else { stamps.shown(&volume) };
+            assert_eq!(found.unwrap(), None);
+            stamps.set_shown(&volume, shown).unwrap();
+        }
+        // Somebody else who begins it anew leaves it without tables for a moment.
+        stamps
+            .lock()
+            .execute_batch(
+                "DROP TABLE volumes; DROP TABLE stamps; DROP TABLE folders; DROP TABLE meta; PRAGMA user_version = 0",
+            )
+            .unwrap();
+        assert_eq!(stamps.shown(&volume).unwrap(), None);
+    }
 }

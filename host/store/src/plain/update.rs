@@ -8,6 +8,7 @@
 use super::Plain;
 use super::content::{WriteError, holds, is_torn, write_content};
 use super::export::expect_within;
+use super::judge::{Judged, Look, Version};
 use super::scan::Bounds;
 use super::staged::{Ours, Staged};
 use super::stamps::{FolderId, Mark, Shown, content};
@@ -46,6 +47,15 @@ pub struct Updated {
     pub saved: BTreeSet<String>,
 }
 
+/// What an update looks at.
+#[derive(Clone, Copy)]
+struct Scope {
+    /// All there is, and not only what differs.
+    all: bool,
+    /// Whether what is remembered is of another start of the machine.
+    restarted: bool,
+}
+
 /// What stands where something shall change.
 #[derive(Clone, Copy)]
 enum Standing {
@@ -82,7 +92,7 @@ impl Plain {
     }
 
     /// Whether the stamps are of another start of the machine than this one, or of none.
-    fn is_restarted(&self) -> Result<bool, StoreError> {
+    pub(super) fn is_restarted(&self) -> Result<bool, StoreError> {
         Ok(self.stamps.boot()? != self.boot && self.boot.is_some())
     }
 
@@ -98,8 +108,8 @@ impl Plain {
                 Some(target) => Some((target, self.is_kept(&target)?)),
                 None => None,
             };
-            let looks_at_all = restarted || matches!(target, Some((_, false)));
-            let earlier = match (looks_at_all, &states) {
+            let scope = Scope { all: restarted || matches!(target, Some((_, false))), restarted };
+            let earlier = match (scope.all, &states) {
                 (false, _) => &Vec::new(),
                 (true, Some(states)) => states,
                 (true, None) => states.insert(self.earlier()?),
@@ -107,11 +117,11 @@ impl Plain {
             let earlier = earlier.iter().map(|state: &State| state.get(volume).copied().unwrap_or_else(empty_tree));
             let earlier: Vec<Digest> = earlier.collect();
             if let Some((target, true)) = target {
-                self.bring(volume, shown, target, (looks_at_all, &earlier), updated)?;
+                self.bring(volume, shown, target, (scope, &earlier), updated)?;
                 shown = Shown { tree: target, target: None };
             }
-            if known.is_none() || shown.tree != *tree || looks_at_all {
-                self.bring(volume, shown, *tree, (looks_at_all, &earlier), updated)?;
+            if known.is_none() || shown.tree != *tree || scope.all {
+                self.bring(volume, shown, *tree, (scope, &earlier), updated)?;
             }
         }
         match (restarted, &self.boot) {
@@ -145,14 +155,13 @@ impl Plain {
         Ok(states)
     }
 
-    /// Brings one directory from what it shows to `target`; all of it is looked at if the machine was started anew, else what
-    /// differs.
+    /// Brings one directory from what it shows to `target`.
     fn bring(
         &self,
         volume: &VolumeName,
         shown: Shown,
         target: Digest,
-        (restarted, earlier): (bool, &[Digest]),
+        (scope, earlier): (Scope, &[Digest]),
         updated: &mut Updated,
     ) -> Result<(), StoreError> {
         let objects = self.store.objects();
@@ -162,7 +171,7 @@ impl Plain {
         self.stamps.set_shown(volume, Shown { target: Some(target), ..shown })?;
         let Some(root) = self.root(volume, true)? else { return Ok(()) };
         // What it shows may not be kept any more, or be another store's: then nothing is known of what stands there.
-        let (was, is) = read_both(&*objects, &shown.tree, &target, restarted).map_err(damaged)?;
+        let (was, is) = read_both(&*objects, &shown.tree, &target, scope.all).map_err(damaged)?;
         // An earlier state may not be kept any more: then it can't be known again.
         let earlier = earlier.iter().filter_map(|digest| read_tree(&*objects, digest).ok()).collect();
         let folder = Level { was, is, earlier };
@@ -170,7 +179,7 @@ impl Plain {
             plain: self,
             volume,
             objects: objects.clone(),
-            restarted,
+            scope,
             handles: Handles::new(root),
             path: Vec::new(),
             staged: Staged::open(self)?,
@@ -198,7 +207,7 @@ fn read_both(objects: &dyn Objects, was: &Digest, is: &Digest, all: bool) -> Res
     Ok((was, read_tree(objects, is)?))
 }
 
-/// One folder, as the snapshots have it: what may differ, or all of it if the machine was started anew. What comes amounts to what the
+/// One folder, as the snapshots have it: what may differ, or all of it if all is looked at. What comes amounts to what the
 /// folder above says, so that the first one's bounds hold for all.
 struct Level {
     was: Tree,
@@ -211,7 +220,7 @@ struct Level {
 struct Place {
     was: Option<Entry>,
     is: Option<Entry>,
-    earlier: Vec<Node>,
+    earlier: Vec<Entry>,
     /// Whether all snapshots have it, earlier ones too: then that nothing stands there is no older state, but somebody's doing.
     always: bool,
 }
@@ -230,7 +239,7 @@ struct Update<'a> {
     plain: &'a Plain,
     volume: &'a VolumeName,
     objects: Arc<dyn Objects>,
-    restarted: bool,
+    scope: Scope,
     handles: Handles,
     /// Where the update is, from the volume down.
     path: Vec<String>,
@@ -270,14 +279,13 @@ impl Update<'_> {
             return Err(StoreError::Limited { at, limit, allowed: DEPTH_MAX as u64 });
         }
         let places: Vec<Place> = (level.was.beside(&level.is))
-            .filter(|(was, is)| self.restarted || was != is)
+            .filter(|(was, is)| self.scope.all || was != is)
             .filter_map(|(was, is)| {
                 let name = is.or(was).map_or("", |entry| entry.name.as_str());
                 (!is_acted_on(name)).then_some((was, is, name))
             })
             .map(|(was, is, name)| {
-                let earlier = level.earlier.iter().filter_map(|tree| tree.get(name)).map(|entry| entry.node.clone());
-                let earlier: Vec<Node> = earlier.collect();
+                let earlier: Vec<Entry> = level.earlier.iter().filter_map(|tree| tree.get(name)).cloned().collect();
                 let always = was == is && earlier.len() == level.earlier.len();
                 Place { was: was.cloned(), is: is.cloned(), earlier, always }
             })
@@ -321,11 +329,11 @@ impl Update<'_> {
             Some(Node::Folder { tree, .. }) => *tree,
             _ => empty_tree(),
         };
-        let both = read_both(&*self.objects, &was, is, self.restarted);
+        let both = read_both(&*self.objects, &was, is, self.scope.all);
         // What was there and can't be read is as if it had not been there.
-        let both = both.or_else(|_| read_both(&*self.objects, &empty_tree(), is, self.restarted));
+        let both = both.or_else(|_| read_both(&*self.objects, &empty_tree(), is, self.scope.all));
         let (was, is) = both.map_err(|error| self.damaged(&error))?;
-        let earlier = place.earlier.iter().filter_map(|node| match node {
+        let earlier = place.earlier.iter().filter_map(|entry| match &entry.node {
             Node::Folder { tree, .. } => read_tree(&*self.objects, tree).ok(),
             _ => None,
         });
@@ -408,45 +416,33 @@ impl Update<'_> {
                 [false, false] => Standing::Foreign,
             });
         }
+        let mark = self.plain.stamps.one(id, name)?;
+        let shown = [&place.is, &place.was].into_iter().flatten().map(Version::Shown);
+        let versions: Vec<Version<'_>> = shown.chain(place.earlier.iter().map(Version::Earlier)).collect();
+        let judged = Look { stamp, mark, restarted: self.scope.restarted }.judge(
+            &versions,
+            |node| holds(folder, name, &stamp, node).map_err(self.failed(name, "read the file")),
+            |entry| self.is_torn(folder, name, entry),
+        )?;
         let wanted = place.is.as_ref().and_then(|is| content(&is.node));
-        if let Some(Mark::Seen(seen, held)) = self.plain.stamps.one(id, name)?
-            && seen == stamp
-        {
-            return Ok(if Some(held) == wanted { Standing::Done(stamp) } else { Standing::Ours(stamp) });
-        }
-        let holds = |node: &Node| holds(folder, name, &stamp, node).map_err(self.failed(name, "read the file"));
-        if let Some(is) = &place.is
-            && holds(&is.node)?
-        {
-            return Ok(Standing::Done(stamp));
-        }
-        let mut ours = match &place.was {
-            Some(was) => holds(&was.node)?,
-            None => false,
-        };
-        for node in &place.earlier {
-            ours = ours || holds(node)?;
-        }
-        // A file that was on its way when the power went has its time, and perhaps not all of its bytes.
-        for entry in
-            [&place.was, &place.is].into_iter().flatten().filter(|_| self.restarted && stamp.form == Form::File)
-        {
-            if let Node::File { size, content } = &entry.node
-                && !ours
-                && stamp.modified_ns == entry.modified_ns
-            {
-                ours = is_torn(folder, name, &*self.objects, (*size, content)).map_err(|error| match error {
-                    WriteError::Io(error) => self.failed(name, "read the file")(error),
-                    WriteError::Object(error) => self.damaged(&error),
-                })?;
-            }
-        }
-        if ours {
-            return Ok(Standing::Ours(stamp));
+        match judged {
+            Judged::Known(held) if Some(held) == wanted => return Ok(Standing::Done(stamp)),
+            Judged::Holds(0) if place.is.is_some() => return Ok(Standing::Done(stamp)),
+            Judged::Known(_) | Judged::Holds(_) | Judged::Torn(_) => return Ok(Standing::Ours(stamp)),
+            Judged::Theirs => {}
         }
         Ok(match is_other_case(folder, name).map_err(self.failed(name, "list the folder of"))? {
             true => Standing::OtherCase,
             false => Standing::Foreign,
+        })
+    }
+
+    /// Whether a file could be what the power left of an entry.
+    fn is_torn(&self, folder: &Dir, name: &str, entry: &Entry) -> Result<bool, StoreError> {
+        let Node::File { size, content } = &entry.node else { return Ok(false) };
+        is_torn(folder, name, &*self.objects, (*size, content)).map_err(|error| match error {
+            WriteError::Io(error) => self.failed(name, "read the file")(error),
+            WriteError::Object(error) => self.damaged(&error),
         })
     }
 
@@ -463,7 +459,6 @@ impl Update<'_> {
         }
         let Some(held) = content(&is.node) else { return self.make_folder(&folder, name, standing) };
         let note = |mark| self.plain.stamps.set(id, name, Some(mark)).map(|()| true);
-        let same_content = place.was.as_ref().is_some_and(|was| was.node == is.node);
         match (&is.node, standing) {
             (_, Standing::Foreign) => {
                 self.leave(name);
@@ -477,9 +472,8 @@ impl Update<'_> {
                 self.plain.stamps.set(id, name, Some(Mark::Withheld(held)))?;
                 Ok(true)
             }
-            (_, Standing::Done(stamp)) if !same_content || stamp.modified_ns == is.modified_ns => {
-                note(Mark::Seen(stamp, held))
-            }
+            (_, Standing::Done(stamp)) if stamp.modified_ns == is.modified_ns => note(Mark::Seen(stamp, held)),
+            // By its time it is known again as ours.
             (_, Standing::Done(_)) => {
                 let set = self.plain.hands.set_modified(&folder, name, is.modified_ns);
                 set.map_err(self.failed(name, "set the time of"))?;

@@ -4,8 +4,15 @@ use crate::error::{StoreError, at};
 use rusqlite::{Error, ErrorCode as Code};
 use std::path::Path;
 
-/// A statement does not fit the tables.
-const SQLITE_ERROR: i32 = rusqlite::ffi::SQLITE_ERROR;
+/// Whether a statement does not fit the tables, or the moment.
+pub(crate) fn is_unfit(error: &Error) -> bool {
+    match error {
+        Error::SqliteFailure(error, _) | Error::SqlInputError { error, .. } => {
+            error.extended_code == rusqlite::ffi::SQLITE_ERROR
+        }
+        _ => false,
+    }
+}
 
 /// The error for what went wrong with the database at `path`.
 pub(crate) fn database(path: &Path, source: Error) -> StoreError {
@@ -21,7 +28,7 @@ pub(crate) fn database(path: &Path, source: Error) -> StoreError {
         // SQLite says no more than that; the system is asked for its reason.
         Some(Code::CannotOpen) => StoreError::io(path, "open the database", reason(path)),
         // The statements are always the same, so it is the tables that are not those of this store.
-        Some(Code::Unknown) if source.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_ERROR) => {
+        Some(Code::Unknown) if is_unfit(&source) => {
             StoreError::Damaged { at, what: "a table".to_owned(), reason: source.to_string() }
         }
         _ => match source {
