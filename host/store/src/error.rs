@@ -45,6 +45,14 @@ pub enum StoreError {
         /// The store.
         at: String,
     },
+    /// The whole instance was to be replaced, and others had it open for longer than a command waits; or it was being replaced.
+    #[error("{at}: {} open: a server, or a command that has not ended", holders(.by))]
+    InUse {
+        /// The instance.
+        at: String,
+        /// The numbers of the processes, as far as the system says.
+        by: Vec<u32>,
+    },
     /// What is stored is not what was written.
     #[error("{at}: {what} is damaged: {reason}")]
     Damaged {
@@ -99,6 +107,14 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
+    /// A run that did not live has left something in folders that were granted to it, and this instance alone knows of it.
+    #[error("{at}: a killed run is not settled, of entry {}; hutch state status names the folder", listed(.open))]
+    Unsettled {
+        /// The instance.
+        at: String,
+        /// The places of the entries that began it.
+        open: Vec<u64>,
+    },
     /// A folder that was to be empty is not.
     #[error("{at}: the folder is not empty")]
     Occupied {
@@ -145,6 +161,18 @@ fn shown(state: &Option<Digest>) -> String {
     state.map_or_else(|| "none".to_owned(), |digest| digest.to_string())
 }
 
+fn holders(processes: &[u32]) -> String {
+    match processes {
+        [] => "another process has it".to_owned(),
+        [process] => format!("process {process} has it"),
+        _ => format!("processes {} have it", listed(processes)),
+    }
+}
+
+fn listed(numbers: &[impl ToString]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// A path as a place.
 #[cfg(feature = "machine")]
 pub(crate) fn at(path: &Path) -> String {
@@ -155,8 +183,11 @@ impl StoreError {
     /// The host's code.
     pub fn code(&self) -> ErrorCode {
         match self {
-            StoreError::Conflict { .. } | StoreError::Forked { .. } | StoreError::Changed { .. } => ErrorCode::Conflict,
-            StoreError::Busy { .. } => ErrorCode::InstanceBusy,
+            StoreError::Conflict { .. }
+            | StoreError::Forked { .. }
+            | StoreError::Changed { .. }
+            | StoreError::Unsettled { .. } => ErrorCode::Conflict,
+            StoreError::Busy { .. } | StoreError::InUse { .. } => ErrorCode::InstanceBusy,
             StoreError::Occupied { .. } => ErrorCode::AlreadyExists,
             StoreError::Damaged { .. } | StoreError::Lost { .. } => ErrorCode::StoreDamaged,
             StoreError::TooNew { .. } => ErrorCode::StoreTooNew,

@@ -6,6 +6,7 @@
 //! <home>/instances/<slug>/<instance>/hutch.new     there while the names of database and log may not be durable
 //! <home>/instances/<slug>/<instance>/hutch.plain   what is known of the plain directories; it can be made anew
 //! <home>/instances/<slug>/<instance>/hutch.memo    outcomes of calls that may be used again; it can be made anew
+//! <home>/instances/<slug>/<instance>/hutch.open    held as long as the store is open, and alone by who replaces the instance
 //! <home>/instances/<slug>/<instance>/hutch.lock    held while a plain directory is brought up to date
 //! <home>/instances/<slug>/<instance>/hutch.grant   held while granted folders are changed
 //! <home>/instances/<slug>/<instance>/hutch.tmp/    files on their way into a plain directory, or out of it
@@ -17,7 +18,10 @@ use crate::error::StoreError;
 use crate::names::InstanceName;
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
+#[cfg(unix)]
+use cap_std::fs::Metadata;
 use cap_std::fs::{Dir, OpenOptions};
+use hutch_folder::{Form, Stamp};
 use hutch_model::names::Slug;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -28,6 +32,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// The most bytes of notes that are read: each of some twenty stands for a folder that could not be cleaned up.
 const NOTES_BYTES_MAX: u64 = 64 << 10;
+
+/// The database's log, in the folder.
+pub(crate) const LOG: &str = "hutch.db-wal";
 
 /// The folder of one instance.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,13 +88,33 @@ impl InstanceDir {
 
     /// The database's log.
     pub(crate) fn log(&self) -> PathBuf {
-        self.0.join("hutch.db-wal")
+        self.0.join(LOG)
     }
 
     /// Whether the database's log is there.
     pub(crate) fn has_log(&self) -> bool {
         #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, so they are looked at by path")]
         self.log().symlink_metadata().is_ok()
+    }
+
+    /// How one name in the folder looks, where the folder is to be; `None` if nothing has it.
+    pub(crate) fn look(&self, name: &str) -> io::Result<Option<Stamp>> {
+        #[cfg(unix)]
+        {
+            #[expect(clippy::disallowed_methods, reason = "asks whether a folder that is open still has its path")]
+            let looked = self.0.join(name).symlink_metadata();
+            match looked {
+                Ok(metadata) => Ok(Some(Stamp::of(&Metadata::from_just_metadata(metadata)))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        }
+        // Elsewhere nothing but a handle says which file it is; and a folder in which one is open keeps its name.
+        #[cfg(not(unix))]
+        {
+            let folder = self.open().map_err(io::Error::other)?;
+            hutch_folder::look(&folder, name)
+        }
     }
 
     /// Whether there is an instance, or was one.
@@ -171,16 +198,23 @@ fn sync_names(folder: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A lock, if nobody else holds it.
-pub(crate) fn try_lock(folder: &Dir, path: &Path, name: &str) -> Result<Option<InstanceLock>, StoreError> {
-    let failed = |error: io::Error| StoreError::io(path.join(name), "lock the folder", error);
+/// Opens a file that is there to be locked, and makes it where it is missing.
+pub(crate) fn lock_file(folder: &Dir, name: &str) -> io::Result<(std::fs::File, Stamp)> {
     let mut options = OpenOptions::new();
     // Without waiting: a pipe in its place has nobody at its other end.
     options.read(true).write(true).create(true).nonblock(true).follow(FollowSymlinks::No);
-    let file = folder.open_with(name, &options).map_err(failed)?.into_std();
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")));
+    let file = folder.open_with(name, &options)?;
+    let stamp = Stamp::of(&file.metadata()?);
+    match stamp.form {
+        Form::File => Ok((file.into_std(), stamp)),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")),
     }
+}
+
+/// A lock, if nobody else holds it.
+pub(crate) fn try_lock(folder: &Dir, path: &Path, name: &str) -> Result<Option<InstanceLock>, StoreError> {
+    let failed = |error: io::Error| StoreError::io(path.join(name), "lock the folder", error);
+    let (file, _) = lock_file(folder, name).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(InstanceLock(file))),
         Err(std::fs::TryLockError::WouldBlock) => Ok(None),
@@ -190,13 +224,20 @@ pub(crate) fn try_lock(folder: &Dir, path: &Path, name: &str) -> Result<Option<I
 
 /// A lock, after waiting at most `wait` for it.
 pub(crate) fn lock(folder: &Dir, path: &Path, name: &str, wait: Duration) -> Result<InstanceLock, StoreError> {
+    let held = wait_for(wait, || try_lock(folder, path, name))?;
+    held.ok_or_else(|| StoreError::Busy { at: crate::error::at(&path.join(name)) })
+}
+
+/// What others hold, tried again until it can be had or `wait` is over.
+pub(crate) fn wait_for<T>(
+    wait: Duration,
+    mut attempt: impl FnMut() -> Result<Option<T>, StoreError>,
+) -> Result<Option<T>, StoreError> {
     let mut waited = Duration::ZERO;
     loop {
-        if let Some(lock) = try_lock(folder, path, name)? {
-            return Ok(lock);
-        }
-        if waited >= wait {
-            return Err(StoreError::Busy { at: crate::error::at(&path.join(name)) });
+        let had = attempt()?;
+        if had.is_some() || waited >= wait {
+            return Ok(had);
         }
         let pause = LOCK_PAUSE.min(wait - waited);
         #[expect(clippy::disallowed_methods, reason = "the system has no lock that is waited for with a limit")]

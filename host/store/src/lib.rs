@@ -20,6 +20,8 @@ mod audit;
 pub mod bundle;
 mod error;
 #[cfg(feature = "machine")]
+mod hold;
+#[cfg(feature = "machine")]
 mod instance_dir;
 #[cfg(feature = "machine")]
 mod mark;

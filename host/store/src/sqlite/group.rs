@@ -60,6 +60,12 @@ impl Group {
         self.lock().durable >= sequence
     }
 
+    /// A sync failed that was not made [here](Group::settle).
+    pub(super) fn failed(&self, text: &str) {
+        let failed = Failed { kind: io::ErrorKind::Other, text: text.to_owned() };
+        self.lock().failed.get_or_insert(failed);
+    }
+
     /// Refuses to go on after a sync that failed.
     pub(super) fn check(&self) -> io::Result<()> {
         self.lock().failed.as_ref().map_or(Ok(()), |failed| Err(failed.error()))

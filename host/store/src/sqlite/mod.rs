@@ -22,6 +22,7 @@ mod whole;
 pub use pool::IfMissing;
 
 use crate::error::{StoreError, at};
+use crate::hold::{Hold, MOVES_MAX};
 use crate::instance_dir::InstanceDir;
 use crate::mark::{Mark, Marker};
 use crate::memo::Memo;
@@ -71,23 +72,22 @@ impl SqliteStore {
     /// Opens the store of an instance: brings its tables up to date, and checks that its last entry is the one it remembers, that
     /// it leads to the state that is stored, and that it is the store that was here before.
     ///
+    /// As long as it is open, in this process or another, the instance is neither renamed nor purged.
+    ///
     /// # Errors
-    /// There is none and none is to be made; it was lost; a newer version wrote it; it is damaged; the system refuses.
+    /// There is none and none is to be made; somebody is replacing it ([`StoreError::InUse`]); it was lost; a newer version wrote it; it is
+    /// damaged; the system refuses.
     pub fn open(dir: &InstanceDir, opening: &Opening) -> Result<SqliteStore, StoreError> {
-        match opening.if_missing {
-            IfMissing::Create => dir.create()?,
-            IfMissing::Fail if dir.exists() => {}
-            IfMissing::Fail => return Err(StoreError::Missing { at: at(&dir.database()), what: "store".to_owned() }),
-        }
-        let folder = dir.open()?;
+        let hold = Arc::new(hold(dir, opening)?);
+        let folder = hold.folder();
         let read = |error| StoreError::io(dir.path(), "read the mark of the store", error);
-        let mark = Mark::read(&folder).map_err(read)?;
+        let mark = Mark::read(folder).map_err(read)?;
         let empty = dir.database_bytes() == 0;
         if empty && mark.is_some() {
             return Err(Mark::without_database(dir));
         }
-        let rooting = Rooting::look(dir, &folder, mark.is_none())?;
-        let pool = Pool::open(dir, opening.if_missing, opening.wait)?;
+        let rooting = Rooting::look(dir, folder, mark.is_none())?;
+        let pool = Pool::open(Arc::clone(&hold), dir, opening)?;
         let (last, store) = pool.with(|connection| {
             let moment = connection.transaction().map_err(|error| failure::database(pool.path(), error))?;
             let last = ledger::check_head(&moment, pool.path())?;
@@ -97,7 +97,7 @@ impl SqliteStore {
         if let Some(lost) = mark.as_ref().and_then(|mark| mark.contradicts(dir, store, last)) {
             return Err(lost);
         }
-        let marker = Marker::open(&folder, store);
+        let marker = Marker::open(folder, store);
         if mark.is_none() {
             // A new store is more than a log before it is said that there is one.
             pool.with(|connection| {
@@ -127,6 +127,22 @@ impl SqliteStore {
     pub fn dir(&self) -> &InstanceDir {
         &self.dir
     }
+}
+
+/// Holds an instance open, and makes its folder if it may.
+fn hold(dir: &InstanceDir, opening: &Opening) -> Result<Hold, StoreError> {
+    for _ in 0..MOVES_MAX {
+        match opening.if_missing {
+            IfMissing::Create => dir.create()?,
+            IfMissing::Fail if dir.exists() => {}
+            IfMissing::Fail => return Err(StoreError::Missing { at: at(&dir.database()), what: "store".to_owned() }),
+        }
+        // Whoever had it alone may have given it another name, or taken it away: then it is looked for once more.
+        if let Some(hold) = Hold::together(dir, dir.open()?, opening.wait)? {
+            return Ok(hold);
+        }
+    }
+    Err(StoreError::InUse { at: at(dir.path()), by: Vec::new() })
 }
 
 impl Store for SqliteStore {
@@ -188,7 +204,7 @@ impl Store for SqliteStore {
             return Ok(());
         }
         // Another process may have seen to it, and said so.
-        if let Ok(Some(mark)) = self.dir.open().map(|folder| Mark::read(&folder).unwrap_or_default()) {
+        if let Ok(Some(mark)) = Mark::read(self.pool.folder()) {
             self.group.known(mark.sequence);
         }
         match self.group.settle(sequence, || self.pool.sync_log()) {

@@ -2,16 +2,19 @@
 //! other only where the database itself makes them.
 
 use super::failure::database;
-use super::{ledger, schema};
+use super::{Opening, ledger, schema};
 use crate::error::StoreError;
-use crate::instance_dir::InstanceDir;
+use crate::hold::Hold;
+use crate::instance_dir::{InstanceDir, LOG};
+use cap_std::fs::{Dir, Metadata};
+use hutch_folder::{Stamp, look};
 use hutch_model::ledger::Pin;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Connections that are kept open when idle.
@@ -32,7 +35,9 @@ pub(crate) struct Pool {
     wait: Duration,
     idle: Mutex<Vec<Connection>>,
     /// The log, once something of it was to be made durable beside SQLite. Nobody locks it, so closing it lets go of no lock.
-    log_file: Mutex<Option<File>>,
+    log_file: OnceLock<File>,
+    /// Let go of when nothing here is open any more.
+    hold: Arc<Hold>,
 }
 
 /// What to do if there is no database.
@@ -46,11 +51,22 @@ pub enum IfMissing {
 
 impl Pool {
     /// Opens the database and brings its tables up to date. Nothing here waits longer than `wait` for a lock.
-    pub(super) fn open(dir: &InstanceDir, if_missing: IfMissing, wait: Duration) -> Result<Pool, StoreError> {
+    pub(super) fn open(hold: Arc<Hold>, dir: &InstanceDir, opening: &Opening) -> Result<Pool, StoreError> {
         let (path, log) = (dir.database(), dir.log());
+        let Opening { if_missing, wait } = *opening;
         let mut first = connect(&path, if_missing, wait)?;
         schema::migrate(&mut first, &path, schema::MIGRATIONS, if_missing)?;
-        Ok(Pool { path, log, wait, idle: Mutex::new(vec![first]), log_file: Mutex::default() })
+        Ok(Pool { path, log, wait, idle: Mutex::new(vec![first]), log_file: OnceLock::new(), hold })
+    }
+
+    /// That the instance is held open.
+    pub(super) fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
+    /// The instance's folder.
+    pub(super) fn folder(&self) -> &Dir {
+        self.hold.folder()
     }
 
     /// The longest that a use waits for others.
@@ -66,7 +82,14 @@ impl Pool {
     /// A connection to keep for a while; [`give_back`](Pool::give_back) takes it back.
     pub(super) fn take(&self) -> Result<Connection, StoreError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.map_or_else(|| connect(&self.path, IfMissing::Fail, self.wait), Ok)
+        match idle {
+            Some(connection) => Ok(connection),
+            None => {
+                // By its path another instance could be found by now.
+                self.hold.check()?;
+                connect(&self.path, IfMissing::Fail, self.wait)
+            }
+        }
     }
 
     /// Takes a connection back that is in no transaction.
@@ -98,19 +121,29 @@ impl Pool {
         }
     }
 
-    /// Makes durable what is in the log. What is not in it any more was made durable before it was taken out.
-    pub(super) fn sync_log(&self) -> io::Result<()> {
-        let mut file = self.log_file.lock().unwrap_or_else(PoisonError::into_inner);
-        if file.is_none() {
-            #[expect(clippy::disallowed_methods, reason = "SQLite opens its files by path, so this one is too")]
-            let opened = File::open(&self.log);
-            match opened {
-                // All of it was moved to the database, durably, before it went.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-                opened => *file = Some(opened?),
-            }
+    /// Opens the log that SQLite has, to make it durable beside SQLite. Called in a transaction: then SQLite has it, and nobody else
+    /// takes it away.
+    pub(super) fn open_log(&self) -> io::Result<()> {
+        if self.log_file.get().is_none() {
+            let _ = self.log_file.set(hutch_folder::open_file(self.folder(), LOG)?);
         }
-        file.as_ref().map_or(Ok(()), File::sync_data)
+        Ok(())
+    }
+
+    /// Makes durable what is in the log. What is not in it any more was made durable before it was taken out.
+    ///
+    /// # Errors
+    /// The system can't; or the log is not there any more, or another one is: nothing can be said of what was in it.
+    pub(super) fn sync_log(&self) -> io::Result<()> {
+        self.open_log()?;
+        let file = self.log_file.get().ok_or(io::ErrorKind::NotFound)?;
+        file.sync_data()?;
+        let named = look(self.folder(), LOG)?.ok_or(io::ErrorKind::NotFound)?;
+        let held = Stamp::of(&Metadata::from_file(file)?);
+        match (held.device, held.inode) == (named.device, named.inode) {
+            true => Ok(()),
+            false => Err(io::Error::new(io::ErrorKind::NotFound, "another log is in its place")),
+        }
     }
 
     /// The length of the log.
@@ -122,7 +155,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let is_grouped = self.log_file.get_mut().is_ok_and(|file| file.is_some());
+        let is_grouped = self.log_file.get().is_some();
         if let (true, Ok(connection)) = (is_grouped, self.take()) {
             self.shorten_log(&connection, LOG_BYTES_MAX);
         }
@@ -138,12 +171,19 @@ pub(super) fn empty_log(connection: &Connection) {
 }
 
 /// Gives a copy that SQLite has just written the form that every store has, and says with which entry it ends. SQLite writes none with a
-/// log, and counts how often the tables were made anew: without that, equal stores are equal files.
-pub(super) fn settled_copy(path: &Path) -> Result<Pin, StoreError> {
+/// log, and counts how often the tables were made anew: without that, equal stores are equal files. One that is to be another store beside
+/// the first has an identity of its own, which its mark tells.
+pub(super) fn settled_copy(path: &Path, is_another: bool) -> Result<Pin, StoreError> {
     let failed = |error| database(path, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.pragma_update(None, "schema_version", 1).map_err(failed)?;
+    if is_another {
+        // The key stays: the entries that both have hash secrets with it. An intent that one of them writes later names its instance, so no
+        // other ends it.
+        let new = "UPDATE meta SET value = randomblob(16) WHERE name = 'store'";
+        connection.execute(new, ()).map_err(failed)?;
+    }
     schema::set_form(&connection, path)?;
     let last = ledger::last(&connection, path)?;
     connection.close().map_err(|(_, error)| failed(error))?;

@@ -49,7 +49,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     ",
 ];
 
-/// Brings the tables up to date. An empty file becomes a store only if it may: it is what a store leaves that was cut off
+/// Brings the tables up to date, and the file to its form: a copy that others made may have no log. An empty file becomes a store only if it may: it is what a store leaves that was cut off
 /// at its very beginning, but it is also all that is left of one that was lost.
 pub(super) fn migrate(
     connection: &mut Connection,
@@ -60,12 +60,13 @@ pub(super) fn migrate(
     let database = |error| failed(path, error);
     let latest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     // In a transaction, because another process may be making the tables right now.
-    let (current, applied) = {
+    let (current, applied, mode) = {
         let moment = connection.transaction().map_err(database)?;
-        (is_current(&moment, path, latest)?, version(&moment).map_err(database)?)
+        let mode: String = moment.query_row("PRAGMA journal_mode", (), |row| row.get(0)).map_err(database)?;
+        (is_current(&moment, path, latest)?, version(&moment).map_err(database)?, mode)
     };
     if current {
-        return Ok(());
+        return if mode == "wal" { Ok(()) } else { set_form(connection, path) };
     }
     if if_missing == IfMissing::Fail && applied == 0 {
         return Err(StoreError::Missing { at: at(path), what: "store".to_owned() });

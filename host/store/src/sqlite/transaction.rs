@@ -38,9 +38,10 @@ impl<'s> Pending<'s> {
 
     /// A transaction in which nothing was done yet.
     pub(super) fn open(store: &'s SqliteStore, sync: Sync) -> Result<Pending<'s>, StoreError> {
-        if sync != Sync::Never {
-            store.group.check().map_err(|error| StoreError::io(store.pool.path(), "make the log durable", error))?;
-        }
+        let failed = |error| StoreError::io(store.pool.path(), "make the log durable", error);
+        // After a sync that failed nobody knows what the log holds: what is appended to it, a reading too, stands on that.
+        store.group.check().map_err(failed)?;
+        store.pool.hold().check()?;
         let connection = store.pool.take()?;
         let synced = match sync {
             Sync::Now => "PRAGMA synchronous = FULL",
@@ -50,6 +51,9 @@ impl<'s> Pending<'s> {
         let empty = Sealed { sequence: 0, hash: hutch_model::ledger::origin(), bytes: [].into() };
         let pending = Pending { store, connection: Some(connection), sealed: empty, sync };
         begun.map_err(|error| database(store.pool.path(), error))?;
+        if sync == Sync::Later {
+            store.pool.open_log().map_err(failed)?;
+        }
         Ok(pending)
     }
 
@@ -100,6 +104,9 @@ impl<'s> Pending<'s> {
             self.store.pool.give_back(connection);
             return Ok(());
         };
+        if is_sync(&error) {
+            self.store.group.failed(&error.to_string());
+        }
         let _ = connection.execute_batch("ROLLBACK");
         let cut = connection
             .execute_batch("PRAGMA synchronous = NORMAL; INSERT OR REPLACE INTO meta VALUES ('cut', randomblob(8))");
@@ -108,6 +115,13 @@ impl<'s> Pending<'s> {
             Err(_) => Err(StoreError::Uncertain { at: at(path), sequence, source: error.into() }),
         }
     }
+}
+
+/// Whether it was a sync that failed: the system may then say that all is well when nothing was written.
+fn is_sync(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_FSYNC};
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(code, Some(SQLITE_IOERR_FSYNC | SQLITE_IOERR_DIR_FSYNC))
 }
 
 impl Transaction for Pending<'_> {
@@ -127,6 +141,77 @@ impl Drop for Pending<'_> {
             && connection.execute_batch("ROLLBACK").is_ok()
         {
             self.store.pool.give_back(connection);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::common::{change, no_objects, put, record, sqlite, volume};
+    use crate::{Store, StoreError};
+    use hutch_model::error_code::ErrorCode;
+    use hutch_model::ledger::EntryKind;
+    use std::fs;
+
+    /// What stands on a log of which nobody knows what it holds could be gone with it: a reading too.
+    #[test]
+    fn after_a_sync_that_failed_nothing_more_is_written() {
+        let home = tempfile::tempdir().unwrap();
+        let store = sqlite(&home);
+        let before = put(&store, &[("a", "1")]);
+        let mut objects = no_objects();
+        let after = volume(&mut objects, &[("a", "2")]);
+        let appended = store.append(&change(Some(before), after), &objects, &[]).unwrap();
+        let failed = store.group.settle(appended.sequence, || Err(std::io::Error::other("no")));
+        assert!(failed.is_err());
+        let error = store.settle(appended.sequence).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::CommitUncertain, "{error}");
+        for reading in [record(EntryKind::Run, 2), change(Some(after), after), change(Some(after), before)] {
+            assert!(store.commit(&reading, &objects, &[]).is_err());
+            assert!(store.append(&reading, &objects, &[]).is_err());
+            assert!(store.begin(&reading, &objects, &[]).is_err());
+        }
+        assert!(
+            store
+                .collect(&crate::Retention { keep_last: 1, newer_than: None }, &record(EntryKind::Collect, 3))
+                .is_err()
+        );
+        assert_eq!(store.head().unwrap().last, appended.pin());
+        // One that is opened anew goes on from what there is.
+        drop(store);
+        assert_eq!(sqlite(&home).head().unwrap().last, appended.pin());
+    }
+
+    #[test]
+    fn a_sync_that_is_the_commits_own_is_as_good() {
+        let home = tempfile::tempdir().unwrap();
+        let store = sqlite(&home);
+        put(&store, &[("a", "1")]);
+        store.group.failed("disk I/O error");
+        store.group.failed("another");
+        let error = store.commit(&record(EntryKind::Run, 2), &no_objects(), &[]).unwrap_err();
+        assert!(error.to_string().contains("disk I/O error"), "{error}");
+        assert_eq!(store.head().unwrap().last.sequence, 1);
+    }
+
+    /// Somebody else's hand took the log away, or put another one there: what was in it is nowhere.
+    #[test]
+    fn what_was_in_a_log_that_is_gone_is_never_durable() {
+        for another in [false, true] {
+            let home = tempfile::tempdir().unwrap();
+            let store = sqlite(&home);
+            let before = put(&store, &[("a", "1")]);
+            let mut objects = no_objects();
+            let after = volume(&mut objects, &[("a", "2")]);
+            let appended = store.append(&change(Some(before), after), &objects, &[]).unwrap();
+            fs::remove_file(store.dir().log()).unwrap();
+            if another {
+                fs::write(store.dir().log(), "").unwrap();
+            }
+            let error = store.settle(appended.sequence).unwrap_err();
+            assert!(matches!(error, StoreError::Uncertain { .. }), "{error}");
+            assert!(store.settle(appended.sequence).is_err(), "it was believed the second time");
+            assert!(store.commit(&record(EntryKind::Run, 2), &objects, &[]).is_err());
         }
     }
 }

@@ -4,28 +4,28 @@
 use super::SqliteStore;
 use super::failure;
 use super::pool;
-use super::schema;
 use crate::error::{StoreError, at};
-use crate::instance_dir::{InstanceDir, lock};
+use crate::instance_dir::InstanceDir;
 use crate::store::Store;
 use hutch_model::ledger::Pin;
 use rusqlite::TransactionBehavior;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 impl SqliteStore {
-    /// Copies all that is kept into the folder of another instance of the package. What is written meanwhile is not in it. The plain
-    /// directories are not copied: they follow from the state.
+    /// Copies all that is kept, as of one moment, into the folder of another instance of the package, which is another store from then on.
+    /// What is written meanwhile is not in it. The plain directories are not copied: they follow from the state.
     ///
     /// # Errors
-    /// [`StoreError::Occupied`] if something is there; [`StoreError::Refused`] as long as a killed run is not settled;
+    /// [`StoreError::Occupied`] if something is there; [`StoreError::Unsettled`] as long as a killed run is not settled;
     /// [`StoreError::Busy`] if another process is at work; the system's refusal.
     pub fn copy_to(&self, to: &InstanceDir) -> Result<(), StoreError> {
         vacant(to)?;
         let aside = Aside::make(to)?;
-        self.copy_into(&aside.folder.join("hutch.db"))?;
+        self.write_copy(&aside.folder.join("hutch.db"), true)?;
         settle(&aside.folder).map_err(|error| failed(to, error))?;
         take_place(&aside.folder, to)
     }
@@ -37,11 +37,15 @@ impl SqliteStore {
     /// # Errors
     /// As for [`copy_to`](SqliteStore::copy_to), or the file is there.
     pub fn copy_into(&self, file: &Path) -> Result<Pin, StoreError> {
+        self.write_copy(file, false)
+    }
+
+    fn write_copy(&self, file: &Path, is_another: bool) -> Result<Pin, StoreError> {
         let _grants = self.dir.lock_grants(self.pool.wait())?;
         self.expect_settled()?;
         let written = file.display().to_string();
         self.pool.sql(|connection| connection.execute("VACUUM INTO ?1", [&written]).map(drop))?;
-        let last = pool::settled_copy(file)?;
+        let last = pool::settled_copy(file, is_another)?;
         settle(file).map_err(|error| StoreError::io(file, "make the copy durable", error))?;
         Ok(last)
     }
@@ -49,22 +53,21 @@ impl SqliteStore {
     /// Gives the instance another name.
     ///
     /// # Errors
-    /// [`StoreError::Occupied`] if something has it; [`StoreError::Busy`] if another process is at work in it; the system's refusal.
+    /// [`StoreError::Occupied`] if something has it; [`StoreError::InUse`] if somebody else has it open; the system's refusal.
     pub fn rename_to(self, to: &InstanceDir) -> Result<(), StoreError> {
         vacant(to)?;
         self.alone(|| take_place(self.dir.path(), to))
     }
 
-    /// Takes the instance away, with its ledger and its plain directories.
+    /// Takes the instance away, with its ledger and its plain directories. What a killed run kept aside in a granted folder stays there, and
+    /// nobody knows of it any more: whoever asks for this is to be told ([`Head::open`](crate::Head::open)).
     ///
     /// # Errors
-    /// [`StoreError::Refused`] as long as a killed run is not settled: what it kept aside in a granted folder is known here alone;
-    /// [`StoreError::Busy`] if another process is at work in it; the system's refusal.
+    /// [`StoreError::InUse`] if somebody else has it open; the system's refusal.
     pub fn purge(self) -> Result<(), StoreError> {
         let aside = Aside::make(&self.dir)?;
         let gone = aside.folder.join("instance");
         self.alone(|| {
-            self.expect_settled()?;
             #[expect(clippy::disallowed_methods, reason = "an instance's folder is known by its path")]
             let moved = std::fs::rename(self.dir.path(), &gone);
             moved.and_then(|()| settle(parent(&self.dir))).map_err(|error| failed(&self.dir, error))
@@ -78,23 +81,14 @@ impl SqliteStore {
     /// # Errors
     /// The store can't be read, or the system refuses.
     pub fn unmake(self) -> Result<bool, StoreError> {
-        let failed = |error| failure::database(self.pool.path(), error);
-        let connection = self.pool.take()?;
-        connection.busy_timeout(Duration::ZERO).map_err(failed)?;
-        // SQLite gives a log up for whoever is alone with the database, and for nobody else.
-        let mode = || connection.query_row("PRAGMA journal_mode", (), |row| row.get::<_, String>(0));
-        let alone = connection.query_row("PRAGMA journal_mode = DELETE", (), |_| Ok(())).is_ok()
-            && connection.execute_batch("BEGIN EXCLUSIVE").is_ok();
-        let unused = alone
-            && mode().map_err(failed)? == "delete"
-            && super::ledger::last(&connection, self.pool.path())?.sequence == 0;
-        if !unused {
-            let _ = connection.execute_batch("ROLLBACK");
-            return schema::set_form(&connection, self.pool.path()).map(|()| false);
+        match self.hold_alone(Duration::ZERO) {
+            Err(StoreError::InUse { .. }) => return Ok(false),
+            held => held?,
         }
-        // Who waits for the lock meanwhile is told by SQLite that the file is gone: only with a log would it not look.
-        self.remove_files().map_err(|error| self::failed(&self.dir, error))?;
-        drop(connection);
+        if self.head()?.last.sequence > 0 {
+            return Ok(false);
+        }
+        self.remove_files().map_err(|error| failed(&self.dir, error))?;
         #[expect(clippy::disallowed_methods, reason = "an instance's folder is known by its path")]
         let _ = std::fs::remove_dir(self.dir.path());
         Ok(true)
@@ -123,25 +117,30 @@ impl SqliteStore {
 
     /// Two instances that both know of what a run left in a granted folder would both end it, and none could if none knew.
     fn expect_settled(&self) -> Result<(), StoreError> {
-        match self.head()?.open.is_empty() {
+        let open: Vec<u64> = self.head()?.open.into_iter().collect();
+        match open.is_empty() {
             true => Ok(()),
-            false => {
-                let reason = "a killed run is not settled; hutch state status names the folder".to_owned();
-                Err(StoreError::Refused { at: at(self.dir.path()), reason })
-            }
+            false => Err(StoreError::Unsettled { at: at(self.dir.path()), open }),
         }
     }
 
-    /// Does something while nobody else writes here.
+    /// Does something while nobody else has the instance open, and nobody else's tool writes its database.
     fn alone(&self, job: impl FnOnce() -> Result<(), StoreError>) -> Result<(), StoreError> {
-        let wait = self.pool.wait();
-        let _grants = self.dir.lock_grants(wait)?;
-        let _plain = lock(&self.dir.open()?, self.dir.path(), "hutch.lock", wait)?;
+        self.hold_alone(self.pool.wait())?;
         self.pool.with(|connection| {
             let writing = connection.transaction_with_behavior(TransactionBehavior::Immediate);
             let _writing = writing.map_err(|error| failure::database(self.pool.path(), error))?;
             job()
         })
+    }
+
+    /// Nobody else has the instance open from now on, nor can open it.
+    fn hold_alone(&self, wait: Duration) -> Result<(), StoreError> {
+        // Clones are the same store, and hold it with the same lock.
+        if Arc::strong_count(&self.pool) > 1 {
+            return Err(StoreError::InUse { at: at(self.dir.path()), by: vec![std::process::id()] });
+        }
+        self.pool.hold().alone(wait)
     }
 }
 
@@ -234,6 +233,7 @@ mod tests {
         let reopened = || SqliteStore::open(&place(&home), &opening).unwrap();
         let other = sqlite(&home);
         assert!(!reopened().unmake().unwrap(), "somebody has it open");
+        assert_eq!(other.head().unwrap().last.sequence, 0);
         put(&other, &[("a", "1")]);
         drop(other);
         assert!(!reopened().unmake().unwrap(), "something was written");

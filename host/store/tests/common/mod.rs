@@ -9,7 +9,7 @@ use hutch_model::ledger::{EntryKind, PackageRecord, Record, SecretKey, VolumeRec
 use hutch_model::snapshot::{
     Changes, Entry, MemoryObjects, Name, Node, Objects, Tree, empty_tree, read_file, read_tree,
 };
-use hutch_store::{InstanceDir, InstanceName, MemoryStore, Opening, SqliteStore, Store};
+use hutch_store::{IfMissing, InstanceDir, InstanceName, MemoryStore, Opening, SqliteStore, Store};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -91,12 +91,19 @@ pub(crate) fn sqlite(home: &tempfile::TempDir) -> SqliteStore {
     SqliteStore::open(&place(home), &Opening::default()).unwrap()
 }
 
+/// The store of an instance that was copied, and the copy given another name.
+pub(crate) fn copied(home: &tempfile::TempDir) -> SqliteStore {
+    let place = |name: &str| InstanceDir::new(home.path(), &"todo".parse().unwrap(), &name.parse().unwrap());
+    let open =
+        |name: &str| SqliteStore::open(&place(name), &Opening { if_missing: IfMissing::Fail, ..Opening::default() });
+    sqlite(home).copy_to(&place("copy")).unwrap();
+    open("copy").unwrap().rename_to(&place("renamed")).unwrap();
+    open("renamed").unwrap()
+}
+
 /// Runs `test` on an empty store of each kind.
 pub(crate) fn each_store(test: impl Fn(&dyn Store)) {
-    let memory = || MemoryStore::new(SecretKey::new([7; 32]));
-    test(&memory());
-    let home = tempfile::tempdir().unwrap();
-    test(&sqlite(&home));
+    each_keeper(&test);
     each_preview(&test);
 }
 
@@ -116,6 +123,8 @@ pub(crate) fn each_keeper(test: impl Fn(&dyn Store)) {
     test(&MemoryStore::new(SecretKey::new([7; 32])));
     let home = tempfile::tempdir().unwrap();
     test(&sqlite(&home));
+    let home = tempfile::tempdir().unwrap();
+    test(&copied(&home));
 }
 
 /// The state of the volume `state`.
