@@ -1,6 +1,10 @@
 //! Whole instances: each of these is done as a whole or not at all, and nothing is lost on the way.
 
 use crate::support::{Machine, Ran, todo};
+use hutch_model::instant::Instant;
+use hutch_model::ledger::{EntryKind, PackageRecord, Record};
+use hutch_model::snapshot::MemoryObjects;
+use hutch_store::{InstanceDir, Opening, SqliteStore, Store};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -92,6 +96,52 @@ fn an_instance_is_taken_away_as_a_whole_and_only_if_a_person_says_so() {
     assert!(there(&machine).is_empty() && listed(&machine).is_empty());
     machine.run(["instance", "purge", "--yes", "todo"]).fault("NOT_FOUND", 20);
     assert_eq!(titles(&machine, "default"), json!([]), "and can be begun again");
+}
+
+/// A killed run whose folder is gone for good: nobody forgets it in silence, and it keeps nobody from anything for ever.
+#[test]
+fn what_a_killed_run_left_is_named_until_somebody_lets_go_of_it() {
+    let machine = Machine::new();
+    machine.todo(&["add", "Buy milk"]).answer();
+    let killed = |staging: &str| {
+        let gone = json!({
+            "path": machine.path("gone"), "identity": [1, 1], "changes": [], "changes_omitted": 0, "withheld": 0, "staging": staging,
+        });
+        let package = PackageRecord { slug: "todo".to_owned(), ..PackageRecord::default() };
+        let intent = Record::new(EntryKind::Intent, Instant::from_unix_ns(1), "default", package);
+        let intent = Record { folders: [("mnt".to_owned(), serde_json::from_value(gone).unwrap())].into(), ..intent };
+        let dir = InstanceDir::new(&machine.home(), &"todo".parse().unwrap(), &"default".parse().unwrap());
+        let store = SqliteStore::open(&dir, &Opening::default()).unwrap();
+        store.commit(&intent, &MemoryObjects::default(), &[]).unwrap();
+        json!(machine.path("gone").join(staging))
+    };
+    let left = killed(".hutch-0123456789abcdef0123456789abcdef");
+    let unsettled = || machine.run(["state", "status", "todo"]).result("state status")["unsettled"].clone();
+    let entries = || machine.run(["ledger", "head", "todo"]).result("ledger head")["sequence"].clone();
+    assert_eq!(unsettled(), json!([left]));
+    for refused in [&["instance", "copy", "todo", "tried"][..], &["backup", "b.backup"]] {
+        let fault = machine.run(refused).fault("CONFLICT", 30);
+        assert!(fault.suggestion.contains("hutch gc --unsettled FOLDER"), "{fault:?}");
+    }
+    assert_eq!(there(&machine), ["default"]);
+    let stands = entries();
+    let folder = left.as_str().unwrap();
+    let fault = machine.run(["gc", "--unsettled", folder, "todo"]).fault("CONFIRMATION_REQUIRED", 30);
+    assert!(fault.message.contains(folder), "{fault:?}");
+    machine.run(["gc", "--yes", "--unsettled", "elsewhere", "todo"]).fault("NOT_FOUND", 20);
+    assert_eq!((unsettled(), entries()), (json!([left]), stands.clone()));
+    assert_eq!(machine.run(["gc", "--dry-run", "--unsettled", folder, "todo"]).document()["dry_run"], true);
+    assert_eq!((unsettled(), entries()), (json!([left]), stands));
+    let done = machine.run(["gc", "--yes", "--unsettled", folder, "todo"]).result("gc");
+    assert_eq!((&done["unsettled"], unsettled()), (&json!([left]), Value::Null));
+    machine.run(["instance", "copy", "todo", "tried"]).result("instance copy");
+    // Who takes all of it away is told first what nobody will know of then.
+    let left = killed(".hutch-fedcba9876543210fedcba9876543210");
+    let fault = machine.run(["instance", "purge", "todo"]).fault("CONFIRMATION_REQUIRED", 30);
+    assert!(fault.message.contains(left.as_str().unwrap()), "{fault:?}");
+    assert_eq!(unsettled(), json!([left]));
+    let purged = machine.run(["instance", "purge", "--yes", "todo"]).result("instance purge");
+    assert_eq!((&purged["unsettled"], there(&machine)), (&json!([left]), vec!["tried".to_owned()]));
 }
 
 #[test]

@@ -338,8 +338,9 @@ impl Failure {
             Failure::Mount { path, left, .. } => {
                 let report = report.detail("folder", path.as_str()).detail("kept", false);
                 match left {
-                    true => report
-                        .suggest("see unsettled in hutch state status; what needs none of that folder may remove it"),
+                    true => report.suggest(
+                        "see unsettled in hutch state status; who needs none of that folder lets go of it with hutch gc --unsettled FOLDER",
+                    ),
                     false => report,
                 }
             }
@@ -350,6 +351,15 @@ impl Failure {
                 .detail("folder", path.as_str())
                 .suggest("grant it for reading, or use an instance of a home: unset HUTCH_STORE"),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
+            Failure::Store(StoreError::Unsettled { open, .. }) => report.detail("open", open.clone()).suggest(
+                "bring the folder back and call again, or let go of what is in it with hutch gc --unsettled FOLDER",
+            ),
+            Failure::Store(StoreError::InUse { by, .. }) => {
+                let report = if by.is_empty() { report } else { report.detail("processes", by.clone()) };
+                report.suggest(
+                    "end the server or the command that has it open, or let it end, then repeat, or raise --wait",
+                )
+            }
             Failure::PlanStale { sequence, volume } => report
                 .detail("plan", *sequence)
                 .detail("volume", volume.as_str())

@@ -7,6 +7,7 @@ use crate::mount::{Carried, Carry, CarryError, Mount, Seal, Wishes, recover, sta
 use crate::session::Session;
 use hutch_folder::Hands;
 use hutch_model::digest::{Digest, Kind};
+use hutch_model::error_code::ErrorCode;
 use hutch_model::invocation::Access;
 use hutch_model::ledger::{EntryKind, FolderRecord, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
@@ -138,7 +139,7 @@ impl Session {
             let Some(sealed) = self.store.entry(*sequence)? else { continue };
             for folder in sealed.open().map_err(Failure::Entry)?.record.folders.into_values() {
                 if let Some(mount) = mounts.iter().find(|mount| mount.overlaps(Path::new(&folder.path))) {
-                    let staging = format!("{}/{}", folder.path, folder.staging);
+                    let staging = left_in(&folder);
                     let reason =
                         format!("an earlier run left it half changed, and what was there before is in {staging}");
                     let path = mount.path().display().to_string();
@@ -299,6 +300,45 @@ impl Session {
         Ok(left)
     }
 
+    /// Lets go of runs that did not live: what they have left in these folders, as [`unsettled`](Session::unsettled) names them, is put
+    /// back no more, and stays where it is. That is written down.
+    ///
+    /// # Errors
+    /// No such run has left one of them, or it has left another one too ([`Failure::Path`]), and nothing is let go of; another process is
+    /// at work in granted folders; the store fails.
+    pub fn let_go(&self, folders: &[String]) -> Result<(), Failure> {
+        if folders.is_empty() {
+            return Ok(());
+        }
+        let dir = self.dir.as_ref().filter(|_| self.keeps());
+        let _lock = dir.map(|dir| dir.lock_grants(self.wait)).transpose()?;
+        let refused = |path: &str, reason: &str| Failure::Path { path: path.to_owned(), reason: reason.to_owned() };
+        let (mut unknown, mut ended) = (folders.iter().collect::<BTreeSet<_>>(), Vec::new());
+        for sequence in self.head()?.open {
+            let Some(sealed) = self.store.entry(sequence)? else { continue };
+            let intent = sealed.open().map_err(Failure::Entry)?.record;
+            let left: Vec<String> = intent.folders.values().map(left_in).collect();
+            if !left.iter().any(|left| folders.contains(left)) {
+                continue;
+            }
+            if let Some(other) = left.iter().find(|left| !folders.contains(left)) {
+                return Err(refused(other, "the same run has left this folder: name it too"));
+            }
+            unknown.retain(|folder| !left.contains(folder));
+            // What nobody could end.
+            let (closes, follows, error) = (Some(sequence), Some(sealed.hash), Some(ErrorCode::Conflict));
+            let folders = intent.folders;
+            ended.push(Record { closes, follows, folders, error, ..self.record(EntryKind::Recover) });
+        }
+        if let Some(unknown) = unknown.first() {
+            return Err(refused(unknown, "no killed run has left that; hutch state status names what there is"));
+        }
+        for record in ended {
+            self.store.commit(&record, &MemoryObjects::default(), &[])?;
+        }
+        Ok(())
+    }
+
     /// The granted folders in which a run that did not live may have left something, each with the folder that holds what it moved
     /// aside: they are not there now, or something else stands where it has to go.
     ///
@@ -309,10 +349,15 @@ impl Session {
         for sequence in self.head()?.open {
             let Some(sealed) = self.store.entry(sequence)? else { continue };
             let intent = sealed.open().map_err(Failure::Entry)?.record;
-            unsettled.extend(intent.folders.into_values().map(|folder| format!("{}/{}", folder.path, folder.staging)));
+            unsettled.extend(intent.folders.values().map(left_in));
         }
         Ok(unsettled)
     }
+}
+
+/// The folder that holds what a run moved aside.
+fn left_in(folder: &FolderRecord) -> String {
+    format!("{}/{}", folder.path, folder.staging)
 }
 
 /// Ends what a run had begun in the folders of its intent; whether all of it is ended. An entry may have come from elsewhere: of what it

@@ -113,7 +113,8 @@ impl Host {
     /// Gives an instance another name. A preview only looks whether it could be done.
     ///
     /// # Errors
-    /// There is no such instance, or one of the new name; another process is at work in it; the store fails.
+    /// There is no such instance, or one of the new name; somebody has it open ([`StoreError::InUse`]), a server, or a session of this very
+    /// process; the store fails.
     pub fn rename_instance(&self, slug: &Slug, from: &InstanceName, to: &InstanceName) -> Result<(), Failure> {
         let store = self.store_of(slug, from)?;
         let target = self.free(slug, to)?;
@@ -123,10 +124,11 @@ impl Host {
         Ok(())
     }
 
-    /// Takes an instance away: its state, its ledger, and its plain directories. A preview only looks whether it could be done.
+    /// Takes an instance away: its state, its ledger, and its plain directories. What a killed run has left in a granted folder
+    /// ([`unsettled`](crate::Session::unsettled)) stays there, and nobody knows of it any more. A preview only looks whether it could be done.
     ///
     /// # Errors
-    /// There is no such instance; a run that was killed is not settled yet; another process is at work in it; the store fails.
+    /// There is no such instance; somebody has it open ([`StoreError::InUse`]), a server, or a session of this very process; the store fails.
     pub fn purge_instance(&self, slug: &Slug, instance: &InstanceName) -> Result<(), Failure> {
         let store = self.store_of(slug, instance)?;
         if self.keeps() {

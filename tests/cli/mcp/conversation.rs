@@ -259,3 +259,33 @@ fn the_configurations_in_the_readme_start_a_server() {
         assert_eq!(Client::legacy(&machine, &words, json!({})).done("todo_list", json!({}))["count"], 0);
     }
 }
+
+/// What a server answers as kept is where the command line looks for it, so nobody takes the instance from under it.
+#[test]
+fn a_server_keeps_its_instance_where_it_is() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &[&todo()], json!({}));
+    client.done("todo_add", json!({"title": "one"}));
+    let server = client.child.id();
+    for verb in [&["rename", "todo", "elsewhere"][..], &["purge", "--yes", "todo"]] {
+        let fault = machine.run([&["instance", "--wait", "50ms"], verb].concat()).fault("INSTANCE_BUSY", 30);
+        assert!(fault.suggestion.contains("server") && fault.suggestion.contains("--wait"), "{fault:?}");
+        #[cfg(target_os = "linux")]
+        assert!(fault.message.contains(&format!("process {server} ")), "{fault:?}");
+        assert_eq!(client.call("todo_add", json!({"title": verb[0]}))["_meta"]["hutch/kept"], true);
+    }
+    // Others use it meanwhile, and a copy takes nothing away.
+    machine.run(["run", &todo(), "list"]).answer();
+    machine.run(["instance", "copy", "todo", "copied"]).result("instance copy");
+    let titles = |instance: &str| -> Value {
+        let ran = machine.run(["run", "--instance", instance, "--query", "output.items[*].title", &todo(), "list"]);
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    assert_eq!(titles("default"), json!(["one", "rename", "purge"]));
+    let (status, ..) = client.close();
+    assert!(status.success());
+    machine.run(["instance", "rename", "todo", "elsewhere"]).result("instance rename");
+    assert_eq!(titles("elsewhere"), json!(["one", "rename", "purge"]));
+    assert_eq!(titles("default"), json!([]));
+    assert_eq!(titles("copied"), json!(["one", "rename", "purge"]));
+}

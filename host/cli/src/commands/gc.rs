@@ -26,6 +26,9 @@ pub(crate) struct GcArguments {
     /// Drop the outcomes that --memo keeps too
     #[arg(long)]
     memo: bool,
+    /// Let go too of what a killed run has left in this folder, as state status names it: it is put back no more; may be repeated
+    #[arg(long, value_name = "FOLDER")]
+    unsettled: Vec<String>,
     #[command(flatten)]
     instance: InstanceArguments,
 }
@@ -34,11 +37,16 @@ pub(crate) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<
     let session = own.instance.open(global)?;
     let retention = Retention { keep_last: own.keep, newer_than: own.newer_than };
     if !global.yes && !global.dry_run {
-        let message = format!("gc drops the states of all but the last {} entries for good", own.keep);
+        let mut message = format!("gc drops the states of all but the last {} entries for good", own.keep);
+        for folder in &own.unsettled {
+            message
+                .push_str(&format!("; what was there before a killed run stays in {folder}, and is put back no more"));
+        }
         let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message)
             .suggest("ask the user, then repeat the call with --yes");
         return Err(repair::again(report, &global.line, 0).into());
     }
+    session.let_go(&own.unsettled)?;
     let collected = session.collect(&retention)?;
     let memo = remembered(&session, own.memo && !global.dry_run);
     // One that can't be read is in nobody's way, unless it is to be dropped.
@@ -52,6 +60,7 @@ pub(crate) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<
         retained_from: collected.retained_from,
         versions,
         memo: GcMemo { outcomes: memo.outcomes, bytes: memo.bytes, dropped: own.memo },
+        unsettled: own.unsettled.clone(),
     };
     output.answer("gc", value, |_| {
         format!("{} objects, {} bytes, {versions} versions", collected.objects, collected.bytes)

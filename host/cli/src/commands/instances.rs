@@ -139,15 +139,24 @@ pub(crate) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
         InstanceCommand::Purge(own) => {
             let slug = own.slug(global)?;
             let host = surroundings::host(global)?;
+            // What can be ended now is ended; of the rest nobody will know.
+            let unsettled = own.open(global)?.unsettled()?;
             if !global.yes && !global.dry_run {
-                let message = format!("{slug}/{} would be taken away for good, with its ledger", own.instance);
+                let mut message = format!("{slug}/{} would be taken away for good, with its ledger", own.instance);
+                for folder in &unsettled {
+                    message.push_str(&format!(
+                        "; what was there before a killed run stays in {folder}, and is put back no more"
+                    ));
+                }
                 let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message)
+                    .detail("unsettled", unsettled)
                     .suggest("ask the user, then repeat the call with --yes");
                 return Err(repair::again(report, &global.line, 0).into());
             }
             host.purge_instance(&slug, &own.instance)?;
             output.done(Done::changed(global.line.elsewhere(["instance", "list"])));
-            let value = InstancePurged { package: slug.to_string(), instance: own.instance.to_string() };
+            let (package, instance) = (slug.to_string(), own.instance.to_string());
+            let value = InstancePurged { package, instance, unsettled };
             output.answer("instance purge", value, human::fields)?;
         }
         InstanceCommand::Export(own) => export(global, &own, output)?,
