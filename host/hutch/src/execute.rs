@@ -91,6 +91,9 @@ pub(crate) fn execute(prepared: &Prepared, stored: Arc<dyn Objects>, state: &Sta
 pub(crate) fn execute_over(prepared: &Prepared, ground: &Ground) -> Result<Executed, Failure> {
     let Run { outcome, after, measured } =
         run(&prepared.program, &prepared.invocation, &ground.trees, Arc::new(ground.objects.clone()))?;
+    for granted in ground.granted.values() {
+        granted.check().map_err(RunError::from)?;
+    }
     let measured = Measured { wall_time_us: prepared.wall_time_us.unwrap_or(measured.wall_time_us), ..measured };
     let changed = after.volumes.into_iter().filter(|(_, volume)| volume.before != volume.after);
     let left = Left {

@@ -1,6 +1,7 @@
 //! A real folder as objects. A handle is good for one run; it says where something is, not what it was. A folder is listed when the
 //! guest first goes there, and a file read when the guest reads it. Every file is read only as it looked when it was listed: one that
-//! changed meanwhile can't be had, so that no guest sees half of one version and half of another.
+//! changed meanwhile can't be had, so that no guest sees half of one version and half of another. A look tells that only of a file that
+//! was old when it was read; what was read of a younger one is held against the file once more ([`MountObjects::check`]).
 
 use super::STAGING;
 use cap_std::fs::Dir;
@@ -10,6 +11,7 @@ use hutch_model::snapshot::{
     CHUNK_BYTES, Entry, LIST_PARTS, Lack, Name, Node, ObjectError, Objects, Totals, Tree, encode_list, list_levels,
 };
 use hutch_sandbox::NAME_MEMORY_BYTES;
+use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -83,6 +85,11 @@ pub(crate) struct MountObjects {
     /// What the guest may have in memory: a folder that it can't pay for is not listed to its end.
     memory_bytes: u64,
     nodes: Mutex<Nodes>,
+    /// What was read of files that could have been written twice with one look: node, number of the chunk, and its name. Grows by one for
+    /// each chunk, whose price is the guest's.
+    young: Mutex<BTreeMap<(u32, u64), Digest>>,
+    /// The clock that files are stamped with.
+    pub(super) now_ns: fn() -> u64,
 }
 
 impl MountObjects {
@@ -92,7 +99,32 @@ impl MountObjects {
         let mut mark = [0; MARK_BYTES];
         mark.copy_from_slice(hasher.finish().as_bytes().split_at(MARK_BYTES).0);
         let top = Shown { above: 0, name: "".into(), stamp: None, target: None, inside: None };
-        MountObjects { dir, at, mark, memory_bytes, nodes: Mutex::new(Nodes(vec![top])) }
+        let nodes = Mutex::new(Nodes(vec![top]));
+        MountObjects { dir, at, mark, memory_bytes, nodes, young: Mutex::default(), now_ns }
+    }
+
+    /// Whether the run saw each file as it was at one moment. Called when the guest has ended, before anything of it is kept or told.
+    ///
+    /// # Errors
+    /// [`Lack::Changed`]: one was written while the run read it, and looks as before; or it can't be read any more.
+    pub(crate) fn check(&self) -> Result<(), ObjectError> {
+        let young = self.young().clone();
+        young.into_iter().try_for_each(|((node, place), digest)| {
+            let (path, size) = {
+                let nodes = self.nodes();
+                (nodes.path(node), nodes.get(node).and_then(|shown| shown.stamp).map_or(0, |stamp| stamp.size))
+            };
+            // Whatever has become of the file since: what the guest has of it was there together.
+            match self.read(&path, size, place) {
+                Ok(Some(bytes)) if Digest::of(Kind::Chunk, &bytes) == digest => Ok(()),
+                _ => Err(self.changed(&path, self.handle(Part { node, level: 0, place }))),
+            }
+        })
+    }
+
+    /// What a file held that is not there any more as it was listed.
+    fn changed(&self, path: &str, digest: Digest) -> ObjectError {
+        ObjectError { digest, kind: Kind::Chunk, lack: Lack::Changed(self.at.join(path).display().to_string()) }
     }
 
     /// The folder itself.
@@ -124,6 +156,10 @@ impl MountObjects {
 
     fn nodes(&self) -> MutexGuard<'_, Nodes> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn young(&self) -> MutexGuard<'_, BTreeMap<(u32, u64), Digest>> {
+        self.young.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lists a folder if it was not listed yet.
@@ -205,21 +241,72 @@ impl MountObjects {
     }
 
     /// A chunk of a file, if the file is the one that was listed; `None` if it is not.
-    fn chunk(&self, path: &str, stamp: &Stamp, number: u64) -> io::Result<Option<Vec<u8>>> {
-        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let Some(folder) = open_below(&self.dir, above)? else { return Ok(None) };
-        if look(&folder, name)? != Some(*stamp) {
+    fn chunk(&self, path: &str, stamp: &Stamp, (node, place): (u32, u64)) -> io::Result<Option<Vec<u8>>> {
+        let (above, name) = split(path);
+        let looks_as_listed = || match open_below(&self.dir, above)? {
+            Some(folder) => Ok::<_, io::Error>(look(&folder, name)? == Some(*stamp)),
+            None => Ok(false),
+        };
+        let begun_ns = (self.now_ns)();
+        if !looks_as_listed()? {
             return Ok(None);
         }
-        let offset = number * CHUNK_BYTES;
-        let length = stamp.size.saturating_sub(offset).min(CHUNK_BYTES);
+        let Some(bytes) = self.read(path, stamp.size, place)? else { return Ok(None) };
+        let same = looks_as_listed()? && self.is_as_before(stamp.is_settled(begun_ns), (node, place), &bytes);
+        Ok(same.then_some(bytes))
+    }
+
+    /// Whether a chunk is what it was, if it was read when a look at its file did not tell; if it still does not, it is remembered.
+    fn is_as_before(&self, is_settled: bool, chunk: (u32, u64), bytes: &[u8]) -> bool {
+        let mut young = self.young();
+        let before = young.get(&chunk).copied();
+        if is_settled && before.is_none() {
+            return true;
+        }
+        let digest = Digest::of(Kind::Chunk, bytes);
+        *young.entry(chunk).or_insert(digest) == digest
+    }
+
+    /// So many bytes of a file as there are to be in a chunk; `None` if there are fewer.
+    fn read(&self, path: &str, size: u64, place: u64) -> io::Result<Option<Vec<u8>>> {
+        let (above, name) = split(path);
+        let Some(folder) = open_below(&self.dir, above)? else { return Ok(None) };
+        let offset = place * CHUNK_BYTES;
+        let length = size.saturating_sub(offset).min(CHUNK_BYTES);
         let mut file = open_file(&folder, name)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = Vec::with_capacity(length as usize);
         file.take(length).read_to_end(&mut bytes)?;
-        let same = bytes.len() as u64 == length && look(&folder, name)? == Some(*stamp);
-        Ok(same.then_some(bytes))
+        Ok((bytes.len() as u64 == length).then_some(bytes))
     }
+
+    /// As if all that was written since had been written within one step of the file system's clock: it looks as it was listed.
+    #[cfg(test)]
+    pub(super) fn look_again(&self) {
+        let mut nodes = self.nodes();
+        for node in 1..nodes.0.len() {
+            let path = nodes.path(node as u32);
+            let (above, name) = split(&path);
+            let folder = open_below(&self.dir, above).unwrap().unwrap();
+            nodes.0[node].stamp = look(&folder, name).unwrap();
+        }
+    }
+}
+
+/// The folder of a path, and the name in it.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// Nanoseconds since 1970.
+fn now_ns() -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "files that changed a moment ago are told by the clock they are stamped with"
+    )]
+    let now = std::time::SystemTime::now();
+    let since_1970 = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Objects for MountObjects {
@@ -240,14 +327,9 @@ impl Objects for MountObjects {
         };
         match (form, stamp, part) {
             (Form::Folder, ..) => Ok(self.list(part.node, &path).map_err(unreadable)?.encode().into()),
-            (Form::File, Some(stamp), Part { level: 0, place, .. }) => {
-                match self.chunk(&path, &stamp, place).map_err(unreadable)? {
-                    Some(bytes) => Ok(bytes.into()),
-                    None => {
-                        let lack = Lack::Changed(self.at.join(&path).display().to_string());
-                        Err(ObjectError { digest: *digest, kind, lack })
-                    }
-                }
+            (Form::File, Some(stamp), Part { node, level: 0, place }) => {
+                let bytes = self.chunk(&path, &stamp, (node, place)).map_err(unreadable)?;
+                bytes.map(Arc::from).ok_or_else(|| self.changed(&path, *digest))
             }
             (Form::File, Some(stamp), Part { node, level, place }) => {
                 let below = stamp.size.div_ceil(CHUNK_BYTES).div_ceil(LIST_PARTS.pow(u32::from(level) - 1));
