@@ -9,6 +9,7 @@ use crate::package::{Package, PackageBounds, Source};
 use crate::session::Session;
 use hutch_folder::Hands;
 use hutch_model::digest::Digest;
+use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::{EntryKind, FolderRecord, Record, SecretKey};
@@ -31,7 +32,8 @@ struct Setting {
 impl Setting {
     fn new() -> Setting {
         let home = tempfile::tempdir().unwrap();
-        let host = Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None));
+        let wait = std::time::Duration::from_millis(100);
+        let host = Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None)).waiting(wait);
         let repository = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../..");
         let bounds = PackageBounds::with_component(64 << 20);
         let source = Source::open(&repository.join("tests/packages/probe"), &bounds).unwrap();
@@ -150,7 +152,7 @@ fn a_half_changed_folder_is_granted_to_no_run() {
         }
     }
     let refused = setting.run(&mount).unwrap_err();
-    assert_eq!(refused.code(), hutch_model::error_code::ErrorCode::Conflict);
+    assert_eq!(refused.code(), ErrorCode::Conflict);
     let record = setting.last();
     assert_eq!((record.kind, record.error, record.kept), (EntryKind::Run, Some(refused.code()), false));
     setting.session.check_settled([&other.mount()]).unwrap();
@@ -182,4 +184,53 @@ fn another_folder_is_not_taken_for_the_one_that_is_half_changed() {
     setting.session.recover().unwrap();
     assert_eq!(setting.session.unsettled().unwrap(), Vec::<String>::new());
     assert_eq!(granted.files()["d/a"], "precious");
+}
+
+/// A folder that is gone for good keeps an instance from nothing, once somebody says so: by name, and of nothing else.
+#[test]
+fn what_nobody_can_end_is_let_go_of() {
+    let (setting, granted) =
+        (Setting::new(), Granted::new(&[("d/a", "precious"), ("d/b", "1"), ("e/a", "precious"), ("e/b", "1")]));
+    let begun = |folder: &str| {
+        let mount = Mount::open(&granted.at(folder), Access::ReadWrite).unwrap();
+        format!("{}/{}", mount.real_path(), setting.end_in_the_middle(&mount, mount.identity()))
+    };
+    let (first, second) = (begun("d"), begun("e"));
+    std::fs::remove_dir_all(granted.at("d")).unwrap();
+    std::fs::remove_dir_all(granted.at("e")).unwrap();
+    setting.session.recover().unwrap();
+    assert_eq!(setting.session.unsettled().unwrap(), [first.clone(), second.clone()]);
+    let (slug, from) = (setting.package.manifest().slug().clone(), "default".parse().unwrap());
+    let copy = || setting.host.copy_instance(&slug, &from, &"copy".parse().unwrap(), AT);
+    let refused = copy().unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::Conflict, "{refused}");
+    let report = refused.report();
+    assert!(report.suggestion.contains("--unsettled"), "{report:?}");
+    // What is misspelt lets go of nothing.
+    let stands = setting.session.head().unwrap().last;
+    for wrong in [vec!["elsewhere".to_owned()], vec![first.clone(), "elsewhere".to_owned()], vec![format!("{first}/")]]
+    {
+        assert_eq!(setting.session.let_go(&wrong).unwrap_err().code(), ErrorCode::NotFound, "{wrong:?}");
+    }
+    setting.session.let_go(&[]).unwrap();
+    assert_eq!(setting.session.head().unwrap().last, stands);
+    setting.session.let_go(std::slice::from_ref(&first)).unwrap();
+    assert_eq!(setting.session.unsettled().unwrap(), std::slice::from_ref(&second));
+    let last = setting.last();
+    assert_eq!((last.kind, last.error, last.kept), (EntryKind::Recover, Some(ErrorCode::Conflict), false));
+    assert!(copy().is_err(), "one is left");
+    setting.session.let_go(&[second]).unwrap();
+    assert!(setting.session.store().check().unwrap().is_empty());
+    copy().unwrap();
+    // What is taken away for good is, whatever it knew: who asks for it was shown that.
+    std::fs::create_dir_all(granted.at("d")).unwrap();
+    std::fs::write(granted.at("d/a"), "precious").unwrap();
+    std::fs::write(granted.at("d/b"), "1").unwrap();
+    begun("d");
+    let Setting { host, session, _home, .. } = setting;
+    let in_use = host.purge_instance(&slug, &from).unwrap_err();
+    assert_eq!(in_use.code(), ErrorCode::InstanceBusy, "{in_use}");
+    drop(session);
+    host.purge_instance(&slug, &from).unwrap();
+    assert!(host.open_existing(&slug, &from, AT).is_err());
 }

@@ -7,12 +7,12 @@ use hutch_folder::{Hands, Step};
 use hutch_model::digest::Digest;
 use hutch_model::ledger::SecretKey;
 use hutch_model::snapshot::{
-    Changes, Entry, Layered, MemoryObjects, Name, Node, ObjectError, Objects, Tree, read_tree,
+    Changes, Entry, Lack, Layered, MemoryObjects, Name, Node, ObjectError, Objects, Tree, read_tree,
 };
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 /// Paths with their contents; `->target` is a link, a path that ends with `/` an empty folder.
 pub(super) type Files<'a> = &'a [(&'a str, &'a str)];
@@ -611,6 +611,56 @@ fn unchanged_parts_are_those_that_the_guest_saw() {
         assert_eq!(std::fs::read_to_string(granted.at("big")).unwrap(), meanwhile);
         assert_eq!(granted.all().len(), 1);
     }
+}
+
+/// Two writes within one step of the file system's clock leave one look. What was read before the second is not told from what was read
+/// after it by that, unless the first was long ago.
+#[test]
+fn no_two_versions_of_a_file_that_looks_the_same_are_one() {
+    let text: String = (0..40_000).map(|line| format!("{line}\n")).collect();
+    let other = text.replace('1', "2");
+    let parts = |shown: &MountObjects| {
+        let entry = read_tree(shown, &shown.root()).unwrap().get("big").unwrap().clone();
+        let Node::File { content, .. } = entry.node else { unreachable!() };
+        hutch_model::snapshot::read_list(shown, &content).unwrap()
+    };
+    let read = |shown: &MountObjects, part: &Digest| shown.get(hutch_model::digest::Kind::Chunk, part);
+    let granted = Granted::new(&[("big", &text), ("d/small", "1")]);
+    let mount = granted.mount();
+    // Nobody writes meanwhile.
+    let shown = mount.objects("mnt", 1 << 20);
+    parts(&shown).iter().for_each(|part| drop(read(&shown, part).unwrap()));
+    shown.check().unwrap();
+    // Somebody does, and the parts do not belong together.
+    let shown = mount.objects("mnt", 1 << 20);
+    let listed = parts(&shown);
+    read(&shown, &listed[0]).unwrap();
+    std::fs::write(granted.at("big"), &other).unwrap();
+    shown.look_again();
+    read(&shown, &listed[1]).unwrap();
+    let lack = read(&shown, &listed[0]).unwrap_err().lack;
+    assert!(matches!(lack, Lack::Changed(_)), "{lack:?}");
+    let shown = mount.objects("mnt", 1 << 20);
+    let listed = parts(&shown);
+    read(&shown, &listed[0]).unwrap();
+    std::fs::write(granted.at("big"), &text).unwrap();
+    shown.look_again();
+    read(&shown, &listed[1]).unwrap();
+    let error = shown.check().unwrap_err();
+    assert!(matches!(&error.lack, Lack::Changed(path) if path.ends_with("big")), "{error}");
+    // What is added behind what was read changes nothing of that.
+    let shown = mount.objects("mnt", 1 << 20);
+    let listed = parts(&shown);
+    read(&shown, &listed[0]).unwrap();
+    std::fs::write(granted.at("big"), format!("{text}more")).unwrap();
+    shown.check().unwrap();
+    // What was old when it was read is known by its look, and not read again.
+    let mut shown = Arc::into_inner(mount.objects("mnt", 1 << 20)).unwrap();
+    shown.now_ns = || u64::MAX;
+    let listed = parts(&shown);
+    read(&shown, &listed[0]).unwrap();
+    std::fs::remove_file(granted.at("big")).unwrap();
+    shown.check().unwrap();
 }
 
 #[test]
