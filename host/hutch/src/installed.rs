@@ -160,12 +160,13 @@ impl InstalledError {
 #[derive(Clone, Debug)]
 pub struct Installed {
     folder: PathBuf,
+    hands: Hands,
 }
 
 impl Installed {
     /// Those below `home`. Touches nothing.
     pub fn of(home: &Path) -> Installed {
-        Installed { folder: home.join("packages") }
+        Installed { folder: home.join("packages"), hands: Hands::default() }
     }
 
     /// Where they are.
@@ -227,8 +228,8 @@ impl Installed {
         self.folder.join(&pin.slug).join(pin.digest.to_string())
     }
 
-    /// Opens the version that a pin names. Its files are held against the pin before any of them is understood; what `memory` holds
-    /// of them is taken if it is of the pin.
+    /// Opens the version that a pin names. Its files are held against the pin before any of them is understood, and what is read of them
+    /// from then on is what was held against it; what `memory` holds of them is taken if it is of the pin.
     ///
     /// # Errors
     /// They are not there, or not what was installed.
@@ -240,15 +241,15 @@ impl Installed {
         {
             return Ok(package.from_origin(Origin::installed()));
         }
-        match source.digest(&bounds) {
-            Ok(found) if found == pin.digest => {
-                let package = Package::open(&source, bounds)?;
+        match source.held(&bounds).and_then(|held| Ok((held.digest(&bounds)?, held))) {
+            Ok((found, held)) if found == pin.digest => {
+                let package = Package::open(&held, bounds)?;
                 if let Some(memory) = memory {
                     memory.keep(&package, Some(found));
                 }
                 Ok(package.from_origin(Origin::installed()))
             }
-            Ok(found) => Err(InstalledError::Changed { slug: pin.slug.clone(), pinned: pin.digest, found }),
+            Ok((found, _)) => Err(InstalledError::Changed { slug: pin.slug.clone(), pinned: pin.digest, found }),
             // The system's refusal says nothing about what is there; everything else was not there when it was installed.
             Err(error) if error.diagnostics().iter().any(|problem| problem.code == Code::FileUnreadable) => {
                 Err(error.into())
@@ -361,7 +362,8 @@ impl Installed {
         let dir = self.create(&pin.slug()?)?;
         let written = free_name(&dir, "pin").map_err(|source| self.io(PIN_FILE, source))?;
         self.write(&dir, &written, pin.text().as_bytes())?;
-        dir.rename(&written, &dir, PIN_FILE).map_err(|source| self.io(PIN_FILE, source))
+        let placed = dir.rename(&written, &dir, PIN_FILE).and_then(|()| self.settle(&dir));
+        placed.map_err(|source| self.io(PIN_FILE, source))
     }
 
     /// Writes a version whose files are here as one file, after holding them against its name.
@@ -411,9 +413,25 @@ impl Installed {
 
     fn create(&self, slug: &Slug) -> Result<Dir, InstalledError> {
         let folder = self.folder.join(slug.as_str());
+        if let Ok(dir) = open_folder(&folder) {
+            return Ok(dir);
+        }
         #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
         let created = Dir::create_ambient_dir_all(&folder, cap_std::ambient_authority());
-        created.and_then(|()| open_folder(&folder)).map_err(|source| self.io(slug.as_str(), source))
+        let settled = created.and_then(|()| {
+            let mut above = folder.ancestors().skip(1).take(2);
+            above.try_for_each(|above| self.settle(&open_folder(above)?))
+        });
+        settled.and_then(|()| open_folder(&folder)).map_err(|source| self.io(slug.as_str(), source))
+    }
+
+    /// Makes the names in a folder durable: what is named later, a version by a pin, is there if its name is.
+    fn settle(&self, dir: &Dir) -> io::Result<()> {
+        #[cfg(unix)]
+        self.hands.sync_folder(dir)?;
+        #[cfg(not(unix))]
+        let _ = dir;
+        Ok(())
     }
 
     /// Makes the folder `name` hold the package. One that does already is left alone, because it may be in use; any other is
@@ -425,16 +443,19 @@ impl Installed {
         digest: Digest,
     ) -> Result<(), InstalledError> {
         let name = &digest.to_string();
-        let holds = || {
-            let found = dir.open_dir(name).ok().map(|folder| Source::folder(folder).digest(bounds));
-            matches!(found, Some(Ok(found)) if found == digest)
-        };
+        let found = |name: &str| Source::folder(dir.open_dir(name).ok()?).digest(bounds).ok();
+        let holds = || found(name) == Some(digest);
+        let settled = || self.settle(dir).map_err(|source| self.io(name, source));
         if holds() {
-            return Ok(());
+            return settled();
         }
         let free = |word| free_name(dir, word).map_err(|source| self.io(name, source));
         let (new, old) = (free("new")?, free("old")?);
         let copied = self.copy_into((files, bounds), dir, &new).and_then(|()| {
+            if found(&new) != Some(digest) {
+                let reason = "they were changed while they were copied".to_owned();
+                return Err(InstalledError::Unfit { slug: name.clone(), reason });
+            }
             // Nothing is there, or nothing that can be used.
             let _ = dir.rename(name, dir, &old);
             dir.rename(&new, dir, name).map_err(|source| self.io(name, source))
@@ -444,7 +465,8 @@ impl Installed {
             let _ = dir.remove_dir_all(leftover);
         }
         // Another process that installs the same package may have been faster.
-        copied.or_else(|error| if holds() { Ok(()) } else { Err(error) })
+        copied.or_else(|error| if holds() { Ok(()) } else { Err(error) })?;
+        settled()
     }
 
     fn copy_into(
@@ -453,9 +475,10 @@ impl Installed {
         dir: &Dir,
         name: &str,
     ) -> Result<(), InstalledError> {
-        Hands::default().create_folder(dir, name).map_err(|source| self.io(name, source))?;
+        self.hands.create_folder(dir, name).map_err(|source| self.io(name, source))?;
         let inner = dir.open_dir(name).map_err(|source| self.io(name, source))?;
-        for entry in files.files(bounds)? {
+        let entries = files.files(bounds)?;
+        for entry in &entries {
             let path = entry.path.as_str();
             match entry.file_bytes {
                 None => inner.create_dir_all(path).map_err(|source| self.io(path, source))?,
@@ -464,17 +487,21 @@ impl Installed {
                 }
             }
         }
+        let folders = entries.iter().filter(|entry| entry.file_bytes.is_none()).map(|entry| entry.path.as_str());
+        for path in folders.chain(["."]) {
+            let settled = inner.open_dir(path).and_then(|folder| self.settle(&folder));
+            settled.map_err(|source| self.io(path, source))?;
+        }
         Ok(())
     }
 
     /// Writes a new file, durably. Its folder is there.
     fn write(&self, dir: &Dir, path: &str, bytes: &[u8]) -> Result<(), InstalledError> {
-        let hands = Hands::default();
         let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
         let written = dir.open_dir(above).and_then(|folder| {
-            let file = hands.create_file(&folder, name)?;
-            hands.write(&file, bytes)?;
-            hands.sync(&file)
+            let file = self.hands.create_file(&folder, name)?;
+            self.hands.write(&file, bytes)?;
+            self.hands.sync(&file)
         });
         written.map_err(|source| self.io(path, source))
     }
@@ -496,3 +523,7 @@ fn free_name(dir: &Dir, word: &str) -> io::Result<String> {
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
+
+#[cfg(test)]
+#[path = "installed_tests.rs"]
+mod tests;

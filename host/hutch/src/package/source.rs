@@ -16,7 +16,7 @@ use hutch_model::names::PackagePath;
 use std::io::Cursor;
 use std::sync::Arc;
 #[cfg(feature = "machine")]
-use std::{fs::File, io, path::Path};
+use std::{collections::BTreeMap, fs::File, io, path::Path};
 
 /// The files of a package, wherever they are: the authority to read them and nothing else. Clones share it.
 #[derive(Clone, Debug)]
@@ -27,6 +27,48 @@ enum Place {
     #[cfg(feature = "machine")]
     Folder(Dir),
     Packed(Packed),
+    #[cfg(feature = "machine")]
+    Held(Held),
+}
+
+/// Files that were read once and have a name by that: what is read of them later is what was read then, or is refused.
+#[cfg(feature = "machine")]
+#[derive(Debug)]
+struct Held {
+    source: Source,
+    digest: Digest,
+    /// Everything that was there; of files the size, and the name of the content.
+    seen: BTreeMap<PackagePath, Option<(u64, Digest)>>,
+}
+
+#[cfg(feature = "machine")]
+impl Held {
+    fn look(&self, path: &PackagePath) -> Found {
+        match self.seen.get(path) {
+            None => Found::Nothing,
+            Some(None) => Found::Folder,
+            Some(Some((bytes, _))) => Found::File(*bytes),
+        }
+    }
+
+    fn read(&self, path: &PackagePath, bytes_max: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
+        let content = self.source.read(path, bytes_max)?;
+        let found = content.as_deref().map(|content| Digest::of(Kind::Package, content));
+        match self.seen.get(path).copied().flatten().map(|(_, digest)| digest) == found {
+            true => Ok(content),
+            false => Err(problem(Code::FileUnreadable, path.as_str(), "the file was changed after it was looked at")),
+        }
+    }
+
+    fn walk(&self, root: Option<&PackagePath>, bounds: &PackageBounds) -> Walk {
+        let begin = root.map(|root| format!("{root}/")).unwrap_or_default();
+        let below = self.seen.iter().filter(|(path, _)| path.as_str().starts_with(&begin));
+        let entry = |(path, file): (&PackagePath, &Option<(u64, Digest)>)| PackageEntry {
+            path: path.clone(),
+            file_bytes: file.map(|(bytes, _)| bytes),
+        };
+        Walk { entries: below.map(entry).collect(), ..self.source.walk(root, bounds) }
+    }
 }
 
 /// Why there is no source at a path.
@@ -102,17 +144,44 @@ impl Source {
     /// # Errors
     /// What makes a file unfit to be read, or a bound that is passed.
     pub fn digest(&self, bounds: &PackageBounds) -> Result<Digest, PackageError> {
+        match &*self.0 {
+            #[cfg(feature = "machine")]
+            Place::Held(held) => Ok(held.digest),
+            _ => self.read_all(bounds, |_, _| {}),
+        }
+    }
+
+    /// The same files, which have this name from now on: whoever changes one of them later makes it unreadable, and nothing else.
+    ///
+    /// # Errors
+    /// As for [`digest`](Source::digest).
+    #[cfg(feature = "machine")]
+    pub fn held(&self, bounds: &PackageBounds) -> Result<Source, PackageError> {
+        let mut seen = BTreeMap::new();
+        let digest = self.read_all(bounds, |path, content| {
+            let file = content.map(|content| (content.len() as u64, Digest::of(Kind::Package, content)));
+            seen.insert(path.clone(), file);
+        })?;
+        Ok(Source(Arc::new(Place::Held(Held { source: self.clone(), digest, seen }))))
+    }
+
+    /// Reads every file once, shows each, and names the whole.
+    fn read_all(
+        &self,
+        bounds: &PackageBounds,
+        mut show: impl FnMut(&PackagePath, Option<&[u8]>),
+    ) -> Result<Digest, PackageError> {
         let mut hasher = Hasher::new(Kind::Package);
         for entry in &self.files(bounds)? {
             hasher.update_part(entry.path.as_str().as_bytes());
+            let content = match entry.file_bytes {
+                None => None,
+                Some(_) => Some(self.read_whole(&entry.path, bounds).map_err(PackageError::one)?),
+            };
             // A folder's path ends with what no path of a file has.
-            match entry.file_bytes {
-                None => hasher.update_part(b"/"),
-                Some(_) => {
-                    hasher.update_part(b"");
-                    hasher.update_part(&self.read_whole(&entry.path, bounds).map_err(PackageError::one)?);
-                }
-            }
+            hasher.update_part(if content.is_some() { &b""[..] } else { b"/" });
+            content.iter().for_each(|content| hasher.update_part(content));
+            show(&entry.path, content.as_deref());
         }
         Ok(hasher.finish())
     }
@@ -130,6 +199,8 @@ impl Source {
             #[cfg(feature = "machine")]
             Place::Folder(dir) => directory::look(dir, path),
             Place::Packed(packed) => Ok(packed.look(path)),
+            #[cfg(feature = "machine")]
+            Place::Held(held) => Ok(held.look(path)),
         }
     }
 
@@ -157,6 +228,7 @@ impl Source {
         match &*self.0 {
             Place::Folder(dir) => dir.dir_metadata().ok().map(|metadata| Stamp::of(&metadata)),
             Place::Packed(packed) => packed.stamp(),
+            Place::Held(held) => held.source.place(),
         }
     }
 
@@ -166,21 +238,22 @@ impl Source {
         match &*self.0 {
             Place::Folder(dir) => Some(dir),
             Place::Packed(_) => None,
+            Place::Held(held) => held.source.dir(),
         }
     }
 
     /// Whether it is one file.
     #[cfg(feature = "machine")]
     pub(super) fn is_packed(&self) -> bool {
-        matches!(&*self.0, Place::Packed(_))
+        self.dir().is_none()
     }
 
     /// How what stands at `path` looks, if anything does, a link as a link; for no path, the place itself. `None` if the system does
     /// not say.
     #[cfg(feature = "machine")]
     pub(super) fn stamp(&self, path: &str) -> Option<Option<Stamp>> {
-        match &*self.0 {
-            Place::Folder(dir) if !path.is_empty() => look(dir, path).ok(),
+        match self.dir() {
+            Some(dir) if !path.is_empty() => look(dir, path).ok(),
             _ => self.place().map(Some),
         }
     }
@@ -191,6 +264,8 @@ impl Source {
             #[cfg(feature = "machine")]
             Place::Folder(dir) => directory::read(dir, path, bytes_max),
             Place::Packed(packed) => packed.read(path, bytes_max),
+            #[cfg(feature = "machine")]
+            Place::Held(held) => held.read(path, bytes_max),
         }
     }
 
@@ -224,6 +299,8 @@ impl Source {
             #[cfg(feature = "machine")]
             Place::Folder(dir) => directory::walk(dir, root, bounds),
             Place::Packed(packed) => packed.walk(root),
+            #[cfg(feature = "machine")]
+            Place::Held(held) => held.walk(root, bounds),
         }
     }
 }

@@ -1,0 +1,104 @@
+//! What is installed is what was looked at, and durable before a pin names it.
+
+use super::*;
+use hutch_folder::Step;
+use hutch_model::names::PackagePath;
+use std::sync::{Arc, Mutex};
+
+const FRONT: &str = "---\nschema: agentapplications/v1\nkind: app\nslug: a\nname: A\ndescription: d\nversion: 0.1.0\nlicense: MIT\n\
+                     authors: [a]\ntags: [t]\nentry:\n  command: wasm:app.wasm\ncommands: []\nskills: []\n---\nbody\n";
+
+/// A folder with a package, and a home.
+fn setting() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let top = tempfile::tempdir().unwrap();
+    let (folder, home) = (top.path().join("package"), top.path().join("home"));
+    std::fs::create_dir_all(folder.join("app")).unwrap();
+    std::fs::write(folder.join("APP.md"), FRONT).unwrap();
+    std::fs::write(folder.join("app/app.wasm"), b"\0asm\r\0\x01\0").unwrap();
+    (top, folder, home)
+}
+
+fn opened(folder: &Path) -> Package {
+    let bounds = PackageBounds::default();
+    let source = Source::open(folder, &bounds).unwrap().held(&bounds).unwrap();
+    Package::open(&source, bounds).unwrap()
+}
+
+fn install(installed: &Installed, package: &Package) -> Result<Pin, InstalledError> {
+    installed.install(package, "source", Instant::from_unix_ns(0), Remembered::default(), true)
+}
+
+#[test]
+fn a_pin_names_nothing_that_a_loss_of_power_could_take() {
+    let (_top, folder, home) = setting();
+    let package = opened(&folder);
+    let below = home.join("packages/a");
+    let (version, pin) = (below.join(package.digest().unwrap().to_string()), below.join(PIN_FILE));
+    let synced = Arc::new(Mutex::new(Vec::new()));
+    let seen = synced.clone();
+    let hands = Hands::checked(move |step| {
+        if step == Step::Sync {
+            seen.lock().unwrap().push((version.exists(), pin.exists()));
+        }
+        Ok(())
+    });
+    install(&Installed { hands, ..Installed::of(&home) }, &package).unwrap();
+    let synced = synced.lock().unwrap();
+    let count = |wanted| synced.iter().filter(|state| **state == wanted).count();
+    // Two files and the two folders that hold them, and the way to them, before the version has its name; then that name, and the pin; then the
+    // pin's name.
+    assert_eq!((count((false, false)), count((true, false)), count((true, true))), (6, 2, 1), "{synced:?}");
+    assert!(synced.is_sorted(), "{synced:?}");
+}
+
+#[test]
+fn whatever_can_not_be_made_durable_is_not_pinned() {
+    for before in 0..9 {
+        let (_top, folder, home) = setting();
+        let left = Mutex::new(before);
+        let hands = Hands::checked(move |step| match (step, &mut *left.lock().unwrap()) {
+            (Step::Sync, 0) => Err(io::ErrorKind::StorageFull.into()),
+            (Step::Sync, left) => {
+                *left -= 1;
+                Ok(())
+            }
+            _ => Ok(()),
+        });
+        let (failing, installed) = (Installed { hands, ..Installed::of(&home) }, Installed::of(&home));
+        let package = opened(&folder);
+        assert!(install(&failing, &package).is_err(), "{before}");
+        // The pin has its name before that is durable; what it names was before.
+        match installed.pin(package.manifest().slug()) {
+            Ok(pin) => drop(installed.open(&pin, PackageBounds::default(), None).unwrap()),
+            Err(error) => assert!(before < 8 && matches!(error, InstalledError::Missing(_)), "{before}: {error}"),
+        }
+        install(&installed, &package).unwrap();
+    }
+}
+
+#[test]
+fn what_was_held_is_what_is_opened_copied_and_read() {
+    let (_top, folder, home) = setting();
+    std::fs::create_dir(folder.join("data")).unwrap();
+    std::fs::write(folder.join("data/one"), "one").unwrap();
+    let (package, bounds) = (opened(&folder), PackageBounds::default());
+    let digest = package.digest().unwrap();
+    std::fs::write(folder.join("data/two"), "of another").unwrap();
+    std::fs::write(folder.join("APP.md"), FRONT.replace("0.1.0", "9.9.9")).unwrap();
+    // Nothing that came later is copied, and nothing that was changed is taken for what was there.
+    let installed = Installed::of(&home);
+    let error = install(&installed, &package).unwrap_err();
+    assert!(error.to_string().contains("changed after it was looked at"), "{error}");
+    assert!(installed.pins().unwrap().is_empty());
+    std::fs::write(folder.join("APP.md"), FRONT).unwrap();
+    let pin = install(&installed, &package).unwrap();
+    assert_eq!((pin.digest, pin.version.as_str()), (digest, "0.1.0"));
+    assert!(!installed.folder_of(&pin).join("data/two").exists());
+    // The same once it is installed.
+    let open = installed.open(&pin, bounds, None).unwrap();
+    std::fs::write(installed.folder_of(&pin).join("app/app.wasm"), b"\0asm\r\0\x01\0\0\x01\0").unwrap();
+    assert_eq!(open.component().unwrap(), b"\0asm\r\0\x01\0");
+    std::fs::write(installed.folder_of(&pin).join("data/one"), "another").unwrap();
+    let path = PackagePath::parse("data/one").unwrap();
+    assert!(open.read(&path).unwrap_err().message.contains("changed"));
+}
