@@ -142,5 +142,5 @@ fn a_record_that_is_not_of_this_component_is_not_signed() {
     std::fs::remove_file(machine.path("package/app/app.wasm.provenance.json")).unwrap();
     let fault = machine.run(["sign", "--build", &folder, "--key", "mine"]).fault("NOT_FOUND", 20);
     assert!(fault.message.contains("no record of its build"), "{fault:?}");
-    assert!(!machine.path("probe-0.1.0.tar.provenance.sigstore.json").exists());
+    assert!(!machine.path("package.provenance.sigstore.json").exists());
 }

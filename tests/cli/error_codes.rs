@@ -170,7 +170,8 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.run(["pack", &todo(), "--output", "todo.tar"]).result("pack");
             machine.run(["sign", "todo.tar", "--key", "mine"]).result("sign");
             machine.run(["install", "todo.tar", "--key", "mine.pub"]).result("install");
-            machine.run(["update", &todo()])
+            std::fs::remove_file(machine.path("todo.tar.sigstore.json")).unwrap();
+            machine.run(["update", "todo"])
         }
         "VERSION_OLDER" => {
             let folder = package::copy(machine, "package");
@@ -183,8 +184,10 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         }
         "VERSION_REPLACED" => {
             package::copy(machine, "package");
-            machine.run(["install", "--yes", "./package"]).result("install");
+            machine.run(["pack", "./package", "--output", "package.tar"]).result("pack");
+            machine.run(["install", "--yes", "package.tar"]).result("install");
             machine.write("package/app/more.txt", "more");
+            std::fs::remove_file(machine.path("package.tar")).unwrap();
             machine.run(["pack", "./package", "--output", "package.tar"]).result("pack");
             machine.run(["update", "package.tar"])
         }

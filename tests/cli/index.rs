@@ -222,7 +222,7 @@ fn a_broken_signature_is_not_taken_for_none() {
     let probe = package::copy(&machine, "probe");
     machine.run(["key", "generate", "mine"]).result("key generate");
     machine.run(["sign", probe.to_str().unwrap(), "--key", "mine"]).result("sign");
-    let bundle = std::fs::read(machine.path("probe-0.1.0.tar.sigstore.json")).unwrap();
+    let bundle = std::fs::read(machine.path("probe.sigstore.json")).unwrap();
     let document = document(&machine);
     let manifest = document["packages"][1]["releases"][0]["manifest"].as_str().unwrap();
     let manifest = machine.path("shop/blobs").join(manifest.replace(':', "/"));

@@ -82,7 +82,7 @@ fn every_difference_is_said_and_mended() {
     remove(&machine);
     machine.run(["install", &todo()]).result("install");
     assert_eq!(difference(&machine), "source");
-    machine.run(["sync"]).result("sync");
+    machine.run(["sync", "--allow-source-change"]).result("sync");
     remove(&machine);
     machine.run(["install", "oci-layout:shop:0.2.0"]).result("install");
     edit(&machine, |locked| locked["source"] = json!("oci-layout:shop:0.2.0"));
@@ -172,12 +172,14 @@ fn a_lock_changes_no_signer_and_breaks_no_rule() {
         locked["source"] = json!("oci-layout:unsigned:0.2.0");
         locked["signer"] = Value::Null;
     });
-    machine.run(["sync"]).fault("SIGNER_CHANGED", 30);
+    machine.run(["sync", "--allow-signer-change"]).fault("SOURCE_CHANGED", 30);
+    machine.run(["sync", "--allow-source-change"]).fault("SIGNER_CHANGED", 30);
     machine.run(["trust", "require", "signed", "*"]).result("trust require");
-    machine.run(["sync", "--allow-signer-change"]).fault("TRUST_REQUIRED", 30);
+    let sync = ["sync", "--allow-source-change", "--allow-signer-change"];
+    machine.run(sync).fault("TRUST_REQUIRED", 30);
     assert!(list(&machine)["items"][0]["signer"].is_string());
     machine.run(["--yes", "trust", "remove", "*"]).result("trust remove");
-    machine.run(["sync", "--allow-signer-change"]).result("sync");
+    machine.run(sync).result("sync");
     assert!(list(&machine)["items"][0]["signer"].is_null());
 }
 

@@ -10,6 +10,8 @@
     reason = "a test that cannot prepare its data has failed"
 )]
 
+#[cfg(unix)]
+mod admission;
 mod architecture;
 mod attest;
 mod backup;

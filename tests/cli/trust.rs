@@ -147,36 +147,6 @@ fn rules_that_nobody_understands_stop_everything() {
 }
 
 #[test]
-fn an_update_does_not_change_what_a_version_means_unsaid() {
-    let machine = Machine::new();
-    let folder = package::copy(&machine, "package");
-    let path = folder.to_str().unwrap();
-    let packed = |name: &str| {
-        machine.run(["pack", path, "--output", name]).result("pack");
-    };
-    packed("first.tar");
-    machine.run(["install", "--yes", "first.tar"]).result("install");
-    let digest = || machine.run(["catalog"]).result("catalog")["items"][0]["digest"].clone();
-    let before = digest();
-    machine.write("package/app/more.txt", "more");
-    packed("second.tar");
-    machine.run(["update", "second.tar"]).fault("VERSION_REPLACED", 30);
-    machine.run(["update", "second.tar", "--yes"]).fault("VERSION_REPLACED", 30);
-    assert_eq!(digest(), before);
-    machine.run(["update", "second.tar", "--allow-replaced-version"]).result("update");
-    assert_ne!(digest(), before);
-    // In the folder where it is made a version is what it is now.
-    machine.write("package/app/more.txt", "still more");
-    machine.run(["update", path]).result("update");
-    // The same package from another place is another place's.
-    machine.run(["push", path, "oci-layout:shop"]).result("push");
-    let fault = machine.run(["update", "oci-layout:shop:0.1.0"]).fault("SOURCE_CHANGED", 30);
-    assert!(fault.details["from"].as_str().unwrap().ends_with("package"), "{fault:?}");
-    machine.run(["update", "oci-layout:shop:0.1.0", "--allow-source-change"]).result("update");
-    machine.run(["update", path]).fault("SOURCE_CHANGED", 30);
-}
-
-#[test]
 fn nothing_in_the_place_of_the_rules_holds_a_call_up() {
     let machine = Machine::new();
     let home = machine.path("person/.local/share/hutch");

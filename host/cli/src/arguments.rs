@@ -178,7 +178,7 @@ commands! {
     Install(install::InstallArguments): "install", args, Needs::NOTHING.instances().long(), |global, own, output| install::install(global, &own, output, install::Kind::Install);
     /// Update an installed package
     ///
-    /// Refused if it asks for more than was granted, until that is granted too. Its state stays.
+    /// Refused if it asks for more than was granted, or changes more without a confirmation, until that is granted too. Its state stays.
     Update(install::InstallArguments): "update", args, Needs::NOTHING.instances().long(), |global, own, output| install::install(global, &own, output, install::Kind::Update);
     /// Remove an installed package
     ///
@@ -191,8 +191,8 @@ commands! {
     Lock(lock::LockArguments): "lock", args, Needs::NOTHING, |global, own, output| lock::lock(global, &own, output);
     /// Install by hutch.lock
     ///
-    /// What is not installed as locked is had from its source and must be the same by every digest. A lock grants nothing: what a package
-    /// asks for is granted with --yes. Installed packages that the file does not name are left, and said.
+    /// What is not installed as locked is had from its source and must be the same by every digest. A lock says which version is meant, and
+    /// grants nothing: all else is asked for as in an update. Installed packages that the file does not name are left, and said.
     Sync(lock::SyncArguments): "sync", args, Needs::NOTHING.instances().long(), |global, own, output| lock::sync(global, &own, output);
     /// Pack a package
     ///

@@ -28,7 +28,7 @@ pub(crate) struct InvocationArguments {
     /// The instance whose state the run works on
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) instance: InstanceName,
-    /// The guest's clock at the start; now if absent
+    /// The guest's clock at the start; else now
     #[arg(long, value_name = "INSTANT")]
     pub(crate) now: Option<Instant>,
     /// The guest's seed: a number or 64 hex digits; else random

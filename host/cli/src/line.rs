@@ -105,10 +105,15 @@ impl CallLine {
     }
 
     /// The line with the last word of the command's name replaced.
-    pub(crate) fn with_command(&self, name: &str) -> Option<String> {
-        let mut host = self.words.host.clone();
-        *host.get_mut(self.words.named.checked_sub(1)?)? = name.to_owned();
-        self.written(&host, &self.words.guest)
+    pub(crate) fn with_command(&self, name: &str) -> Option<CallLine> {
+        let mut line = self.clone();
+        *line.words.host.get_mut(self.words.named.checked_sub(1)?)? = name.to_owned();
+        Some(line)
+    }
+
+    /// The line as it stands.
+    pub(crate) fn text(&self) -> Option<String> {
+        self.written(&self.words.host, &self.words.guest)
     }
 
     /// The line with other arguments in place of those that it ends with; `None` if it does not end with them.
@@ -189,7 +194,10 @@ mod tests {
         ] {
             assert_eq!(line(typed).with_option("--retry", "9").as_deref(), Some(retried));
         }
-        assert_eq!(line("hutch install --yes P").with_command("update").unwrap(), "hutch update --yes P");
+        assert_eq!(
+            line("hutch install --yes P").with_command("update").unwrap().text().unwrap(),
+            "hutch update --yes P"
+        );
     }
 
     #[test]

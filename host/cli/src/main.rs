@@ -2,6 +2,7 @@
 //! leave through `main` alone.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
+mod admission;
 mod answer;
 mod answers;
 mod arguments;

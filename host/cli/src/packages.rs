@@ -4,6 +4,7 @@
 use crate::fault::Fault;
 use crate::global::Global;
 pub(crate) use crate::place::{Place, without_links};
+use crate::signed::{self, Signed};
 use crate::{database, network, repair, surroundings, trust};
 use hutch::check_described;
 use hutch::installed::{Installed, InstalledError};
@@ -16,7 +17,7 @@ use hutch_model::ledger::Origin;
 use hutch_model::manifest::Manifest;
 use hutch_model::names::Slug;
 use hutch_model::nearest::nearest;
-use hutch_model::trust::SHARED;
+use hutch_model::trust::{Policy, SHARED};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +50,15 @@ pub(crate) fn is_packed(path: &Path) -> bool {
 /// The packed file of a package, if nobody names it.
 pub(crate) fn packed_name(manifest: &Manifest) -> PathBuf {
     PathBuf::from(format!("{}-{}.tar", manifest.slug(), manifest.version()))
+}
+
+/// What a signature of a package on this machine stands beside: the folder or the packed file; of an installed package, the file that `pack`
+/// would write.
+pub(crate) fn stands_beside(package: &Package, place: &Place) -> PathBuf {
+    match place {
+        Place::Local { named, .. } => named.clone(),
+        Place::Installed(_) => packed_name(package.manifest()),
+    }
 }
 
 /// The name of the file that holds its code for a target, unless another is named.
@@ -114,11 +124,26 @@ pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64
     let bounds = component_bytes_max.map_or_else(PackageBounds::default, PackageBounds::with_component);
     let memory = surroundings::memory(global)?;
     let place = place(global, path)?;
-    trust::admit(&trust::policy(global)?, &place)?;
+    let policy = trust::policy(global)?;
+    trust::admit(&policy, &place)?;
     match place {
-        Place::Local { path, named } => open_local(&path, &named, bounds, memory.as_ref()),
+        Place::Local { path, named } => {
+            let package = open_local(&path, &named, bounds, memory.as_ref())?;
+            check_signatures(global, &policy, &package, &path)?;
+            Ok(package)
+        }
         Place::Installed(pin) => Ok(installed(global)?.open(&pin, bounds, memory.as_ref())?),
     }
+}
+
+/// Refuses a packed file beside which a broken signature lies, once the operator said anything about whom to believe. It is no more than local
+/// for a good one: it can be another file tomorrow.
+fn check_signatures(global: &Global, policy: &Policy, package: &Package, path: &Path) -> Result<(), Fault> {
+    if (policy.keys.is_empty() && policy.rules.is_empty()) || !is_packed(path) {
+        return Ok(());
+    }
+    let keys = trust::keys(policy, &path.to_string_lossy());
+    signed::sound(&Signed::local(global, package, path)?.verdicts(&keys))
 }
 
 fn open_local(path: &Path, named: &Path, bounds: PackageBounds, memory: Option<&Memory>) -> Result<Package, Fault> {
@@ -139,8 +164,24 @@ pub(crate) fn outline(global: &Global, path: &Path) -> Result<(Outline, Place), 
 
 /// Reads everything that a rule is about. What is wrong with a packed file is among the problems.
 pub(crate) fn checked(path: &Path) -> Result<Checked, Fault> {
+    judged(path, |source, bounds| hutch::package::check(&source, bounds))
+}
+
+/// The same of a package that is what it was then for as long as it is at hand, whatever becomes of its files.
+pub(crate) fn held(path: &Path) -> Result<Checked, Fault> {
+    judged(path, |source, bounds| match source.held(&bounds) {
+        Ok(held) => hutch::package::check(&held, bounds),
+        // One that can't be read whole has more problems than that.
+        Err(error) => match hutch::package::check(&source, bounds) {
+            checked if checked.package.is_some() => error.into(),
+            checked => checked,
+        },
+    })
+}
+
+fn judged(path: &Path, judge: impl FnOnce(Source, PackageBounds) -> Checked) -> Result<Checked, Fault> {
     match Source::open(path, &PackageBounds::default()) {
-        Ok(source) => Ok(hutch::package::check(&source, PackageBounds::default())),
+        Ok(source) => Ok(judge(source, PackageBounds::default())),
         Err(SourceError::Package(error)) => Ok(error.into()),
         Err(SourceError::Io(error)) => Err(unopened(path, &error)),
     }
@@ -183,14 +224,6 @@ pub(crate) fn path_of(global: &Global, place: &Place) -> Result<PathBuf, Fault> 
         Place::Local { path, .. } => path.clone(),
         Place::Installed(pin) => installed(global)?.folder_of(pin),
     })
-}
-
-/// Where a caller named a package, or where the files of an installed one are.
-pub(crate) fn named_path(global: &Global, place: &Place) -> Result<PathBuf, Fault> {
-    match place {
-        Place::Local { named, .. } => Ok(named.clone()),
-        Place::Installed(_) => path_of(global, place),
-    }
 }
 
 /// The description of a package's commands: from its file, else from its component, which is then asked.

@@ -4,7 +4,8 @@ use crate::answers::Signature;
 use crate::fault::Fault;
 use crate::global::Global;
 use crate::network::{self, Fetched, SMALL_FILE_BYTES_MAX};
-use crate::{packages, trust};
+use crate::place::without_links;
+use crate::trust;
 use hutch::installed::Pin;
 use hutch::package::{PackError, Package};
 use hutch_model::error_code::ErrorCode;
@@ -53,11 +54,11 @@ pub(crate) struct Signed {
 }
 
 impl Signed {
-    /// A package on this machine, found at a path.
+    /// A package on this machine, and what stands beside it.
     pub(crate) fn local(global: &Global, package: &Package, path: &Path) -> Result<Signed, Fault> {
         let mut bundles = Vec::new();
         for says in Says::ALL {
-            let beside = of_local(package, path, says);
+            let beside = beside(path, says);
             #[expect(clippy::disallowed_methods, reason = "the file stands beside the one that the caller named")]
             let (is_file, is_there) = (beside.is_file(), beside.symlink_metadata().is_ok());
             match (is_file, is_there) {
@@ -141,35 +142,6 @@ fn about(package_digests: Vec<Sha256>, package: &Package) -> About {
     About { package: package_digests, component }
 }
 
-/// Who says how a package was built: who said it of the installed version, else one of those who are named, else one of those whom the
-/// policy knows.
-///
-/// # Errors
-/// It was said of the installed version, and of this one nobody says it who may.
-pub(crate) fn attester(
-    signed: &Signed,
-    before: Option<&Pin>,
-    (named, trusted): (&[Signer], &[Signer]),
-    may_change: bool,
-) -> Result<Option<Signer>, Fault> {
-    let known = before.and_then(|pin| pin.attester.as_deref()).map(Signer::parse).transpose();
-    let known =
-        known.map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the attester in the pin: {error}")))?;
-    let must = known.as_slice();
-    sound(&signed.verdicts(&[must, named, trusted].concat()))?;
-    if let Some(found) = signed.attested(&[must, named].concat()) {
-        return Ok(Some(found));
-    }
-    match known {
-        Some(known) if !may_change => {
-            let message =
-                format!("{} says how the installed version was built, and not how this one was", known.name());
-            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("attester", known.name()).into())
-        }
-        _ => Ok(signed.attested(trusted)),
-    }
-}
-
 /// A key in a pin or a lock, as it is told.
 pub(crate) fn hint(pem: Option<&str>) -> Option<String> {
     pem.and_then(|pem| Signer::parse(pem).ok()).map(|key| key.name())
@@ -249,22 +221,16 @@ pub(crate) fn packed(package: &Package) -> Result<Vec<u8>, Fault> {
     Ok(packed)
 }
 
-/// Where the bundle of a packed file is.
+/// Where the bundle of a packed file or of a folder is: beside it, whatever it holds and wherever the call was made.
 pub(crate) fn beside(path: &Path, says: Says) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+    // Without a name of its own (`.`, `..`) it has the one by which others reach it.
+    let path = if path.file_name().is_some() { path.components().collect() } else { without_links(path) };
+    let mut name = path.into_os_string();
     name.push(match says {
         Says::Signed => ".sigstore.json",
         Says::Built => ".provenance.sigstore.json",
     });
     name.into()
-}
-
-/// Where the bundle of a package on this machine is: beside the packed file; of a folder, beside the one that `pack` would write.
-pub(crate) fn of_local(package: &Package, path: &Path, says: Says) -> PathBuf {
-    match packages::is_packed(path) {
-        true => beside(path, says),
-        false => beside(&packages::packed_name(package.manifest()), says),
-    }
 }
 
 /// Whose signatures count, by the files that the operator named.

@@ -38,10 +38,10 @@ impl Taken {
         shared::slug(word).is_some() || network::reference(word).is_ok_and(|found| found.is_some())
     }
 
-    /// The package, checked.
+    /// The package, checked, and from then on what it was then.
     pub(crate) fn checked(&self) -> Result<Checked, Fault> {
         match self {
-            Taken::Local(path) => packages::checked(path),
+            Taken::Local(path) => packages::held(path),
             Taken::Fetched(fetched) => Ok(fetched.checked()),
             Taken::Shared(shared) => shared.checked(),
         }

@@ -136,10 +136,17 @@ fn lock(path: PathBuf, wait: Duration) -> Result<File, Fault> {
 
 /// A source as rules write it: a repository without tag and digest, or a path.
 pub(crate) fn source(text: &str) -> String {
-    match Reference::is_meant(text).then(|| text.parse::<Reference>()) {
-        Some(Ok(reference)) => network::settled(&reference).place.to_string(),
-        _ => text.to_owned(),
-    }
+    parsed(text).map_or_else(|| text.to_owned(), |reference| network::settled(&reference).place.to_string())
+}
+
+/// The source that a pin says, as rules write it. It was written so that it means the same from everywhere and ever: what is at that place by
+/// now, a link say, makes no other one of it.
+pub(crate) fn pinned(source: &str) -> String {
+    parsed(source).map_or_else(|| source.to_owned(), |reference| reference.place.to_string())
+}
+
+fn parsed(text: &str) -> Option<Reference> {
+    Reference::is_meant(text).then(|| text.parse().ok()).flatten()
 }
 
 /// What a rule is about, whatever folder it is written in.
@@ -179,7 +186,7 @@ pub(crate) fn judge<'p>(policy: &'p Policy, place: &Place) -> Judged<'p> {
 /// What it says about an installed package.
 pub(crate) fn judge_installed<'p>(policy: &'p Policy, pin: &Pin) -> Judged<'p> {
     let (signer, attester) = (pin.signer.as_deref(), pin.attester.as_deref());
-    policy.judge(Subject { source: &source(&pin.source), is_installed: true, signer, attester })
+    policy.judge(Subject { source: &pinned(&pin.source), is_installed: true, signer, attester })
 }
 
 /// How far a package is trusted, in a word.

@@ -1,10 +1,13 @@
 //! What a package asks of its operator, as a set of short texts that can be shown, granted one by one and compared: `env:TOKEN`,
-//! `mount:data`, `limit:memory_bytes=1073741824`. What stays inside the package's own sandbox is listed too, but free.
+//! `mount:data`, `limit:memory_bytes=1073741824`, `guard:text`. What stays inside the package's own sandbox is listed too, but free.
 
 use crate::limits::Limit;
-use crate::manifest::Manifest;
+use crate::manifest::{Guard, Manifest};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+
+/// That prose in arguments is not looked at as paths.
+const LOOSER_GUARD: &str = "guard:text";
 
 /// Everything that a package asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -22,6 +25,7 @@ impl Asks {
             .chain(manifest.mounts().iter().map(|path| format!("mount:{path}")))
             .chain(manifest.environment().iter().map(|name| format!("env:{name}")))
             .chain(limits.map(|(limit, value)| format!("limit:{}={value}", limit.name())))
+            .chain((manifest.guard() != Guard::Strict).then(|| LOOSER_GUARD.to_owned()))
             .collect();
         Asks(asks)
     }
@@ -31,10 +35,15 @@ impl Asks {
         self.0.iter().map(String::as_str)
     }
 
-    /// Those that need a grant which `before` does not hold: everything but state and resources of its own and limits that are
-    /// no higher than the host's default, or than what was granted before.
-    pub fn beyond(&self, before: &Asks) -> Vec<&str> {
-        self.iter().filter(|ask| !is_free(ask) && !before.0.contains(*ask) && !before.covers(ask)).collect()
+    /// Those that need a grant which the version before does not hold: everything but state and resources of its own and limits that
+    /// are no higher than the host's default, or than what was granted before. A looser guard opens nothing outside of the sandbox, so
+    /// it is shown and free where nothing was promised yet; a package that had the strict one doesn't lose it unasked.
+    pub fn beyond(&self, before: Option<&Asks>) -> Vec<&str> {
+        let needed = |ask: &&str| match before {
+            None => !is_free(ask) && *ask != LOOSER_GUARD,
+            Some(before) => !is_free(ask) && !before.0.contains(*ask) && !before.covers(ask),
+        };
+        self.iter().filter(needed).collect()
     }
 
     /// Whether a higher limit of the same name was granted.
@@ -70,11 +79,33 @@ mod tests {
         let (more, most) = (format!("limit:fuel={}", fuel + 1), format!("limit:fuel={}", fuel + 2));
         let same = format!("limit:fuel={fuel}");
         let wanted = asks(&["state:state", "resource:data", "env:TOKEN", "mount:in", &more]);
-        assert_eq!(wanted.beyond(&Asks::default()), ["env:TOKEN", &more, "mount:in"]);
-        assert!(wanted.beyond(&wanted).is_empty());
-        assert!(asks(&[&same]).beyond(&Asks::default()).is_empty());
-        assert!(asks(&[&more]).beyond(&asks(&[&most])).is_empty());
-        assert_eq!(asks(&[&most]).beyond(&asks(&[&more])), [most.as_str()]);
-        assert_eq!(asks(&["limit:nonsense=1"]).beyond(&Asks::default()), ["limit:nonsense=1"]);
+        for before in [None, Some(&Asks::default())] {
+            assert_eq!(wanted.beyond(before), ["env:TOKEN", &more, "mount:in"]);
+            assert!(asks(&[&same]).beyond(before).is_empty());
+            assert_eq!(asks(&["limit:nonsense=1"]).beyond(before), ["limit:nonsense=1"]);
+        }
+        assert!(wanted.beyond(Some(&wanted)).is_empty());
+        assert!(asks(&[&more]).beyond(Some(&asks(&[&most]))).is_empty());
+        assert_eq!(asks(&[&most]).beyond(Some(&asks(&[&more]))), [most.as_str()]);
+    }
+
+    #[test]
+    fn a_looser_guard_is_an_ask_and_is_not_had_unasked_by_what_was_installed_without() {
+        let front = |guard: &str| {
+            format!(
+                "---\nschema: agentapplications/v1\nkind: app\nslug: a\nname: A\ndescription: d\nversion: 0.1.0\nlicense: MIT\n\
+                 authors: [a]\ntags: [t]\nentry:\n  command: wasm:app.wasm\ncommands: [a]\nskills: []\n\
+                 metadata:\n  hutch:\n    state: [state]\n{guard}---\nbody\n"
+            )
+        };
+        let of = |guard: &str| Asks::of(&crate::manifest::parse(&front(guard), "APP.md").0.unwrap());
+        let (strict, text) = (of("    guard: strict\n"), of("    guard: text\n"));
+        assert_eq!(of(""), strict);
+        assert_eq!(
+            (strict, text.iter().collect::<Vec<_>>()),
+            (asks(&["state:state"]), vec!["guard:text", "state:state"])
+        );
+        assert_eq!(text.beyond(Some(&of(""))), ["guard:text"]);
+        assert!(text.beyond(None).is_empty() && text.beyond(Some(&text)).is_empty());
     }
 }

@@ -60,8 +60,8 @@ codes! {
     SignatureRequired "SIGNATURE_REQUIRED" 30 "a key was named that must have signed the package, and it has not" "name the key of who signs it, or take a package that is signed";
     SignerChanged "SIGNER_CHANGED" 30 "the installed package is by a signer or attester whose statement this version has not" "ask who signs it; name the new key with --key, or drop the signer with --allow-signer-change";
     VersionOlder "VERSION_OLDER" 30 "the update is older than the installed version" "take a newer one; --allow-downgrade takes this one all the same";
-    VersionReplaced "VERSION_REPLACED" 30 "the update has the installed version's number and other files" "ask who publishes it; --allow-replaced-version takes it all the same";
-    SourceChanged "SOURCE_CHANGED" 30 "the update comes from another repository than the installed version" "update from that one; --allow-source-change takes this one all the same";
+    VersionReplaced "VERSION_REPLACED" 30 "the package has the installed version's number and other files" "ask who publishes it; --allow-replaced-version takes it all the same";
+    SourceChanged "SOURCE_CHANGED" 30 "the package comes from another place than the installed one of that name" "take it from that place; --allow-source-change hands the state over to this one all the same";
     LockDiffers "LOCK_DIFFERS" 30 "the installed packages are not those that hutch.lock names" "look at what differs; hutch sync installs what is locked, hutch lock writes down what is installed";
     LockMismatch "LOCK_MISMATCH" 30 "where hutch.lock says a package is to be had there is another one" "ask who publishes it; if it is the right one, install it and write the lock again with hutch lock";
     TrustRequired "TRUST_REQUIRED" 30 "less is known of the package's origin than a rule of trust.json asks for" "install it signed, by a key that hutch trust show shows; or ask the user to change the rule with hutch trust require";

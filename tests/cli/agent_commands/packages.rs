@@ -27,7 +27,7 @@ fn word(path: &Path) -> String {
 fn an_installed_package_is_called_by_its_slug_and_keeps_its_state() {
     let hutch = Hutch::new();
     let preview = hutch.line("install packages/todo --dry-run").result();
-    assert_eq!(preview["asks"], json!(["state:state"]));
+    assert_eq!(preview["asks"], json!(["guard:text", "state:state"]));
     assert_eq!(hutch.line("catalog").result()["items"], json!([]));
     let made = hutch.line("install packages/todo").result();
     assert_eq!(made["digest"], preview["digest"]);
@@ -72,8 +72,9 @@ fn what_was_installed_is_what_runs() {
 #[test]
 fn an_update_that_asks_for_more_is_refused_until_it_is_granted() {
     let hutch = Hutch::new();
-    assert_eq!(hutch.line("install packages/todo").status, 0);
-    let more = changed(&hutch, "more", "  hutch:\n", "  hutch:\n    env: [TOKEN, REGION]\n");
+    let more = changed(&hutch, "more", "  hutch:\n", "  hutch:\n");
+    assert_eq!(hutch.call(&["install", &word(&more)]).status, 0);
+    changed(&hutch, "more", "  hutch:\n", "  hutch:\n    env: [TOKEN, REGION]\n");
     let before: Value = hutch.line("catalog").result();
     let refused = hutch.call(&["update", &word(&more)]);
     assert_eq!(refused.error()["details"]["needs_grant"], json!(["env:REGION", "env:TOKEN"]));
@@ -256,7 +257,7 @@ fn an_update_leaves_the_versions_before_it_until_they_are_collected() {
         folders.iter().map(|folder| folder.join("app/app.wasm").is_file()).collect()
     };
     for version in ["one", "two", "three"] {
-        let package = changed(&hutch, version, "slug: todo\n", &format!("slug: todo # {version}\n"));
+        let package = changed(&hutch, "package", "slug: todo\n", &format!("slug: todo # {version}\n"));
         let verb = if folders.is_empty() { "install" } else { "update" };
         let pin = hutch.call(&[verb, &word(&package)]).result();
         folders.push(hutch.home().join("packages/todo").join(pin["digest"].as_str().unwrap()));

@@ -279,6 +279,8 @@ pub(crate) struct InstallAnswer {
     #[schemars(with = "Vec<String>")]
     pub(crate) asks: Asks,
     pub(crate) needs_grant: Vec<String>,
+    /// what of its commands is other than in the version before; of an install nothing is
+    pub(crate) changes: Option<Changes>,
     pub(crate) source: String,
     #[schemars(with = "String")]
     pub(crate) digest: Digest,
@@ -289,6 +291,19 @@ pub(crate) struct InstallAnswer {
     #[schemars(schema_with = "levels")]
     pub(crate) trust: &'static str,
     pub(crate) dry_run: bool,
+}
+
+/// Which commands come and go with another version, and which of them a person has to confirm.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Changes {
+    pub(crate) commands: Names,
+    pub(crate) confirmations: Names,
+}
+
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Names {
+    pub(crate) added: Vec<String>,
+    pub(crate) removed: Vec<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -344,6 +359,8 @@ pub(crate) struct ComparedPackage {
     pub(crate) difference: Option<Difference>,
     pub(crate) locked: Option<String>,
     pub(crate) installed: Option<String>,
+    /// what of its commands is other than in the installed version, once that is known
+    pub(crate) changes: Option<Changes>,
 }
 
 /// How a package in the home is not as a lock says.

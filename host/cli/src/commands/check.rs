@@ -41,7 +41,9 @@ pub(crate) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
         (Place::Installed(pin), _) => signed::pinned(pin),
         (Place::Local { named, path }, Some(package)) => {
             let keys = trust::keys(&policy, &path.to_string_lossy());
-            signed::told(&Signed::local(global, package, named)?.verdicts(&keys))
+            let verdicts = Signed::local(global, package, named)?.verdicts(&keys);
+            signed::sound(&verdicts)?;
+            signed::told(&verdicts)
         }
         (Place::Local { .. }, None) => Vec::new(),
     };

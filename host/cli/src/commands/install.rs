@@ -1,5 +1,6 @@
 //! `hutch install`, `update` and `remove`: packages that have a home. What a package asks for is shown before it is granted.
 
+use crate::admission::{self, AllowArguments, Candidate, Said};
 use crate::answers::{InstallAnswer, RemoveAnswer};
 use crate::done::Done;
 use crate::fault::Fault;
@@ -7,22 +8,16 @@ use crate::global::Global;
 use crate::launcher::{self, Planned};
 use crate::network::{self, NetworkArguments};
 use crate::output::Output;
-use crate::signed::{self, Signed};
-use crate::taken::Taken;
-use crate::{human, packages, repair, shared, surroundings, trust};
+use crate::{human, packages, repair, shared, signed};
 use clap::Args;
-use hutch::installed::{Pin, Remembered};
-use hutch::package::Package;
-use hutch_model::asks::Asks;
-use hutch_model::digest::Digest;
+use hutch::installed::{InstalledError, Pin};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
-use hutch_model::trust::Subject;
 use hutch_registry::Signer;
 use semver::Version;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -31,9 +26,6 @@ pub(crate) struct InstallArguments {
     /// an update also the slug, for where the package came from
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
-    /// Grant this ask of the package, as env:TOKEN; may be repeated; --yes grants all
-    #[arg(long = "grant", value_name = "ASK")]
-    grants: Vec<String>,
     /// Write a shell script SLUG that runs the package to ~/.local/bin
     #[arg(long)]
     launcher: bool,
@@ -43,18 +35,11 @@ pub(crate) struct InstallArguments {
     /// A public key or an identity; one of those that are named must have signed the package, and must sign each update
     #[arg(long = "key", value_name = "KEYFILE")]
     keys: Vec<PathBuf>,
-    /// Update also to what the signer of the installed version has not signed, or its attester not attested
-    #[arg(long)]
-    allow_signer_change: bool,
     /// Update also to an older version
     #[arg(long)]
     allow_downgrade: bool,
-    /// Update also to other files of the same version; from a folder that needs no saying
-    #[arg(long)]
-    allow_replaced_version: bool,
-    /// Update also from another repository
-    #[arg(long)]
-    allow_source_change: bool,
+    #[command(flatten)]
+    allowed: AllowArguments,
     #[command(flatten)]
     network: NetworkArguments,
 }
@@ -75,46 +60,31 @@ pub(crate) enum Kind {
 
 pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output, kind: Kind) -> Result<ExitCode, Fault> {
     let name = if kind == Kind::Install { "install" } else { "update" };
-    let path = match kind {
-        Kind::Install => own.package.clone(),
-        Kind::Update => source_of(global, &own.package)?,
-    };
+    let asked = packages::slug(&own.package).filter(|_| kind == Kind::Update);
+    let path = asked.as_ref().map_or_else(|| Ok(own.package.clone()), |slug| source_of(global, slug))?;
     let word = path.display().to_string();
-    let taken = Taken::from(global, &own.network, &path)?;
-    let checked = taken.checked()?;
-    let Some(package) = checked.package else {
-        return Err(crate::repair::refused(&global.line, &path, &checked.diagnostics));
-    };
-    let slug = package.manifest().slug().clone();
-    let installed = packages::installed(global)?;
-    let before = match (installed.pin(&slug), kind) {
-        (Ok(_), Kind::Install) => {
-            let report = ErrorReport::new(ErrorCode::AlreadyExists, format!("{slug} is installed already"));
-            let update = global.line.with_command("update");
-            return Err(repair::fixed(report, update, "replaces it; its state stays", "low").into());
-        }
-        (Ok(pin), Kind::Update) => Some(pin),
-        (Err(error), Kind::Update) => return Err(error.into()),
-        (Err(_), Kind::Install) => None,
-    };
-    let (signed, source) = (taken.signed(global, &package)?, taken.source());
-    if let Some(before) = &before {
-        check_update(own, &package, &source, before)?;
+    let candidate = Candidate::take(global, &own.network, &path)?;
+    let manifest = candidate.package.manifest();
+    let (slug, version) = (manifest.slug().clone(), manifest.version().clone());
+    if let Some(asked) = asked.filter(|asked| *asked != slug) {
+        let message = format!("{asked} was installed from {word}, and {slug} is there now");
+        let report = ErrorReport::new(ErrorCode::PackageNotFound, message);
+        return Err(report.suggest("name the folder or the packed file to update from").into());
     }
-    let policy = trust::policy(global)?;
-    let from = trust::source(&source);
-    let (named, trusted) = (signed::keys(global, &own.keys)?, trust::keys(&policy, &from));
-    let signer = signer(own, &signed, before.as_ref(), &named, &trusted)?;
-    let attester = signed::attester(&signed, before.as_ref(), (&named, &trusted), own.allow_signer_change)?;
-    let (pem, attester_pem) = (signer.as_ref().map(Signer::text), attester.as_ref().map(Signer::text));
-    let (by, built) = (pem.as_deref(), attester_pem.as_deref());
-    let judged = policy.judge(Subject { source: &from, is_installed: true, signer: by, attester: built });
-    trust::enough(&judged, slug.as_str())?;
-    let asks = Asks::of(package.manifest());
-    let granted = before.as_ref().map(|pin| pin.asks.clone()).unwrap_or_default();
-    let beyond: Vec<String> = asks.beyond(&granted).into_iter().map(str::to_owned).collect();
-    check_grants(&own.grants, &asks)?;
-    let open: Vec<&String> = beyond.iter().filter(|ask| !own.grants.contains(ask) && !global.yes).collect();
+    let before = admission::before(global, &slug, &own.allowed)?;
+    match (&before, kind) {
+        (Some(pin), Kind::Install) => return Err(is_there(global, &candidate, pin)),
+        (None, Kind::Update) => {
+            if let Err(error @ InstalledError::Missing(_)) = packages::installed(global)?.pin(&slug) {
+                return Err(error.into());
+            }
+        }
+        _ => {}
+    }
+    let keys = signed::keys(global, &own.keys)?;
+    let said = Said { allowed: &own.allowed, version: own.allow_downgrade, keys: &keys, signer: None, attester: None };
+    let admission = admission::admit(global, candidate, before.as_ref(), &said)?;
+    own.allowed.check_grants(admission.asks.iter())?;
     let known = before.as_ref().and_then(|pin| pin.launcher.as_ref());
     let launcher = match known {
         _ if own.launcher || own.launcher_dir.is_some() => {
@@ -123,109 +93,63 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output, 
         Some(known) => Some(launcher::kept(global, &slug, known)?),
         None => None,
     };
-    let answer = |source: String, digest: Digest| InstallAnswer {
+    let mut answer = InstallAnswer {
         slug: slug.to_string(),
-        version: package.manifest().version().to_string(),
-        from: before.as_ref().map(|pin| pin.version.clone()),
-        downgrade: before.as_ref().is_some_and(|pin| is_older(package.manifest().version(), &pin.version)),
-        asks: asks.clone(),
-        needs_grant: beyond.clone(),
-        source,
-        digest,
+        version: version.to_string(),
+        downgrade: before.as_ref().is_some_and(|pin| is_older(&version, &pin.version)),
+        from: before.map(|pin| pin.version),
+        asks: admission.asks.clone(),
+        needs_grant: admission.beyond.clone(),
+        changes: admission.changes.clone(),
+        source: word,
+        digest: admission.candidate.package.digest()?,
         launcher: launcher.as_ref().map(Planned::told),
-        signer: signer.as_ref().map(Signer::name),
-        attester: attester.as_ref().map(Signer::name),
-        trust: judged.level.text(),
+        signer: admission.signer.as_ref().map(Signer::name),
+        attester: admission.attester.as_ref().map(Signer::name),
+        trust: admission.trust,
         dry_run: global.dry_run,
     };
-    if global.dry_run {
-        output.answer(name, answer(word, package.digest()?), human::fields)?;
-        return Ok(ExitCode::SUCCESS);
+    if !global.dry_run {
+        if !global.yes && !admission.is_granted(&own.allowed) {
+            let report = ErrorReport::new(
+                ErrorCode::ConfirmationRequired,
+                format!("{slug} asks for what was not granted: {:?}", admission.beyond),
+            )
+            .suggest("show the user what it asks for; then grant it with --grant or --yes")
+            .detail("asks", json!(admission.asks))
+            .detail("changes", json!(admission.changes))
+            .detail("needs_grant", admission.beyond);
+            return Err(repair::fixed(report, global.line.with_flag("--yes"), "grants all of it", "high").into());
+        }
+        answer.source = admission.install(global, launcher.as_ref(), output)?.source;
+        output.done(Done::changed(global.line.elsewhere(["catalog"])));
     }
-    if !open.is_empty() {
-        let report = ErrorReport::new(
-            ErrorCode::ConfirmationRequired,
-            format!("{slug} asks for what was not granted: {beyond:?}"),
-        )
-        .suggest("show the user what it asks for; then grant it with --grant or --yes")
-        .detail("asks", json!(asks))
-        .detail("needs_grant", beyond.clone());
-        return Err(repair::fixed(report, global.line.with_flag("--yes"), "grants all of it", "high").into());
-    }
-    // What others can have is no harm to anybody, should it not be installed here after all.
-    shared::keep(global, &package, &signed, output)?;
-    // The launcher first: where it can't be, nothing is installed.
-    if let Some(launcher) = &launcher {
-        launcher.write()?;
-    }
-    let launched = launcher.as_ref().map(Planned::launcher);
-    let remembered = Remembered { launcher: launched, signer: pem, attester: attester_pem };
-    let done = installed.install(&package, &source, surroundings::now(), remembered, kind == Kind::Update);
-    let pin = done.inspect_err(|_| launcher.iter().for_each(Planned::take_back))?;
-    launcher.iter().for_each(Planned::finish);
-    output.done(Done::changed(global.line.elsewhere(["catalog"])));
-    output.answer(name, answer(pin.source, pin.digest), human::fields)?;
+    output.answer(name, answer, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses what an update should not do unsaid: go back, change what a version means, or come from elsewhere.
-fn check_update(own: &InstallArguments, package: &Package, source: &str, before: &Pin) -> Result<(), Fault> {
-    let version = package.manifest().version();
-    let refuse = |code, message: String| {
-        let report = ErrorReport::new(code, message).detail("from", before.source.as_str()).detail("source", source);
-        Err(report.into())
-    };
-    let moved = trust::source(source) != trust::source(&before.source);
-    if moved && (Taken::is_remote(source) || Taken::is_remote(&before.source)) && !own.allow_source_change {
-        let message = format!("{} was installed from {}", before.slug, trust::source(&before.source));
-        return refuse(ErrorCode::SourceChanged, message);
+/// Why a package is not installed where another one has its slug. What hands that one's state over is no small matter.
+fn is_there(global: &Global, candidate: &Candidate, pin: &Pin) -> Fault {
+    let report = ErrorReport::new(ErrorCode::AlreadyExists, format!("{} is installed already", pin.slug));
+    let update = global.line.with_command("update");
+    if candidate.is_from_where(pin) {
+        return repair::fixed(report, update.and_then(|line| line.text()), "replaces it; its state stays", "low")
+            .into();
     }
-    if is_older(version, &before.version) && !own.allow_downgrade {
-        let message = format!("{} is installed in version {}, and this one is {version}", before.slug, before.version);
-        return refuse(ErrorCode::VersionOlder, message);
-    }
-    // In a folder, where packages are made, a version is what it is now.
-    let is_made_here = !packages::is_packed(Path::new(source)) && !Taken::is_remote(source);
-    let is_same = version.to_string() == before.version;
-    if is_same && package.digest()? != before.digest && !is_made_here && !own.allow_replaced_version {
-        let message = format!("version {version} of {} is installed with other files", before.slug);
-        return refuse(ErrorCode::VersionReplaced, message);
-    }
-    Ok(())
+    let report = report
+        .suggest(format!("it is from {}: ask the user whether this is the same application", pin.source))
+        .detail("from", pin.source.as_str())
+        .detail("source", candidate.source.as_str());
+    let remove = global.line.elsewhere(["remove", &pin.slug]);
+    let report = repair::fixed(report, remove, "takes the one that is installed away, once confirmed", "high");
+    let handed = "hands the state, the grants and the launcher of the one that is installed to this one";
+    let update = update.and_then(|line| line.with_flag("--allow-source-change"));
+    repair::fixed(report, update, handed, "high").into()
 }
 
-/// Who signed it, of those who must have: those who are named, else who signed the version before. Of who may have: those whom the
-/// policy knows.
-fn signer(
-    own: &InstallArguments,
-    signed: &Signed,
-    before: Option<&Pin>,
-    named: &[Signer],
-    trusted: &[Signer],
-) -> Result<Option<Signer>, Fault> {
-    let known = before.and_then(|pin| pin.signer.as_deref()).filter(|_| named.is_empty());
-    let Some(known) = known else {
-        return if named.is_empty() { signed.by(trusted) } else { signed.required(named) };
-    };
-    let key = Signer::parse(known)
-        .map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the signer in the pin: {error}")))?;
-    match signed.required(std::slice::from_ref(&key)) {
-        Err(fault) if fault.report().code == ErrorCode::SignatureRequired => match own.allow_signer_change {
-            true => signed.by(trusted),
-            false => {
-                let message =
-                    format!("the version that is installed was signed by {}, and this one was not", key.name());
-                Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("signer", key.name()).into())
-            }
-        },
-        judged => judged,
-    }
-}
-
-/// Where an update comes from: the path that is named, else where the installed package of that slug came from.
-fn source_of(global: &Global, named: &Path) -> Result<PathBuf, Fault> {
-    let Some(slug) = packages::slug(named) else { return Ok(named.to_owned()) };
-    let source = PathBuf::from(packages::installed(global)?.pin(&slug)?.source);
+/// Where the installed package of a slug came from.
+fn source_of(global: &Global, slug: &Slug) -> Result<PathBuf, Fault> {
+    let source = PathBuf::from(packages::installed(global)?.pin(slug)?.source);
     if let Some(reference) = network::reference(&source)? {
         // What the tag names now; without a tag there is one package alone.
         let now = if reference.tag.is_some() { reference.without_digest() } else { reference };
@@ -244,18 +168,6 @@ fn source_of(global: &Global, named: &Path) -> Result<PathBuf, Fault> {
 /// Whether a version comes before another one.
 fn is_older(version: &Version, than: &str) -> bool {
     Version::parse(than).is_ok_and(|than| *version < than)
-}
-
-/// A grant of what nobody asks for is a misunderstanding.
-fn check_grants(grants: &[String], asks: &Asks) -> Result<(), Fault> {
-    match grants.iter().find(|grant| !asks.iter().any(|ask| ask == grant.as_str())) {
-        Some(grant) => {
-            let known = asks.iter().collect::<Vec<_>>().join(", ");
-            let report = ErrorReport::new(ErrorCode::Usage, format!("the package does not ask for {grant:?}"));
-            Err(report.suggest(format!("it asks for {known}")).into())
-        }
-        None => Ok(()),
-    }
 }
 
 pub(crate) fn remove(global: &Global, own: &RemoveArguments, output: &Output) -> Result<ExitCode, Fault> {

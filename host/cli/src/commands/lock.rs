@@ -1,26 +1,26 @@
 //! `hutch lock` and `hutch sync`: which packages a home has, in a file for version control, and a home that is made to agree with it.
 //! Comparing asks nobody: only what is missing is fetched.
 
+use crate::admission::{self, Admission, AllowArguments, Candidate, Said};
 use crate::answers::{ComparedPackage, Difference, LockAnswer, LockedPackage, SyncAnswer};
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::global::Global;
-use crate::launcher::{self, Planned};
+use crate::launcher;
 use crate::network::{self, NetworkArguments};
 use crate::new_file;
 use crate::output::Output;
-use crate::signed::{self, Signed};
+use crate::signed;
 use crate::taken::Taken;
-use crate::{human, packages, repair, shared, surroundings, trust};
+use crate::{human, packages, repair};
 use clap::Args;
-use hutch::installed::{Installed, InstalledError, Pin, Remembered};
-use hutch::package::{Package, PackageBounds};
+use hutch::installed::{Installed, InstalledError, Pin};
+use hutch::package::PackageBounds;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::lock::{LOCK_BYTES_MAX, Lock, Locked};
 use hutch_model::names::Slug;
-use hutch_model::trust::Subject;
 use hutch_registry::Signer;
 use serde_json::json;
 use std::io;
@@ -50,9 +50,8 @@ pub(crate) struct SyncArguments {
     /// Remove installed packages that the file does not name; their state stays
     #[arg(long)]
     prune: bool,
-    /// Install also what the signer of the installed version has not signed, or its attester not attested
-    #[arg(long)]
-    allow_signer_change: bool,
+    #[command(flatten)]
+    allowed: AllowArguments,
     #[command(flatten)]
     network: NetworkArguments,
 }
@@ -126,26 +125,16 @@ struct Compared<'l> {
 }
 
 impl Compared<'_> {
-    fn told(&self) -> ComparedPackage {
+    fn told(&self, admissions: &[Admission]) -> ComparedPackage {
+        let ours = |one: &&Admission| one.slug().as_str() == self.slug;
         ComparedPackage {
             slug: self.slug.clone(),
             difference: self.difference,
             locked: self.locked.map(|locked| locked.version.clone()),
             installed: self.pin.as_ref().map(|pin| pin.version.clone()),
+            changes: admissions.iter().find(ours).and_then(|one| one.changes.clone()),
         }
     }
-}
-
-/// A package that was fetched and found to be the locked one.
-struct Ready {
-    package: Package,
-    source: String,
-    signed: Signed,
-    signer: Option<String>,
-    attester: Option<String>,
-    launcher: Option<Planned>,
-    beyond: Vec<String>,
-    is_update: bool,
 }
 
 pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCode, Fault> {
@@ -156,31 +145,49 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
     let folder = folder_of(&own.file);
     let installed = packages::installed(global)?;
     let compared = compare(&installed, &lock, &folder)?;
-    let told: Vec<ComparedPackage> = compared.iter().map(Compared::told).collect();
+    let told = |admissions: &[Admission]| -> Vec<ComparedPackage> {
+        compared.iter().map(|one| one.told(admissions)).collect()
+    };
     let differs = |one: &&Compared<'_>| one.difference.is_some() && (own.prune || one.locked.is_some());
     let differing: Vec<&str> = compared.iter().filter(differs).map(|one| one.slug.as_str()).collect();
     let changed = !differing.is_empty();
     if own.check && changed {
         let message = format!("not as {} says: {}", own.file.display(), differing.join(", "));
-        let report = ErrorReport::new(ErrorCode::LockDiffers, message).detail("packages", json!(told));
+        let report = ErrorReport::new(ErrorCode::LockDiffers, message).detail("packages", json!(told(&[])));
         return Err(report.into());
     }
     let unlocked: Vec<&Compared<'_>> = compared.iter().filter(|one| one.locked.is_none()).collect();
     if !own.prune {
         unlocked.iter().for_each(|one| output.remark(&format!("{} is installed and not locked; it is left", one.slug)));
     }
-    let mut ready = Vec::new();
+    let asks = |one: &Locked| one.asks.iter().map(|ask| format!("{} {ask}", one.slug)).collect::<Vec<_>>();
+    let asked: Vec<String> = lock.packages.iter().flat_map(asks).collect();
+    own.allowed.check_grants(asked.iter().map(String::as_str))?;
+    let mut admissions = Vec::new();
     for one in compared.iter().filter(|one| one.difference.is_some()) {
         if let Some(locked) = one.locked {
-            ready.push(fetch(global, own, locked, one.pin.as_ref(), &folder)?);
+            admissions.push(admitted(global, own, locked, &folder)?);
         }
     }
+    let beyond: Vec<String> = admissions.iter().flat_map(needed).collect();
     let removed: Vec<&str> = unlocked.iter().filter(|_| own.prune).map(|one| one.slug.as_str()).collect();
+    let result = SyncAnswer {
+        path: own.file.display().to_string(),
+        packages: told(&admissions),
+        changed,
+        removed: removed.iter().map(|slug| (*slug).to_owned()).collect(),
+        needs_grant: beyond,
+        dry_run: global.dry_run,
+    };
     if !global.dry_run && !own.check {
-        agreed(global, &ready, &removed)?;
-        for one in &ready {
-            shared::keep(global, &one.package, &one.signed, output)?;
-            install(&installed, one)?;
+        agreed(global, own, &result)?;
+        let kept = |one: &Admission| {
+            let known = installed.pin(one.slug()).ok().and_then(|pin| pin.launcher);
+            known.map(|known| launcher::kept(global, one.slug(), &known)).transpose()
+        };
+        let launchers = admissions.iter().map(kept).collect::<Result<Vec<_>, _>>()?;
+        for (admission, launcher) in admissions.into_iter().zip(&launchers) {
+            admission.install(global, launcher.as_ref(), output)?;
         }
         for one in unlocked.iter().filter(|_| own.prune) {
             let slug = Slug::parse(&one.slug).map_err(|error| Fault::host(error.to_string()))?;
@@ -193,16 +200,13 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
             output.done(Done::changed(global.line.elsewhere(["catalog"])));
         }
     }
-    let result = SyncAnswer {
-        path: own.file.display().to_string(),
-        packages: told,
-        changed,
-        removed: removed.into_iter().map(str::to_owned).collect(),
-        needs_grant: ready.iter().flat_map(|one| one.beyond.iter().cloned()).collect(),
-        dry_run: global.dry_run,
-    };
     output.answer("sync", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What one package is yet to be granted, as it is told beside others.
+fn needed(admission: &Admission) -> impl Iterator<Item = String> {
+    admission.beyond.iter().map(|ask| format!("{} {ask}", admission.slug()))
 }
 
 /// Each locked package as it is in the home, then those that are only there.
@@ -251,22 +255,13 @@ fn difference(installed: &Installed, pin: &Pin, locked: &Locked, folder: &Path) 
     }
 }
 
-/// Has a package from where the lock says, and holds it against everything that the lock says of it.
-fn fetch(
-    global: &Global,
-    own: &SyncArguments,
-    locked: &Locked,
-    before: Option<&Pin>,
-    folder: &Path,
-) -> Result<Ready, Fault> {
+/// Has a package from where the lock says, holds it against everything that the lock says of it, and judges it as any that comes. The lock
+/// says which version is meant and who must stand for it. Everything else about it, where it is from above all, is the word of whoever
+/// wrote the lock, and no word of this home's operator.
+fn admitted(global: &Global, own: &SyncArguments, locked: &Locked, folder: &Path) -> Result<Admission, Fault> {
     let source = at(folder, &locked.source);
-    let path = Path::new(&source);
-    let taken = Taken::from(global, &own.network, path)?;
-    let checked = taken.checked()?;
-    let Some(package) = checked.package else {
-        return Err(crate::repair::refused(&global.line, path, &checked.diagnostics));
-    };
-    let (manifest, found) = (package.manifest(), package.digest()?);
+    let candidate = Candidate::take(global, &own.network, Path::new(&source))?;
+    let (manifest, found) = (candidate.package.manifest(), candidate.package.digest()?);
     let asks = Asks::of(manifest);
     let is_locked = *manifest.slug() == locked.slug
         && manifest.version().to_string() == locked.version
@@ -280,96 +275,34 @@ fn fetch(
         );
         return Err(report.into());
     }
-    let signed = taken.signed(global, &package)?;
-    let policy = trust::policy(global)?;
-    let from = trust::source(&source);
-    let trusted = trust::keys(&policy, &from);
-    let signer = signer(own, locked, &signed, before, &trusted)?;
-    let attester = attester(own, locked, &signed, before, &trusted)?;
-    let (by, built) = (signer.as_deref(), attester.as_deref());
-    let judged = policy.judge(Subject { source: &from, is_installed: true, signer: by, attester: built });
-    trust::enough(&judged, locked.slug.as_str())?;
-    let granted = before.map(|pin| pin.asks.clone()).unwrap_or_default();
-    let beyond = asks.beyond(&granted).into_iter().map(|ask| format!("{} {ask}", locked.slug)).collect();
-    let known = before.and_then(|pin| pin.launcher.as_ref());
-    let launcher = known.map(|known| launcher::kept(global, &locked.slug, known)).transpose()?;
-    Ok(Ready { package, source, signed, signer, attester, launcher, beyond, is_update: before.is_some() })
-}
-
-/// Who signed it: the one whom the lock names, else the one who signed the version before, else one whom the policy knows.
-fn signer(
-    own: &SyncArguments,
-    locked: &Locked,
-    signed: &Signed,
-    before: Option<&Pin>,
-    trusted: &[Signer],
-) -> Result<Option<String>, Fault> {
-    let key = |pem: &str| Signer::parse(pem).map_err(|error| Fault::usage(format!("{}: {error}", locked.slug)));
-    let named = locked.signer.as_deref().map(key).transpose()?;
-    let known = before.and_then(|pin| pin.signer.as_deref()).map(key).transpose()?;
-    let found = match (&named, &known) {
-        (Some(named), _) => signed.required(std::slice::from_ref(named))?,
-        (None, Some(known)) => signed.by(&[std::slice::from_ref(known), trusted].concat())?,
-        (None, None) => signed.by(trusted)?,
+    let key = |text: &str| Signer::parse(text).map_err(|error| Fault::usage(format!("{}: {error}", locked.slug)));
+    let said = Said {
+        allowed: &own.allowed,
+        version: true,
+        keys: &[],
+        signer: locked.signer.as_deref().map(key).transpose()?,
+        attester: locked.attester.as_deref().map(key).transpose()?,
     };
-    match known {
-        Some(known) if found.as_ref() != Some(&known) && !own.allow_signer_change => {
-            let message = format!("{} is installed as signed by {}, and this one is not", locked.slug, known.name());
-            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("signer", known.name()).into())
-        }
-        _ => Ok(found.as_ref().map(Signer::text)),
-    }
-}
-
-/// Who says how it was built: the one whom the lock names, else as in an update.
-fn attester(
-    own: &SyncArguments,
-    locked: &Locked,
-    signed: &Signed,
-    before: Option<&Pin>,
-    trusted: &[Signer],
-) -> Result<Option<String>, Fault> {
-    let named = locked.attester.as_deref().map(Signer::parse).transpose();
-    let named = named.map_err(|error| Fault::usage(format!("{}: {error}", locked.slug)))?;
-    let may = [named.as_slice(), trusted].concat();
-    let found = signed::attester(signed, before, (&[], &may), own.allow_signer_change)?;
-    if let Some(named) = &named
-        && signed.attested(std::slice::from_ref(named)).is_none()
-    {
-        let message = format!("{} does not say how {} was built, and the lock says so", named.name(), locked.slug);
-        return Err(ErrorReport::new(ErrorCode::SignatureRequired, message).into());
-    }
-    Ok(named.or(found).as_ref().map(Signer::text))
+    let before = admission::before(global, &locked.slug, &own.allowed)?;
+    admission::admit(global, candidate, before.as_ref(), &said)
 }
 
 /// A lock says what there is to be; it grants nothing, and takes nothing away unasked.
-fn agreed(global: &Global, ready: &[Ready], removed: &[&str]) -> Result<(), Fault> {
-    let beyond: Vec<&String> = ready.iter().flat_map(|one| &one.beyond).collect();
-    if global.yes || (beyond.is_empty() && removed.is_empty()) {
+fn agreed(global: &Global, own: &SyncArguments, result: &SyncAnswer) -> Result<(), Fault> {
+    let is_granted = result.needs_grant.iter().all(|ask| own.allowed.grants.contains(ask));
+    if global.yes || (is_granted && result.removed.is_empty()) {
         return Ok(());
     }
-    let message = match beyond.is_empty() {
-        true => format!("{} would be removed", removed.join(", ")),
-        false => format!("packages ask for what was not granted: {beyond:?}"),
+    let message = match is_granted {
+        true => format!("{} would be removed", result.removed.join(", ")),
+        false => format!("packages ask for what was not granted: {:?}", result.needs_grant),
     };
     let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message)
-        .suggest("ask the user, then repeat the call with --yes")
-        .detail("needs_grant", json!(beyond))
-        .detail("removed", removed);
+        .suggest("ask the user, then repeat the call with --grant or --yes")
+        .detail("packages", json!(result.packages))
+        .detail("needs_grant", json!(result.needs_grant))
+        .detail("removed", json!(result.removed));
     Err(repair::fixed(report, global.line.with_flag("--yes"), "grants and removes all of it", "high").into())
-}
-
-fn install(installed: &Installed, one: &Ready) -> Result<(), Fault> {
-    if let Some(launcher) = &one.launcher {
-        launcher.write()?;
-    }
-    let launcher = one.launcher.as_ref().map(Planned::launcher);
-    let remembered = Remembered { launcher, signer: one.signer.clone(), attester: one.attester.clone() };
-    // A pin that nobody can read is replaced.
-    let done = installed.install(&one.package, &one.source, surroundings::now(), remembered, one.is_update);
-    done.inspect_err(|_| one.launcher.iter().for_each(Planned::take_back))?;
-    one.launcher.iter().for_each(Planned::finish);
-    Ok(())
 }
 
 /// The folder that the paths in a lock begin at, as the sources that pins name.
@@ -389,10 +322,14 @@ fn from(folder: &Path, source: &str) -> String {
 
 /// A source of a lock in this folder, as pins say it.
 fn at(folder: &Path, source: &str) -> String {
-    match source.strip_prefix(network::LAYOUT) {
+    let word = match source.strip_prefix(network::LAYOUT) {
         Some(path) => format!("{}{}", network::LAYOUT, folder.join(path).display()),
         None if Taken::is_remote(source) => source.to_owned(),
-        None => packages::without_links(&folder.join(source)).display().to_string(),
+        None => return packages::without_links(&folder.join(source)).display().to_string(),
+    };
+    match network::reference(Path::new(&word)) {
+        Ok(Some(reference)) => network::settled(&reference).to_string(),
+        _ => word,
     }
 }
 

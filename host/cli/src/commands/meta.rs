@@ -145,7 +145,7 @@ pub(super) fn wanted<'c>(
 
 fn grants(manifest: &Manifest) -> MetaGrants {
     let asks = Asks::of(manifest);
-    let needs_grant = asks.beyond(&Asks::default()).into_iter().map(str::to_owned).collect();
+    let needs_grant = asks.beyond(None).into_iter().map(str::to_owned).collect();
     MetaGrants { asks, needs_grant }
 }
 

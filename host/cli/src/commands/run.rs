@@ -30,7 +30,7 @@ pub(crate) struct RunArguments {
     /// Answer with a document about the run
     #[arg(long)]
     envelope: bool,
-    /// Run again so often if another process changed the state
+    /// Run again so often after a CONFLICT
     #[arg(long, value_name = "N", default_value_t = 0)]
     retry: u32,
     /// Make the calls on standard input, at most 1000: arrays of arguments, or objects with arguments, stdin, now, seed

@@ -102,7 +102,7 @@ fn sign_there(
     Ok((package, place, true))
 }
 
-/// The signature goes into a file: beside a packed file, else where pack would write one.
+/// The signature goes into a file beside the package.
 fn sign_here(
     global: &Global,
     own: &SignArguments,
@@ -111,9 +111,9 @@ fn sign_here(
 ) -> Result<(Package, String, bool), Fault> {
     let (package, place) = packages::sound(global, &own.package)?;
     let (artifact, packed) = signed::made(&package)?;
-    let found_at = packages::named_path(global, &place)?;
-    let path = signed::of_local(&package, &found_at, says);
-    if has_said(says, &Signed::local(global, &package, &found_at)?.verdicts(&[key.public().into()])) {
+    let stands = packages::stands_beside(&package, &place);
+    let path = signed::beside(&stands, says);
+    if has_said(says, &Signed::local(global, &package, &stands)?.verdicts(&[key.public().into()])) {
         return Ok((package, path.display().to_string(), false));
     }
     let bundle = bundle(&package, (&artifact, &packed), key, says)?;
@@ -166,7 +166,7 @@ pub(crate) fn signatures(global: &Global, own: &SignaturesArguments, output: &Ou
         }
         None => {
             let (package, place) = packages::whole_files(global, &own.package)?;
-            let signed = Signed::local(global, &package, &packages::named_path(global, &place)?)?;
+            let signed = Signed::local(global, &package, &packages::stands_beside(&package, &place))?;
             (package, signed)
         }
     };
