@@ -84,7 +84,7 @@ fn a_repository_is_catalogued_by_its_texts_alone() {
     let document = document(&machine);
     assert_eq!(document["schema"], "hutch/index@0.1");
     let package = &document["packages"][1];
-    assert_eq!(package["grants"], json!(["state:state"]));
+    assert_eq!(package["grants"], json!(["guard:text", "state:state"]));
     assert_eq!(package["commands"][0]["parameters"][0]["valueType"], "string");
     let release = &package["releases"][0];
     let reference = release["reference"].as_str().unwrap();

@@ -140,7 +140,7 @@ mod tests {
         }
         assert_eq!(
             selected("gc", false, &[], Some("nosuch")).unwrap_err(),
-            "the answer of gc has no \"nosuch\"; there is bytes, memo, objects, retained_from, versions"
+            "the answer of gc has no \"nosuch\"; there is bytes, memo, objects, retained_from, unsettled, versions"
         );
         for (command, fields, query, admitted) in [
             ("catalog", &["slug", "version"][..], None, true),

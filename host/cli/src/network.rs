@@ -171,7 +171,7 @@ pub(crate) fn fault(error: RegistryError) -> Fault {
                 ),
                 RegistryError::Busy { after, .. } => {
                     let wait = after.map_or(BUSY_SECONDS, |after| after.as_secs().saturating_add(1));
-                    report.suggest(&format!("wait, then repeat the call; with --wait {wait}s hutch waits by itself"))
+                    report.suggest(format!("wait, then repeat the call; with --wait {wait}s hutch waits by itself"))
                 }
                 _ => report,
             };

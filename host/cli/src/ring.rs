@@ -59,12 +59,21 @@ pub(crate) fn of(
         (true, Some(asked)) => Ok(Some(asked)),
         (true, None) => setting().map(Some),
         (false, Some(_)) => Err(Fault::usage(format!("there are rings around {} alone", around(&[])))),
-        (false, None) if needs.instances == Instances::Staying && setting()? == Ring::Required => {
-            let message = format!("HUTCH_RING requires rings, and there are some around {} alone", around(&[]));
-            Err(Fault::new(ErrorCode::RingRequired, message))
-        }
+        (false, None) if needs.instances == Instances::Staying => without(setting()?).map(|()| None),
         (false, None) => Ok(None),
     }
+}
+
+/// Refuses to start guests in a command that has no rings, where they are required.
+pub(crate) fn without(setting: Ring) -> Result<(), Fault> {
+    match setting {
+        Ring::Required => Err(Fault::new(ErrorCode::RingRequired, elsewhere())),
+        Ring::Auto | Ring::Off => Ok(()),
+    }
+}
+
+fn elsewhere() -> String {
+    format!("HUTCH_RING requires rings, and there are some around {} alone", around(&["validate"]))
 }
 
 /// Closes what whoever started the program left open, but what a word of the line or a variable's value names. Nothing is opened before.
@@ -154,10 +163,7 @@ fn owners(left: &[Left<'_>]) -> Vec<(u32, u32)> {
 
 /// Lets no guest start: rings are required, and there are none around this command.
 pub(crate) fn refuser() -> Arc<Enclose> {
-    Arc::new(|_| {
-        let reason = format!("HUTCH_RING requires rings, and there are some around {} alone", around(&["validate"]));
-        Err(Failure::Unenclosed { reason, missing: true })
-    })
+    Arc::new(|_| Err(Failure::Unenclosed { reason: elsewhere(), missing: true }))
 }
 
 /// A failure that may be the doing of the ring that judges paths says so: the system's words are those for any file.

@@ -6,7 +6,7 @@ use hutch_model::names::PackagePath;
 use std::sync::{Arc, Mutex};
 
 const FRONT: &str = "---\nschema: agentapplications/v1\nkind: app\nslug: a\nname: A\ndescription: d\nversion: 0.1.0\nlicense: MIT\n\
-                     authors: [a]\ntags: [t]\nentry:\n  command: wasm:app.wasm\ncommands: []\nskills: []\n---\nbody\n";
+                     authors: [a]\ntags: [t]\nentry:\n  command: wasm:app.wasm\ncommands: [add]\nskills: []\n---\nbody\n";
 
 /// A folder with a package, and a home.
 fn setting() -> (tempfile::TempDir, PathBuf, PathBuf) {

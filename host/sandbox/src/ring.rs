@@ -392,8 +392,8 @@ mod linux {
         libc::F_OFD_SETLKW,
     ];
 
-    /// What a terminal, a pipe and a socket are asked for.
-    const ASKED: [libc::Ioctl; 5] = [libc::TCGETS, libc::TIOCGWINSZ, libc::FIONREAD, libc::FIONBIO, libc::FIOCLEX];
+    /// What a terminal, a pipe and a socket are asked for: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX.
+    const ASKED: [u64; 5] = [0x5401, 0x5413, 0x541b, 0x5421, 0x5451];
 
     fn guest_starts_filter(owners: &[(u32, u32)]) -> Result<BpfProgram, seccompiler::BackendError> {
         let asks = SeccompCondition::new(2, Qword, SeccompCmpOp::Eq, 0)?;
@@ -404,7 +404,7 @@ mod linux {
         let given = given.collect::<Result<Vec<_>, _>>()?;
         let some = [
             (libc::SYS_fcntl, one_of(1, &DESCRIPTORS.map(|command| command as u64))?),
-            (libc::SYS_ioctl, one_of(1, &ASKED.map(|request| request as u64))?),
+            (libc::SYS_ioctl, one_of(1, &ASKED)?),
             // Of what is open, and never with more rights than who started `hutch` gives: set-user-ID, set-group-ID.
             (libc::SYS_fchmod, vec![rule(1, SeccompCmpOp::MaskedEq(0o7000), 0)?]),
             // The limits are asked for, not set.

@@ -165,6 +165,13 @@ impl Hall {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What waits may be carried out now that something else has changed.
+    fn look_again(&self) {
+        // Whoever looked before has begun to wait by now.
+        drop(self.queue());
+        self.come.notify_all();
+    }
+
     /// Nobody brings more: who carries out calls may end once there are none.
     fn end(&self) {
         let mut queue = self.queue();
@@ -301,8 +308,9 @@ impl Drop for Taken {
 
 /// Lets `serve` take in calls, which are carried out until it returns and all that it took in has ended.
 pub(crate) fn open<T>(serving: &Serving, serve: impl FnOnce(Arc<Door>) -> T) -> T {
-    let worker = Worker::new(serving);
     let hall = Arc::new(Hall::default());
+    let opened = Arc::clone(&hall);
+    let worker = Worker::new(serving, move || opened.look_again());
     let door = Arc::new(Door(Arc::clone(&hall)));
     std::thread::scope(|scope| {
         for _ in 0..WORKERS {
@@ -338,11 +346,8 @@ fn work(serving: &Serving, worker: &Worker<'_>, hall: &Hall) {
             }
         };
         known.end(&done);
-        let mut queue = hall.queue();
-        queue.end(&by.lane, package);
-        drop(queue);
-        // What waited for this may be carried out now.
-        hall.come.notify_all();
+        hall.queue().end(&by.lane, package);
+        hall.look_again();
         // Whoever asked may be gone.
         let _ = reply.send(done);
         if ask.what.is_recorded() {

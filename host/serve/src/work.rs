@@ -38,6 +38,8 @@ pub(crate) struct Worker<'s> {
     instances: Vec<Mutex<Option<Instance<'s>>>>,
     /// Those that are open: asking waits for nobody who opens one.
     open: Vec<AtomicBool>,
+    /// Tells those who wait for one that it is.
+    opened: Box<dyn Fn() + Send + Sync>,
     /// What a person is to be asked before a plan that was made here is carried out.
     questions: Mutex<Questions>,
     /// The requests with a name, of each package.
@@ -45,12 +47,12 @@ pub(crate) struct Worker<'s> {
 }
 
 impl<'s> Worker<'s> {
-    /// One that has opened nothing yet.
-    pub(crate) fn new(serving: &'s Serving) -> Worker<'s> {
+    /// One that has opened nothing yet, and tells when it has.
+    pub(crate) fn new(serving: &'s Serving, opened: impl Fn() + Send + Sync + 'static) -> Worker<'s> {
         let instances = serving.packages.iter().map(|_| Mutex::default()).collect();
         let open = serving.packages.iter().map(|_| AtomicBool::default()).collect();
         let names = serving.packages.iter().map(|_| Mutex::default()).collect();
-        Worker { serving, instances, open, questions: Mutex::default(), names }
+        Worker { serving, instances, open, opened: Box::new(opened), questions: Mutex::default(), names }
     }
 
     /// Carries out what is asked for on behalf of a caller, unless it is stopped.
@@ -129,6 +131,7 @@ impl<'s> Worker<'s> {
                 if let Some(is_open) = self.open.get(package) {
                     is_open.store(true, Ordering::Release);
                 }
+                (self.opened)();
                 kept.insert(open).on_behalf(by.caller.clone(), stop.clone())
             }
         };

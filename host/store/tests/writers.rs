@@ -261,9 +261,8 @@ fn what_a_killed_process_was_taking_is_not_there() {
     };
     let was = of(&sqlite(&home));
     let program = std::env::current_exe().unwrap();
-    let mut killed = 0;
     // Who makes a file longer than it may be is killed as it writes.
-    for bytes in (100_000..2_000_000).step_by(100_000) {
+    for (killed, bytes) in (100_000..2_000_000).step_by(100_000).enumerate() {
         let limited = format!("ulimit -c 0; ulimit -f {}; exec \"$0\" take \"$1\"", bytes / 512);
         let ended = Command::new("sh").arg("-c").arg(limited).arg(&program).arg(home.path()).status().unwrap();
         let store = sqlite(&home);
@@ -276,7 +275,6 @@ fn what_a_killed_process_was_taking_is_not_there() {
         }
         assert_eq!(ended.code(), None, "it ended by itself: {ended}");
         assert_eq!(of(&store), was, "killed at {bytes}");
-        killed += 1;
     }
     panic!("nothing was ever taken");
 }

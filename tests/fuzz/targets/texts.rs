@@ -48,7 +48,9 @@ fn check_cleaning(cleaning: Cleaning, bytes: &[u8]) {
         return;
     }
     if let Ok(mut value) = serde_json::from_str::<Value>(&text) {
-        let read = |json: &str| serde_json::from_str::<Value>(json).unwrap_or_else(|error| panic!("{json} is no JSON: {error}"));
+        let read = |json: &str| {
+            serde_json::from_str::<Value>(json).unwrap_or_else(|error| panic!("{json} is no JSON: {error}"))
+        };
         read(&clean);
         // Names of fields that would become one are numbered in their order, which is that of the value.
         let cleaned = read(&cleaning.text(&value.to_string()));

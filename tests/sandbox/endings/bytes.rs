@@ -156,15 +156,19 @@ fn a_million_of_anything_is_refused() {
         [module.clone(), with_section(COMPONENT, 1, module.len(), &module)]
     };
     let cases = [
-        ("types", many(1, &|_| b"\x60\0\0".to_vec())),
-        ("imports", many(2, &|_| b"\0\0\0\0".to_vec())),
-        ("functions", many(3, &|_| b"\0".to_vec())),
-        ("globals", many(6, &|_| b"\x7f\0\x41\0\x0b".to_vec())),
-        ("exports", many(7, &|at| [b"\x07", format!("{at:07}").as_bytes(), b"\0\0"].concat())),
+        ("types", ErrorCode::ComponentLimit, many(1, &|_| b"\x60\0\0".to_vec())),
+        ("imports", ErrorCode::ComponentLimit, many(2, &|_| b"\0\0\0\0".to_vec())),
+        ("functions", ErrorCode::ComponentInvalid, many(3, &|_| b"\0".to_vec())),
+        ("globals", ErrorCode::ComponentLimit, many(6, &|_| b"\x7f\0\x41\0\x0b".to_vec())),
+        (
+            "exports",
+            ErrorCode::ComponentLimit,
+            many(7, &|at| [b"\x07", format!("{at:07}").as_bytes(), b"\0\0"].concat()),
+        ),
     ];
-    for (what, [module, component]) in cases {
+    for (what, expected, [module, component]) in cases {
         for bytes in [module, component] {
-            assert_eq!(code(&bytes, &Limits::default()), Some(ErrorCode::ComponentInvalid), "{what}");
+            assert_eq!(code(&bytes, &Limits::default()), Some(expected), "{what}");
         }
     }
     let mut nested = COMPONENT.to_vec();

@@ -4,7 +4,7 @@ use super::open_package;
 use crate::fault::Fault;
 use crate::global::Global;
 use crate::output::Output;
-use crate::{arguments_guard, asked, packages, surroundings};
+use crate::{arguments_guard, asked, packages, ring, surroundings};
 use clap::{Args, ValueEnum};
 use hutch::package::Package;
 use hutch_certify::judge::feedback::Subject;
@@ -119,6 +119,7 @@ pub(crate) fn certify(
 /// The application behind the host, and beside it what the application does by itself.
 fn of_package(global: &Global, path: &Path, shape: Shape) -> Result<Report, Fault> {
     let package = open_package(global, path, None)?;
+    ring::without(surroundings::ring()?)?;
     let host = surroundings::host(global)?;
     let name = package.manifest().slug().to_string();
     let feedback = feedback(global, path, &package, shape)?;

@@ -137,13 +137,13 @@ fn verify(global: &Global, own: &KeyVerifyArguments, output: &Output) -> Result<
     let mut key = None;
     for file in &files {
         let by = by(&bundle, file, &signers, &root).map_err(|verdict| {
-            let (code, why) = match &verdict {
+            let (code, why) = match &*verdict {
                 Verdict::Broken { reason } => {
                     (ErrorCode::SignatureInvalid, format!("the signature is broken: {reason}"))
                 }
                 _ => (ErrorCode::SignatureRequired, "none of those who were named has signed it".to_owned()),
             };
-            ErrorReport::new(code, format!("{}: {why}", file.0)).detail("signatures", json!(signed::told(&[verdict])))
+            ErrorReport::new(code, format!("{}: {why}", file.0)).detail("signatures", json!(signed::told(&[*verdict])))
         })?;
         key = Some(by.name());
     }
@@ -153,9 +153,9 @@ fn verify(global: &Global, own: &KeyVerifyArguments, output: &Output) -> Result<
 }
 
 /// Who of these signed a file.
-fn by(bundle: &[u8], (_, digest): &(String, Sha256), signers: &[Signer], root: &Root) -> Result<Signer, Verdict> {
+fn by(bundle: &[u8], (_, digest): &(String, Sha256), signers: &[Signer], root: &Root) -> Result<Signer, Box<Verdict>> {
     let verdict = hutch_registry::check(bundle, &About { package: vec![*digest], component: None }, signers, root);
-    verdict.signer().cloned().ok_or(verdict)
+    verdict.signer().cloned().ok_or_else(|| Box::new(verdict))
 }
 
 fn generate(global: &Global, own: &KeyGenerateArguments, output: &Output) -> Result<ExitCode, Fault> {

@@ -55,7 +55,8 @@ struct Chunks {
     source: Source,
     /// Folders, and lists of chunks.
     names: MemoryObjects,
-    files: Vec<PackagePath>,
+    /// With their sizes.
+    files: Vec<(PackagePath, u64)>,
     /// In which file a chunk is, and which of it.
     places: HashMap<Digest, (u32, u32)>,
     /// The one that was read last: who reads little by little reads it again.
@@ -78,17 +79,15 @@ impl Chunks {
             let tree = folder::read(source, bounds, folder, &mut names, |names, path, size| {
                 let mut parts = Vec::new();
                 let number = u32::try_from(files.len()).unwrap_or(u32::MAX);
-                let mut at = 0;
-                while at < size {
-                    let read = source.read_part(path, at, READ_BYTES.min(size - at)).map_err(PackageError::one)?;
-                    for chunk in read.chunks(CHUNK_BYTES as usize) {
+                let read = source.read_through(path, (size, READ_BYTES), &mut |piece| {
+                    for chunk in piece.chunks(CHUNK_BYTES as usize) {
                         let digest = Digest::of(Kind::Chunk, chunk);
                         places.entry(digest).or_insert((number, parts.len() as u32));
                         parts.push(digest);
                     }
-                    at += read.len() as u64;
-                }
-                files.push(path.clone());
+                });
+                read.map_err(PackageError::one)?;
+                files.push((path.clone(), size));
                 Ok(names.insert_lists(size, parts))
             })?;
             trees.insert(folder.to_string(), tree);
@@ -98,8 +97,9 @@ impl Chunks {
 
     /// A chunk as it is now.
     fn read(&self, file: u32, number: u32) -> Result<Vec<u8>, String> {
-        let path = self.files.get(file as usize).ok_or("no file has it")?;
-        let read = self.source.read_part(path, u64::from(number) * CHUNK_BYTES, CHUNK_BYTES);
+        let (path, size) = self.files.get(file as usize).ok_or("no file has it")?;
+        let at = u64::from(number) * CHUNK_BYTES;
+        let read = self.source.read_part(path, at, CHUNK_BYTES.min(size.saturating_sub(at)));
         read.map_err(|problem| problem.to_string())
     }
 }
@@ -155,7 +155,7 @@ impl Objects for Unread {
 #[cfg(all(test, feature = "machine"))]
 mod tests {
     use super::*;
-    use hutch_model::snapshot::{Node, find, read_file};
+    use hutch_model::snapshot::{Entry, Node, find, read_file};
 
     /// Chunks that differ, in several lists, and a last one that is short.
     fn content() -> Vec<u8> {
@@ -181,8 +181,10 @@ mod tests {
         });
         assert_eq!(trees["docs"], tree.unwrap());
         let read = |name: &str| {
-            let node = find(&chunks, &trees["docs"], [name]).unwrap();
-            let Some(Node::File { size, content }) = node else { panic!("{name}: {node:?}") };
+            let Some(Entry { node: Node::File { size, content }, .. }) = find(&chunks, &trees["docs"], [name]).unwrap()
+            else {
+                panic!("{name}")
+            };
             let mut read = Vec::new();
             let done = read_file::<ObjectError>(&chunks, &content, size, &mut |chunk| {
                 read.extend_from_slice(chunk);

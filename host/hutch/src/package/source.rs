@@ -53,9 +53,14 @@ impl Held {
 
     fn read(&self, path: &PackagePath, bytes_max: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
         let content = self.source.read(path, bytes_max)?;
-        let found = content.as_deref().map(|content| Digest::of(Kind::Package, content));
+        self.check(path, content.as_deref().map(|content| Digest::of(Kind::Package, content)))?;
+        Ok(content)
+    }
+
+    /// Whether what was found at a path is what was there.
+    fn check(&self, path: &PackagePath, found: Option<Digest>) -> Result<(), Diagnostic> {
         match self.seen.get(path).copied().flatten().map(|(_, digest)| digest) == found {
-            true => Ok(content),
+            true => Ok(()),
             false => Err(problem(Code::FileUnreadable, path.as_str(), "the file was changed after it was looked at")),
         }
     }
@@ -269,12 +274,39 @@ impl Source {
         }
     }
 
-    /// A part of a file that is known to be there and that long.
+    /// A file that is known to be there and that long, piece by piece.
+    pub(super) fn read_through(
+        &self,
+        path: &PackagePath,
+        (size, piece_bytes): (u64, u64),
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Diagnostic> {
+        #[cfg(feature = "machine")]
+        if let Place::Held(held) = &*self.0 {
+            let mut hasher = Hasher::new(Kind::Package);
+            held.source.read_through(path, (size, piece_bytes), &mut |piece| {
+                hasher.update(piece);
+                each(piece);
+            })?;
+            return held.check(path, Some(hasher.finish()));
+        }
+        let mut at = 0;
+        while at < size {
+            let piece = self.read_part(path, at, piece_bytes.min(size - at))?;
+            each(&piece);
+            at += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// A part of a file that is known to be there and that long, as it is now, whatever it was when it was named.
     pub(super) fn read_part(&self, path: &PackagePath, at: u64, bytes: u64) -> Result<Vec<u8>, Diagnostic> {
         let read = match &*self.0 {
             #[cfg(feature = "machine")]
             Place::Folder(dir) => directory::read_part(dir, path, at, bytes)?,
             Place::Packed(packed) => packed.read_part(path, at, bytes)?,
+            #[cfg(feature = "machine")]
+            Place::Held(held) => return held.source.read_part(path, at, bytes),
         };
         match read {
             Some(read) if read.len() as u64 == bytes => Ok(read),
