@@ -1,4 +1,4 @@
-//! What the guard refuses by default is what the README says, for a package that declares nothing about its arguments, and nobody but the
+//! What the guard refuses by default is what `host/docs/limits.md` says, for a package that declares nothing about its arguments, and nobody but the
 //! operator switches it off.
 
 use crate::support::{Machine, package, probe, todo};

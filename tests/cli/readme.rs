@@ -18,7 +18,26 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-const DOCUMENTS: [&str; 5] = ["README.md", "host/README.md", "AGENTS.md", "CHANGELOG.md", "SECURITY.md"];
+const DOCUMENTS: [&str; 14] = [
+    "README.md",
+    "host/README.md",
+    "AGENTS.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "host/docs/using.md",
+    "host/docs/limits.md",
+    "host/docs/packages.md",
+    "host/docs/registry.md",
+    "host/docs/servers.md",
+    "host/docs/fleets.md",
+    "host/docs/elsewhere.md",
+    "host/docs/decisions.md",
+    "host/docs/figures.md",
+];
+
+fn text(document: &str) -> String {
+    std::fs::read_to_string(repository().join(document)).unwrap()
+}
 
 /// Fenced blocks: language, first line's number, text.
 fn blocks(document: &str) -> Vec<(String, usize, String)> {
@@ -49,7 +68,7 @@ struct Step {
 impl Step {
     /// Whether an error is shown for it: the program's own, or an application's.
     fn is_said_to_fail(&self) -> bool {
-        let told = [r#"{"error":true"#, r#"{"ok":false"#, "error: "];
+        let told = [r#"{"error":"#, r#"{"ok":false"#, "error: "];
         self.expected.iter().any(|line| told.iter().any(|told| line.starts_with(told)))
     }
 }
@@ -120,7 +139,7 @@ git() { echo "not vouched for: git $*"; return 1; }
 
 fn run(document: &str) {
     hutch_edge();
-    let text = std::fs::read_to_string(repository().join(document)).unwrap();
+    let text = text(document);
     let steps: Vec<Step> = blocks(&text)
         .into_iter()
         .filter(|(language, ..)| language == "console" || language == "sh")
@@ -213,6 +232,13 @@ fn the_readme() {
     run("README.md");
 }
 
+/// It is a first page: what is not for everybody's first minutes stands in `host/docs`.
+#[test]
+fn the_readme_is_short() {
+    let length = text("README.md").len();
+    assert!(length <= 10_000, "{length}");
+}
+
 #[cfg(unix)]
 #[test]
 fn the_page_for_builders() {
@@ -225,10 +251,52 @@ fn the_page_for_agents() {
     run("AGENTS.md");
 }
 
+#[cfg(unix)]
+#[test]
+fn the_page_about_using() {
+    run("host/docs/using.md");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_page_about_limits() {
+    run("host/docs/limits.md");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_page_about_packages() {
+    run("host/docs/packages.md");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_page_about_registries() {
+    run("host/docs/registry.md");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_page_about_servers() {
+    run("host/docs/servers.md");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_page_about_fleets() {
+    run("host/docs/fleets.md");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_page_about_other_hosts() {
+    run("host/docs/elsewhere.md");
+}
+
 #[test]
 fn every_block_is_of_a_kind_that_is_known() {
     for document in DOCUMENTS {
-        let text = std::fs::read_to_string(repository().join(document)).unwrap();
+        let text = text(document);
         for (language, line, _) in blocks(&text) {
             // `js`: run by tests/tab/readme.test.mjs; `bash` and `python`: by tests/fleet/run; `c` and `python`: by tests/capi/run;
             // `shell` and `sql`: by tests/postgres/run and tests/bucket/run.
@@ -244,7 +312,7 @@ fn every_block_is_of_a_kind_that_is_known() {
 /// `tests/capi/run` runs it.
 #[test]
 fn the_example_in_rust_is_one_of_the_library() {
-    let text = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let text = text("host/docs/elsewhere.md");
     let example = std::fs::read_to_string(repository().join("host/hutch/examples/embed.rs")).unwrap();
     let shown: Vec<String> =
         blocks(&text).into_iter().filter(|(language, ..)| language == "rust").map(|block| block.2).collect();
@@ -255,7 +323,7 @@ fn the_example_in_rust_is_one_of_the_library() {
 
 #[test]
 fn the_two_commands_are_those_of_the_ci() {
-    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    let readme = text("README.md");
     let ci = std::fs::read_to_string(repository().join(".ci/run")).unwrap();
     let (main_job, tests) =
         ("cargo run --release -- run packages/todo add \"Write docs\"", "cargo test --release --workspace");
@@ -265,17 +333,29 @@ fn the_two_commands_are_those_of_the_ci() {
     assert!(ci.lines().any(|line| line == kept), ".ci/run does {tests} and keeps what it says");
 }
 
+/// The name by which a heading is linked to: small letters, and no marks.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase().replace(' ', "-");
+    kept.chars().filter(|letter| letter.is_alphanumeric() || *letter == '-').collect()
+}
+
 #[test]
 fn links_lead_somewhere() {
     for document in DOCUMENTS {
         let path = repository().join(document);
-        let text = std::fs::read_to_string(&path).unwrap();
-        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let file = target.split('#').next().unwrap_or_default();
-            if file.is_empty() || file.contains("://") {
+        for target in text(document).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if target.contains("://") {
                 continue;
             }
-            assert!(path.parent().unwrap().join(file).exists(), "{document} links to {file}");
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let led = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(led.exists(), "{document} links to {file}");
+            if !heading.is_empty() {
+                let page = std::fs::read_to_string(&led).unwrap();
+                let headings = page.lines().filter(|line| line.starts_with('#'));
+                let found = headings.map(|line| anchor(line.trim_start_matches('#'))).any(|anchor| anchor == heading);
+                assert!(found, "{document} links to {target}");
+            }
         }
     }
 }
@@ -283,8 +363,8 @@ fn links_lead_somewhere() {
 #[test]
 fn what_is_said_to_hold_a_promise_is_there() {
     let mut named = 0;
-    for document in ["SECURITY.md", "host/README.md"] {
-        let text = std::fs::read_to_string(repository().join(document)).unwrap();
+    for document in ["SECURITY.md", "host/README.md", "host/docs/decisions.md", "host/docs/figures.md"] {
+        let text = text(document);
         let spans = text.split('`').skip(1).step_by(2).filter(|span| !span.contains([' ', '\n']));
         for path in spans.filter(|span| span.starts_with("tests/") || span.starts_with("host/")) {
             assert!(repository().join(path).exists(), "{document} names {path}");
@@ -294,10 +374,10 @@ fn what_is_said_to_hold_a_promise_is_there() {
     assert!(named > 100, "{named}");
 }
 
-/// Holds a table of the README to one made from the code.
+/// Holds a table of the page about limits to one made from the code.
 fn assert_table(table: &str) {
-    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
-    assert!(readme.contains(table), "README.md holds another table than this:\n{table}");
+    let page = "host/docs/limits.md";
+    assert!(text(page).contains(table), "{page} holds another table than this:\n{table}");
 }
 
 fn amount(unit: Unit, value: u64) -> String {

@@ -66,8 +66,8 @@ fn codes_that_several_steps_end_with_name_none() {
 }
 
 #[test]
-fn the_readme_lists_the_steps() {
-    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+fn the_page_about_limits_lists_the_steps() {
+    let page = std::fs::read_to_string(repository().join("host/docs/limits.md")).unwrap();
     let rows = Step::ALL.map(|step| format!("| {} | {} |", step.text(), step.precondition()));
-    assert!(readme.contains(&rows.join("\n")), "{}", rows.join("\n"));
+    assert!(page.contains(&rows.join("\n")), "{}", rows.join("\n"));
 }

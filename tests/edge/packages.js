@@ -1,4 +1,4 @@
-// The packages that workerd.test.mjs deploys with the README's program. They are there only where a request can't compile from bytes;
+// The packages that workerd.test.mjs deploys with the program of host/docs/elsewhere.md. They are there only where a request can't compile from bytes;
 // workerd lets a program do so while it starts, before it has any request.
 
 import all from "./all.js";

@@ -18,7 +18,7 @@ const WORKERD = join(process.env.HUTCH_WORKERD, "node_modules/workerd/bin/worker
 const SETTINGS = ["at", "clock_start", "seed", "environment", "secrets", "limits", "contract", "unchecked", "guard", "confirmed", "digests_only", "wall_time_us"];
 const given = { package: "todo", at: "2026-04-01T09:00:00Z", seed: "7" };
 
-/** What is deployed, in a folder: the README's program with two packages. */
+/** What is deployed, in a folder: the program of host/docs/elsewhere.md with two packages. */
 function deployed(t) {
   const folder = temporary(t);
   const machine = new Machine(folder);
@@ -31,7 +31,7 @@ function deployed(t) {
   const all = `${imports.join("")}export default [${slugs.map((slug) => `{ packed: ${slug}, artifact: ${slug}Artifact }`)}];\n`;
   writeFileSync(join(folder, "all.js"), all);
   copyFileSync(join(ROOT, "tests/edge/packages.js"), join(folder, "packages.js"));
-  const [, program] = /```js\n(import packages [^`]*(?:`[^`]+`[^`]*)*?)```\n/.exec(readFileSync(join(ROOT, "README.md"), "utf8"));
+  const [, program] = /```js\n(import packages [^`]*(?:`[^`]+`[^`]*)*?)```\n/.exec(readFileSync(join(ROOT, "host/docs/elsewhere.md"), "utf8"));
   // What an embedder says of a call, these tests say in a header: nothing of it is taken from a request.
   const own = program.replace("this.#edge.fetch(request)", 'this.#edge.fetch(request, JSON.parse(request.headers.get("settings") ?? "{}"))');
   assert.notEqual(own, program);
@@ -93,7 +93,7 @@ test("what was answered is there after the process was killed", async (t) => {
   const between = performance.now();
   await first.ask({ ...given, op: "run", arguments: ["list"] });
   const done = performance.now();
-  // The digest that the README's tour shows.
+  // The digest that README's tour shows.
   assert.equal(added.json.result.volumes.state.after, "2acdfb9c193941b67dd69ceefc7590ed386b1895a301ee42cf948e36f8dc588e");
   const bytes = 20_000_000;
   const large = { ...given, package: "probe", op: "run", arguments: ["write-file", "state/large", String(bytes)] };

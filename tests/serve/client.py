@@ -1,6 +1,6 @@
-"""A server, by the protocol's own Python library, in both lifecycles, over pipes and over HTTP; and the configurations that the README shows.
+"""A server, by the protocol's own Python library, in both lifecycles, over pipes and over HTTP; and the configurations that host/docs/servers.md shows.
 
-Called by tests/serve/run: client.py README PACKAGE PROBE, with `hutch` on PATH.
+Called by tests/serve/run: client.py PAGE PACKAGE PROBE, with `hutch` on PATH.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 from mcp.types import ElicitResult
 
-README, TODO, PROBE = sys.argv[1:4]
+PAGE, TODO, PROBE = sys.argv[1:4]
 
 
 def server(*words):
@@ -119,7 +119,7 @@ async def cancelled(mode):
 
 
 async def configurations():
-    with open(README, encoding="utf-8") as file:
+    with open(PAGE, encoding="utf-8") as file:
         text = file.read()
     found = []
     for language, block in re.findall(r"^```(json|toml)\n(.*?)^```$", text, re.M | re.S):

@@ -1,5 +1,5 @@
 // The pages in a real Chromium, with a keyboard and without any script of their own: find, fill in, plan, read the change, carry it out, see the history,
-// take it back, verify. axe-core finds no violation on any of them, light or dark. With HUTCH_PICTURES, a folder, the pictures of the README are made anew.
+// take it back, verify. axe-core finds no violation on any of them, light or dark. With HUTCH_PICTURES, a folder, the pictures of host/docs/servers.md are made anew.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What npm packs, installed into an empty project, runs the lines that the README shows and prints what it shows: in Node, and in Deno and
+// What npm packs, installed into an empty project, runs the lines that host/docs/elsewhere.md shows and prints what it shows: in Node, and in Deno and
 // Bun where HUTCH_DENO and HUTCH_BUN name them, as tests/equal/run does.
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ function run(program, args, folder) {
   return stdout.toString();
 }
 
-test("the README's lines run in an empty project", (t) => {
+test("the lines of the page run in an empty project", (t) => {
   const folder = temporary(t);
   const machine = new Machine(folder);
   const project = join(folder, "project");
@@ -24,7 +24,7 @@ test("the README's lines run in an empty project", (t) => {
   const packed = run("npm", ["pack", "--silent", "--pack-destination", folder, join(ROOT, "host/tab/npm")], folder).trim();
   writeFileSync(join(project, "package.json"), '{ "type": "module", "private": true }');
   run("npm", ["install", "--silent", "--offline", "--no-audit", "--no-fund", join(folder, packed)], project);
-  const [, script, shown] = /```js\n(import[^`]*)```\n\n```text\n([^`]*)```/.exec(readFileSync(join(ROOT, "README.md"), "utf8"));
+  const [, script, shown] = /```js\n(import[^`]*)```\n\n```text\n([^`]*)```/.exec(readFileSync(join(ROOT, "host/docs/elsewhere.md"), "utf8"));
   writeFileSync(join(project, "lines.js"), script);
   writeFileSync(join(project, "todo.tar"), machine.packed("todo"));
   writeFileSync(join(project, "todo.artifact"), machine.artifact("todo"));

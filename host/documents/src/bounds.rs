@@ -1,5 +1,5 @@
 //! How much goes into an answer. What a guest prints or changes can be larger than anybody reads, and a byte of JSON takes more than a
-//! hundred in memory, so each of these is looked at before the work begins. The README's table is made of them.
+//! hundred in memory, so each of these is looked at before the work begins. The table in `host/docs/limits.md` is made of them.
 
 use hutch_model::limits::Unit;
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_of_the_readme() {
+    fn the_table_of_the_page_about_limits() {
         let mut table = "| in one answer | most | beyond |\n|---|---|---|\n".to_owned();
         for Bound { max, unit, of, beyond } in ALL {
             let max = match unit {
@@ -90,7 +90,7 @@ mod tests {
             };
             table.push_str(&format!("| {of} | {max} | {beyond} |\n"));
         }
-        let readme = include_str!("../../../README.md");
-        assert!(readme.contains(&table), "README.md holds another table than this:\n{table}");
+        let page = include_str!("../../docs/limits.md");
+        assert!(page.contains(&table), "host/docs/limits.md holds another table than this:\n{table}");
     }
 }

@@ -93,12 +93,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unlike_and_found_again_and_the_readme_has_them() {
-        let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-        let readme = std::fs::read_to_string(readme).unwrap();
+    fn names_are_unlike_and_found_again_and_the_page_about_packages_has_them() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/packages.md");
+        let page = std::fs::read_to_string(page).unwrap();
         for feature in Feature::all() {
             assert_eq!(Feature::named(feature.name()), Some(feature));
-            assert!(readme.contains(&format!("`{}`", feature.name())), "the README does not name {}", feature.name());
+            assert!(page.contains(&format!("`{}`", feature.name())), "host/docs/packages.md does not name {}", feature.name());
         }
         assert_eq!(Feature::named("exceptions"), None);
     }

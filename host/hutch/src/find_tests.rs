@@ -67,8 +67,8 @@ fn questions_that_nothing_was_chosen_by() {
     }
     let told =
         format!("of {all} questions about the to-do application {first} find the command first, and {among_three}");
-    let readme = include_str!("../../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(readme.contains(&told), "README.md says otherwise than: {told}");
+    let page = include_str!("../../docs/using.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains(&told), "host/docs/using.md says otherwise than: {told}");
 }
 
 #[test]

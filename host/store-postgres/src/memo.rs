@@ -1,6 +1,6 @@
 //! The memo of an instance: rows beside it, which a role may be let read and not write. What is kept beside one instance is found from all
 //! of its tenant, and from those alone, whatever the role may see of others. Who wrote a row is what the server says, as long as writers are
-//! granted no more than README.md says.
+//! granted no more than host/docs/fleets.md says.
 
 use crate::instance::Instance;
 use crate::row::{Value, signed};

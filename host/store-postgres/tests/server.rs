@@ -401,15 +401,15 @@ fn rows_that_somebody_changed_are_found() {
     }
 }
 
-/// The README's statements for a role, with another in its place.
+/// The statements of `host/docs/fleets.md` for a role, with another in its place.
 fn granted(role: &str) -> String {
-    let readme = include_str!("../../../README.md");
-    let block = readme.split_once("```sql\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
+    let page = include_str!("../../docs/fleets.md");
+    let block = page.split_once("```sql\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     assert!(block.contains(" accounts;") && block.contains(" ana;"), "{block}");
     block.replace("accounts", role).replace("ana", &format!("{role}_person"))
 }
 
-/// With what the README grants, a role has its own instances, a person has those of the role that she stands for, and what was written
+/// With what that page grants, a role has its own instances, a person has those of the role that she stands for, and what was written
 /// stays, whatever either asks for.
 #[test]
 fn a_role_has_its_own_instances_and_changes_nothing_that_was_written() {

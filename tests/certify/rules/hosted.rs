@@ -204,7 +204,7 @@ fn what_takes_a_rules_place_can_be_kept_and_broken() {
 
 #[test]
 fn what_takes_a_rules_place_is_a_decision_that_is_written_down() {
-    let decisions = std::fs::read_to_string("../README.md").expect("the page about the inside of the host");
+    let decisions = std::fs::read_to_string("../docs/decisions.md").expect("the page about decisions");
     let mut cited = BTreeSet::new();
     for case in CASES {
         let report = certify(&mut ScriptedTarget::hosted(case.held)).expect("a scripted target can always be called");

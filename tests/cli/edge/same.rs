@@ -13,7 +13,7 @@ use hutch_store::{MemoryStore, Store, bundle};
 use serde_json::Value;
 use std::path::Path;
 
-/// The tour of the README, and calls that fail.
+/// The tour of `host/docs/using.md`, and calls that fail.
 const CALLS: &[&[&str]] = &[
     &["add", "Write docs"],
     &["list"],

@@ -239,14 +239,15 @@ fn what_cant_be_served_is_said_before_serving() {
 }
 
 #[test]
-fn the_configurations_in_the_readme_start_a_server() {
-    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
-    let blocks = readme.split("```json\n").skip(1).filter_map(|rest| rest.split("\n```").next());
+fn the_configurations_that_are_shown_start_a_server() {
+    let pages = ["README.md", "host/docs/servers.md"];
+    let shown = pages.map(|page| std::fs::read_to_string(repository().join(page)).unwrap()).concat();
+    let blocks = shown.split("```json\n").skip(1).filter_map(|rest| rest.split("\n```").next());
     let servers: Vec<Value> = blocks
         .filter_map(|block| serde_json::from_str::<Value>(block).ok())
         .filter_map(|block| ["mcpServers", "servers"].iter().find_map(|key| block.get(key)?.get("hutch").cloned()))
         .collect();
-    assert_eq!(servers.len(), 2);
+    assert_eq!(servers.len(), 3);
     for server in servers {
         assert_eq!(server["command"], "hutch");
         let words: Vec<String> =
@@ -255,6 +256,7 @@ fn the_configurations_in_the_readme_start_a_server() {
         let machine = Machine::new();
         #[cfg(unix)]
         std::os::unix::fs::symlink(repository().join("packages"), machine.path("packages")).unwrap();
+        machine.run(["install", "packages/todo"]).result("install");
         let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
         assert_eq!(Client::legacy(&machine, &words, json!({})).done("todo_list", json!({}))["count"], 0);
     }

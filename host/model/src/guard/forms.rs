@@ -1,4 +1,4 @@
-//! What is refused, as tables: the README's is made of them, and tests try each row.
+//! What is refused, as tables: that of `host/docs/limits.md` is made of them, and tests try each row.
 
 /// A kind of well-known credentials, by the shape that its vendor publishes.
 #[derive(Clone, Copy, Debug)]

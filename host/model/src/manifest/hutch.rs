@@ -156,9 +156,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_has_a_line_for_each_key() {
-        let readme = include_str!("../../../../README.md");
-        let table = readme.split_once("| key | value | what it asks for |\n|---|---|---|\n").unwrap().1;
+    fn the_page_about_packages_has_a_line_for_each_key() {
+        let page = include_str!("../../../docs/packages.md");
+        let table = page.split_once("| key | value | what it asks for |\n|---|---|---|\n").unwrap().1;
         let rows = table.lines().take_while(|line| line.starts_with('|'));
         let keys: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
         assert_eq!(keys, KNOWN);
