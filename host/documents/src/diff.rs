@@ -13,7 +13,7 @@ use hutch_model::snapshot::{
 };
 use hutch_model::terminal::one_line;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,12 @@ pub struct Difference {
 /// One changed part of a JSON document.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct JsonChange {
+    /// Where it is; of what is gone, where it was.
     path: String,
+    /// The item of a list that it is or is in, as its list names its items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "BTreeMap<String, Value>")]
+    item: Option<Item>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Value")]
     before: Option<Value>,
@@ -54,6 +59,22 @@ struct JsonChange {
     #[schemars(with = "Value")]
     after: Option<Value>,
 }
+
+/// An item of a list, by the field that no two of its items have alike.
+#[derive(Debug, Clone, PartialEq)]
+struct Item {
+    field: &'static str,
+    value: Value,
+}
+
+impl Serialize for Item {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([(self.field, &self.value)])
+    }
+}
+
+/// The fields that name an item of a list, the first one that all items of a list have.
+const NAMING: [&str; 4] = ["id", "key", "name", "slug"];
 
 /// What a line for people is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,26 +109,69 @@ impl Difference {
     fn marked(&self, name: &str) -> Vec<(Mark, String)> {
         let mut lines =
             vec![(Mark::Said, format!("{} {}", format!("{:?}", self.change).to_lowercase(), one_line(name)))];
-        for change in &self.json {
-            let show = |value: &Option<Value>| value.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
-            let line = format!("  {}: {} -> {}", one_line(&change.path), show(&change.before), show(&change.after));
-            lines.push((Mark::Said, line));
-        }
-        if self.json.is_empty()
-            && let Some(text) = &self.text
-        {
-            lines.extend(text.lines().map(|line| {
-                let mark = match line.as_bytes().first() {
-                    Some(b'+') => Mark::Added,
-                    Some(b'-') => Mark::Removed,
-                    _ => Mark::Said,
-                };
-                (mark, format!("  {line}"))
-            }));
-        }
+        let (parts, text) = (self.marked_parts(), self.marked_text());
+        let length = |lines: &[(Mark, String)]| lines.iter().map(|(_, line)| line.len()).sum::<usize>();
+        let is_text_shorter = !text.is_empty() && length(&text) < length(&parts);
+        lines.extend(if parts.is_empty() || is_text_shorter { text } else { parts });
         lines.extend(self.omitted.iter().map(|reason| (Mark::Said, format!("  not compared: {reason}"))));
         lines
     }
+}
+
+impl Difference {
+    /// What changed in a document, and first what is lost.
+    fn marked_parts(&self) -> Vec<(Mark, String)> {
+        let (lost, rest): (Vec<&JsonChange>, Vec<&JsonChange>) = self.json.iter().partition(|change| change.is_lost());
+        lost.into_iter().chain(rest).map(JsonChange::marked).collect()
+    }
+
+    fn marked_text(&self) -> Vec<(Mark, String)> {
+        let marked = self.text.iter().flat_map(|text| text.lines()).map(|line| {
+            let mark = match line.as_bytes().first() {
+                Some(b'+') => Mark::Added,
+                Some(b'-') => Mark::Removed,
+                _ => Mark::Said,
+            };
+            (mark, format!("  {line}"))
+        });
+        marked.collect()
+    }
+
+    /// How much is no longer there in what is still there: parts of a document, or lines that a text has less.
+    fn lost(&self) -> u64 {
+        if self.change != Change::Modified {
+            return 0;
+        }
+        if !self.json.is_empty() {
+            return self.json.iter().filter(|change| change.is_lost()).count() as u64;
+        }
+        let lines =
+            |sign: char| self.text.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with(sign)).count();
+        lines('-').saturating_sub(lines('+')) as u64
+    }
+}
+
+impl JsonChange {
+    fn is_lost(&self) -> bool {
+        self.after.is_none()
+    }
+
+    fn marked(&self) -> (Mark, String) {
+        let mark = match (&self.before, &self.after) {
+            (_, None) => Mark::Removed,
+            (None, _) => Mark::Added,
+            (Some(_), Some(_)) => Mark::Said,
+        };
+        let show = |value: &Option<Value>| value.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+        let item = self.item.iter().map(|item| format!(" ({} {})", item.field, one_line(&item.value.to_string())));
+        let item = item.collect::<String>();
+        (mark, format!("  {}{item}: {} -> {}", one_line(&self.path), show(&self.before), show(&self.after)))
+    }
+}
+
+/// How much is lost inside of files that stay.
+pub fn lost(diffs: &[FileDiff]) -> u64 {
+    diffs.iter().map(|diff| diff.difference.lost()).sum()
 }
 
 /// As lines for people.
@@ -195,10 +259,10 @@ impl Difference {
 
     fn compare(&mut self, before: &str, after: &str, budget: &mut Budget) -> Result<(), String> {
         if let (Some(before), Some(after)) = (budget.document(before), budget.document(after)) {
-            compare(String::new(), Some(&before), Some(&after), &mut self.json);
-        }
-        if SHOWN_PARTS.is_below(self.json.len() as u64) {
-            self.json.clear();
+            let mut parts = Parts { found: Vec::new(), budget, item: None };
+            if parts.compare(String::new(), Some(&before), Some(&after)).is_ok() {
+                self.json = parts.found;
+            }
         }
         self.text = unified(before, after, budget)?;
         Ok(())
@@ -270,27 +334,107 @@ impl Files<'_> {
     }
 }
 
-/// Gathers what differs, and one more than is shown.
-fn compare(path: String, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<JsonChange>) {
-    match (before, after) {
-        _ if SHOWN_PARTS.is_below(changes.len() as u64) => {}
-        (Some(before), Some(after)) if before == after => {}
-        (Some(Value::Object(before)), Some(Value::Object(after))) => {
-            let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
-            names.sort();
-            names.dedup();
-            for name in names {
-                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                compare(below, before.get(name), after.get(name), changes);
+/// What differs between two documents, as it is found. Ended early, all of it is told as text.
+struct Parts<'b> {
+    found: Vec<JsonChange>,
+    budget: &'b mut Budget,
+    /// The item that is being looked at.
+    item: Option<Item>,
+}
+
+impl Parts<'_> {
+    fn compare(&mut self, path: String, before: Option<&Value>, after: Option<&Value>) -> Result<(), String> {
+        match (before, after) {
+            (Some(before), Some(after)) if before == after => Ok(()),
+            (Some(Value::Object(before)), Some(Value::Object(after))) => {
+                let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+                names.into_iter().try_for_each(|name| {
+                    let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                    self.compare(below, before.get(name), after.get(name))
+                })
             }
-        }
-        (Some(Value::Array(before)), Some(Value::Array(after))) => {
-            for at in 0..before.len().max(after.len()) {
-                compare(format!("{path}[{at}]"), before.get(at), after.get(at), changes);
+            (Some(Value::Array(before)), Some(Value::Array(after))) => {
+                match NAMING.iter().find_map(|field| Some((*field, named(before, field)?, named(after, field)?))) {
+                    Some((field, before, after)) => self.named_items(&path, field, &before, &after),
+                    None => self.items(&path, before, after),
+                }
             }
+            (before, after) => self.push(path, before.cloned(), after.cloned()),
         }
-        (before, after) => changes.push(JsonChange { path, before: before.cloned(), after: after.cloned() }),
     }
+
+    fn push(&mut self, path: String, before: Option<Value>, after: Option<Value>) -> Result<(), String> {
+        let count = self.found.len() as u64 + 1;
+        if SHOWN_PARTS.is_below(count) {
+            return Err(SHOWN_PARTS.passed(count));
+        }
+        self.found.push(JsonChange { path, item: self.item.clone(), before, after });
+        Ok(())
+    }
+
+    /// Items that have names are compared with those of the same name, wherever they stand.
+    fn named_items(&mut self, path: &str, field: &'static str, before: &Named, after: &Named) -> Result<(), String> {
+        let above = self.item.take();
+        let mut compare = |at: usize, named: &Value, before: Option<&Value>, after: Option<&Value>| {
+            self.item = Some(Item { field, value: named[field].clone() });
+            self.compare(format!("{path}[{at}]"), before, after)
+        };
+        for (at, (name, item)) in before.listed.iter().enumerate() {
+            if !after.places.contains_key(name) {
+                compare(at, item, Some(item), None)?;
+            }
+        }
+        for (at, (name, item)) in after.listed.iter().enumerate() {
+            let earlier = before.places.get(name).map(|&place| before.listed[place].1);
+            compare(at, item, earlier, Some(item))?;
+        }
+        self.item = above;
+        let stayed = |of: &Named, other: &Named| -> Vec<Value> {
+            let stayed = of.listed.iter().filter(|(name, _)| other.places.contains_key(name));
+            stayed.map(|(_, item)| item[field].clone()).collect()
+        };
+        let (was, is) = (stayed(before, after), stayed(after, before));
+        if was == is { Ok(()) } else { self.push(format!("{path}[*].{field}"), Some(was.into()), Some(is.into())) }
+    }
+
+    /// Other items are compared with those that they stand for, once what both lists have in one order is left out.
+    fn items(&mut self, path: &str, before: &[Value], after: &[Value]) -> Result<(), String> {
+        let start = before.iter().zip(after).take_while(|(before, after)| before == after).count();
+        let (first, second) = (&before[start..], &after[start..]);
+        let end = first.iter().rev().zip(second.iter().rev()).take_while(|(before, after)| before == after).count();
+        let (first, second) = (&first[..first.len() - end], &second[..second.len() - end]);
+        let items = (first.len() + second.len()) as u64;
+        spend(&mut self.budget.steps, items.saturating_mul(items), &COMPARED_STEPS)?;
+        let texts = |items: &[Value]| items.iter().map(Value::to_string).collect::<Vec<_>>();
+        for step in similar::capture_diff_slices(similar::Algorithm::Myers, &texts(first), &texts(second)) {
+            let (old, new) = (step.old_range(), step.new_range());
+            if step.tag() == similar::DiffTag::Equal {
+                continue;
+            }
+            for at in 0..old.len().max(new.len()) {
+                let (before, after) = (first[old.clone()].get(at), second[new.clone()].get(at));
+                let place = start + at + if after.is_some() { new.start } else { old.start };
+                self.compare(format!("{path}[{place}]"), before, after)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The items of a list, by their names.
+struct Named<'v> {
+    listed: Vec<(String, &'v Value)>,
+    places: BTreeMap<String, usize>,
+}
+
+/// Items that all have this field, as a text or a whole number, and no two of them alike.
+fn named<'v>(items: &'v [Value], field: &str) -> Option<Named<'v>> {
+    let name = |item: &Value| {
+        item.get(field).filter(|name| name.is_string() || name.is_i64() || name.is_u64()).map(Value::to_string)
+    };
+    let listed = items.iter().map(|item| Some((name(item)?, item))).collect::<Option<Vec<_>>>()?;
+    let places: BTreeMap<String, usize> = listed.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
+    (places.len() == listed.len()).then_some(Named { listed, places })
 }
 
 /// A unified difference with three lines of context; none if there is no difference.
@@ -323,20 +467,103 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
+    fn parts(before: &Value, after: &Value) -> Vec<JsonChange> {
+        let mut budget = Budget::default();
+        let mut parts = Parts { found: Vec::new(), budget: &mut budget, item: None };
+        parts.compare(String::new(), Some(before), Some(after)).unwrap();
+        parts.found
+    }
+
     #[test]
     fn json_is_compared_part_by_part() {
         let before = json!({"a": 1, "b": [1, 2], "c": {"d": null}});
         let after = json!({"a": 1, "b": [1, 3, 4], "c": {"d": true}, "e": 0});
-        let mut changes = Vec::new();
-        compare(String::new(), Some(&before), Some(&after), &mut changes);
-        let change = |path: &str, before, after| JsonChange { path: path.to_owned(), before, after };
+        let change = |path: &str, before, after| JsonChange { path: path.to_owned(), item: None, before, after };
         let expect = [
             change("b[1]", Some(json!(2)), Some(json!(3))),
             change("b[2]", None, Some(json!(4))),
             change("c.d", Some(json!(null)), Some(json!(true))),
             change("e", None, Some(json!(0))),
         ];
-        assert_eq!(changes, expect);
+        assert_eq!(parts(&before, &after), expect);
+    }
+
+    fn lines(before: &Value, after: &Value) -> Vec<String> {
+        parts(before, after).iter().map(|part| part.marked().1.trim().to_owned()).collect()
+    }
+
+    #[test]
+    fn items_are_compared_with_those_of_their_name() {
+        let item = |id: u32| json!({"id": format!("t{id}"), "title": format!("title {id}"), "tags": []});
+        let list = |ids: &[u32]| json!({"items": ids.iter().map(|id| item(*id)).collect::<Vec<_>>()});
+        let nine: Vec<u32> = (1..=9).collect();
+        // One of nine is gone: one line, that names it.
+        for gone in 1..=9 {
+            let rest: Vec<u32> = nine.iter().copied().filter(|id| *id != gone).collect();
+            let line = format!("items[{}] (id \"t{gone}\"): {} -> -", gone - 1, item(gone));
+            assert_eq!(lines(&list(&nine), &list(&rest)), [line]);
+            let line = format!("items[{}] (id \"t{gone}\"): - -> {}", gone - 1, item(gone));
+            assert_eq!(lines(&list(&rest), &list(&nine)), [line]);
+        }
+        let mut after = list(&[2, 4, 3, 10]);
+        after["items"][1]["title"] = json!("other");
+        assert_eq!(
+            lines(&list(&[1, 2, 3, 4]), &after),
+            [
+                format!("items[0] (id \"t1\"): {} -> -", item(1)),
+                "items[1].title (id \"t4\"): \"title 4\" -> \"other\"".to_owned(),
+                format!("items[3] (id \"t10\"): - -> {}", item(10)),
+                "items[*].id: [\"t2\",\"t3\",\"t4\"] -> [\"t2\",\"t4\",\"t3\"]".to_owned(),
+            ]
+        );
+        // A name that two have, or that is no name, names nothing; a text and a number are two names.
+        for names in [[json!(1), json!(1)], [json!(null), json!(2)], [json!([]), json!(2)]] {
+            let [first, second] = names;
+            assert!(named(&[json!({"id": first}), json!({"id": second})], "id").is_none());
+        }
+        assert!(named(&[json!({"id": 1}), json!({"id": "1"})], "id").is_some());
+        let slugs = |names: &[&str]| Value::from(names.iter().map(|name| json!({"slug": name})).collect::<Vec<_>>());
+        assert_eq!(lines(&slugs(&["a", "b"]), &slugs(&["b"])), [r#"[0] (slug "a"): {"slug":"a"} -> -"#]);
+    }
+
+    #[test]
+    fn items_without_names_are_compared_where_the_lists_differ() {
+        let (before, after) = (json!(["a", "b", "c", "d", "e"]), json!(["b", "c", "x", "e", "f"]));
+        assert_eq!(lines(&before, &after), [r#"[0]: "a" -> -"#, r#"[2]: "d" -> "x""#, r#"[4]: - -> "f""#]);
+    }
+
+    /// Whoever puts what is told into the document of before has that of after: nothing that differs is left untold, and nothing told that
+    /// does not differ. Items are told by name, so lists are held to be the same but for their order where that is told.
+    #[test]
+    fn nothing_differs_untold() {
+        let mut random = 1_u64;
+        let mut below = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % bound
+        };
+        for _ in 0..2_000 {
+            let mut list = |is_named: bool| {
+                let ids = (0..below(6)).map(|_| below(8)).collect::<Vec<_>>();
+                let items = ids.into_iter().map(|id| {
+                    let value = below(3);
+                    if is_named { json!({"id": id, "n": value}) } else { json!([value]) }
+                });
+                items.collect::<Vec<_>>()
+            };
+            for is_named in [false, true] {
+                let (before, after) = (list(is_named), list(is_named));
+                let told = parts(&before.clone().into(), &after.clone().into());
+                assert_eq!(told.is_empty(), before == after, "{before:?} {after:?}");
+                let gone = told.iter().filter(|part| part.before.is_some() && part.after.is_none());
+                let come = told.iter().filter(|part| part.before.is_none() && part.after.is_some());
+                let whole = |part: &&JsonChange| part.path.matches(['[', '.']).count() == 1;
+                assert_eq!(
+                    before.len() + come.filter(whole).count(),
+                    after.len() + gone.filter(whole).count(),
+                    "{before:?} {after:?} {told:?}"
+                );
+            }
+        }
     }
 
     fn compared(before: &str, after: &str, budget: &mut Budget) -> (Difference, Result<(), String>) {

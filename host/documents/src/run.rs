@@ -1,7 +1,7 @@
 //! A run and a plan.
 
 use crate::bounds::{OUTPUT_MEMORY, STREAM_BYTES, spend};
-use crate::diff::FileDiff;
+use crate::diff::{FileDiff, lost};
 use crate::memo::remembered_value;
 use crate::moved::{Aside, Pinned};
 use crate::{Open, is_zero};
@@ -181,7 +181,7 @@ pub fn plan_value(
     confirmation: Option<&str>,
     diffs: &[FileDiff],
 ) -> Result<Value, ErrorReport> {
-    let Risk { level, reasons, .. } = Risk::of(answer, confirmation);
+    let Risk { level, reasons, .. } = Risk::of(answer, confirmation, lost(diffs));
     Ok(json!(PlanAnswer {
         run: kept_answer(answer, host)?,
         plan_id: host.keeps().then(|| answer.entry.hash.to_string()),

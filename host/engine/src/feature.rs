@@ -98,7 +98,11 @@ mod tests {
         let page = std::fs::read_to_string(page).unwrap();
         for feature in Feature::all() {
             assert_eq!(Feature::named(feature.name()), Some(feature));
-            assert!(page.contains(&format!("`{}`", feature.name())), "host/docs/packages.md does not name {}", feature.name());
+            assert!(
+                page.contains(&format!("`{}`", feature.name())),
+                "host/docs/packages.md does not name {}",
+                feature.name()
+            );
         }
         assert_eq!(Feature::named("exceptions"), None);
     }

@@ -29,14 +29,18 @@ pub struct Risk {
 }
 
 impl Risk {
-    /// The risk of what a plan would do; `confirmation` says why a person must agree, if one must.
-    pub fn of(answer: &Answer, confirmation: Option<&str>) -> Risk {
+    /// The risk of what a plan would do; `confirmation` says why a person must agree, if one must, and `lost` how many parts of files that
+    /// stay would be gone.
+    pub fn of(answer: &Answer, confirmation: Option<&str>, lost: u64) -> Risk {
         let removed: u64 = answer.volumes.values().chain(answer.mounted.values()).map(removed).sum();
         let changed: u64 = answer.volumes.values().map(|volume| volume.changes.count()).sum();
         let mut reasons = Vec::new();
         reasons.extend(confirmation.map(|reason| format!("a person must agree: {reason}")));
         if removed > 0 {
             reasons.push(format!("{removed} {} would be taken away", if removed == 1 { "path" } else { "paths" }));
+        }
+        if lost > 0 {
+            reasons.push(format!("{lost} {} of files would be taken away", if lost == 1 { "part" } else { "parts" }));
         }
         reasons.extend(folders(&answer.mounted));
         let level = match (reasons.is_empty(), changed) {
