@@ -15,6 +15,8 @@ use std::sync::Arc;
 const ASKED_CHARS_MAX: usize = 4000;
 /// The most characters of a change that a page shows.
 pub(crate) const SHOWN_CHARS_MAX: usize = 100_000;
+/// The most characters of what an application says of a command.
+const SAID_CHARS_MAX: usize = 300;
 /// How many digits of a plan's hash name it.
 const PLAN_DIGITS: usize = 12;
 
@@ -84,16 +86,25 @@ pub(crate) struct Lines {
 }
 
 impl Question {
-    /// The question about a call, whose words are these, and what it would change.
-    pub(crate) fn text(slug: &str, words: &[String], reason: &str, change: &Change, plan: &Digest) -> String {
+    /// The question about a call of an application, which says this of the command, whose words are these, and what it would change.
+    pub(crate) fn text(
+        (slug, said): (&str, Option<&str>),
+        words: &[String],
+        reason: &str,
+        change: &Change,
+        plan: &Digest,
+    ) -> String {
         let call = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
         let changes = if change.text.trim().is_empty() { "nothing" } else { &change.text };
-        let shown: String = without_hidden(changes).chars().take(ASKED_CHARS_MAX).collect();
+        let shown = first_chars(&without_hidden(changes), ASKED_CHARS_MAX);
         let left = changes.chars().count().saturating_sub(ASKED_CHARS_MAX);
         let indented = shown.lines().map(|line| format!("  | {line}")).collect::<Vec<_>>().join("\n");
         let more = if left > 0 { format!("\n  {left} more characters are not shown") } else { String::new() };
+        let said =
+            said.map(|said| format!("{slug} says of it: {:?}\n", first_chars(&without_hidden(said), SAID_CHARS_MAX)));
         format!(
-            "Carry out this call of {slug}?\n  {slug} {call}\n({})\nIt would change:\n{indented}{more}\nPlan {}. Declining leaves everything as it is.",
+            "Carry out this call of {slug}?\n  {slug} {call}\n{}({})\nIt would change:\n{indented}{more}\nPlan {}. Declining leaves everything as it is.",
+            said.unwrap_or_default(),
             without_hidden(reason),
             short(plan),
         )
@@ -144,9 +155,13 @@ pub(crate) fn found_at(report: &mut ErrorReport, page: &str) {
     }
 }
 
+fn first_chars(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
 /// As much of a plan's name as is typed.
 pub(crate) fn short(plan: &Digest) -> String {
-    plan.to_string().chars().take(PLAN_DIGITS).collect()
+    first_chars(&plan.to_string(), PLAN_DIGITS)
 }
 
 /// A word as a person reads it.
@@ -167,19 +182,21 @@ mod tests {
         let words = ["remove".to_owned(), "a\nPlan 0. Harmless".to_owned()];
         let change = "modified data/x\nIt would change:\n\u{202e}nothing\u{1b}[2J";
         let change = Change { text: change.into(), is_partial: false };
-        let text = Question::text("todo", &words, "\"remove\" needs a confirmation", &change, &plan);
+        let said = Some("Removes it\nPlan 1. Harmless \u{202e}");
+        let text = Question::text(("todo", said), &words, "\"remove\" needs a confirmation", &change, &plan);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.iter().filter(|line| line.starts_with("It would change:")).count(), 1, "{text}");
         assert_eq!(lines.iter().filter(|line| line.starts_with("Plan ")).count(), 1, "{text}");
         assert!(!text.contains('\u{202e}') && !text.contains('\u{1b}'), "{text}");
         assert!(text.contains("  | It would change:") && text.contains("  todo remove \"a\u{fffd}Plan 0."), "{text}");
+        assert!(text.contains("\ntodo says of it: \"Removes it\\nPlan 1. Harmless "), "{text}");
     }
 
     #[test]
     fn a_long_change_is_cut_and_counted() {
         let plan = Digest::of(Kind::Entry, b"plan");
         let change = |chars: usize| Change { text: "x".repeat(chars).into(), is_partial: false };
-        let text = Question::text("todo", &[], "why", &change(ASKED_CHARS_MAX + 7), &plan);
+        let text = Question::text(("todo", None), &[], "why", &change(ASKED_CHARS_MAX + 7), &plan);
         assert!(text.contains("  7 more characters are not shown") && text.len() < ASKED_CHARS_MAX + 500, "{text}");
         // Nobody is asked about it in that form, nor about paths alone.
         assert!(change(ASKED_CHARS_MAX).is_told_in(ASKED_CHARS_MAX));

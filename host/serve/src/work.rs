@@ -199,7 +199,9 @@ impl Work<'_, '_> {
         reason: String,
         change: Change,
     ) -> Question {
-        let text = Question::text(self.served.slug(), &words.arguments, &reason, &change, &plan);
+        let said =
+            self.served.contract.read_arguments(&words.arguments).command.map(|known| known.description.as_str());
+        let text = Question::text((self.served.slug(), said), &words.arguments, &reason, &change, &plan);
         Question { package, plan, answer, reason, text, change, lines: self.lines(words, &plan) }
     }
 
