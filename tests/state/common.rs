@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part of this module")]
 
+#[path = "../cli/support/artifacts.rs"]
+pub mod artifacts;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -19,17 +22,24 @@ pub struct Answer {
 
 impl Home {
     pub fn new() -> Home {
-        Home(tempfile::tempdir().expect("no folder for a home"))
+        let home = tempfile::tempdir().expect("no folder for a home");
+        artifacts::keep_key(&home.path().join(".local/share/hutch"));
+        Home(home)
     }
 
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
+    /// Gives a program these surroundings and no others.
+    pub fn surround<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env_clear().env("HOME", self.path()).env("XDG_CACHE_HOME", artifacts::CACHE).current_dir(repository())
+    }
+
     /// The program, ready to be started.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hutch"));
-        command.env_clear().env("HOME", self.path()).current_dir(repository()).args(arguments);
+        self.surround(&mut command).args(arguments);
         command.stdin(std::process::Stdio::null());
         command
     }

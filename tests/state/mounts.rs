@@ -326,7 +326,7 @@ fn a_full_disk_changes_no_real_folder() {
         let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
         command.arg("-c").arg(limited).arg("sh").arg(env!("CARGO_BIN_EXE_hutch"));
         command.args(["run", "--mount", &mount, "tests/packages/probe", "write-text", "mnt/a.txt", "changed"]);
-        command.env_clear().env("HOME", granted.home.path()).current_dir(common::repository());
+        granted.home.surround(&mut command);
         let output = command.output().unwrap();
         if output.status.success() {
             assert_ne!(granted.tree(), before);
@@ -345,8 +345,8 @@ fn a_full_disk_changes_no_real_folder() {
 fn the_hosts_own_folders_are_not_granted() {
     let granted = granted();
     granted.good("", &["read-file", "mnt/a.txt"]);
-    let home = granted.home.path();
-    for folder in ["/", "", ".local", ".local/share/hutch", ".local/share/hutch/instances/probe", ".cache/hutch"] {
+    let (home, cache) = (granted.home.path(), format!("{}/hutch", common::artifacts::CACHE));
+    for folder in ["/", "", ".local", ".local/share/hutch", ".local/share/hutch/instances/probe", &cache] {
         let mount = format!("{}:mnt:rw", home.join(folder).display());
         let (status, error) =
             granted.home.error(&["run", "--mount", &mount, "tests/packages/probe", "list-dir", "mnt"]);
@@ -422,7 +422,7 @@ fn a_folder_of_many_long_paths_takes_no_more_memory_than_a_run_may() {
     // Twice `memory_bytes` and 32 MiB, in KiB; and less than the program itself takes.
     for (kib, fits) in [(96 << 10, true), (8 << 10, false)] {
         let mut command = std::process::Command::new("sh");
-        command.env_clear().env("HOME", granted.home.path()).current_dir(common::repository());
+        granted.home.surround(&mut command);
         command.args(["-c", "ulimit -d \"$0\" && exec \"$@\"", &kib.to_string(), env!("CARGO_BIN_EXE_hutch"), "run"]);
         command.args(["--limit", "memory_bytes=32MiB", "--mount", &format!("{}:mnt", granted.folder.display())]);
         command.args(["tests/packages/probe", "list-dir", &format!("mnt{deep}")]);

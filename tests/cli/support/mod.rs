@@ -1,5 +1,6 @@
 //! A machine to run the program on, and what came of a run.
 
+pub(crate) mod artifacts;
 pub(crate) mod package;
 #[cfg(unix)]
 pub(crate) mod terminal;
@@ -49,17 +50,15 @@ pub(crate) fn again_until<T>(mut attempt: impl FnMut() -> T, is_good: impl Fn(&T
     }
 }
 
-/// A folder with a home and the state of all instances. The compiled artifacts alone are shared by all tests, and with them the key
-/// that they are sealed with: they are a function of the component, and compiling takes longer than any test.
+/// A folder with a home and the state of all instances.
 pub(crate) struct Machine {
     folder: TempDir,
     /// The arguments of the last call.
     last: Mutex<Vec<String>>,
 }
 
-/// The program's home on a machine, and the key in it.
+/// The program's home on a machine.
 const HOME: &str = "person/.local/share/hutch";
-const KEY: &str = "artifacts.key";
 
 impl Machine {
     pub(crate) fn new() -> Machine {
@@ -71,24 +70,9 @@ impl Machine {
         self.path(HOME)
     }
 
-    /// Puts the tests' key where the home will be.
-    fn keep_key(&self) {
-        let folder = self.path(HOME);
-        std::fs::create_dir_all(&folder).expect("a home");
-        let mut options = std::fs::File::options();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        if let Ok(mut file) = options.open(folder.join(KEY)) {
-            file.write_all(&[7; 32]).expect("a key");
-        }
-    }
-
     /// Whether the home holds nothing of the program's.
     pub(crate) fn is_untouched(&self) -> bool {
-        let names =
-            std::fs::read_dir(self.path(HOME)).expect("a home").map(|entry| entry.expect("an entry").file_name());
-        names.eq([KEY])
+        artifacts::is_untouched(&self.home())
     }
 
     /// A path inside the machine's folder.
@@ -119,12 +103,12 @@ impl Machine {
     /// The program with these arguments, not yet started.
     pub(crate) fn hutch<I: AsRef<str>>(&self, arguments: impl IntoIterator<Item = I>) -> Command {
         let home = self.path("person");
-        self.keep_key();
+        artifacts::keep_key(&self.home());
         let mut command = Command::new(HUTCH);
         // As it is called where it is on PATH: lines that it prints begin with what it was called by.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::arg0(&mut command, "hutch");
-        command.env_clear().env("HOME", home).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        command.env_clear().env("HOME", home).env("XDG_CACHE_HOME", artifacts::CACHE);
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         let arguments: Vec<String> = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
         command.args(&arguments);
