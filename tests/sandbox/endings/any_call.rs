@@ -9,6 +9,7 @@ use hutch_model::limits::Limit;
 use hutch_sandbox::{Backend, Compile, Sandbox};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::abi::{AbiVariant, WasmType};
@@ -319,9 +320,10 @@ impl Maker<'_> {
         text + &"))".repeat(self.needed.len())
     }
 
-    /// The guest: it calls what gives handles first, and prints in the end what it has seen.
+    /// The guest: it calls what gives handles first, and prints in the end what it has seen. It imports what it calls.
     fn guest(&mut self, realloc: &str) -> Vec<u8> {
         let interfaces = self.interfaces;
+        let calls = self.calls();
         let mut text = "(module\n".to_owned();
         let name_of = |ty: &WasmType| match ty {
             WasmType::I64 | WasmType::PointerOrI64 => "i64",
@@ -329,7 +331,9 @@ impl Maker<'_> {
             WasmType::F64 => "f64",
             WasmType::I32 | WasmType::Pointer | WasmType::Length => "i32",
         };
-        for (index, import) in interfaces.imports.iter().enumerate() {
+        let called = calls.split("(call $f").skip(1).filter_map(|rest| rest.split([' ', ')']).next()?.parse().ok());
+        for index in called.collect::<BTreeSet<usize>>() {
+            let import = &interfaces.imports[index];
             let parameters: Vec<_> = import.parameters.iter().map(name_of).collect();
             let result = import.result.as_ref().map(|ty| format!("(result {})", name_of(ty))).unwrap_or_default();
             let _ = writeln!(
@@ -350,6 +354,19 @@ impl Maker<'_> {
              {realloc})
              (func (export \"wasi:cli/run@0.2.12#run\") (result i32)"
         );
+        text += &calls;
+        let mut module = wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        embed_component_metadata(&mut module, &interfaces.resolve, interfaces.world, StringEncoding::UTF8)
+            .expect("what is imported is in the world");
+        let encoder = ComponentEncoder::default().validate(true).module(&module).expect("a module of the world");
+        let mut encoder = encoder;
+        encoder.encode().expect("a component")
+    }
+
+    /// What it does.
+    fn calls(&mut self) -> String {
+        let interfaces = self.interfaces;
+        let mut text = String::new();
         let place_of = |name: &str| {
             let place = interfaces.imports.iter().position(|import| import.name == name);
             place.unwrap_or_else(|| panic!("no interface has {name}"))
@@ -387,12 +404,7 @@ impl Maker<'_> {
             place_of("[method]output-stream.blocking-write-and-flush"),
             place_of("get-stdout")
         );
-        let mut module = wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        embed_component_metadata(&mut module, &interfaces.resolve, interfaces.world, StringEncoding::UTF8)
-            .expect("what is imported is in the world");
-        let encoder = ComponentEncoder::default().validate(true).module(&module).expect("a module of the world");
-        let mut encoder = encoder;
-        encoder.encode().expect("a component")
+        text
     }
 
     fn resource(&self, name: &str) -> TypeId {
