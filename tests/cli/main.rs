@@ -12,11 +12,14 @@
 
 #[cfg(unix)]
 mod admission;
+mod agent_commands;
 mod architecture;
 mod attest;
 mod backup;
 mod cache;
 mod carried;
+#[path = "../certify/cli.rs"]
+mod certify;
 mod check;
 mod cleaning;
 mod command_line;

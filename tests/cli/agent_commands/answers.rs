@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a test may")]
 
-use crate::program::Hutch;
+use super::program::Hutch;
 use serde_json::{Value, json};
 use std::process::Stdio;
 

@@ -1,8 +1,6 @@
 //! What packages say of themselves, and that it is held to be true.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
-
-use crate::program::Hutch;
+use super::program::Hutch;
 use serde_json::{Value, json};
 
 /// Every package of the repository, and one that `init` made.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 
-use crate::program::Hutch;
+use super::program::Hutch;
 use serde_json::Value;
 
 fn schema(text: &str) -> jsonschema::Validator {

@@ -1,10 +1,8 @@
 //! Scripts that start an installed package by its name: they run that package and no other, and nobody's file is lost to them.
 
 #![cfg(unix)]
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
-
-use crate::contracts::copy;
-use crate::program::{Ended, Hutch};
+use super::contracts::copy;
+use super::program::{Ended, Hutch};
 use serde_json::json;
 use std::fs;
 use std::io::Write;
@@ -96,7 +94,7 @@ fn any_path_can_be_written_down() {
     let added = start(&hutch, &bin.join("todo"), &["add", "x"], &hutch.scratch());
     assert_eq!(added.status, 0, "{added:?}");
     assert_eq!(hutch.call_with(&["run", "todo", "list"], "", &environment).json()["count"], 1);
-    assert!(!hutch.home().exists() && !hutch.scratch().join("made").exists());
+    assert!(hutch.is_untouched() && !hutch.scratch().join("made").exists());
     assert!(!hutch.scratch().join(".local").exists(), "the home is the one that was named");
 }
 
@@ -131,11 +129,11 @@ fn a_name_that_is_taken_is_left_alone_and_nothing_is_installed() {
     let text = fs::read_to_string(&place).unwrap();
     assert_eq!(hutch.call(&install).code(), "ALREADY_EXISTS");
     assert_eq!(fs::read_to_string(&place).unwrap(), text);
-    assert!(!hutch.home().exists(), "nothing is installed");
+    assert!(hutch.is_untouched(), "nothing is installed");
     assert_eq!(fs::read_dir(&bin).unwrap().count(), 1, "nothing is left beside it");
     // A folder that can't be one.
     assert_ne!(hutch.call(&["install", "packages/todo", "--launcher-dir", &word(&target)]).status, 0);
-    assert!(!hutch.home().exists());
+    assert!(hutch.is_untouched());
 }
 
 #[test]
@@ -156,7 +154,7 @@ fn no_command_on_the_search_path_is_hidden() {
         "the default folder may be on the path tomorrow"
     );
     assert_eq!(call(&named, &both).code(), "ALREADY_EXISTS");
-    assert!(!hutch.home().exists() && !bin.join("todo").exists());
+    assert!(hutch.is_untouched() && !bin.join("todo").exists());
     // What can't be started is no command.
     fs::set_permissions(system.join("todo"), fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(call(&named, &both).result()["launcher"]["on_path"], true);

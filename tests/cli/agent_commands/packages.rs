@@ -1,9 +1,7 @@
 //! Packages that have a home.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
-
-use crate::contracts::copy;
-use crate::program::Hutch;
+use super::contracts::copy;
+use super::program::Hutch;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,15 +1,10 @@
 //! The program under test.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
-
+use crate::support::{HUTCH, artifacts, repository};
 use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// No call may take longer: nothing here waits for anybody, and no machine is so busy.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How a call ended.
 #[derive(Debug)]
@@ -62,30 +57,19 @@ pub(crate) struct Hutch {
 
 impl Hutch {
     pub(crate) fn new() -> Hutch {
-        let root = Path::new("../..").canonicalize().unwrap();
-        Hutch { home: tempfile::tempdir().unwrap(), folder: root }
-    }
-
-    /// The same, with the key in the home that the tests' compiled components are sealed with: nothing is compiled twice.
-    pub(crate) fn keyed() -> Hutch {
-        let hutch = Hutch::new();
-        std::fs::create_dir(hutch.home()).unwrap();
-        let mut options = std::fs::File::options();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(hutch.home().join("artifacts.key")).unwrap().write_all(&[7; 32]).unwrap();
+        let hutch = Hutch { home: tempfile::tempdir().unwrap(), folder: repository() };
+        artifacts::keep_key(&hutch.home());
         hutch
     }
 
     /// The same, in a folder of its own that sees the packages: for calls that write where they are made.
     #[cfg(unix)]
     pub(crate) fn apart() -> Hutch {
-        let hutch = Hutch::keyed();
+        let hutch = Hutch::new();
         let folder = hutch.scratch();
         std::os::unix::fs::symlink(hutch.root().join("tests"), folder.join("tests")).unwrap();
         // What is written beside a package must not be written beside those here.
-        crate::contracts::copy(&hutch.root().join("packages"), &folder.join("packages"));
+        super::contracts::copy(&hutch.root().join("packages"), &folder.join("packages"));
         Hutch { folder, ..hutch }
     }
 
@@ -100,19 +84,24 @@ impl Hutch {
         self.home.path().join("hutch")
     }
 
+    /// Whether the home holds nothing of the program's.
+    pub(crate) fn is_untouched(&self) -> bool {
+        artifacts::is_untouched(&self.home())
+    }
+
     pub(crate) fn root(&self) -> &Path {
         &self.folder
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hutch"));
+        let mut command = Command::new(HUTCH);
         #[cfg(unix)]
         std::os::unix::process::CommandExt::arg0(&mut command, "hutch");
         command
             .env_clear()
             .env("HOME", self.home.path())
             .env("XDG_DATA_HOME", self.home.path())
-            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+            .env("XDG_CACHE_HOME", artifacts::CACHE);
         command.current_dir(&self.folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -129,12 +118,10 @@ impl Hutch {
     pub(crate) fn call_with<S: AsRef<str>>(&self, arguments: &[S], stdin: &str, environment: &[(&str, &str)]) -> Ended {
         let mut command = self.command();
         command.args(arguments.iter().map(AsRef::as_ref)).envs(environment.iter().copied()).stdin(Stdio::piped());
-        let started = Instant::now();
         let mut child = command.spawn().unwrap();
         // A program that does not read closes the pipe: that is its right.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
         let output = child.wait_with_output().unwrap();
-        assert!(started.elapsed() < PATIENCE);
         Ended {
             status: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),

@@ -27,6 +27,12 @@ pub(crate) fn with_manifest(machine: &Machine, name: &str, from: &str, to: &str)
     copy
 }
 
+/// The probe where the repository has it, but that its endless loops end at a thousandth of the fuel: for calls of all that it does.
+pub(crate) fn probe_that_ends_soon(machine: &Machine) -> PathBuf {
+    let limits = "    limits: {fuel: 10000000}\n";
+    with_manifest(machine, "tests/packages/probe", "    mounts:\n", &format!("{limits}    mounts:\n"))
+}
+
 /// The same with another payload.
 pub(crate) fn with_payload(machine: &Machine, name: &str, payload: &[u8]) -> PathBuf {
     let copy = copy(machine, name);
