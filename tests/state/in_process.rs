@@ -12,7 +12,7 @@ use hutch_model::invocation::{Access, Seed};
 use hutch_model::ledger::{Request, SecretKey};
 use hutch_model::outcome::Verdict;
 use hutch_sandbox::ring::paths::May;
-use hutch_sandbox::{Compile, Sandbox, Stop};
+use hutch_sandbox::{ArtifactCache, Compile, Sandbox, SealKey, Stop};
 use hutch_store::{IfMissing, InstanceDir, MemoryStore, Opening, SqliteStore, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,6 +42,12 @@ fn in_repository(path: &str) -> PathBuf {
 
 fn todo() -> Package {
     package("packages/todo")
+}
+
+/// A sandbox with the artifacts that tests of the program share, as these do.
+fn sandbox() -> Sandbox {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hutch");
+    Sandbox::new(Compile::Here, ArtifactCache::open(&cache, || Some(SealKey::new([7; SealKey::BYTES]))))
 }
 
 /// The titles that `list` answers with.
@@ -91,7 +97,7 @@ fn inspect(store: &dyn Store, places: &BTreeSet<u64>) {
 #[test]
 fn many_threads_share_an_instance_in_memory() {
     let (package, home) = (todo(), tempfile::tempdir().unwrap());
-    let host = Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None));
+    let host = Host::new(home.path().to_owned(), sandbox());
     let store = Arc::new(MemoryStore::new(SecretKey::new([3; 32])));
     let instance = host.instance_in(&package, &"default".parse().unwrap(), store.clone(), AT).unwrap();
     let places = many_at_once(&instance);
@@ -102,7 +108,7 @@ fn many_threads_share_an_instance_in_memory() {
 #[test]
 fn many_threads_share_an_instance_that_is_kept() {
     let (package, home) = (todo(), tempfile::tempdir().unwrap());
-    let host = Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None));
+    let host = Host::new(home.path().to_owned(), sandbox());
     let name = "default".parse().unwrap();
     let instance = host.instance(&package, &name, AT).unwrap();
     let places = many_at_once(&instance);
@@ -117,7 +123,7 @@ fn many_threads_share_an_instance_that_is_kept() {
 #[test]
 fn what_another_process_carried_out_under_a_name_is_not_carried_out_again() {
     let (package, home) = (todo(), tempfile::tempdir().unwrap());
-    let host = Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None));
+    let host = Host::new(home.path().to_owned(), sandbox());
     let name = "default".parse().unwrap();
     let (one, two) = (host.instance(&package, &name, AT).unwrap(), host.instance(&package, &name, AT).unwrap());
     let request = Request::new("ada", "k", b"add");
@@ -145,7 +151,7 @@ fn what_another_process_carried_out_under_a_name_is_not_carried_out_again() {
 #[test]
 fn no_guest_starts_before_the_process_is_enclosed() {
     let (package, home) = (todo(), tempfile::tempdir().unwrap());
-    let host = || Host::new(home.path().to_owned(), Sandbox::new(Compile::Here, None));
+    let host = || Host::new(home.path().to_owned(), sandbox());
     let (free, name) = (host(), "default".parse().unwrap());
     free.run(&package, &call(&["add", "milk"])).unwrap();
     free.plan(&package, &call(&["add", "bread"])).unwrap();
@@ -179,7 +185,7 @@ fn what_stays_within_reach_follows_from_the_call() {
     let [home, read, written] = ["home", "read", "written"].map(|name| all.path().join(name));
     let left = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&left);
-    let host = Host::new(home.clone(), Sandbox::new(Compile::Here, None)).enclosed_by(Arc::new(move |left| {
+    let host = Host::new(home.clone(), sandbox()).enclosed_by(Arc::new(move |left| {
         let seen = left.iter().map(|(folder, may)| (folder.dir_metadata().unwrap().ino(), *may));
         told.lock().unwrap().extend(seen);
         Ok(())
