@@ -3,9 +3,31 @@
 use crate::support::{Fault, Machine, Ran, package, probe, todo};
 use std::path::{Path, PathBuf};
 
-/// Runs the probe with the cache below this folder; whether it was compiled. The answer is always the same.
+/// Says what the probe says to `args "an answer"`, and takes next to no time to be compiled.
+const SMALL: &str = r#"(module
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "\10\00\00\00\32\00\00\00")
+    (data (i32.const 16) "{\"ok\":true,\"command\":\"args\",\"args\":[\"an answer\"]}\n")
+    (func (export "_start") (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+
+/// The probe's package with that in it.
+fn small(machine: &Machine) -> String {
+    let package = machine.path("small");
+    if !package.exists() {
+        package::with_payload(machine, "small", &wat::parse_str(SMALL).unwrap());
+    }
+    package.display().to_string()
+}
+
+/// Runs it with the cache below this folder; whether it was compiled. The answer is always the same.
 fn compiled(machine: &Machine, cache: impl AsRef<Path>) -> bool {
-    let mut command = machine.hutch(["run", "--envelope", &probe(), "args", "an answer"]);
+    is_compiled(machine, cache, &small(machine))
+}
+
+/// The same of the probe itself.
+fn is_compiled(machine: &Machine, cache: impl AsRef<Path>, package: &str) -> bool {
+    let mut command = machine.hutch(["run", "--envelope", package, "args", "an answer"]);
     let ran = Ran::of(command.env("XDG_CACHE_HOME", cache.as_ref()));
     assert_eq!(ran.status, 0, "{ran:?}");
     let envelope = ran.envelope();
@@ -83,7 +105,7 @@ fn compile(machine: &Machine, cache: &Path, arguments: &[&str]) -> Ran {
 fn what_was_compiled_ahead_is_found_by_the_first_run() {
     let machine = Machine::new();
     let cache = machine.path("cache");
-    let done = compile(&machine, &cache, &[&todo(), &probe()]).result("compile");
+    let done = compile(&machine, &cache, &[&todo(), &small(&machine)]).result("compile");
     let of = |done: &serde_json::Value| {
         let packages = done["packages"].as_array().unwrap().clone();
         packages.iter().map(|package| (package["compiled"] == true, package["kept"] == true)).collect::<Vec<_>>()
@@ -91,7 +113,7 @@ fn what_was_compiled_ahead_is_found_by_the_first_run() {
     assert_eq!(of(&done), [(true, true), (true, true)], "{done}");
     assert_eq!(entries(&cache).len(), 2);
     assert!(!compiled(&machine, &cache));
-    let again = compile(&machine, &cache, &[&todo(), &probe()]).result("compile");
+    let again = compile(&machine, &cache, &[&todo(), &small(&machine)]).result("compile");
     assert_eq!(of(&again), [(false, true), (false, true)], "{again}");
     // What nobody will find was not compiled ahead.
     let file = machine.write("no-folder", "");
@@ -113,7 +135,7 @@ fn one_package_that_fails_keeps_no_other_from_being_compiled() {
     let machine = Machine::new();
     let cache = machine.path("cache");
     let broken = package::with_payload(&machine, "broken", b"(component)").display().to_string();
-    let failed = compile(&machine, &cache, &["missing", &todo(), &broken, &probe()]);
+    let failed = compile(&machine, &cache, &["missing", &todo(), &broken, &small(&machine)]);
     let fault = failed.fault("PACKAGE_NOT_FOUND", 20);
     assert_eq!(failures(&fault), [(0, "PACKAGE_NOT_FOUND".to_owned()), (2, "COMPONENT_INVALID".to_owned())]);
     assert!(fault.message.contains("missing") && fault.details["kept"] == true, "{fault:?}");
@@ -121,7 +143,7 @@ fn one_package_that_fails_keeps_no_other_from_being_compiled() {
     for at in [1, 3] {
         assert_eq!((&packages[at]["compiled"], &packages[at]["kept"]), (&true.into(), &true.into()), "{fault:?}");
     }
-    assert_eq!((&packages[2]["package"], &packages[3]["package"]), (&broken.into(), &probe().into()));
+    assert_eq!((&packages[2]["package"], &packages[3]["package"]), (&broken.into(), &small(&machine).into()));
     assert!(!compiled(&machine, &cache), "what stood behind a failure was not compiled");
     // One package's failure is its own, and of many that fail nothing is kept.
     assert!(compile(&machine, &cache, &["missing"]).fault("PACKAGE_NOT_FOUND", 20).details.get("packages").is_none());
@@ -138,6 +160,7 @@ fn code_of_many_packages_for_elsewhere_is_in_a_file_each() {
     let cache = machine.path("cache");
     let folder = machine.path("code");
     std::fs::create_dir(&folder).unwrap();
+    let probe = small(&machine);
     let word = folder.display().to_string();
     let into = |more: &[&str]| {
         compile(&machine, &cache, &[&["--target", "pulley32", "--output-dir", &word][..], more].concat())
@@ -148,15 +171,15 @@ fn code_of_many_packages_for_elsewhere_is_in_a_file_each() {
         names.sort();
         names
     };
-    into(&["--dry-run", &todo(), &probe()]).answer();
+    into(&["--dry-run", &todo(), &probe]).answer();
     assert_eq!(files(), [String::new(); 0], "a preview wrote");
     let names = ["probe-0.1.0.pulley32.artifact", "todo-0.2.0.pulley32.artifact"];
-    let fault = into(&[&todo(), "missing", &probe()]).fault("PACKAGE_NOT_FOUND", 20);
+    let fault = into(&[&todo(), "missing", &probe]).fault("PACKAGE_NOT_FOUND", 20);
     assert_eq!(
         (failures(&fault), files()),
         (vec![(1, "PACKAGE_NOT_FOUND".to_owned())], names.map(str::to_owned).into())
     );
-    let done = into(&[&todo(), &probe()]).result("compile");
+    let done = into(&[&todo(), &probe]).result("compile");
     let paths: Vec<_> = done["packages"].as_array().unwrap().iter().map(|package| package["path"].clone()).collect();
     assert_eq!(paths, [names[1], names[0]].map(|name| folder.join(name).display().to_string()));
     for package in done["packages"].as_array().unwrap() {
@@ -165,7 +188,7 @@ fn code_of_many_packages_for_elsewhere_is_in_a_file_each() {
     }
     // Two components of one name: the second one's file is the first one's, in a preview too.
     let other = package::with_payload(&machine, "other", &std::fs::read(todo() + "/app/app.wasm").unwrap());
-    let (probe, other) = (probe(), other.display().to_string());
+    let other = other.display().to_string();
     for preview in [&["--dry-run"][..], &[]] {
         let both = [preview, &["--target", "pulley64", &probe, &other]].concat();
         assert_eq!(failures(&compile(&machine, &cache, &both).fault("ALREADY_EXISTS", 30)).len(), 1);
@@ -310,12 +333,12 @@ fn many_processes_that_compile_one_component_leave_one_entry() {
     let machine = Machine::new();
     let cache = machine.path("cache");
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..6).map(|_| scope.spawn(|| compiled(&Machine::new(), &cache))).collect();
+        let threads: Vec<_> = (0..6).map(|_| scope.spawn(|| is_compiled(&Machine::new(), &cache, &probe()))).collect();
         let compiled = threads.into_iter().map(|thread| thread.join().expect("an answer"));
         assert!(compiled.filter(|compiled| *compiled).count() >= 1);
     });
     assert_eq!(entries(&cache).len(), 1);
-    assert!(!compiled(&machine, &cache));
+    assert!(!is_compiled(&machine, &cache, &probe()));
 }
 
 /// Files that may not grow stand for a full disk: what does not fit is not there, and the answer is.
@@ -333,7 +356,7 @@ fn a_full_disk_costs_the_compilation_and_nothing_else() {
         command.envs(call.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(machine.path(""));
         Ran::of(command.env("XDG_CACHE_HOME", &cache).stdin(std::process::Stdio::null())).envelope()
     };
-    assert!(compiled(&machine, machine.path("whole")));
+    assert!(is_compiled(&machine, machine.path("whole"), &probe()));
     let [whole] = entries(&machine.path("whole")).try_into().expect("one entry");
     let whole = std::fs::metadata(whole).unwrap().len();
     // More than the store needs, and less than the code has.
