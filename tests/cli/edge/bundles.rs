@@ -97,7 +97,7 @@ fn code_of_another_version_or_component_is_refused() {
 #[test]
 fn words_that_the_program_does_not_know_are_refused() {
     let machine = Machine::new();
-    let bundle = machine.export(&todo(), &[], "bundle").display().to_string();
+    let bundle = machine.bundle(&todo(), "bundle").display().to_string();
     for words in [
         &[][..],
         &["go"],

@@ -6,9 +6,10 @@ mod same;
 mod states;
 
 use crate::support::{HUTCH, Machine, Ran, repository};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The other program: the one that `HUTCH_EDGE` names, or one of the same build as the one under test. It is another crate's, so the
 /// tests' own build may lack it.
@@ -44,6 +45,14 @@ impl Machine {
         let named = path.display().to_string();
         self.run([&["export", package, "--output", &named], options].concat()).result("export");
         path
+    }
+
+    /// Exports a package without options, which makes equal bytes on every machine: once for all tests, since it compiles.
+    fn bundle(&self, package: &str, name: &str) -> PathBuf {
+        static MADE: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || std::fs::read(self.export(package, &[], name)).expect("a bundle");
+        self.write(name, made.entry(package.to_owned()).or_insert_with(make))
     }
 
     /// Runs the other program in the machine's folder.

@@ -115,7 +115,7 @@ fn a_session_comes_to_the_same_bytes_states_and_entries() {
 fn the_last_change_is_taken_back_as_hutch_does() {
     let machine = Machine::new();
     machine.run(["install", &todo()]).result("install");
-    let bundle = machine.export(&todo(), &[], "bundle").display().to_string();
+    let bundle = machine.bundle(&todo(), "bundle").display().to_string();
     let undo = |machine: &Machine| machine.edge(&["undo", "--state", "s", &bundle]);
     for call in [&["add", "one"][..], &["add", "two"], &["list"]] {
         machine.run([&["run"], &FIXED[..], &["todo"], call].concat());
@@ -149,7 +149,7 @@ fn the_last_change_is_taken_back_as_hutch_does() {
 #[test]
 fn a_guest_that_misbehaves_ends_as_it_does_natively() {
     let machine = Machine::new();
-    let bundle = machine.export(&probe(), &[], "probe.bundle").display().to_string();
+    let bundle = machine.bundle(&probe(), "probe.bundle").display().to_string();
     machine.edge(&["run", "--state", "s", &bundle, "write-text", "state/kept", "x"]).answer();
     let state = |machine: &Machine| machine.edge(&["verify", "--state", "s", &bundle]).answer()["volumes"].clone();
     let before = state(&machine);
@@ -190,7 +190,7 @@ fn a_guest_that_misbehaves_ends_as_it_does_natively() {
 #[test]
 fn input_comes_from_where_it_is_said_and_is_not_waited_for_without_end() {
     let machine = Machine::new();
-    let bundle = machine.export(&todo(), &[], "todo.bundle").display().to_string();
+    let bundle = machine.bundle(&todo(), "todo.bundle").display().to_string();
     let record = r#"{"title":"from a file"}"#;
     machine.write("record", record);
     let add = ["add", "x"];

@@ -7,7 +7,7 @@ use std::fs::File;
 /// A machine with the to-do application in a bundle.
 fn machine() -> (Machine, String) {
     let machine = Machine::new();
-    let bundle = machine.export(&todo(), &[], "bundle").display().to_string();
+    let bundle = machine.bundle(&todo(), "bundle").display().to_string();
     (machine, bundle)
 }
 
@@ -114,7 +114,7 @@ fn a_state_with_another_byte_is_refused_and_left_alone() {
 fn what_is_no_state_of_the_application_is_refused() {
     let (machine, bundle) = machine();
     add(&machine, &bundle, "first").answer();
-    let other = machine.export(&probe(), &[], "other").display().to_string();
+    let other = machine.bundle(&probe(), "other").display().to_string();
     let before = std::fs::read(machine.path("s")).unwrap();
     machine.edge(&["run", "--state", "s", &other, "return-ok"]).fault("INSTANCE_FOREIGN", 30);
     machine.edge(&["verify", "--state", "s", &other]).fault("INSTANCE_FOREIGN", 30);
