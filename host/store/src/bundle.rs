@@ -415,6 +415,10 @@ fn split(bytes: &[u8]) -> Result<Option<Split<'_>>, StoreError> {
     }
 }
 
+/// The most places at which the end of a part is looked for that says that it is longer than what is there: each takes a digest. Where more look
+/// like the beginning of another part, somebody made them so.
+const ENDS_MAX: usize = 1024;
+
 /// Holds what came of a part that says that it is longer for one that was being written, and there is no more of it. One that is there to its end, or
 /// that another one follows, is whole and says so wrongly: nobody is to cut that off.
 fn torn(came: &[u8]) -> Result<(), StoreError> {
@@ -422,7 +426,10 @@ fn torn(came: &[u8]) -> Result<(), StoreError> {
         |at: &usize| came.get(*at..).is_some_and(|rest| rest.starts_with(MAGIC) || rest.starts_with(MAGIC_CARRYING));
     let (mut hasher, mut hashed) = (Hasher::new(Kind::Artifact), came);
     let mut at = 0;
-    for end in (0..came.len()).filter(begins).chain([came.len()]) {
+    for (tried, end) in (0..came.len()).filter(begins).chain([came.len()]).enumerate() {
+        if tried == ENDS_MAX {
+            return Err(damaged("is longer than what is there, and holds too much that looks like others"));
+        }
         let Some(content) = end.checked_sub(DIGEST_BYTES) else { continue };
         let Some((more, rest)) = hashed.split_at_checked(content.saturating_sub(at)) else { continue };
         hasher.update(more);

@@ -229,6 +229,34 @@ fn a_last_part_that_is_whole_and_wrong_is_damage_and_no_torn_end() {
     }
 }
 
+/// Looking for the end of a part that is not where it says takes no more the more there is in it that looks like one.
+#[test]
+fn an_end_is_looked_for_at_so_many_places_and_no_more() {
+    let whole = bundle::export(&filled(), 0).unwrap();
+    let begun =
+        |places: usize| [&whole[..15], &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0], &whole[..15].repeat(places)].concat();
+    let taken = |begun: Vec<u8>| {
+        let other = memory();
+        let taken = bundle::take_in(&other, &[&whole[..], &begun].concat());
+        assert_eq!(other.head().unwrap().last.sequence > 0, taken.is_ok());
+        taken.map(|taken| taken.whole_bytes).map_err(|error| (error.code(), error.to_string()))
+    };
+    for places in [0, 1, 1023] {
+        assert_eq!(taken(begun(places)), Ok(whole.len() as u64), "{places}");
+    }
+    for places in [1024, 400_000] {
+        let (code, why) = taken(begun(places)).unwrap_err();
+        assert_eq!(code, ErrorCode::StoreDamaged, "{places}");
+        assert!(why.contains("too much that looks like others"), "{places}: {why}");
+    }
+    // The last place is looked at too.
+    let content = whole[..15].repeat(1023);
+    let wrong = [&begun(1023)[..], Digest::of(Kind::Artifact, &content).as_bytes()].concat();
+    let (code, why) = taken(wrong).unwrap_err();
+    assert_eq!(code, ErrorCode::StoreDamaged);
+    assert!(why.contains("longer than it is"), "{why}");
+}
+
 /// Where a part is written: how much is written at once, and how much was read from the store before anything of it was.
 #[derive(Default)]
 struct Written {
