@@ -8,10 +8,10 @@ use crate::support::{VOLUME, wide_limits};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::Access;
 use hutch_model::limits::{Limit, Limits};
-use hutch_model::snapshot::{CHUNK_BYTES, ObjectError, Objects, Touched, TouchedName};
+use hutch_model::snapshot::{CHUNK_BYTES, Layered, MemoryObjects, ObjectError, Objects, Touched, TouchedName};
 use hutch_world::{Stop, World, price};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -150,6 +150,52 @@ fn naming_that_is_late_ends_at_the_next_object() {
     let before = guest.world.meter.fuel();
     assert_eq!(guest.world.commit().err(), Some(Stop::Late));
     assert!(guest.world.meter.fuel() - before < 2 * price::OBJECT, "much was done after the deadline");
+}
+
+/// Objects that are held against what they were step by step, while the run is on time: the deadline is over from the nth step on.
+struct Checked {
+    objects: Arc<dyn Objects>,
+    steps: AtomicUsize,
+    late_after: usize,
+    late: OnceLock<Arc<AtomicBool>>,
+    lack: Option<ObjectError>,
+}
+
+impl Objects for Checked {
+    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+        self.objects.get(kind, digest)
+    }
+
+    fn check(&self, goes_on: &dyn Fn() -> bool) -> Result<(), ObjectError> {
+        for step in 0..10 {
+            self.late.get().expect("a run").store(step >= self.late_after, Ordering::Relaxed);
+            if !goes_on() {
+                return Ok(());
+            }
+            self.steps.fetch_add(1, Ordering::Relaxed);
+        }
+        self.lack.clone().map_or(Ok(()), Err)
+    }
+}
+
+#[test]
+fn what_is_looked_at_again_is_left_at_the_deadline() {
+    let damaged = ObjectError::damaged(Kind::Chunk, Digest::of(Kind::Chunk, b"1"), "is other");
+    let cases = [
+        (10, None, Ok(()), 10),
+        (10, Some(damaged.clone()), Err(Stop::State(damaged.clone())), 10),
+        (3, Some(damaged), Err(Stop::Late), 3),
+        (0, None, Err(Stop::Late), 0),
+    ];
+    for (late_after, lack, expected, steps) in cases {
+        let empty = Guest::new(wide_limits());
+        let checked = Checked { objects: empty.objects, steps: 0.into(), late_after, late: OnceLock::new(), lack };
+        let (checked, beside) = (Arc::new(checked), Arc::new(MemoryObjects::default()));
+        let all = Arc::new(Layered(vec![beside, checked.clone()]));
+        let guest = Guest::resume(wide_limits(), Access::ReadWrite, empty.top, all);
+        checked.late.set(guest.world.meter.late()).expect("set once");
+        assert_eq!((guest.world.check(), checked.steps.load(Ordering::Relaxed)), (expected, steps), "{late_after}");
+    }
 }
 
 /// Paths that were looked up, and folders that were listed.

@@ -89,13 +89,22 @@ fn host(error: wasmtime::Error) -> Fault {
     Fault::Host(format!("{error:#}"))
 }
 
-/// Weighs how the guest stopped against what it was refused and has used, and names the state it leaves: work that has its price
-/// and its deadline as all other.
+/// How a run ends for which the host's work after the guest did not come to its end.
+fn cut_short(stop: Stop) -> Result<Ending, Fault> {
+    match stop {
+        Stop::Limit(limit) => Ok(Ending::Limited { limit }),
+        Stop::Late => Ok(Ending::Limited { limit: Limit::WallTime }),
+        Stop::State(error) => Err(error.into()),
+        stop => Err(Fault::Host(stop.to_string())),
+    }
+}
+
+/// Weighs how the guest stopped against what it was refused and has used, names the state it leaves, and looks again at what it saw of
+/// what others write: work that has its price and its deadline as all other.
 fn finish(mut guest: Guest, stopped: Stopped) -> Result<(Outcome, WorldAfter), Fault> {
     guest.let_go();
     let world = &mut guest.world;
-    let mut interrupted = stopped == Stopped::Interrupted;
-    let cut_short = matches!(stopped, Stopped::Trapped(_) | Stopped::Interrupted | Stopped::Limited(Limit::Stack));
+    let is_inexact = matches!(stopped, Stopped::Trapped(_) | Stopped::Interrupted | Stopped::Limited(Limit::Stack));
     let mut unreproducible = Vec::new();
     if stopped == Stopped::Limited(Limit::Stack) {
         unreproducible.push(Unreproducible::Stack);
@@ -120,14 +129,13 @@ fn finish(mut guest: Guest, stopped: Stopped) -> Result<(Outcome, WorldAfter), F
     if ending == (Ending::Exited { status: 0 }) {
         match world.commit() {
             Ok(named) => after = named,
-            Err(Stop::Limit(limit)) => ending = Ending::Limited { limit },
-            Err(Stop::Late) => {
-                ending = Ending::Limited { limit: Limit::WallTime };
-                interrupted = true;
-            }
-            Err(stop) => return Err(Fault::Host(stop.to_string())),
+            Err(stop) => ending = cut_short(stop)?,
         }
     }
+    if let Err(stop) = world.check() {
+        (after, ending) = (WorldAfter::default(), cut_short(stop)?);
+    }
+    let interrupted = ending == (Ending::Limited { limit: Limit::WallTime });
     (after.touched, after.seen) = (world.touched(), world.seen());
     let mut outcome = Outcome::new(ending, settings::profile());
     (outcome.stdout, outcome.stderr) = world.take_output();
@@ -137,7 +145,7 @@ fn finish(mut guest: Guest, stopped: Stopped) -> Result<(Outcome, WorldAfter), F
     if !guest.invocation.mounts().is_empty() {
         unreproducible.push(Unreproducible::Mount);
     }
-    (outcome.fuel, outcome.fuel_exact) = (world.meter.fuel(), !cut_short && !interrupted);
+    (outcome.fuel, outcome.fuel_exact) = (world.meter.fuel(), !is_inexact && !interrupted);
     outcome.memory_peak_bytes = world.meter.memory_peak_bytes();
     outcome.refused = world.meter.refused().to_vec();
     outcome.unreproducible = unreproducible;

@@ -58,7 +58,7 @@ impl Ground {
         let preopens = prepared.invocation.preopens();
         let volumes = state.iter().map(|(name, digest)| (name.to_string(), *digest));
         trees.extend(volumes.filter(|(name, _)| preopens.contains_key(name)));
-        let mut layers = vec![stored, Arc::clone(&prepared.resources.objects)];
+        let mut layers = vec![stored, prepared.resources.objects.clone()];
         let mut granted = BTreeMap::new();
         for (name, mount) in &prepared.mounts {
             let objects = mount.objects(name, prepared.invocation.limits().get(Limit::Memory));
@@ -91,9 +91,6 @@ pub(crate) fn execute(prepared: &Prepared, stored: Arc<dyn Objects>, state: &Sta
 pub(crate) fn execute_over(prepared: &Prepared, ground: &Ground) -> Result<Executed, Failure> {
     let Run { outcome, after, measured } =
         run(&prepared.program, &prepared.invocation, &ground.trees, Arc::new(ground.objects.clone()))?;
-    for granted in ground.granted.values() {
-        granted.check().map_err(RunError::from)?;
-    }
     let measured = Measured { wall_time_us: prepared.wall_time_us.unwrap_or(measured.wall_time_us), ..measured };
     let changed = after.volumes.into_iter().filter(|(_, volume)| volume.before != volume.after);
     let left = Left {

@@ -2,8 +2,11 @@
 
 use crate::support::case::{exited, limited, trapped};
 use crate::support::wat_guest::WatGuest;
-use crate::support::{KEY, again_until, limits, parts, probe, probe_bytes, run_parts, sandbox};
+use crate::support::{KEY, again_until, limits, parts, probe, probe_bytes, run_over, run_parts, sandbox};
+use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::{Limit, Limits};
+use hutch_model::outcome::Unreproducible;
+use hutch_model::snapshot::{ObjectError, Objects};
 use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Program, RunError, Sandbox, Stop, Work};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -110,6 +113,40 @@ fn a_deadline_in_the_middle_of_naming_is_the_guests_end() {
         }
     }
     assert!(ended.iter().all(|times| *times > 0), "{ended:?}");
+}
+
+/// What is looked at again when the guest has ended, and does not come to an end, or is not what it was.
+struct LookedAtAgain(Option<ObjectError>);
+
+impl Objects for LookedAtAgain {
+    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
+        Err(ObjectError::missing(kind, *digest))
+    }
+
+    fn check(&self, goes_on: &dyn Fn() -> bool) -> Result<(), ObjectError> {
+        while self.0.is_none() && goes_on() {
+            std::hint::spin_loop();
+        }
+        self.0.clone().map_or(Ok(()), Err)
+    }
+}
+
+/// Whatever the guest came to: nothing of it is kept or believed.
+#[test]
+fn what_the_host_looks_at_after_the_guest_ends_at_the_guests_deadline() {
+    let lack = ObjectError::damaged(Kind::Chunk, Digest::of(Kind::Chunk, b"1"), "is other");
+    for command in ["write-chunked state/f 3000 1000", "exit 3", "trap"] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let parts = |wall_time_ms| parts(&words, limits(&[(Limit::WallTime, wall_time_ms)]));
+        let good = run_parts(probe(), parts(600_000)).expect("an outcome");
+        let run = run_over(probe(), parts(100), Arc::new(LookedAtAgain(None))).expect("an outcome");
+        assert_eq!(run.outcome.ending, limited(Limit::WallTime), "{command}");
+        assert_eq!(run.outcome.unreproducible, [Unreproducible::WallTime], "{command}");
+        assert_eq!((run.outcome.stdout, run.outcome.fuel_exact), (good.outcome.stdout, false), "{command}");
+        assert!(run.after.volumes.is_empty() && run.after.objects.is_empty(), "{command}");
+        let other = run_over(probe(), parts(600_000), Arc::new(LookedAtAgain(Some(lack.clone()))));
+        assert_eq!(other.err(), Some(RunError::State(lack.clone())), "{command}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ pub(crate) mod wat_guest;
 
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
 use hutch_model::limits::{Limit, Limits};
-use hutch_model::snapshot::MemoryObjects;
+use hutch_model::snapshot::{MemoryObjects, Objects};
 use hutch_sandbox::{ArtifactCache, Compile, Program, Run, RunError, Sandbox, SealKey};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -100,6 +100,11 @@ pub(crate) fn again_until<T>(mut attempt: impl FnMut() -> T, is_good: impl Fn(&T
 
 /// Runs on an empty volume.
 pub(crate) fn run_parts(program: &Program, parts: InvocationParts) -> Result<Run, RunError> {
+    run_over(program, parts, Arc::new(MemoryObjects::default()))
+}
+
+/// The same, where these objects are beside the volume.
+pub(crate) fn run_over(program: &Program, parts: InvocationParts, objects: Arc<dyn Objects>) -> Result<Run, RunError> {
     let invocation = Invocation::new(parts).expect("an invocation");
-    hutch_sandbox::run(program, &invocation, &BTreeMap::new(), Arc::new(MemoryObjects::default()))
+    hutch_sandbox::run(program, &invocation, &BTreeMap::new(), objects)
 }

@@ -1,7 +1,7 @@
 //! A real folder as objects. A handle is good for one run; it says where something is, not what it was. A folder is listed when the
 //! guest first goes there, and a file read when the guest reads it. Every file is read only as it looked when it was listed: one that
 //! changed meanwhile can't be had, so that no guest sees half of one version and half of another. A look tells that only of a file that
-//! was old when it was read; what was read of a younger one is held against the file once more ([`MountObjects::check`]).
+//! was old when it was read; what was read of a younger one is held against the file once more ([`Objects::check`]).
 
 use super::STAGING;
 use cap_std::fs::Dir;
@@ -101,25 +101,6 @@ impl MountObjects {
         let top = Shown { above: 0, name: "".into(), stamp: None, target: None, inside: None };
         let nodes = Mutex::new(Nodes(vec![top]));
         MountObjects { dir, at, mark, memory_bytes, nodes, young: Mutex::default(), now_ns }
-    }
-
-    /// Whether the run saw each file as it was at one moment. Called when the guest has ended, before anything of it is kept or told.
-    ///
-    /// # Errors
-    /// [`Lack::Changed`]: one was written while the run read it, and looks as before; or it can't be read any more.
-    pub(crate) fn check(&self) -> Result<(), ObjectError> {
-        let young = self.young().clone();
-        young.into_iter().try_for_each(|((node, place), digest)| {
-            let (path, size) = {
-                let nodes = self.nodes();
-                (nodes.path(node), nodes.get(node).and_then(|shown| shown.stamp).map_or(0, |stamp| stamp.size))
-            };
-            // Whatever has become of the file since: what the guest has of it was there together.
-            match self.read(&path, size, place) {
-                Ok(Some(bytes)) if Digest::of(Kind::Chunk, &bytes) == digest => Ok(()),
-                _ => Err(self.changed(&path, self.handle(Part { node, level: 0, place }))),
-            }
-        })
     }
 
     /// What a file held that is not there any more as it was listed.
@@ -339,6 +320,22 @@ impl Objects for MountObjects {
             }
             _ => Err(missing()),
         }
+    }
+
+    /// Each file must hold what the run read of it while a look at it did not tell.
+    fn check(&self, goes_on: &dyn Fn() -> bool) -> Result<(), ObjectError> {
+        let young = self.young().clone();
+        young.into_iter().take_while(|_| goes_on()).try_for_each(|((node, place), digest)| {
+            let (path, size) = {
+                let nodes = self.nodes();
+                (nodes.path(node), nodes.get(node).and_then(|shown| shown.stamp).map_or(0, |stamp| stamp.size))
+            };
+            // Whatever has become of the file since: what the guest has of it was there together.
+            match self.read(&path, size, place) {
+                Ok(Some(bytes)) if Digest::of(Kind::Chunk, &bytes) == digest => Ok(()),
+                _ => Err(self.changed(&path, self.handle(Part { node, level: 0, place }))),
+            }
+        })
     }
 }
 

@@ -41,10 +41,6 @@ impl MountObjects {
     pub(crate) fn root(&self) -> Digest {
         match *self {}
     }
-
-    pub(crate) fn check(&self) -> Result<(), ObjectError> {
-        match *self {}
-    }
 }
 
 impl Objects for MountObjects {

@@ -40,6 +40,16 @@ pub trait Objects: Send + Sync {
     /// # Errors
     /// The object is missing or damaged. A guest never sees this: it ends the run as a host fault.
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError>;
+
+    /// Whether all that was had of what others may write meanwhile was there together. Asked when nothing more will be read, before
+    /// anything of it is kept or told. Before each step it asks whether it `goes_on`, and leaves the rest if not.
+    ///
+    /// # Errors
+    /// [`Lack::Changed`], or it can't be had any more.
+    fn check(&self, goes_on: &dyn Fn() -> bool) -> Result<(), ObjectError> {
+        let _ = goes_on;
+        Ok(())
+    }
 }
 
 /// An object could not be had.
@@ -115,6 +125,11 @@ impl MemoryObjects {
         self.0.insert(digest, bytes.into());
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&Digest, &Arc<[u8]>)> {
+        self.0.iter()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -175,6 +190,10 @@ impl Objects for Layered {
             }
         }
         Err(refused)
+    }
+
+    fn check(&self, goes_on: &dyn Fn() -> bool) -> Result<(), ObjectError> {
+        self.0.iter().try_for_each(|layer| layer.check(goes_on))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::meter::{Meter, price};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::invocation::Access;
 use hutch_model::memo::Seen;
@@ -67,6 +68,17 @@ impl World {
                 Err(stop)
             }
         }
+    }
+
+    /// Whether all that the run saw of what others may write meanwhile was there together ([`Objects::check`]).
+    ///
+    /// # Errors
+    /// It was not, or the deadline is over before that is known.
+    pub fn check(&self) -> Result<(), Stop> {
+        let late = self.meter.late();
+        let is_late = || late.load(Ordering::Relaxed);
+        self.files.objects.check(&|| !is_late())?;
+        if is_late() { Err(Stop::Late) } else { Ok(()) }
     }
 
     /// What the run has seen up to now.
