@@ -3,7 +3,7 @@
 //! without looking different, is read as if nothing were known. What is remembered lies with the compiled artifacts, under their seal.
 
 use super::description::Description;
-use super::resources::Resources;
+use super::resources::{KeptResources, Resources};
 use super::{Package, PackageBounds, Source};
 use hutch_folder::{Form, Stamp};
 use hutch_model::contract::{CONTRACT_FILE, KeptContract};
@@ -13,7 +13,6 @@ use hutch_model::manifest::{MANIFEST_FILE, Manifest};
 use hutch_model::names::PackagePath;
 use hutch_model::payload::Payload;
 use hutch_sandbox::ArtifactCache;
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// After so long a package is read again, whatever it looks like.
@@ -55,7 +54,7 @@ struct Remembered {
     component: (Digest, u64),
     payload: Payload,
     texts: Digest,
-    resources: BTreeMap<String, Digest>,
+    resources: KeptResources,
 }
 
 impl Memory {
@@ -78,7 +77,7 @@ impl Memory {
         if age_ns >= KEPT_NS || !fits || !same {
             return None;
         }
-        let resources = Resources::known(source, bounds, &manifest, known.resources);
+        let resources = Resources::known(source, known.resources);
         let package = Package {
             source: source.clone(),
             bounds,
@@ -125,7 +124,7 @@ impl Memory {
             component: (package.component_digest, package.component_bytes),
             payload: package.payload,
             texts: package.texts,
-            resources: package.resources().ok()?.trees.clone(),
+            resources: package.resources().ok()?.keep(),
         });
         Some((name, note.ok()?))
     }

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::*;
+use hutch_model::snapshot::{Entry, Node, Objects, find};
 use hutch_sandbox::SealKey;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -216,15 +217,34 @@ fn a_part_that_is_read_later_is_the_one_that_was_remembered() {
         case.remember();
         let package = case.recalled().unwrap();
         change_unseen(&case.at(path));
-        let tree = package.resources().unwrap().trees["docs"];
         let seen = [
             package.component().is_ok(),
             package.contract().is_ok(),
-            package.resources().unwrap().objects.get(Kind::Tree, &tree).is_ok(),
+            package.resources().unwrap().objects.get(Kind::Chunk, &Digest::of(Kind::Chunk, b"a")).is_ok(),
         ];
         let expected = ["app/app.wasm", "schemas/commands.json", "docs/a.txt"].map(|other| other != path);
         assert_eq!(seen, expected, "{path}");
     }
+}
+
+/// A guest's first look costs what it looks at, however much there is beside.
+#[test]
+fn of_resources_nothing_is_read_but_what_is_asked_for() {
+    let case = Case::new();
+    case.remember();
+    let recalled = case.recalled().unwrap();
+    let (source, resources) = (case.at("docs"), recalled.resources().unwrap());
+    fs::remove_file(case.at("docs/sub/b.txt")).unwrap();
+    let a = find(&*resources.objects, &resources.trees["docs"], ["a.txt"]).unwrap().unwrap();
+    let b = find(&*resources.objects, &resources.trees["docs"], ["sub", "b.txt"]).unwrap().unwrap();
+    let read = |entry: Entry| match entry.node {
+        Node::File { content, .. } => resources.objects.get(Kind::Chunk, &content),
+        _ => panic!("no file"),
+    };
+    assert_eq!(&*read(a).unwrap(), b"a");
+    assert!(read(b).is_err());
+    fs::remove_dir_all(source).unwrap();
+    assert!(find(&*resources.objects, &resources.trees["docs"], ["a.txt"]).unwrap().is_some());
 }
 
 #[test]

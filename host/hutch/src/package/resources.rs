@@ -2,14 +2,12 @@
 
 use super::{Package, PackageBounds, PackageError, Source, folder};
 use hutch_model::digest::{Digest, Kind};
-#[cfg(feature = "machine")]
-use hutch_model::manifest::Manifest;
 use hutch_model::names::PackagePath;
-use hutch_model::snapshot::{CHUNK_BYTES, MemoryObjects, ObjectError, Objects};
-use std::collections::{BTreeMap, HashMap};
+use hutch_model::snapshot::{CHUNK_BYTES, Lack, MemoryObjects, ObjectError, Objects};
 #[cfg(feature = "machine")]
-use std::sync::OnceLock;
-use std::sync::{Arc, Mutex, PoisonError};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// What they hold.
 #[derive(Clone)]
@@ -17,7 +15,7 @@ pub(crate) struct Resources {
     /// Each, by the name that the guest sees.
     pub(crate) trees: BTreeMap<String, Digest>,
     /// Their content.
-    pub(crate) objects: Arc<dyn Objects>,
+    pub(crate) objects: Arc<Chunks>,
 }
 
 impl std::fmt::Debug for Resources {
@@ -33,25 +31,51 @@ impl Resources {
         Ok(Resources { trees, objects: Arc::new(chunks) })
     }
 
-    /// Those that are known to be these. They are named anew when a guest first reads one.
+    /// Those that are remembered as these. Nothing is read.
     #[cfg(feature = "machine")]
-    pub(super) fn known(
-        source: &Source,
-        bounds: PackageBounds,
-        manifest: &Manifest,
-        trees: BTreeMap<String, Digest>,
-    ) -> Resources {
-        if trees.is_empty() {
-            return Resources { trees, objects: Arc::new(MemoryObjects::default()) };
+    pub(super) fn known(source: &Source, kept: KeptResources) -> Resources {
+        let mut names = MemoryObjects::default();
+        kept.names.into_iter().for_each(|object| names.insert_named(Digest::from_bytes(object.name), object.bytes));
+        let places = kept.places.into_iter().map(|(name, file, number)| (Digest::from_bytes(name), (file, number)));
+        let chunks = Chunks { source: source.clone(), names, files: kept.files, places: places.collect() };
+        Resources { trees: kept.trees, objects: Arc::new(chunks) }
+    }
+
+    /// What is to be remembered of them.
+    #[cfg(feature = "machine")]
+    pub(super) fn keep(&self) -> KeptResources {
+        let Chunks { names, files, places, .. } = &*self.objects;
+        let object = |(name, bytes): (&Digest, &Arc<[u8]>)| Object { name: *name.as_bytes(), bytes: bytes.to_vec() };
+        let places = places.iter().map(|(name, (file, number))| (*name.as_bytes(), *file, *number));
+        KeptResources {
+            trees: self.trees.clone(),
+            names: names.iter().map(object).collect(),
+            files: files.clone(),
+            places: places.collect(),
         }
-        let (source, folders) = (source.clone(), manifest.resources().to_vec());
-        let unread = Unread { source, bounds, folders, trees: trees.clone(), read: OnceLock::new() };
-        Resources { trees, objects: Arc::new(unread) }
     }
 }
 
+/// Resources as they are remembered: all that names them, so that a guest's first look at them costs what it looks at.
+#[cfg(feature = "machine")]
+#[derive(Serialize, Deserialize)]
+pub(super) struct KeptResources {
+    trees: BTreeMap<String, Digest>,
+    names: Vec<Object>,
+    files: Vec<(PackagePath, u64)>,
+    places: Vec<([u8; 32], u32, u32)>,
+}
+
+#[cfg(feature = "machine")]
+#[derive(Serialize, Deserialize)]
+struct Object {
+    name: [u8; 32],
+    #[serde(with = "hutch_model::kept::bytes")]
+    bytes: Vec<u8>,
+}
+
 /// The files of resources, read chunk by chunk as a guest asks for them. Held in memory is what names them: 1/1000 of what they hold.
-struct Chunks {
+pub(crate) struct Chunks {
     source: Source,
     /// Folders, and lists of chunks.
     names: MemoryObjects,
@@ -59,8 +83,6 @@ struct Chunks {
     files: Vec<(PackagePath, u64)>,
     /// In which file a chunk is, and which of it.
     places: HashMap<Digest, (u32, u32)>,
-    /// The one that was read last: who reads little by little reads it again.
-    last: Mutex<Option<(Digest, Arc<[u8]>)>>,
 }
 
 /// So many bytes are read at once, where all of a file is.
@@ -92,20 +114,17 @@ impl Chunks {
             })?;
             trees.insert(folder.to_string(), tree);
         }
-        Ok((trees, Chunks { source: source.clone(), names, files, places, last: Mutex::default() }))
+        Ok((trees, Chunks { source: source.clone(), names, files, places }))
     }
 
-    /// A chunk as it is now.
-    fn read(&self, file: u32, number: u32) -> Result<Vec<u8>, String> {
+    /// A chunk as it is now, and of which file.
+    fn read(&self, file: u32, number: u32) -> Result<(&PackagePath, Vec<u8>), String> {
         let (path, size) = self.files.get(file as usize).ok_or("no file has it")?;
         let at = u64::from(number) * CHUNK_BYTES;
-        let read = self.source.read_part(path, at, CHUNK_BYTES.min(size.saturating_sub(at)));
-        read.map_err(|problem| problem.to_string())
+        let read = self.source.part_now(path, at, CHUNK_BYTES.min(size.saturating_sub(at)));
+        Ok((path, read.map_err(|problem| problem.to_string())?.unwrap_or_default()))
     }
 }
-
-/// Why something of a package is not what it was named as.
-const CHANGED: &str = "the package's resources were changed after it was opened";
 
 impl Objects for Chunks {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
@@ -113,41 +132,12 @@ impl Objects for Chunks {
             Some(place) if kind == Kind::Chunk => place,
             _ => return self.names.get(kind, digest),
         };
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, bytes)) = last.as_ref().filter(|(last, _)| last == digest) {
-            return Ok(bytes.clone());
-        }
-        let unreadable = |reason: String| ObjectError::unreadable(kind, *digest, reason);
-        let bytes: Arc<[u8]> = self.read(place.0, place.1).map_err(unreadable)?.into();
-        if Digest::of(kind, &bytes) != *digest {
-            return Err(unreadable(CHANGED.to_owned()));
-        }
-        *last = Some((*digest, bytes.clone()));
-        Ok(bytes)
-    }
-}
-
-/// Resources of which nothing but the names was needed yet.
-#[cfg(feature = "machine")]
-struct Unread {
-    source: Source,
-    bounds: PackageBounds,
-    folders: Vec<PackagePath>,
-    trees: BTreeMap<String, Digest>,
-    read: OnceLock<Result<Chunks, String>>,
-}
-
-#[cfg(feature = "machine")]
-impl Objects for Unread {
-    fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
-        let read = self.read.get_or_init(|| match Chunks::of(&self.source, &self.bounds, &self.folders) {
-            Ok((trees, chunks)) if trees == self.trees => Ok(chunks),
-            Ok(_) => Err(CHANGED.to_owned()),
-            Err(error) => Err(error.to_string()),
-        });
-        match read {
-            Ok(chunks) => chunks.get(kind, digest),
-            Err(reason) => Err(ObjectError::unreadable(kind, *digest, reason)),
+        let lacks = |lack| ObjectError { digest: *digest, kind, lack };
+        let (path, bytes) = self.read(place.0, place.1).map_err(|reason| lacks(Lack::Unreadable(reason)))?;
+        // Whoever changes a package under a run is neither its guest nor its host.
+        match Digest::of(kind, &bytes) == *digest {
+            true => Ok(bytes.into()),
+            false => Err(lacks(Lack::Changed(path.to_string()))),
         }
     }
 }
@@ -200,8 +190,11 @@ mod tests {
         let mut changed = content();
         changed[200 * CHUNK_BYTES as usize + 77] ^= 1;
         std::fs::write(&at, changed).unwrap();
-        assert!(read("large").unwrap_err().to_string().contains("were changed"));
+        let lacks_as_changed = || assert_eq!(read("large").unwrap_err().lack, Lack::Changed("docs/large".to_owned()));
+        lacks_as_changed();
         std::fs::write(&at, &content()[..9]).unwrap();
-        assert!(read("large").unwrap_err().to_string().contains("became shorter"));
+        lacks_as_changed();
+        std::fs::remove_file(&at).unwrap();
+        lacks_as_changed();
     }
 }

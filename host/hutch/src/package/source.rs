@@ -65,14 +65,15 @@ impl Held {
         }
     }
 
-    fn walk(&self, root: Option<&PackagePath>, bounds: &PackageBounds) -> Walk {
+    /// All that was seen. That nothing was wrong with it then, is why it is held.
+    fn walk(&self, root: Option<&PackagePath>) -> Walk {
         let begin = root.map(|root| format!("{root}/")).unwrap_or_default();
         let below = self.seen.iter().filter(|(path, _)| path.as_str().starts_with(&begin));
         let entry = |(path, file): (&PackagePath, &Option<(u64, Digest)>)| PackageEntry {
             path: path.clone(),
             file_bytes: file.map(|(bytes, _)| bytes),
         };
-        Walk { entries: below.map(entry).collect(), ..self.source.walk(root, bounds) }
+        Walk { entries: below.map(entry).collect(), ..Walk::default() }
     }
 }
 
@@ -299,19 +300,23 @@ impl Source {
         Ok(())
     }
 
-    /// A part of a file that is known to be there and that long, as it is now, whatever it was when it was named.
-    pub(super) fn read_part(&self, path: &PackagePath, at: u64, bytes: u64) -> Result<Vec<u8>, Diagnostic> {
-        let read = match &*self.0 {
-            #[cfg(feature = "machine")]
-            Place::Folder(dir) => directory::read_part(dir, path, at, bytes)?,
-            Place::Packed(packed) => packed.read_part(path, at, bytes)?,
-            #[cfg(feature = "machine")]
-            Place::Held(held) => return held.source.read_part(path, at, bytes),
-        };
-        match read {
+    /// A part of a file that is known to be there and that long.
+    fn read_part(&self, path: &PackagePath, at: u64, bytes: u64) -> Result<Vec<u8>, Diagnostic> {
+        match self.part_now(path, at, bytes)? {
             Some(read) if read.len() as u64 == bytes => Ok(read),
             Some(_) => Err(problem(Code::FileUnreadable, path.as_str(), "the file became shorter")),
             None => Err(problem(Code::FileMissing, path.as_str(), "the file is not there")),
+        }
+    }
+
+    /// A part of a file as it is now, whatever it was when it was named: of one that became shorter less, of one that is gone nothing.
+    pub(super) fn part_now(&self, path: &PackagePath, at: u64, bytes: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
+        match &*self.0 {
+            #[cfg(feature = "machine")]
+            Place::Folder(dir) => directory::read_part(dir, path, at, bytes),
+            Place::Packed(packed) => packed.read_part(path, at, bytes),
+            #[cfg(feature = "machine")]
+            Place::Held(held) => held.source.part_now(path, at, bytes),
         }
     }
 
@@ -332,7 +337,7 @@ impl Source {
             Place::Folder(dir) => directory::walk(dir, root, bounds),
             Place::Packed(packed) => packed.walk(root),
             #[cfg(feature = "machine")]
-            Place::Held(held) => held.walk(root, bounds),
+            Place::Held(held) => held.walk(root),
         }
     }
 }
