@@ -23,6 +23,7 @@ use cap_std::fs::Metadata;
 use cap_std::fs::{Dir, OpenOptions};
 use hutch_folder::{Form, Stamp};
 use hutch_model::names::Slug;
+use std::ffi::OsStr;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -211,6 +212,21 @@ pub(crate) fn lock_file(folder: &Dir, name: &str) -> io::Result<(std::fs::File, 
     }
 }
 
+/// Refuses a database beside whose file something else stands where SQLite looks for a journal: it would wait at a pipe for ever.
+pub(crate) fn check_journal(folder: &Dir, database: &Path) -> Result<(), StoreError> {
+    let mut journal = database.as_os_str().to_owned();
+    journal.push("-journal");
+    let journal = Path::new(&journal);
+    let name = journal.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let failed = |error: io::Error| StoreError::io(journal, "open the journal", error);
+    match hutch_folder::look(folder, name).map_err(failed)? {
+        Some(Stamp { form: Form::Other, .. }) => {
+            Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A lock, if nobody else holds it.
 pub(crate) fn try_lock(folder: &Dir, path: &Path, name: &str) -> Result<Option<InstanceLock>, StoreError> {
     let failed = |error: io::Error| StoreError::io(path.join(name), "lock the folder", error);
@@ -222,8 +238,11 @@ pub(crate) fn try_lock(folder: &Dir, path: &Path, name: &str) -> Result<Option<I
     }
 }
 
-/// A lock, after waiting at most `wait` for it.
-pub(crate) fn lock(folder: &Dir, path: &Path, name: &str, wait: Duration) -> Result<InstanceLock, StoreError> {
+/// The lock that a file of this name in a folder is, after waiting at most `wait` for it. `path` is where the folder is, for messages.
+///
+/// # Errors
+/// [`StoreError::Busy`], or the system's refusal.
+pub fn lock(folder: &Dir, path: &Path, name: &str, wait: Duration) -> Result<InstanceLock, StoreError> {
     let held = wait_for(wait, || try_lock(folder, path, name))?;
     held.ok_or_else(|| StoreError::Busy { at: crate::error::at(&path.join(name)) })
 }

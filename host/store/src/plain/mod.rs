@@ -79,10 +79,11 @@ impl Plain {
     /// # Errors
     /// The instance's folder can't be opened.
     pub fn open(dir: &InstanceDir, store: Arc<dyn Store>, wait: Duration) -> Result<Plain, StoreError> {
+        let folder = dir.open()?;
         Ok(Plain {
             store,
-            stamps: Stamps::open(dir.path(), wait)?,
-            folder: dir.open()?,
+            stamps: Stamps::open(&folder, dir.path(), wait)?,
+            folder,
             path: dir.path().to_owned(),
             hands: Hands::default(),
             wait,

@@ -4,10 +4,12 @@
 //! its locks, because others may have it open, in a transaction.
 
 use crate::error::StoreError;
+use crate::instance_dir::check_journal;
 use crate::names::VolumeName;
 use crate::sqlite::columns::{Named, signed, unsigned};
 use crate::sqlite::failure::{database, is_unfit};
 use crate::store::State;
+use cap_std::fs::Dir;
 use hutch_folder::{Form, Stamp};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::snapshot::Node;
@@ -102,8 +104,9 @@ pub(super) struct Stamps {
 
 impl Stamps {
     /// Opens it, or begins it anew where it is missing or damaged.
-    pub(super) fn open(folder: &Path, wait: Duration) -> Result<Stamps, StoreError> {
-        let path = folder.join("hutch.plain");
+    pub(super) fn open(folder: &Dir, at: &Path, wait: Duration) -> Result<Stamps, StoreError> {
+        let path = at.join("hutch.plain");
+        check_journal(folder, &path)?;
         let opened = connect(&path, wait).and_then(|connection| {
             settle(&connection).or_else(|error| mend(&connection, error))?;
             Ok(connection)
@@ -369,7 +372,8 @@ mod tests {
     }
 
     fn open(folder: &tempfile::TempDir) -> Stamps {
-        Stamps::open(folder.path(), Duration::from_millis(20)).unwrap()
+        let dir = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
+        Stamps::open(&dir, folder.path(), Duration::from_millis(20)).unwrap()
     }
 
     /// Others may be in the middle of something: what they do is neither cut off nor played back into what is begun anew.

@@ -5,7 +5,7 @@ use super::columns::{Named, signed, unsigned};
 use super::failure::database;
 use super::pool::configure;
 use crate::error::StoreError;
-use crate::instance_dir::InstanceDir;
+use crate::instance_dir::{InstanceDir, check_journal};
 use crate::memo::{Found, MEMO_BYTES_MAX, Memo, MemoStats};
 use hutch_model::digest::Digest;
 use hutch_model::memo::KEPT_BYTES_MAX;
@@ -39,6 +39,7 @@ impl SqliteMemo {
         if !make && path.metadata().is_err() {
             return Ok(None);
         }
+        check_journal(&dir.open()?, &path)?;
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, make);
         let opened = || {

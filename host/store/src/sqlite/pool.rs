@@ -5,7 +5,7 @@ use super::failure::database;
 use super::{Opening, ledger, schema};
 use crate::error::StoreError;
 use crate::hold::Hold;
-use crate::instance_dir::{InstanceDir, LOG};
+use crate::instance_dir::{InstanceDir, LOG, check_journal};
 use cap_std::fs::{Dir, Metadata};
 use hutch_folder::{Stamp, look};
 use hutch_model::ledger::Pin;
@@ -54,6 +54,7 @@ impl Pool {
     pub(super) fn open(hold: Arc<Hold>, dir: &InstanceDir, opening: &Opening) -> Result<Pool, StoreError> {
         let (path, log) = (dir.database(), dir.log());
         let Opening { if_missing, wait } = *opening;
+        check_journal(hold.folder(), &path)?;
         let mut first = connect(&path, if_missing, wait)?;
         schema::migrate(&mut first, &path, schema::MIGRATIONS, if_missing)?;
         Ok(Pool { path, log, wait, idle: Mutex::new(vec![first]), log_file: OnceLock::new(), hold })

@@ -19,6 +19,28 @@ fn links_that_could_leave_are_withheld_and_stay_in_the_state() {
     assert_eq!(setting.status(), []);
 }
 
+/// SQLite looks for a journal by its name, and would wait at a pipe for whoever writes into it.
+#[cfg(unix)]
+#[test]
+fn no_pipe_in_the_place_of_a_journal_is_waited_at() {
+    for name in ["hutch.plain-journal", "hutch.db-journal"] {
+        let setting = Setting::new();
+        put(&setting.store, &[("a", "1")]);
+        setting.plain().update().unwrap();
+        let path = setting.store.dir().path().join(name);
+        let _ = std::fs::remove_file(&path);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let opening = Opening { if_missing: IfMissing::Fail, wait: Duration::ZERO };
+        let refused = match name {
+            "hutch.db-journal" => SqliteStore::open(setting.store.dir(), &opening).err(),
+            _ => Plain::open(setting.store.dir(), Arc::new(setting.store.clone()), Duration::ZERO).err(),
+        };
+        assert!(refused.unwrap().to_string().contains("no regular file"), "{name}");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(setting.plain().update().unwrap(), Updated::default());
+    }
+}
+
 /// A shell that enters the directory, an editor that opens it: nothing of a run's is there for them.
 #[test]
 fn what_tools_act_on_is_never_shown_and_stays_in_the_state() {

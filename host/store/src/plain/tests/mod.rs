@@ -9,7 +9,7 @@ mod update;
 
 use super::*;
 use crate::common::{change, no_objects, nothing, put, record, sqlite, state, text, volume};
-use crate::sqlite::SqliteStore;
+use crate::sqlite::{IfMissing, Opening, SqliteStore};
 use hutch_folder::look;
 use hutch_model::ledger::{EntryKind, VolumeRecord};
 use hutch_model::snapshot::{Change, Name, Objects, Touched, TouchedName};
