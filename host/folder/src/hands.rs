@@ -7,7 +7,7 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, SystemTimeSpec};
 use cap_std::fs::{Dir, OpenOptions};
 use cap_std::time::SystemTime;
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,9 @@ pub enum Step {
     /// A time or a permission is set.
     Attribute,
 }
+
+/// So many zeros at a file's end are no bytes but a length, where the file system has holes: who makes a file long need not have bytes for it.
+const HOLE_BYTES: usize = 4096;
 
 /// Says whether a step succeeds.
 type Check = Arc<dyn Fn(Step) -> io::Result<()> + Send + Sync>;
@@ -148,6 +151,13 @@ impl Hands {
     /// The system's refusal.
     pub fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {
         self.step(Step::Write)?;
+        if bytes.len() >= HOLE_BYTES && bytes.iter().all(|byte| *byte == 0) {
+            let end = file.stream_position()?.saturating_add(bytes.len() as u64);
+            if file.metadata()?.len().saturating_add(bytes.len() as u64) == end {
+                file.set_len(end)?;
+                return file.seek(io::SeekFrom::Start(end)).map(drop);
+            }
+        }
         io::Write::write_all(&mut file, bytes)
     }
 
@@ -378,6 +388,32 @@ mod tests {
         fn stamp(&self, name: &str) -> Stamp {
             look(&self.1, name).unwrap().unwrap()
         }
+    }
+
+    /// Zeros that nobody wrote are a length and no bytes; zeros over something are written.
+    #[test]
+    fn zeros_at_the_end_take_no_place_and_are_there() {
+        let setting = Setting::new(&[]);
+        let hands = Hands::default();
+        let zeros = vec![0; 1 << 20];
+        let parts = [&b"begin"[..], &zeros, b"middle", &zeros[..HOLE_BYTES - 1], b"\0", &zeros, &zeros];
+        let file = hands.create_file(&setting.1, "long").unwrap();
+        parts.iter().for_each(|part| hands.write(&file, part).unwrap());
+        let path = setting.0.path().join("long");
+        assert!(std::fs::read(&path).unwrap() == parts.concat(), "other bytes");
+        #[cfg(target_os = "linux")]
+        {
+            let taken = std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(&path).unwrap()) * 512;
+            assert!(taken < 1 << 19, "{taken} bytes of the disk");
+        }
+        let mut over = std::fs::File::options().write(true).open(&path).unwrap();
+        hands.write(&over, &zeros[..HOLE_BYTES]).unwrap();
+        over.seek(io::SeekFrom::Start(1 << 20)).unwrap();
+        hands.write(&over, &zeros[..HOLE_BYTES]).unwrap();
+        let mut expected = parts.concat();
+        expected[..HOLE_BYTES].fill(0);
+        expected[1 << 20..(1 << 20) + HOLE_BYTES].fill(0);
+        assert!(std::fs::read(&path).unwrap() == expected, "other bytes");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use hutch_model::instant::Instant;
 use hutch_model::ledger::{
     Caller, EntryKind, Origin, Owner, PackageRecord, Record, Request, Sealed, SecretKey, VolumeRecord,
 };
+use hutch_model::limits::Limit;
 use hutch_model::names::Slug;
 use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
 #[cfg(feature = "machine")]
@@ -349,7 +350,8 @@ impl Session {
     ) -> Result<(Sealed, Option<String>), Failure> {
         let sealed = self.store.commit(record, objects, streams)?;
         // Also when nothing changed: another process may have been killed between its commit and this.
-        Ok((sealed, self.update_plain()))
+        let limits = record.invocation.as_ref().map(|invocation| invocation.limits.get(Limit::WallTime));
+        Ok((sealed, self.update_plain_within(limits.unwrap_or(Limit::WallTime.info().default))))
     }
 
     /// Writes down a call that came to nothing, as the kind of thing that it was to be. Whoever gets a failure from a host that was
@@ -391,25 +393,33 @@ impl Session {
         false
     }
 
+    /// Brings the plain directories to the state, in the time that a guest has if nobody says another; says what kept it from that.
+    pub(crate) fn update_plain(&self) -> Option<String> {
+        self.update_plain_within(Limit::WallTime.info().default)
+    }
+
     /// There are no plain directories that could be behind.
     #[cfg(not(feature = "machine"))]
-    pub(crate) fn update_plain(&self) -> Option<String> {
+    fn update_plain_within(&self, _: u64) -> Option<String> {
         None
     }
 
-    /// Brings the plain directories to the state; says what kept it from that.
+    /// The same, for so many milliseconds at most: a guest has its deadline, and what it leaves takes no longer than it did.
     #[cfg(feature = "machine")]
-    pub(crate) fn update_plain(&self) -> Option<String> {
+    fn update_plain_within(&self, longest_ms: u64) -> Option<String> {
         let plain = self.plain.as_ref().filter(|_| self.keeps)?;
-        match plain.update() {
-            Ok(updated) if updated.left.is_empty() && updated.saved.is_empty() => None,
+        match plain.update_within(Duration::from_millis(longest_ms)) {
+            Ok(updated) if updated.left.is_empty() && updated.saved.is_empty() && !updated.behind => None,
             Ok(updated) => {
+                let behind =
+                    updated.behind.then(|| "the next command goes on, there was no time for all of it".to_owned());
                 let paths: Vec<String> = updated.left.iter().map(|(volume, path)| format!("{volume}/{path}")).collect();
                 let saved: Vec<String> = updated.saved.into_iter().collect();
                 let said =
                     [("changed outside, and left as they are: ", paths), ("saved meanwhile, and kept as ", saved)];
                 let said = said.into_iter().filter(|(_, paths)| !paths.is_empty());
-                Some(said.map(|(what, paths)| what.to_owned() + &paths.join(", ")).collect::<Vec<_>>().join("; "))
+                let said = said.map(|(what, paths)| what.to_owned() + &paths.join(", "));
+                Some(behind.into_iter().chain(said).collect::<Vec<_>>().join("; "))
             }
             Err(error) => Some(error.to_string()),
         }

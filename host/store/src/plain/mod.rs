@@ -101,7 +101,7 @@ impl Plain {
     /// The directory holds more than `bounds`; [`StoreError::Busy`] if another process keeps changing it.
     pub fn import(&self, volume: &VolumeName, bounds: &Bounds) -> Result<Option<Imported>, StoreError> {
         let _lock = self.lock()?;
-        self.update_locked(&mut Updated::default())?;
+        self.update_locked(None, &mut Updated::default())?;
         let Some((shown, root)) = self.shown(volume)? else { return Ok(None) };
         scan::import_volume(self, (volume, shown, root), bounds, true).map(Some)
     }

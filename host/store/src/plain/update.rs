@@ -26,6 +26,7 @@ use hutch_model::snapshot::{
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How often a directory is brought to a state that changed meanwhile before somebody else's turn comes.
 const ROUNDS_MAX: u32 = 16;
@@ -41,6 +42,8 @@ const LEFT_MAX: usize = 100;
 pub struct Updated {
     /// Another process is at it, and does this one's work too.
     pub elsewhere: bool,
+    /// There was no time for all of it: the next update goes on from there.
+    pub behind: bool,
     /// Paths, each with its volume, where something stands that others put there: it was left as it is. The first hundred.
     pub left: BTreeSet<(VolumeName, String)>,
     /// Where things lie that somebody saved in the very moment in which what they replaced was brought up to date.
@@ -54,6 +57,8 @@ struct Scope {
     all: bool,
     /// Whether what is remembered is of another start of the machine.
     restarted: bool,
+    /// When the rest is left, by the clock that files are stamped with.
+    end_ns: Option<u64>,
 }
 
 /// What stands where something shall change.
@@ -76,6 +81,19 @@ impl Plain {
     /// # Errors
     /// Store or directory can't be read or written; the next update goes on from there.
     pub fn update(&self) -> Result<Updated, StoreError> {
+        self.update_until(None)
+    }
+
+    /// The same, but for so long. After another start of the machine everything is looked at, and that once, however long it takes.
+    ///
+    /// # Errors
+    /// As for [`update`](Plain::update).
+    pub fn update_within(&self, longest: Duration) -> Result<Updated, StoreError> {
+        let longest_ns = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
+        self.update_until(Some((self.now_ns)().saturating_add(longest_ns)))
+    }
+
+    fn update_until(&self, end_ns: Option<u64>) -> Result<Updated, StoreError> {
         let mut updated = Updated::default();
         for _ in 0..ROUNDS_MAX {
             if !self.is_restarted()? && !self.stamps.behind(&self.durable_state()?)? {
@@ -86,7 +104,10 @@ impl Plain {
                 updated.elsewhere = true;
                 break;
             };
-            self.update_locked(&mut updated)?;
+            self.update_locked(end_ns, &mut updated)?;
+            if updated.behind {
+                break;
+            }
         }
         Ok(updated)
     }
@@ -96,7 +117,7 @@ impl Plain {
         Ok(self.stamps.boot()? != self.boot && self.boot.is_some())
     }
 
-    pub(super) fn update_locked(&self, updated: &mut Updated) -> Result<(), StoreError> {
+    pub(super) fn update_locked(&self, end_ns: Option<u64>, updated: &mut Updated) -> Result<(), StoreError> {
         let restarted = self.is_restarted()?;
         let mut states = None;
         for (volume, tree) in &self.durable_state()? {
@@ -108,7 +129,11 @@ impl Plain {
                 Some(target) => Some((target, self.is_kept(&target)?)),
                 None => None,
             };
-            let scope = Scope { all: restarted || matches!(target, Some((_, false))), restarted };
+            let scope = Scope {
+                all: restarted || matches!(target, Some((_, false))),
+                restarted,
+                end_ns: end_ns.filter(|_| !restarted),
+            };
             let earlier = match (scope.all, &states) {
                 (false, _) => &Vec::new(),
                 (true, Some(states)) => states,
@@ -118,10 +143,16 @@ impl Plain {
             let earlier: Vec<Digest> = earlier.collect();
             if let Some((target, true)) = target {
                 self.bring(volume, shown, target, (scope, &earlier), updated)?;
+                if updated.behind {
+                    return Ok(());
+                }
                 shown = Shown { tree: target, target: None };
             }
             if known.is_none() || shown.tree != *tree || scope.all {
                 self.bring(volume, shown, *tree, (scope, &earlier), updated)?;
+            }
+            if updated.behind {
+                return Ok(());
             }
         }
         match (restarted, &self.boot) {
@@ -184,10 +215,15 @@ impl Plain {
             path: Vec::new(),
             staged: Staged::open(self)?,
             left: &mut updated.left,
+            behind: false,
         };
         let brought = self.stamps.batch().and_then(|_together| update.folder(self.stamps.make_top(volume)?, &folder));
         updated.saved.extend(update.staged.saved);
+        updated.behind = update.behind;
         brought?;
+        if updated.behind {
+            return Ok(());
+        }
         self.stamps.set_shown(volume, Shown { tree: target, target: None })
     }
 }
@@ -245,9 +281,17 @@ struct Update<'a> {
     path: Vec<String>,
     staged: Staged<'a>,
     left: &'a mut BTreeSet<(VolumeName, String)>,
+    /// Whether the rest is left for want of time.
+    behind: bool,
 }
 
 impl Update<'_> {
+    /// Whether the rest is left.
+    fn is_late(&mut self) -> bool {
+        self.behind = self.behind || self.scope.end_ns.is_some_and(|end_ns| (self.plain.now_ns)() >= end_ns);
+        self.behind
+    }
+
     fn failed(&self, name: &str, action: &'static str) -> impl Fn(io::Error) -> StoreError + use<> {
         let mut path = self.plain.full_path(self.volume, &self.path);
         path.push(name);
@@ -292,6 +336,9 @@ impl Update<'_> {
             .collect();
         let mut blocked = BTreeSet::new();
         for place in places.iter().rev() {
+            if self.is_late() {
+                return Ok(());
+            }
             let goes = place.was.is_some()
                 && (place.is.is_none() || is_folder(place.was.as_ref()) != is_folder(place.is.as_ref()));
             if goes && !self.remove(id, place)? {
@@ -300,6 +347,9 @@ impl Update<'_> {
         }
         let coming = || places.iter().filter(|place| place.is.is_some());
         for place in coming() {
+            if self.is_late() {
+                return Ok(());
+            }
             if blocked.contains(place.name()) || !self.make(id, place)? {
                 self.plain.stamps.set(id, place.name(), None)?;
                 blocked.insert(place.name());
@@ -313,6 +363,9 @@ impl Update<'_> {
             self.path.push(name.clone());
             self.folder(below, &inside)?;
             self.path.pop();
+            if self.behind {
+                return Ok(());
+            }
             self.set_folder_time(&name, *modified_ns)?;
         }
         Ok(())
@@ -356,6 +409,9 @@ impl Update<'_> {
         let emptied = self.folder(below, &Level { was: inside, is: Tree::default(), earlier: Vec::new() });
         self.path.pop();
         emptied?;
+        if self.behind {
+            return Ok(false);
+        }
         self.plain.stamps.forget_folder(below)?;
         let Some(folder) = self.here()? else { return Ok(true) };
         match look(&folder, &name).map_err(self.failed(&name, "look at"))? {

@@ -55,6 +55,42 @@ fn an_update_cut_off_at_any_step_is_finished_by_the_next() {
     }
 }
 
+/// As one that is cut off: each goes on from there, and what stands there meanwhile is nobody's edit.
+#[test]
+fn an_update_that_has_no_time_for_all_leaves_the_rest_to_the_next() {
+    fn ticking() -> u64 {
+        static NOW: AtomicU64 = AtomicU64::new(0);
+        NOW.fetch_add(1, Ordering::Relaxed)
+    }
+    for (before, after) in JOURNEYS {
+        let setting = Setting::new();
+        put(&setting.store, before);
+        setting.plain().update().unwrap();
+        put(&setting.store, after);
+        let touched: Vec<_> = before.iter().chain(*after).map(|(path, _)| path.trim_end_matches('/')).collect();
+        let mut cuts = 0;
+        for ticks in 1.. {
+            let plain = Plain { now_ns: ticking, ..setting.plain() };
+            let updated = plain.update_within(Duration::from_nanos(ticks)).unwrap();
+            assert_eq!(Updated { behind: false, ..updated.clone() }, Updated::default());
+            if !updated.behind {
+                break;
+            }
+            cuts += 1;
+            assert_eq!(setting.check(&touched), None, "{before:?} -> {after:?}, after {ticks}");
+        }
+        assert!(cuts >= 1, "{before:?} -> {after:?}");
+        assert_eq!(real(&setting.folder()), expected(after), "{before:?} -> {after:?}, in {cuts}");
+        assert_eq!(setting.status(), []);
+    }
+    // After another start of the machine all is looked at, and that once.
+    let setting = Setting::new();
+    put(&setting.store, &[("a", "1"), ("b", "1")]);
+    let restarted = Plain { now_ns: ticking, ..setting.restarted() };
+    assert_eq!(restarted.update_within(Duration::ZERO).unwrap(), Updated::default());
+    assert_eq!(real(&setting.folder()), expected(&[("a", "1"), ("b", "1")]));
+}
+
 #[test]
 fn an_update_that_is_cut_off_and_overtaken_ends_at_the_last_state() {
     let last: Files<'_> = &[("a/b", "->c"), ("d", "last"), ("z", "1")];
