@@ -285,6 +285,24 @@ fn a_lock_is_no_word_but_for_the_version() {
     }
 }
 
+/// A word that lets go of a confirmation is read as every other one: what is no command of the package is a slip.
+#[test]
+fn a_grant_of_what_nothing_asks_for_is_refused() {
+    let coming = COMING.iter().find(|coming| coming.update == ["--grant", "unconfirmed:wipe"]).unwrap();
+    let machine = machine(coming);
+    locked(&machine, coming);
+    let before = home(&machine);
+    let update = ["unconfirmed:nosuch", "unconfirmed:", "unconfirmed:*", "not unconfirmed:wipe", "env:NOSUCH"];
+    let sync = ["probe unconfirmed:nosuch", "nosuch unconfirmed:wipe", "unconfirmed:wipe", "probe env:NOSUCH"];
+    for (command, grants) in [(&["update", coming.place][..], &update[..]), (&["sync"], &sync)] {
+        for grant in grants {
+            machine.run([command, &["--grant", grant]].concat()).fault("USAGE", 2);
+            machine.run([&["--yes"], command, &["--grant", grant]].concat()).fault("USAGE", 2);
+            assert_eq!(home(&machine), before, "{command:?} {grant}");
+        }
+    }
+}
+
 #[test]
 fn no_install_and_none_of_its_fixes_hands_anything_over_unasked() {
     for coming in &COMING {

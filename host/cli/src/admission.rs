@@ -23,7 +23,9 @@ use semver::Version;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-pub(crate) mod commands;
+mod commands;
+
+pub(crate) use commands::may_ask;
 
 use commands::Commands;
 
@@ -45,10 +47,15 @@ pub(crate) struct AllowArguments {
 }
 
 impl AllowArguments {
-    /// A grant of what nobody asks for is a misunderstanding. Which commands change something unconfirmed is known of an update alone.
-    pub(crate) fn check_grants<'a>(&self, asks: impl Iterator<Item = &'a str>) -> Result<(), Fault> {
+    /// A grant of what nobody asks for is a misunderstanding. A command that `may_ask` to change something unconfirmed may have done so
+    /// before.
+    pub(crate) fn check_grants<'a>(
+        &self,
+        asks: impl Iterator<Item = &'a str>,
+        may_ask: impl Fn(&str) -> bool,
+    ) -> Result<(), Fault> {
         let asks: BTreeSet<&str> = asks.collect();
-        let is_known = |grant: &&String| asks.contains(grant.as_str()) || grant.contains(commands::UNCONFIRMED);
+        let is_known = |grant: &&String| asks.contains(grant.as_str()) || may_ask(grant);
         match self.grants.iter().find(|grant| !is_known(grant)) {
             Some(grant) => {
                 let known = if asks.is_empty() { "nothing".to_owned() } else { Vec::from_iter(asks).join(", ") };
@@ -126,7 +133,8 @@ pub(crate) fn before(global: &Global, slug: &Slug, allowed: &AllowArguments) -> 
 #[derive(Debug)]
 pub(crate) struct Admission {
     pub(crate) candidate: Candidate,
-    replaces: bool,
+    /// What it was judged beside.
+    before: Option<Pin>,
     pub(crate) signer: Option<Signer>,
     pub(crate) attester: Option<Signer>,
     /// How far it is trusted once it is installed.
@@ -176,7 +184,7 @@ pub(crate) fn admit(
             Some(now.changes(&old))
         }
     };
-    Ok(Admission { candidate, replaces: before.is_some(), signer, attester, trust, asks, beyond, changes })
+    Ok(Admission { candidate, before: before.cloned(), signer, attester, trust, asks, beyond, changes })
 }
 
 impl Admission {
@@ -203,7 +211,7 @@ impl Admission {
             attester: self.attester.as_ref().map(Signer::text),
         };
         let installed = packages::installed(global)?;
-        let done = installed.install(package, source, surroundings::now(), remembered, self.replaces);
+        let done = installed.install(package, source, surroundings::now(), remembered, self.before.as_ref());
         let pin = done.inspect_err(|_| launcher.into_iter().for_each(Planned::take_back))?;
         launcher.into_iter().for_each(Planned::finish);
         Ok(pin)

@@ -15,12 +15,20 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::Origin;
 use hutch_model::names::Slug;
+use hutch_store::{InstanceLock, StoreError};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const PIN_FILE: &str = "pin.json";
+
+/// Held by whoever compares a pin and writes or removes it.
+const LOCK_FILE: &str = "pins.lock";
+
+/// The longest wait for it: it is held for as long as one pin takes.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The most bytes of a pin that are read.
 const PIN_BYTES_MAX: u64 = 4 << 20;
@@ -100,6 +108,12 @@ pub enum InstalledError {
     /// One has it already.
     #[error("a package {0:?} is installed already")]
     Exists(String),
+    /// What was to be replaced is not there any more.
+    #[error("the package {0:?} was installed anew or removed while this was at work")]
+    Conflict(String),
+    /// The pins can't be locked.
+    #[error(transparent)]
+    Lock(#[from] StoreError),
     /// Its files are not the ones that were installed.
     #[error("the files of {slug:?} have the digest {found}, but {pinned} was installed")]
     Changed {
@@ -145,6 +159,8 @@ impl InstalledError {
         match self {
             InstalledError::Missing(_) => ErrorCode::PackageNotFound,
             InstalledError::Exists(_) => ErrorCode::AlreadyExists,
+            InstalledError::Conflict(_) => ErrorCode::Conflict,
+            InstalledError::Lock(error) => error.code(),
             InstalledError::Changed { .. } | InstalledError::Unfit { .. } => ErrorCode::PackageChanged,
             InstalledError::Damaged { .. } => ErrorCode::StoreDamaged,
             InstalledError::Package(error) => error.code(),
@@ -296,6 +312,7 @@ impl Installed {
     /// # Errors
     /// It is the one of the pin, or the system refuses.
     pub fn drop_kept(&self, slug: &Slug, version: Digest) -> Result<(), InstalledError> {
+        let _lock = self.lock()?;
         if self.pin(slug)?.digest == version {
             return Err(InstalledError::Exists(slug.to_string()));
         }
@@ -304,26 +321,23 @@ impl Installed {
         removed.map_err(|source| self.io(&path, source))
     }
 
-    /// Copies a package, and pins it. An earlier version is replaced if `replace`; its state is left as it is, and so are its files:
-    /// calls that began before may read them, and entries of the ledger name them. [`Installed::drop_kept`] takes them away.
+    /// Copies a package, and pins it, in the place of the version that it was judged beside, if there was one: whoever was faster is not
+    /// written over. That one's state is left as it is, and so are its files: calls that began before may read them, and entries of the
+    /// ledger name them. [`Installed::drop_kept`] takes them away.
     ///
     /// # Errors
-    /// It is there already, or the system refuses.
+    /// It is there already, another version is by now, or the system refuses.
     pub fn install(
         &self,
         package: &Package,
         source: &str,
         at: Instant,
         remembered: Remembered,
-        replace: bool,
+        before: Option<&Pin>,
     ) -> Result<Pin, InstalledError> {
         let manifest = package.manifest();
         let slug = manifest.slug();
-        match self.pin(slug) {
-            Ok(_) if !replace => return Err(InstalledError::Exists(slug.to_string())),
-            Ok(_) | Err(InstalledError::Missing(_) | InstalledError::Damaged { .. }) => {}
-            Err(error) => return Err(error),
-        }
+        self.check_pin(slug, before)?;
         let pin = Pin {
             slug: slug.to_string(),
             version: manifest.version().to_string(),
@@ -336,8 +350,31 @@ impl Installed {
             attester: remembered.attester,
         };
         self.put_version(slug, pin.digest, package.source(), package.bounds())?;
+        let _lock = self.lock()?;
+        self.check_pin(slug, before)?;
+        // Whoever removed what came meanwhile took this with it.
+        self.files(slug, pin.digest)?;
         self.put_pin(&pin)?;
         Ok(pin)
+    }
+
+    /// Whether the pin is as it was; one that can't be read is none.
+    fn check_pin(&self, slug: &Slug, before: Option<&Pin>) -> Result<(), InstalledError> {
+        match (self.pin(slug), before) {
+            (Err(InstalledError::Missing(_) | InstalledError::Damaged { .. }), None) => Ok(()),
+            (Ok(_), None) => Err(InstalledError::Exists(slug.to_string())),
+            (Ok(now), Some(before)) if now == *before => Ok(()),
+            (Ok(_) | Err(InstalledError::Missing(_) | InstalledError::Damaged { .. }), Some(_)) => {
+                Err(InstalledError::Conflict(slug.to_string()))
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Keeps others from changing pins. The folder is there.
+    fn lock(&self) -> Result<InstanceLock, InstalledError> {
+        let dir = open_folder(&self.folder).map_err(|source| self.io("", source))?;
+        Ok(hutch_store::lock(&dir, &self.folder, LOCK_FILE, LOCK_WAIT)?)
     }
 
     /// Copies the files of a version.
@@ -395,6 +432,7 @@ impl Installed {
     pub fn remove(&self, slug: &Slug) -> Result<(), InstalledError> {
         let missing = || InstalledError::Missing(slug.to_string());
         let dir = self.dir()?.ok_or_else(missing)?;
+        let _lock = self.lock()?;
         let pin = format!("{slug}/{PIN_FILE}");
         match dir.remove_file(&pin) {
             Ok(()) => dir.remove_dir_all(slug.as_str()).map_err(|source| self.io(slug.as_str(), source)),

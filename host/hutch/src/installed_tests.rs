@@ -25,7 +25,8 @@ fn opened(folder: &Path) -> Package {
 }
 
 fn install(installed: &Installed, package: &Package) -> Result<Pin, InstalledError> {
-    installed.install(package, "source", Instant::from_unix_ns(0), Remembered::default(), true)
+    let before = installed.pin(package.manifest().slug()).ok();
+    installed.install(package, "source", Instant::from_unix_ns(0), Remembered::default(), before.as_ref())
 }
 
 #[test]
@@ -49,6 +50,48 @@ fn a_pin_names_nothing_that_a_loss_of_power_could_take() {
     // pin's name.
     assert_eq!((count((false, false)), count((true, false)), count((true, true))), (6, 2, 1), "{synced:?}");
     assert!(synced.is_sorted(), "{synced:?}");
+}
+
+/// Two that were judged beside the same version: the second has not seen what the first made of it.
+#[test]
+fn no_pin_is_written_over_but_the_one_that_was_compared() {
+    let (_top, _, home) = setting();
+    let installed = Installed::of(&home);
+    let made = |version: &str| {
+        let (top, folder, _) = setting();
+        std::fs::write(folder.join("APP.md"), FRONT.replace("0.1.0", version)).unwrap();
+        (opened(&folder), top)
+    };
+    let [(one, _at_one), (two, _at_two), (three, _at_three)] = ["0.1.0", "0.2.0", "0.3.0"].map(made);
+    let slug = one.manifest().slug().clone();
+    let over = |package: &Package, before: Option<&Pin>| {
+        installed.install(package, "source", Instant::from_unix_ns(0), Remembered::default(), before)
+    };
+    let refused = |package: &Package, before: Option<&Pin>| {
+        let now = installed.pin(&slug).ok();
+        let code = over(package, before).unwrap_err().code();
+        assert_eq!(installed.pin(&slug).ok(), now);
+        code
+    };
+    let first = over(&one, None).unwrap();
+    assert_eq!(refused(&two, None), ErrorCode::AlreadyExists);
+    let second = over(&two, Some(&first)).unwrap();
+    assert_eq!(refused(&three, Some(&first)), ErrorCode::Conflict);
+    assert!(installed.open(&second, PackageBounds::default(), None).is_ok());
+    over(&three, Some(&second)).unwrap();
+    installed.remove(&slug).unwrap();
+    assert_eq!(refused(&two, Some(&second)), ErrorCode::Conflict);
+    assert_eq!(over(&two, None).unwrap(), Pin { ..second });
+    // At once: one of them is it.
+    let before = installed.pin(&slug).unwrap();
+    let done: Vec<_> = std::thread::scope(|scope| {
+        let updates = [&one, &three].map(|package| scope.spawn(|| over(package, Some(&before))));
+        updates.into_iter().map(|update| update.join().unwrap()).collect()
+    });
+    let [first, second] = &done[..] else { panic!("{done:?}") };
+    let (good, bad) = if first.is_ok() { (first, second) } else { (second, first) };
+    assert_eq!(*good.as_ref().unwrap(), installed.pin(&slug).unwrap());
+    assert_eq!(bad.as_ref().unwrap_err().code(), ErrorCode::Conflict);
 }
 
 #[test]

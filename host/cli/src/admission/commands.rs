@@ -8,7 +8,7 @@ use hutch_model::contract::Effect;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands before the command that a person is to let go unconfirmed.
-pub(super) const UNCONFIRMED: &str = "unconfirmed:";
+const UNCONFIRMED: &str = "unconfirmed:";
 
 /// The commands of a package.
 #[derive(Debug, Default)]
@@ -61,6 +61,14 @@ impl Commands {
             confirmations: between(&before.confirmed, &self.confirmed),
         }
     }
+}
+
+/// Whether a grant is of a command of this package, that it may change something unconfirmed.
+pub(crate) fn may_ask(package: &Package, grant: &str) -> bool {
+    let name = grant.strip_prefix(UNCONFIRMED);
+    name.is_some_and(|name| {
+        Commands::of(package).is_ok_and(|commands| commands.open || commands.commands.contains_key(name))
+    })
 }
 
 fn between(before: &BTreeSet<String>, now: &BTreeSet<String>) -> Names {

@@ -84,7 +84,8 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     let keys = signed::keys(global, &own.keys)?;
     let said = Said { allowed: &own.allowed, version: own.allow_downgrade, keys: &keys, signer: None, attester: None };
     let admission = admission::admit(global, candidate, before.as_ref(), &said)?;
-    own.allowed.check_grants(admission.asks.iter())?;
+    let asks = admission.asks.iter().chain(admission.beyond.iter().map(String::as_str));
+    own.allowed.check_grants(asks, |grant| admission::may_ask(&admission.candidate.package, grant))?;
     let known = before.as_ref().and_then(|pin| pin.launcher.as_ref());
     let launcher = match known {
         _ if own.launcher || own.launcher_dir.is_some() => {

@@ -162,7 +162,6 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
     }
     let asks = |one: &Locked| one.asks.iter().map(|ask| format!("{} {ask}", one.slug)).collect::<Vec<_>>();
     let asked: Vec<String> = lock.packages.iter().flat_map(asks).collect();
-    own.allowed.check_grants(asked.iter().map(String::as_str))?;
     let mut admissions = Vec::new();
     for one in compared.iter().filter(|one| one.difference.is_some()) {
         if let Some(locked) = one.locked {
@@ -170,6 +169,19 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
         }
     }
     let beyond: Vec<String> = admissions.iter().flat_map(needed).collect();
+    let may_ask = |grant: &str| {
+        let Some((slug, ask)) = grant.split_once(' ') else { return false };
+        match (admissions.iter().find(|one| one.slug().as_str() == slug), compared.iter().find(|one| one.slug == slug))
+        {
+            (Some(one), _) => admission::may_ask(&one.candidate.package, ask),
+            (None, Some(Compared { locked: Some(_), pin: Some(pin), .. })) => {
+                let there = installed.open(pin, PackageBounds::default(), None);
+                there.is_ok_and(|package| admission::may_ask(&package, ask))
+            }
+            (None, _) => false,
+        }
+    };
+    own.allowed.check_grants(asked.iter().chain(&beyond).map(String::as_str), may_ask)?;
     let removed: Vec<&str> = unlocked.iter().filter(|_| own.prune).map(|one| one.slug.as_str()).collect();
     let result = SyncAnswer {
         path: own.file.display().to_string(),
