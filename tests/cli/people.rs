@@ -182,11 +182,13 @@ fn an_issue_that_cannot_be_read_stands_in_nobodys_way() {
     std::fs::write(folder.join("is_0003.json"), whole.replace("is_0001", "../../evil")).unwrap();
     assert!(Command::new("mkfifo").arg(folder.join("is_0004.json")).status().unwrap().success());
     assert!(std::fs::metadata(folder.join("is_0004.json")).unwrap().file_type().is_fifo());
+    // Longer than any: not read to its end, which there is no memory for.
+    std::fs::File::create(folder.join("is_0005.json")).unwrap().set_len(1 << 40).unwrap();
     let ran = machine.run(["issue", "list"]);
     let listed: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(listed["result"]["total"], 1);
-    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("left out: ")).count(), 3, "{ran:?}");
-    assert_eq!(create().result("issue create")["id"], "is_0005");
+    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("left out: ")).count(), 4, "{ran:?}");
+    assert_eq!(create().result("issue create")["id"], "is_0006");
     for id in ["is_0002", "is_0003"] {
         let fault = machine.run(["issue", "close", id]).fault("STORE_DAMAGED", 50);
         assert!(fault.details["file"].as_str().unwrap().ends_with(&format!("{id}.json")));

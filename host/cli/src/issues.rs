@@ -17,6 +17,9 @@ use tempfile::NamedTempFile;
 /// The most issues: a runaway caller must not fill the disk.
 const ISSUES_MAX: u64 = 10_000;
 
+/// The most bytes of one: none that a command line can make has more.
+const ISSUE_BYTES_MAX: u64 = 16 << 20;
+
 /// Their folder in a home.
 pub(crate) const FOLDER: &str = "issues";
 
@@ -215,12 +218,16 @@ impl Issues {
 /// A regular file's text. It is opened without waiting, so that a pipe in its place can't hold the program up.
 fn read_text(dir: &Dir, name: &str) -> io::Result<String> {
     let mut options = OpenOptions::new();
-    let mut file = dir.open_with(name, options.read(true).nonblock(true))?;
+    let file = dir.open_with(name, options.read(true).nonblock(true))?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("is no regular file"));
     }
     let mut text = String::new();
-    file.read_to_string(&mut text).map(|_| text)
+    file.take(ISSUE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > ISSUE_BYTES_MAX {
+        true => Err(io::Error::other(format!("has more than {ISSUE_BYTES_MAX} bytes"))),
+        false => Ok(text),
+    }
 }
 
 fn text(issue: &Issue) -> String {

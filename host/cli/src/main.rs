@@ -77,6 +77,7 @@ use words::Words;
 
 #[expect(clippy::disallowed_methods, reason = "the program's words are its own")]
 fn main() -> ExitCode {
+    hutch_sandbox::outlive_file_limits();
     match complete::answered() {
         Ok(false) => {}
         Ok(true) => return ExitCode::SUCCESS,

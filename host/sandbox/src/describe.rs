@@ -5,6 +5,7 @@ use crate::deadline::on_thread;
 use crate::program::Program;
 use crate::run::RunError;
 use hutch_engine::{Guest, Stopped, classify, new_store};
+use hutch_model::contract::CONTRACT_BYTES_MAX;
 use hutch_model::document;
 use hutch_model::invocation::Invocation;
 use hutch_model::snapshot::MemoryObjects;
@@ -60,18 +61,37 @@ pub fn describe(program: &Program, invocation: &Invocation) -> Result<Option<Val
 
 fn call(mut store: Store<Guest>, linked: &InstancePre<Guest>, interface: &str) -> wasmtime::Result<Value> {
     let instance = linked.instantiate(&mut store)?;
-    let missing = || wasmtime::Error::msg(format!("{interface} has no function describe"));
+    let missing = || broken("describe_missing");
     let (_, interface) = instance.get_export(&mut store, None, interface).ok_or_else(missing)?;
     let (_, function) = instance.get_export(&mut store, Some(&interface), "describe").ok_or_else(missing)?;
     let function: Func = instance.get_func(&mut store, function).ok_or_else(missing)?;
     let mut results = [Val::Bool(false)];
     function.call(&mut store, &[], &mut results)?;
     let [result] = &results;
+    if length(result) > CONTRACT_BYTES_MAX {
+        return Err(broken("description_too_long"));
+    }
     let Value::Object(fields) = json(result)? else { return Err(missing()) };
     let mut described = Map::new();
     described.insert("schema".to_owned(), SCHEMA.into());
     described.extend(fields);
     Ok(Value::Object(described))
+}
+
+/// What breaks a rule of descriptions is the component's doing, as in any other interface.
+fn broken(rule: &'static str) -> wasmtime::Error {
+    wasmtime::Error::new(hutch_world::Stop::Trap(rule))
+}
+
+/// The least bytes that a value takes, written out: what is longer than any description is not read as one.
+fn length(value: &Val) -> usize {
+    match value {
+        Val::String(text) => text.len(),
+        Val::List(values) => values.iter().map(|value| 1 + length(value)).sum(),
+        Val::Record(fields) => fields.iter().map(|(_, value)| 1 + length(value)).sum(),
+        Val::Option(Some(value)) => length(value),
+        _ => 1,
+    }
 }
 
 fn json(value: &Val) -> wasmtime::Result<Value> {
@@ -95,15 +115,16 @@ fn json(value: &Val) -> wasmtime::Result<Value> {
             let mut map = Map::new();
             for (name, value) in fields {
                 let value = match (name.as_str(), value) {
-                    ("output-schema", Val::String(text)) => document::read(text.as_bytes())
-                        .map_err(|error| wasmtime::Error::msg(format!("an output-schema is no JSON: {error}")))?,
+                    ("output-schema", Val::String(text)) => {
+                        document::read(text.as_bytes()).map_err(|_| broken("output_schema_not_json"))?
+                    }
                     _ => json(value)?,
                 };
                 map.insert(camel_case(name), value);
             }
             Value::Object(map)
         }
-        other => return Err(wasmtime::Error::msg(format!("{other:?} has no place in a description"))),
+        _ => return Err(broken("value_not_of_a_description")),
     })
 }
 

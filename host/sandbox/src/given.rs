@@ -49,7 +49,7 @@ impl Given {
 
 #[allow(unsafe_code, reason = "wasmtime trusts compiled code; this is where that trust is given")]
 fn loaded(runner: &Engine, code: &[u8]) -> wasmtime::Result<Code> {
-    // SAFETY: whoever gave the artifact vouches for it (`Sandbox::give`); its digest held, and the engine checks that it was made by
+    // SAFETY: whoever gave the artifact vouches for it, as `Sandbox::give` asks; its digest held, and the engine checks that it was made by
     // its own version under its own settings.
     unsafe {
         match Engine::detect_precompiled(code) {

@@ -35,6 +35,8 @@ pub mod ring;
 mod run;
 #[cfg(feature = "machine")]
 mod shelf;
+#[cfg(feature = "machine")]
+mod signals;
 #[cfg(feature = "threads")]
 mod stop;
 #[cfg(feature = "threads")]
@@ -60,6 +62,8 @@ pub use hutch_world::NAME_MEMORY_BYTES;
 pub use program::target_named;
 pub use program::{Program, Sandbox};
 pub use run::{Run, RunError, run};
+#[cfg(feature = "machine")]
+pub use signals::outlive_file_limits;
 #[cfg(feature = "threads")]
 pub use stop::Stop;
 #[cfg(feature = "machine")]
