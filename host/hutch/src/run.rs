@@ -23,6 +23,7 @@ use crate::session::Session;
 use crate::turns::Turn;
 use hutch_model::acted_on::is_acted_on;
 use hutch_model::ledger::{EntryKind, OutcomeRecord, Record, VolumeRecord};
+use hutch_model::limits::Limit;
 use hutch_model::outcome::Verdict;
 use hutch_model::snapshot::{Change, Changes, PathChange};
 use hutch_store::StoreError;
@@ -205,7 +206,7 @@ pub(crate) fn conclude(
     // What is answered stays, and so does what the answer follows from.
     let last = if is_reading { executed.saw } else { sealed.sequence };
     session.store.settle(last).map_err(|error| (error.into(), None))?;
-    let behind = session.update_plain();
+    let behind = session.update_plain_within(prepared.invocation.limits().get(Limit::WallTime));
     if kept && session.has_plain() {
         withheld.extend(executed.volumes.iter().flat_map(|(name, volume)| unshown(name, &volume.changes)));
     }

@@ -350,8 +350,7 @@ impl Session {
     ) -> Result<(Sealed, Option<String>), Failure> {
         let sealed = self.store.commit(record, objects, streams)?;
         // Also when nothing changed: another process may have been killed between its commit and this.
-        let limits = record.invocation.as_ref().map(|invocation| invocation.limits.get(Limit::WallTime));
-        Ok((sealed, self.update_plain_within(limits.unwrap_or(Limit::WallTime.info().default))))
+        Ok((sealed, self.update_plain()))
     }
 
     /// Writes down a call that came to nothing, as the kind of thing that it was to be. Whoever gets a failure from a host that was
@@ -400,15 +399,15 @@ impl Session {
 
     /// There are no plain directories that could be behind.
     #[cfg(not(feature = "machine"))]
-    fn update_plain_within(&self, _: u64) -> Option<String> {
+    pub(crate) fn update_plain_within(&self, _: u64) -> Option<String> {
         None
     }
 
-    /// The same, for so many milliseconds at most: a guest has its deadline, and what it leaves takes no longer than it did.
+    /// The same, for so many milliseconds at most, and a second at least: what a guest leaves takes no longer than it might.
     #[cfg(feature = "machine")]
-    fn update_plain_within(&self, longest_ms: u64) -> Option<String> {
+    pub(crate) fn update_plain_within(&self, longest_ms: u64) -> Option<String> {
         let plain = self.plain.as_ref().filter(|_| self.keeps)?;
-        match plain.update_within(Duration::from_millis(longest_ms)) {
+        match plain.update_within(Duration::from_millis(longest_ms).max(Duration::from_secs(1))) {
             Ok(updated) if updated.left.is_empty() && updated.saved.is_empty() && !updated.behind => None,
             Ok(updated) => {
                 let behind =
