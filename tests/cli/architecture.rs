@@ -297,14 +297,20 @@ fn unsafe_code_has_its_known_homes() {
     // A test counts allocations, which takes an allocator of its own.
     let expected = [
         "host/capi/src/door.rs",
+        "host/edge/src/application.rs",
         "host/engine/src/settings/compile.rs",
+        "host/hutch/examples/ask.rs",
         "host/model/tests/hostile.rs",
+        "host/sandbox/src/bare.rs",
         "host/sandbox/src/given.rs",
         "host/sandbox/src/memories.rs",
+        "host/sandbox/src/program.rs",
         "host/sandbox/src/ring/inherited.rs",
+        "host/sandbox/src/signals.rs",
         "host/sandbox/src/verdict.rs",
         "host/tab/src/blocks.rs",
         "host/tab/src/door.rs",
+        "host/tab/src/tab.rs",
         "host/tab-compiler/src/door.rs",
     ];
     assert_eq!(homes, expected);

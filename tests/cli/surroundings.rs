@@ -62,6 +62,9 @@ fn whatever_surrounds_it_a_call_ends_as_elsewhere_or_keeps_nothing() {
         kept = now;
     }
     assert!(good >= 12, "{good} calls ended well");
+    // No signal ends a call that may not write: it says so.
+    call(&machine, "ulimit -f 0", &["run", &package, "write-text", "state/file", "no"]).fault("HOST_FAULT", 50);
+    assert_eq!(machine.probe(&[], &["read-file", "state/file"]).answer()["content"], kept);
     machine.run(["ledger", "verify", "probe"]).result("ledger verify");
     assert_eq!(machine.run(["verify", "--all", &package]).result("verify")["differ"], 0);
 }
