@@ -89,7 +89,7 @@ impl Command {
             for value in values {
                 let Some(text) = text(value) else {
                     let message =
-                        format!("{}: expected {}, found {}", parameter.name, parameter.value_type, kind(value));
+                        format!("{}: expected {}, found {}", parameter.name, parameter.value_type, found(value));
                     wrong(ViolationKind::WrongType, parameter.name.clone(), message);
                     continue;
                 };
@@ -158,20 +158,28 @@ impl Parameter {
     }
 }
 
-/// A value as a word.
+/// A value as a word. A number without a fraction is a whole one however it is written, as JSON Schema has it: 3.0 is 3. One beyond 64 bits
+/// is no word: reading it has changed it, and the application would get another.
 fn text(value: &Value) -> Option<String> {
+    /// The first number beyond those of 64 bits.
+    const BEYOND: f64 = 18_446_744_073_709_551_616.0;
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
+        Value::Number(number) => match number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0) {
+            Some(whole) => (whole.abs() < BEYOND).then(|| format!("{:.0}", whole + 0.0)),
+            None => Some(number.to_string()),
+        },
         Value::Bool(truth) => Some(truth.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+/// What a value is that is no word.
+fn found(value: &Value) -> &'static str {
     match value {
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
+        Value::Number(_) => "a number beyond 64 bits; a text of its digits is taken as it is written",
         _ => "null",
     }
 }

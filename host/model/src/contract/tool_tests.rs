@@ -32,6 +32,13 @@ fn fields_become_the_words_of_a_line() {
         ("add", json!({"title": "a", "description": null, "dry-run": true}), &["add", "--dry-run", "a"]),
         ("add", json!({"title": "a", "dry-run": false}), &["add", "a"]),
         ("list", json!({"limit": 3, "status": "all"}), &["list", "--status=all", "--limit=3"]),
+        ("list", json!({"limit": 3.0}), &["list", "--limit=3"]),
+        ("list", json!({"limit": 1e2, "offset": -0.0}), &["list", "--limit=100", "--offset=0"]),
+        ("list", json!({"limit": "3"}), &["list", "--limit=3"]),
+        ("list", json!({"limit": 2.5}), &["list", "--limit=2.5"]),
+        ("list", json!({"limit": -9223372036854775808.0}), &["list", "--limit=-9223372036854775808"]),
+        ("list", json!({"limit": u64::MAX}), &["list", "--limit=18446744073709551615"]),
+        ("list", json!({"limit": "100000000000000000000001"}), &["list", "--limit=100000000000000000000001"]),
         (
             "reminder set",
             json!({"id": "td_0001", "at": ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]}),
@@ -58,6 +65,8 @@ fn what_is_no_field_or_no_word_is_refused_by_its_name() {
         ("add", json!({"title": ["a"]}), vec![(ViolationKind::WrongType, "title")]),
         ("add", json!({"title": "a", "dry-run": "yes"}), vec![(ViolationKind::WrongType, "dry-run")]),
         ("reminder set", json!({"id": "a", "at": [["x"]]}), vec![(ViolationKind::WrongType, "at")]),
+        ("list", json!({"limit": 18446744073709551616.0}), vec![(ViolationKind::WrongType, "limit")]),
+        ("list", json!({"limit": -1e300}), vec![(ViolationKind::WrongType, "limit")]),
     ];
     for (command, given, expected) in cases {
         let expected: Vec<_> = expected.into_iter().map(|(kind, name)| (kind, name.to_owned())).collect();
