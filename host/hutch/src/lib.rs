@@ -25,7 +25,6 @@ mod call;
 #[cfg(feature = "machine")]
 mod carried;
 mod describe;
-mod document;
 #[cfg_attr(not(feature = "machine"), path = "nowhere/edits.rs")]
 mod edits;
 #[cfg_attr(not(feature = "machine"), path = "nowhere/enclosed.rs")]
@@ -71,7 +70,6 @@ pub use call::{Call, EnvironmentValue};
 #[cfg(feature = "machine")]
 pub use carried::Taken;
 pub use describe::{Described, check_described};
-pub use document::DocumentSize;
 pub use edits::Edits;
 #[cfg(feature = "machine")]
 pub use edits::Withheld;
@@ -83,6 +81,7 @@ pub use history::Moved;
 #[cfg(feature = "machine")]
 pub use host::Enclose;
 pub use host::{Host, Stores};
+pub use hutch_model::document::DocumentSize;
 pub use instance::Instance;
 pub use map::{Job, Mapped};
 pub use mount::Mount;

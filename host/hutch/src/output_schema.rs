@@ -4,7 +4,7 @@
 //! for what was left unevaluated weigh more; patterns are few, small when they are compiled, run on an engine without backtracking, and
 //! count by the length of the answer; and nothing is fetched. What can't be judged is refused.
 
-use crate::document::DocumentSize;
+use hutch_model::document::DocumentSize;
 use jsonschema::PatternOptions;
 use serde_json::Value;
 

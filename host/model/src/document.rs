@@ -6,6 +6,10 @@
 //! begins as those do by which `serde_json` tells itself that an object is something else: what reads such an object as a value makes
 //! of it the document that stands in a text of it, behind every bound that was held against the text.
 
+mod size;
+
+pub use size::DocumentSize;
+
 use serde::de::{self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
@@ -24,6 +28,47 @@ pub(crate) fn is_reserved(name: &str) -> bool {
 /// They are not one.
 pub fn read(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(bytes).map(|Document(value)| value)
+}
+
+/// Why bytes that somebody sent are not read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unread {
+    /// They are no document.
+    #[error("it is no JSON document: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// They are one that takes more memory than it may.
+    #[error("it would take {takes} bytes of memory, {max} allowed")]
+    TooLarge {
+        /// How much it would take at most.
+        takes: u64,
+        /// How much it may.
+        max: u64,
+    },
+}
+
+/// The document that `bytes` are, if it takes at most so much memory: a byte can take more than a hundred, which is found out before.
+///
+/// # Errors
+/// They are not one, or it takes more.
+pub fn read_within(bytes: &[u8], memory_bytes_max: u64) -> Result<Value, Unread> {
+    let DocumentSize { memory_bytes: takes, .. } = DocumentSize::of(bytes)?;
+    if takes > memory_bytes_max {
+        return Err(Unread::TooLarge { takes, max: memory_bytes_max });
+    }
+    Ok(read(bytes)?)
+}
+
+/// The most memory that a message or a body may take once it is read, for each byte that one may have: one of many small values would
+/// take some hundred times as much.
+const MESSAGE_MEMORY_FACTOR: u64 = 4;
+
+/// The document that a message of a caller is, of at most so many bytes.
+///
+/// # Errors
+/// It is none, or takes more memory than a message may.
+pub fn read_message(bytes: &[u8], bytes_max: usize) -> Result<Value, Unread> {
+    read_within(bytes, bytes_max as u64 * MESSAGE_MEMORY_FACTOR)
 }
 
 /// What the document that `bytes` are says, if it is of that form.

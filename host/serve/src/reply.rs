@@ -1,7 +1,7 @@
 //! What comes of something that was asked for, as data. Knows no protocol.
 
 use crate::question::Question;
-use hutch::{Answer, DocumentSize, SHOWN_BYTES_MAX, Shown};
+use hutch::{Answer, SHOWN_BYTES_MAX, Shown};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Pin;
@@ -109,12 +109,6 @@ fn said(bytes: &[u8]) -> Value {
 
 /// The one document that a guest printed.
 fn document(bytes: &[u8]) -> Result<Value, String> {
-    let size = DocumentSize::of(bytes).map_err(|error| format!("the answer is no JSON document: {error}"))?;
-    if size.memory_bytes > DOCUMENT_MEMORY_MAX {
-        return Err(format!(
-            "the answer would take {} bytes of memory, {DOCUMENT_MEMORY_MAX} allowed",
-            size.memory_bytes
-        ));
-    }
-    hutch_model::document::read(bytes).map_err(|error| format!("the answer is no JSON document: {error}"))
+    hutch_model::document::read_within(bytes, DOCUMENT_MEMORY_MAX)
+        .map_err(|unread| format!("the answer can't be shown: {unread}"))
 }

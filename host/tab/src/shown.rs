@@ -1,7 +1,7 @@
 //! What came of something, as JSON: the names are those of the command line's answers.
 
 use hutch::package::{Package, PackageError};
-use hutch::{Answer, DocumentSize, Item, Moved, Verified, VolumeChange};
+use hutch::{Answer, Item, Moved, Verified, VolumeChange};
 use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -51,8 +51,7 @@ fn volume(change: &VolumeChange) -> Value {
 /// A run. The attachment is its standard output, and then its standard error.
 pub(crate) fn answer(answer: &Answer) -> (Value, Vec<u8>) {
     let outcome = &answer.outcome;
-    let small = DocumentSize::of(&outcome.stdout).is_ok_and(|size| size.memory_bytes <= DOCUMENT_MEMORY_MAX);
-    let output = if small { document::read(&outcome.stdout).ok() } else { None };
+    let output = document::read_within(&outcome.stdout, DOCUMENT_MEMORY_MAX).ok();
     let status = answer.status();
     let error = match &answer.verdict {
         Verdict::Good => None,

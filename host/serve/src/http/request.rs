@@ -11,7 +11,7 @@ use http::{HeaderMap, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hutch::EntryName;
-use hutch_model::document;
+use hutch_model::document::{self, Unread};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -81,7 +81,18 @@ where
         return Err(Refused::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
     let bytes = bytes(body, bounds).await?;
-    document::read(&bytes).map_err(|error| unfit(format!("the body is no JSON document: {error}")))
+    document(&bytes, bounds)
+}
+
+/// The document that a body is, if it takes no more memory than one may.
+pub(super) fn document(bytes: &[u8], bounds: &Bounds) -> Result<Value, Refused> {
+    document::read_message(bytes, bounds.body_bytes_max).map_err(|unread| {
+        let status = match unread {
+            Unread::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Refused::invalid(status, format!("the body can't be read: {unread}"))
+    })
 }
 
 /// Reads the whole body.

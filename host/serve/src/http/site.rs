@@ -26,7 +26,6 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hutch_documents::envelope;
-use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hyper::body::Incoming;
@@ -99,8 +98,7 @@ impl Site {
         let bytes = request::bytes(body, &self.bounds).await?;
         // The library reads a message by itself, and would take what stands in a text of certain objects for these.
         let message = match parts.method == Method::POST {
-            true => document::read(&bytes)
-                .map_err(|error| request::unfit(format!("the body is no JSON document: {error}")))?,
+            true => request::document(&bytes, &self.bounds)?,
             false => Value::Null,
         };
         if parts.method == Method::POST && !message.is_object() {

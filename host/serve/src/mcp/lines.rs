@@ -2,12 +2,15 @@
 //! library would read a line by itself, and take what stands in a text of certain objects for these. A line that is no message is
 //! answered, with its number where it has one, so that nobody waits for it.
 
-use hutch_model::{document, hidden};
+use hutch_model::document::{self, Unread};
+use hutch_model::hidden;
 use rmcp::RoleServer;
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -54,6 +57,21 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 }
 
+/// What a message is answered by, as it stands there.
+#[derive(Deserialize)]
+struct Numbered<'l> {
+    #[serde(borrow)]
+    id: Option<&'l RawValue>,
+}
+
+/// The number of a message of which nothing else is read.
+fn number(line: &[u8]) -> Option<RequestId> {
+    /// More than any number has.
+    const BYTES_MAX: usize = 1024;
+    let Numbered { id } = serde_json::from_slice(line).ok()?;
+    serde_json::from_str(id.map(RawValue::get).filter(|id| id.len() <= BYTES_MAX)?).ok()
+}
+
 /// The message that a line is, if it is one that anybody waits for; or what is answered.
 fn message(line: &[u8]) -> Option<Result<RxJsonRpcMessage<RoleServer>, TxJsonRpcMessage<RoleServer>>> {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
@@ -61,10 +79,12 @@ fn message(line: &[u8]) -> Option<Result<RxJsonRpcMessage<RoleServer>, TxJsonRpc
         return None;
     }
     let refused = |error, id| Some(Err(JsonRpcMessage::error(error, id)));
-    let value = match document::read(line) {
+    let value = match document::read_message(line, MESSAGE_BYTES_MAX) {
         Ok(value) => value,
-        Err(error) => {
-            return refused(ErrorData::parse_error(format!("the line is no JSON document: {error}"), None), None);
+        Err(unread) => {
+            // Who waits for an answer to what is too large is told.
+            let id = matches!(unread, Unread::TooLarge { .. }).then(|| number(line)).flatten();
+            return refused(ErrorData::parse_error(format!("the line can't be read: {unread}"), None), id);
         }
     };
     let id: Option<RequestId> = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
@@ -169,6 +189,30 @@ mod tests {
             message("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\r".as_bytes()),
             Some(Ok(_))
         ));
+    }
+
+    /// Of 4 MiB of small values the program would make a hundred times as much.
+    #[test]
+    fn a_message_of_too_many_values_is_refused_by_its_number() {
+        let call = |id: &str, item: &str| {
+            let items = vec![item; MESSAGE_BYTES_MAX / (item.len() + 1) - 100].join(",");
+            format!(
+                r#"{{"jsonrpc":"2.0",{id}"method":"tools/call","params":{{"name":"x","arguments":{{"x":[{items}]}}}}}}"#
+            )
+        };
+        for item in [r#"{"a":1}"#, "[]", r#""""#, "1"] {
+            let refused = refusal(&call(r#""id":7,"#, item));
+            assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32700)), "{refused}");
+            assert_eq!(refusal(&call("", item)).get("id").cloned().unwrap_or_default(), Value::Null);
+            // A number that is none, and as large as the rest, is not read.
+            assert_eq!(number(format!(r#"{{"id":[{}]}}"#, vec![item; 400_000].join(",")).as_bytes()), None);
+        }
+        // As many bytes in few values are a message.
+        let text = "x".repeat(MESSAGE_BYTES_MAX - 200);
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"x","arguments":{{"x":"{text}"}}}}}}"#
+        );
+        assert!(matches!(message(call.as_bytes()), Some(Ok(_))));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How large a JSON document is in memory, before it is there: a byte of it can take more than a hundred.
 
-use hutch_model::document::NameBytes;
+use super::NameBytes;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -17,6 +17,8 @@ pub struct DocumentSize {
 impl DocumentSize {
     /// A value, in whatever holds it, which may have grown to twice what it needs.
     const VALUE_BYTES: u64 = 2 * size_of::<Value>() as u64;
+    /// A list of one value, which has room for several.
+    const LIST_BYTES: u64 = 4 * size_of::<Value>() as u64;
     /// A node of a map, with room for several fields; one for every few of them.
     const NODE_BYTES: u64 = 768;
     const NODE_FIELDS: u64 = 5;
@@ -91,7 +93,10 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.add(0);
-        while items.next_element_seed(Reader(self.0))?.is_some() {}
+        if items.next_element_seed(Reader(self.0))?.is_some() {
+            self.0.memory_bytes += DocumentSize::LIST_BYTES;
+            while items.next_element_seed(Reader(self.0))?.is_some() {}
+        }
         Ok(())
     }
 
