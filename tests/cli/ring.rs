@@ -4,8 +4,11 @@
 use crate::support::{Machine, Ran, package, probe, todo};
 use hutch_sandbox::ring;
 use landlock::{AccessFs, Ruleset, RulesetAttr};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::process::Command;
 
 /// Whether this machine has all of them.
@@ -21,9 +24,19 @@ fn when(machine: &Machine, when: &str, line: &[&str]) -> Command {
 }
 
 /// What comes of a command where the kernel seems to have no Landlock.
-pub(crate) fn without_landlock(mut command: Command) -> Ran {
+pub(crate) fn without_landlock(command: Command) -> Ran {
+    without([(libc::SYS_landlock_create_ruleset, Vec::new())].into(), command)
+}
+
+/// What comes of a command where the kernel seems to have no filters of system calls.
+fn without_filters(command: Command) -> Ran {
+    let asks = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::PR_SET_SECCOMP as u64);
+    let asks = SeccompRule::new(vec![asks.unwrap()]).unwrap();
+    without([(libc::SYS_seccomp, Vec::new()), (libc::SYS_prctl, vec![asks])].into(), command)
+}
+
+fn without(missing: BTreeMap<i64, Vec<SeccompRule>>, mut command: Command) -> Ran {
     let started = move || {
-        let missing = [libc::SYS_landlock_create_ruleset].map(|number| (number, Vec::new())).into();
         let (anything, nothing) = (SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS as u32));
         let arch = std::env::consts::ARCH.try_into().unwrap();
         let filter: BpfProgram = SeccompFilter::new(missing, anything, nothing, arch).unwrap().try_into().unwrap();
@@ -107,23 +120,49 @@ fn with_rings_and_without_the_same_comes_of_every_command() {
 fn where_rings_are_required_no_guest_starts_in_a_command_that_has_none() {
     let machine = Machine::new();
     let todo = todo();
-    for line in
-        [&["mcp", &todo][..], &["serve", &todo], &["check", &todo], &["dev", "--once", &todo], &["certify", &todo]]
-    {
+    for line in [&["mcp", &todo][..], &["serve", &todo], &["dev", "--once", &todo], &["certify", &todo]] {
         let fault = Ran::of(&mut when(&machine, "required", line)).fault("RING_REQUIRED", 30);
-        assert!(fault.message.contains("around run, "), "{line:?}: {}", fault.message);
+        assert!(fault.message.contains("in run, "), "{line:?}: {}", fault.message);
     }
-    // What starts none is done, and what a component describes is read behind them.
+    // What starts none is done.
     Ran::of(&mut when(&machine, "required", &["show", &todo])).result("show");
+}
+
+/// Each is asked in a process of its own, once, whatever asks it.
+#[test]
+fn what_a_component_is_it_is_asked_behind_a_ring_and_nowhere_else() {
+    let machine = Machine::new();
     let folder = package::copy_todo(&machine, "undescribed");
     std::fs::remove_dir_all(folder.join("schemas")).unwrap();
-    let folder = folder.to_str().unwrap();
-    for rings in ["required", "auto", "off"].into_iter().skip(usize::from(!are_whole())) {
-        for line in [&["meta", folder][..], &["meta", folder, "add"], &["examples", folder]] {
-            Ran::of(&mut when(&machine, rings, line)).result(line[0]);
-        }
-        Ran::of(&mut when(&machine, rings, &["explain-error", "NOT_FOUND", folder])).result("explain-error");
+    let (folder, todo) = (folder.to_str().unwrap(), todo());
+    // In a cache of its own, where nobody was asked before.
+    let asking = |rings: &str, line: &[&str]| {
+        let mut command = when(&machine, rings, line);
+        command.env("XDG_CACHE_HOME", machine.path("cache"));
+        command
+    };
+    let lines = [
+        ("meta", &["meta", folder][..]),
+        ("meta", &["meta", folder, "add"]),
+        ("examples", &["examples", folder]),
+        ("explain-error", &["explain-error", "NOT_FOUND", folder]),
+        ("check", &["check", &todo]),
+        ("pack", &["pack", "--dry-run", &todo]),
+    ];
+    for (_, line) in lines {
+        let here = Ran::of(asking("required", line).env("HUTCH_COMPILE", "here")).fault("RING_REQUIRED", 30);
+        assert!(here.message.contains("no process"), "{line:?}: {}", here.message);
+        without_filters(asking("off", &[&["--ring", "required"][..], line].concat())).fault("RING_REQUIRED", 30);
     }
+    for rings in ["required", "auto", "off"].into_iter().skip(usize::from(!ring::is_there())) {
+        for (name, line) in lines {
+            let told = answered(&Ran::of(&mut asking(rings, line)));
+            assert!(told.is_object(), "{name}: {told}");
+        }
+    }
+    // It is known by then, and nobody is asked again.
+    let (_, meta) = lines[0];
+    without_filters(asking("required", meta)).result("meta");
 }
 
 #[test]

@@ -15,7 +15,7 @@
 mod support;
 
 use hutch_model::limits::{Limit, Limits};
-use hutch_sandbox::{ArtifactCache, Compile, LoadError, Sandbox, compile_from_stdin};
+use hutch_sandbox::{ArtifactCache, Backend, Compile, DescribeError, LoadError, Sandbox, compile_from_stdin};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 use support::case::exited;
@@ -34,7 +34,7 @@ fn main() {
     if let Some(role) = std::env::args().nth(1).filter(|argument| !argument.starts_with('-')) {
         return child(&role);
     }
-    let checks: [(&str, fn()); 12] = [
+    let checks: [(&str, fn()); 13] = [
         ("a child compiles as this process does", compiles),
         ("however many threads compile, they make the same", same_code),
         ("what is no component is refused with the same words", refuses),
@@ -50,6 +50,7 @@ fn main() {
         ("memory of a child is capped", memory),
         ("a child dies with its parent's interest", killed_children_leave_nothing),
         ("a cache is filled by a child once", cached),
+        ("a component is asked what it is by a child, once", asked),
     ];
     for (name, check) in checks {
         let start = Instant::now();
@@ -198,6 +199,15 @@ fn child(role: &str) {
             assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
             reach(&mut stdout, file);
         }
+        // As if a component that is asked what it is had done so.
+        "broken-out-asked" => {
+            let file = inherited();
+            let mut input = [[9; 32].as_slice(), format!("ask {}", Backend::Native.name()).as_bytes()].concat();
+            input.resize(hutch_sandbox::CHILD_HEADER_BYTES as usize, 0);
+            input.extend([&2_u64.to_le_bytes(), b"{}".as_slice(), b"no code"].concat());
+            hutch_sandbox::compile_as_child(&input).expect("an answer that there is none");
+            reach(&mut std::io::stdout(), file);
+        }
         other => panic!("no child is called {other}"),
     }
 }
@@ -258,12 +268,16 @@ fn broken_out() {
         let this = std::env::current_exe().expect("a path");
         let output = std::process::Command::new(this).arg(role).output().expect("a child");
         assert!(output.status.success(), "{role}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("text")
+        String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let everything = "open read write map list make socket listen unix start fork signal trace thread\n";
     assert_eq!(reached("free"), everything);
     let expected = if hutch_sandbox::ring::is_there() { "thread\n" } else { everything };
     assert_eq!(reached("broken-out"), expected);
+    // Behind the answer, which is sealed by bytes that are no words.
+    let asked = reached("broken-out-asked");
+    let more = everything.split_whitespace().find(|word| !expected.contains(word) && asked.contains(word));
+    assert!(asked.ends_with(expected) && more.is_none(), "{more:?}: {asked}");
     // Should the filter leak, there is the other ring: alone where the kernel seems to have no filters.
     #[cfg(target_os = "linux")]
     match hutch_sandbox::ring::paths::abi() {
@@ -501,6 +515,47 @@ fn cached() {
     assert!(with("crash").is_err());
     assert!(with("compile").is_ok() && with("crash").is_ok());
     refusals_are_paid_for_once();
+}
+
+/// What it says is kept, and that it fails; that a child did not live to say it is not.
+fn asked() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let described = |role: &str, bytes: &[u8]| {
+        let program = std::env::current_exe().expect("a path");
+        let compile = Compile::Child { program, arguments: vec![role.into()], key: KEY };
+        let sandbox = Sandbox::new(compile, ArtifactCache::open(folder.path(), || Some(KEY)));
+        let program = sandbox.load(bytes, &Limits::default()).expect("a program");
+        sandbox.describe(&program, &Limits::default())
+    };
+    let failing = WatGuest {
+        after: "(func $describe (result string) (canon lift (core func $main \"run\") (memory (core memory $libc \"memory\"))))
+                (instance $contract (export \"describe\" (func $describe)))
+                (export \"hutch:app/contract@0.1.0\" (instance $contract))"
+            .to_owned(),
+        ..WatGuest::body("unreachable")
+    };
+    let failing = failing.bytes();
+    let todo = support::todo_bytes();
+    let here = Sandbox::new(Compile::Here, None);
+    let program = here.load(&todo, &Limits::default()).expect("a program");
+    let known = here.describe(&program, &Limits::default()).expect("a description").expect("an export");
+    for bytes in [&todo, &failing] {
+        // Compiled by then, so that whoever breaks off does so when it is asked.
+        let program = std::env::current_exe().expect("a path");
+        let compile = Compile::Child { program, arguments: vec!["compile".into()], key: KEY };
+        let sandbox = Sandbox::new(compile, ArtifactCache::open(folder.path(), || Some(KEY)));
+        assert!(sandbox.load(bytes, &Limits::default()).is_ok());
+        for role in ["crash", "leave", "half", "another-key"] {
+            let error = described(role, bytes).expect_err("no answer");
+            assert!(matches!(&error, DescribeError::Host(_)), "{role}: {error:?}");
+        }
+    }
+    assert_eq!(described("compile", &todo), Ok(Some(known.clone())));
+    assert_eq!(described("crash", &todo), Ok(Some(known)), "it was asked once more");
+    for role in ["compile", "crash"] {
+        let error = described(role, &failing).expect_err("a trap");
+        assert!(matches!(&error, DescribeError::Guest(text) if text.contains("unreachable")), "{role}: {error:?}");
+    }
 }
 
 /// What was refused is refused from the cache, for as much time as it was given then; what was no verdict is not kept.

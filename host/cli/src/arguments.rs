@@ -141,7 +141,7 @@ commands! {
     /// Into one that is empty. All of it is looked through first, and takes its place as a whole; --dry-run reads the file alone.
     Restore(backup::RestoreArguments): "restore", args, Needs::NOTHING.of_home().long(), |global, own, output| backup::restore(global, &own, output);
     /// Check a package
-    Check(check::CheckArguments): "check", args, Needs::NOTHING.long(), |global, own, output| check::check(global, &own, output);
+    Check(check::CheckArguments): "check", args, Needs::NOTHING.asks().long(), |global, own, output| check::check(global, &own, output);
     /// List packages
     Catalog(catalog::CatalogArguments): "catalog", args, Needs::NOTHING.long(), |global, own, output| catalog::catalog(global, &own, output);
     /// Find commands
@@ -156,7 +156,7 @@ commands! {
     /// Show a package
     Show(show::ShowArguments): "show", args, Needs::NOTHING.long(), |global, own, output| show::show(global, &own, output);
     /// Show a contract
-    Meta(meta::MetaArguments): "meta", args, Needs::NOTHING.rings(), |global, own, output| meta::meta(global, &own, output);
+    Meta(meta::MetaArguments): "meta", args, Needs::NOTHING.asks(), |global, own, output| meta::meta(global, &own, output);
     /// Serve packages over MCP
     ///
     /// On standard input and output, until the client closes one. Without a package: hutch's own commands, as that protocol describes
@@ -168,9 +168,9 @@ commands! {
     /// Bearer TOKEN. What is asked for is answered as by the command of the same name.
     Serve(serve::ServeArguments): "serve", args, Needs::NOTHING.staying(), |global, own, output| serve::serve(global, &own, output);
     /// Show example calls
-    Examples(examples::ExamplesArguments): "examples", args, Needs::NOTHING.rings(), |global, own, output| examples::examples(global, &own, output);
+    Examples(examples::ExamplesArguments): "examples", args, Needs::NOTHING.asks(), |global, own, output| examples::examples(global, &own, output);
     /// Explain an error code
-    ExplainError(explain_error::ExplainErrorArguments): "explain-error", args, Needs::NOTHING.rings(), |global, own, output| explain_error::explain_error(global, &own, output);
+    ExplainError(explain_error::ExplainErrorArguments): "explain-error", args, Needs::NOTHING.asks(), |global, own, output| explain_error::explain_error(global, &own, output);
     /// Install a package
     ///
     /// It is copied, and pinned to its digest. What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a
@@ -198,12 +198,12 @@ commands! {
     ///
     /// It can be used wherever the package's folder can. The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files
     /// alone.
-    Pack(pack::PackArguments): "pack", args, Needs::NOTHING.long(), |global, own, output| pack::pack(global, &own, output);
+    Pack(pack::PackArguments): "pack", args, Needs::NOTHING.asks().long(), |global, own, output| pack::pack(global, &own, output);
     /// Push a package to a registry
     ///
     /// Everything but the component is in the artifact's config, so that other programs find a component alone. The digests follow
     /// from the package, and --dry-run says them without asking anybody. A tag that names something else is left alone.
-    Push(push::PushArguments): "push", args, Needs::NOTHING.long(), |global, own, output| push::push(global, &own, output);
+    Push(push::PushArguments): "push", args, Needs::NOTHING.asks().long(), |global, own, output| push::push(global, &own, output);
     /// Pull a package from a registry
     ///
     /// It comes as one file. Everything is held against the digests that name it; nothing is written before it is whole.
@@ -218,7 +218,7 @@ commands! {
     ///
     /// The signature (a Sigstore bundle) is about the package's manifest in any registry and about its packed file. It is kept in the
     /// registry, or in a file SLUG-VERSION.tar.sigstore.json; with --build in SLUG-VERSION.tar.provenance.sigstore.json.
-    Sign(sign::SignArguments): "sign", args, Needs::NOTHING.long(), |global, own, output| sign::sign(global, &own, output);
+    Sign(sign::SignArguments): "sign", args, Needs::NOTHING.asks().long(), |global, own, output| sign::sign(global, &own, output);
     /// Check a package's signatures
     ///
     /// By the keys that are named alone; nobody is asked whom to believe. A broken signature is an error, whatever else there is.

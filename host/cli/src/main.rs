@@ -132,11 +132,11 @@ fn main() -> ExitCode {
 fn carry_out(mut arguments: Arguments, output: &Output) -> ExitCode {
     let needs = arguments.command.needs();
     let ready = ring::of(needs, arguments.global.ring, surroundings::ring).and_then(|asked| {
-        ring::inherit(asked, arguments.global.line.words(), surroundings::values());
+        ring::inherit(needs, asked, arguments.global.line.words(), surroundings::values());
         // Behind the ring nothing can be connected to.
         arguments.global.database = stores::connected(needs.instances, &arguments.global)?;
         arguments.global.ring = asked;
-        ring::begin(asked)
+        ring::begin(needs, asked)
     });
     if let Err(fault) = ready {
         return output.fail(&fault);

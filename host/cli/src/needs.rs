@@ -3,14 +3,25 @@
 /// What one command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// Whether it runs guests, and ends.
-    pub(crate) rings: bool,
+    /// What is around its guests.
+    pub(crate) rings: Rings,
     /// Where the instances are that it works on.
     pub(crate) instances: Instances,
     /// Whether it may take long by itself. What a guest takes is noticed where it runs.
     is_long: bool,
     /// What it is called.
     name: &'static str,
+}
+
+/// What is around the guests of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rings {
+    /// Nothing: it starts none, or there are none around them.
+    None,
+    /// It asks components what they are and does no more with them: each is asked in a process of its own.
+    Child,
+    /// It runs guests, and ends.
+    Process,
 }
 
 /// Instances that a command works on.
@@ -29,14 +40,19 @@ pub(crate) enum Instances {
 }
 
 impl Needs {
-    pub(crate) const NOTHING: Needs = Needs { rings: false, instances: Instances::None, is_long: false, name: "" };
+    pub(crate) const NOTHING: Needs =
+        Needs { rings: Rings::None, instances: Instances::None, is_long: false, name: "" };
 
     pub(crate) const fn of(self, name: &'static str) -> Needs {
         Needs { name, ..self }
     }
 
+    pub(crate) const fn asks(self) -> Needs {
+        Needs { rings: Rings::Child, ..self }
+    }
+
     pub(crate) const fn rings(self) -> Needs {
-        Needs { rings: true, ..self }
+        Needs { rings: Rings::Process, ..self }
     }
 
     pub(crate) const fn long(self) -> Needs {

@@ -4,7 +4,7 @@
 
 use crate::fault::Fault;
 use crate::global::Ring;
-use crate::needs::{Instances, Needs};
+use crate::needs::{Instances, Needs, Rings};
 use crate::progress;
 use crate::words::Words;
 use cap_std::fs::Dir;
@@ -24,43 +24,45 @@ const DENIED: &str = "Permission denied (os error 13)";
 static PATHS: Mutex<Option<Result<Held, PathsError>>> = Mutex::new(None);
 
 /// The commands that there are rings around; the ring of paths is around all but `validate`, which starts no guest.
-pub(crate) const AROUND: [&str; 11] = [
-    "run",
-    "validate",
-    "plan",
-    "apply",
-    "replay",
-    "verify",
-    "map",
-    "instance import",
-    "meta",
-    "examples",
-    "explain-error",
-];
+pub(crate) const AROUND: [&str; 8] = ["run", "validate", "plan", "apply", "replay", "verify", "map", "instance import"];
 
-/// These, but those that are left out, as they are told.
+/// The commands that ask components what they are, in a process that there is a ring around, and start no other guest.
+pub(crate) const ASKING: [&str; 7] = ["check", "pack", "push", "sign", "meta", "examples", "explain-error"];
+
+/// The commands that there are rings around, but those that are left out, as they are told.
 pub(crate) fn around(left_out: &[&str]) -> String {
-    let names: Vec<&str> = AROUND.into_iter().filter(|name| !left_out.contains(name)).collect();
+    listed(AROUND.into_iter().filter(|name| !left_out.contains(name)).collect())
+}
+
+/// The commands that ask components, as they are told.
+pub(crate) fn asking() -> String {
+    listed(ASKING.to_vec())
+}
+
+fn listed(names: Vec<&str>) -> String {
     match names.split_last() {
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
         None => String::new(),
     }
 }
 
-/// When there are rings around a command: as its line says, else as the surroundings do. `None` for those that need sockets and files after
-/// a guest has started, as servers do: a line that asks for rings all the same is refused, and so is a guest where the surroundings require
-/// them.
+/// When there are rings around the guests of a command: as its line says, else as the surroundings do. `None` for those that have none: a line
+/// that asks for rings all the same is refused, and so is a guest where the surroundings require them.
 pub(crate) fn of(
     needs: Needs,
     asked: Option<Ring>,
     setting: fn() -> Result<Ring, Fault>,
 ) -> Result<Option<Ring>, Fault> {
     match (needs.rings, asked) {
-        (true, Some(asked)) => Ok(Some(asked)),
-        (true, None) => setting().map(Some),
-        (false, Some(_)) => Err(Fault::usage(format!("there are rings around {} alone", around(&[])))),
-        (false, None) if needs.instances == Instances::Staying => without(setting()?).map(|()| None),
-        (false, None) => Ok(None),
+        (Rings::Child | Rings::Process, Some(asked)) => Ok(Some(asked)),
+        (Rings::Child | Rings::Process, None) => setting().map(Some),
+        (Rings::None, Some(_)) => {
+            let message =
+                format!("there are rings around {} alone, and where {} ask a component", around(&[]), asking());
+            Err(Fault::usage(message))
+        }
+        (Rings::None, None) if needs.instances == Instances::Staying => without(setting()?).map(|()| None),
+        (Rings::None, None) => Ok(None),
     }
 }
 
@@ -73,12 +75,12 @@ pub(crate) fn without(setting: Ring) -> Result<(), Fault> {
 }
 
 fn elsewhere() -> String {
-    format!("HUTCH_RING requires rings, and there are some around {} alone", around(&["validate"]))
+    format!("HUTCH_RING requires rings, and guests have some in {} alone", around(&["validate"]))
 }
 
 /// Closes what whoever started the program left open, but what a word of the line or a variable's value names. Nothing is opened before.
-pub(crate) fn inherit(asked: Option<Ring>, words: &Words, values: impl Iterator<Item = OsString>) {
-    if matches!(asked, Some(Ring::Auto | Ring::Required)) {
+pub(crate) fn inherit(needs: Needs, asked: Option<Ring>, words: &Words, values: impl Iterator<Item = OsString>) {
+    if needs.rings == Rings::Process && matches!(asked, Some(Ring::Auto | Ring::Required)) {
         let mut kept: Vec<i32> = words.host.iter().chain(&words.guest).flat_map(|word| named(word)).collect();
         values.for_each(|value| kept.extend(named(&value.to_string_lossy())));
         ring::inherited::close(&kept);
@@ -94,8 +96,8 @@ fn named(text: &str) -> impl Iterator<Item = i32> + '_ {
 }
 
 /// Puts up the ring that refuses system calls, before there are other threads. Where rings are required, nothing begins without them.
-pub(crate) fn begin(asked: Option<Ring>) -> Result<(), Fault> {
-    match asked {
+pub(crate) fn begin(needs: Needs, asked: Option<Ring>) -> Result<(), Fault> {
+    match asked.filter(|_| needs.rings == Rings::Process) {
         None | Some(Ring::Off) => return Ok(()),
         Some(Ring::Auto) => {}
         Some(Ring::Required) => {
@@ -195,13 +197,10 @@ mod tests {
         let page = include_str!("../../../SECURITY.md");
         let listed = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let guests: Vec<&str> = AROUND.into_iter().filter(|name| *name != "validate").collect();
-        for list in [listed(&AROUND), listed(&guests)] {
-            assert!(page.contains(&format!("({list};")) || page.contains(&format!("({list}, once")), "{list}");
+        for list in [listed(&AROUND), listed(&guests), listed(&ASKING)] {
+            assert!(["; ", ", once"].iter().any(|end| page.contains(&format!("({list}{}", end.trim_end()))), "{list}");
         }
-        assert_eq!(
-            around(&["validate"]),
-            "run, plan, apply, replay, verify, map, instance import, meta, examples and explain-error"
-        );
+        assert_eq!(around(&["validate"]), "run, plan, apply, replay, verify, map and instance import");
     }
 
     #[test]

@@ -127,6 +127,10 @@ pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
         Some(cache) => sandbox.sharing(cache),
         None => sandbox,
     };
+    let sandbox = match global.ring.map_or_else(ring, Ok)? {
+        Ring::Required => sandbox.requiring_ring(),
+        Ring::Auto | Ring::Off => sandbox,
+    };
     // What an entry of another version is made again with; and what is not kept in memory of many programs.
     let read = [Some(Installed::of(&home).folder().to_owned()), cache_folder()].into_iter().flatten().collect();
     let host = Host::new(home, sandbox).waiting(global.wait);

@@ -5,9 +5,8 @@ use crate::host::Host;
 use crate::package::{Checked, Package};
 use hutch_model::contract::{CONTRACT_FILE, CONTRACT_SCHEMA, ContractFile, parse};
 use hutch_model::diagnostic::{Code, Diagnostic, Position, sort};
-use hutch_model::invocation::{Invocation, InvocationParts};
+use hutch_sandbox::DescribeError;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// The description that a component exports.
 #[derive(Debug)]
@@ -28,13 +27,11 @@ impl Host {
     /// Asks a package's component to describe itself; `None` if it has no such export.
     ///
     /// # Errors
-    /// The component can't be run, or does not answer; this process can't be enclosed as its owner wants it.
+    /// The component can't be run, or does not answer; it is not asked as its owner wants it.
     pub fn describe(&self, package: &Package) -> Result<Option<Described>, Failure> {
         let limits = self.limits(package, []);
         let program = self.load(package, &limits)?;
-        let invocation = Invocation::new(InvocationParts { limits, ..InvocationParts::default() })?;
-        self.enclose(package, None, &BTreeMap::new())?;
-        let Some(document) = hutch_sandbox::describe(&program, &invocation)? else { return Ok(None) };
+        let Some(document) = self.sandbox().describe(&program, &limits)? else { return Ok(None) };
         let (contract, diagnostics) = parse(&document.to_string(), EXPORT);
         Ok(Some(Described { document, contract, diagnostics }))
     }
@@ -60,7 +57,7 @@ pub fn check_described(host: &Host, checked: &mut Checked) -> Result<(), Failure
             }
             (_, None) => described.diagnostics,
         },
-        Err(failure @ (Failure::Load(_) | Failure::Describe(_)))
+        Err(failure @ (Failure::Load(_) | Failure::Describe(DescribeError::Guest(_))))
             if failure.code() != hutch_model::error_code::ErrorCode::HostFault =>
         {
             vec![Diagnostic::new(Code::ComponentUnusable, component, Position::START, failure.to_string())]

@@ -39,4 +39,12 @@ impl Host {
         }));
         enclose(&left)
     }
+
+    /// The same, for guests that come from nowhere but this package and leave nothing.
+    ///
+    /// # Errors
+    /// It can't be enclosed as its owner wants it.
+    pub fn enclose_alone(&self, package: &Package) -> Result<(), Failure> {
+        self.enclose(package, None, &BTreeMap::new())
+    }
 }

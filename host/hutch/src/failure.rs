@@ -292,7 +292,9 @@ impl Failure {
                 ErrorCode::NotReproducible
             }
             Failure::Describe(DescribeError::Guest(_)) => ErrorCode::ComponentInvalid,
-            Failure::Unenclosed { missing: true, .. } => ErrorCode::RingRequired,
+            Failure::Unenclosed { missing: true, .. } | Failure::Describe(DescribeError::Unenclosed(_)) => {
+                ErrorCode::RingRequired
+            }
             Failure::Unenclosed { .. } => ErrorCode::HostFault,
             Failure::Run(RunError::Stopped) => ErrorCode::Cancelled,
             Failure::Run(RunError::State(error)) => StoreError::object("", error).code(),

@@ -1,12 +1,15 @@
 //! From component to artifact. Compiling untrusted code can take long and much memory, so programs that can start themselves do
-//! it in a child, which is killed when its time is up; embedders that can't, do it where they are.
+//! it in a child, which is killed when its time is up; embedders that can't, do it where they are. A second child, behind the same ring, lets
+//! what was compiled say what it is: it is another one, because what it answers is never run.
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
+use crate::describe::{DESCRIBED_BYTES_MAX, DescribeError, Described, described_here};
 use crate::ring;
+use crate::run::RunError;
 use crate::verdict::{MachineCode, SealKey, Verdict};
 use hutch_engine::LoadError;
-use hutch_engine::settings::Target;
+use hutch_engine::settings::{Backend, Target};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::{Limit, Limits};
 use rayon::ThreadPoolBuilder;
@@ -14,7 +17,7 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -39,11 +42,14 @@ pub enum Compile {
     },
 }
 
-/// What a child reads before the component: the key to seal its answer with, and the name of what to compile for.
+/// What a child reads before the component: the key to seal its answer with, and the name of what to compile for, or of what to ask it on.
 pub const CHILD_HEADER_BYTES: u64 = (SealKey::BYTES + TARGET_BYTES) as u64;
 
 /// Bytes of a target's name in a child's header, zeros after it.
 const TARGET_BYTES: usize = 64;
+
+/// Stands before the name where code is brought to be asked what it is.
+const ASK: &str = "ask ";
 
 /// Stack of a compiling thread: the compiler recurses, and how deep must not depend on where the host's own stacks end.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -56,8 +62,14 @@ const THREADS_MAX: usize = 8;
 #[cfg(unix)]
 const MEMORY_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
-/// Bytes of the longest answer that is taken from a child.
-pub(crate) const ANSWER_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// Bytes of the longest answer that is taken from a child, and so of code.
+pub const ANSWER_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// Bytes that a child needs to ask, beside twice what it is brought and what a guest may have.
+const ASKING_BYTES: u64 = 256 * 1024 * 1024;
+
+/// How long a child may take beside what a guest may, which has that kept from its threads' outside already.
+const LOADED_WITHIN_MS: u64 = 30_000;
 
 /// Compiles `component`.
 pub(crate) fn compile(how: &Compile, target: &Target, component: &[u8], limits: &Limits) -> Verdict {
@@ -69,6 +81,24 @@ pub(crate) fn compile(how: &Compile, target: &Target, component: &[u8], limits: 
             compiled.unwrap_or_else(Verdict::Refused)
         }
     }
+}
+
+/// Lets code say what it is, in a child.
+pub(crate) fn ask(
+    (program, arguments, key): (&Path, &[OsString], &SealKey),
+    backend: Backend,
+    code: &Verdict,
+    limits: &Limits,
+) -> Result<Described, DescribeError> {
+    let host = |reason: String| DescribeError::Host(RunError::Host(reason));
+    let words = serde_json::to_vec(limits).map_err(|error| host(error.to_string()))?;
+    let code = code.seal(key, &answer_name(&words)).unwrap_or_default();
+    let input = [&(words.len() as u64).to_le_bytes(), &words[..], &code].concat();
+    let (name, time_ms) = (format!("{ASK}{}", backend.name()), limits.get(Limit::WallTime) + LOADED_WITHIN_MS);
+    let answered = in_child(Command::new(program).args(arguments), key, &name, &input, (time_ms, DESCRIBED_BYTES_MAX));
+    let (answer, status) = answered.map_err(|error| host(format!("asking the component: {error}")))?;
+    let described = key.unsealed(&answer_name(&input), answer).and_then(|answer| serde_json::from_slice(&answer).ok());
+    described.ok_or_else(|| host(format!("the process that asks the component did not live to answer ({status})")))
 }
 
 /// The code of a component for a target, and what instantiating it makes.
@@ -106,20 +136,44 @@ pub fn compile_from_stdin() -> io::Result<()> {
 }
 
 /// What a [`Compile::Child`] does with what was on its standard input, a header and then a component: writes its verdict, sealed, to
-/// standard output. The process must do nothing else: it takes on limits for good.
+/// standard output; or what code says that it is, with limits before it. The process must do nothing else: it takes on limits for good.
 ///
 /// # Errors
 /// There is no header, standard output fails, or the limits can't be set.
 pub fn compile_as_child(input: &[u8]) -> io::Result<()> {
-    take_on_limits()?;
-    let (key, rest) = input.split_first_chunk().ok_or(io::ErrorKind::UnexpectedEof)?;
-    let (name, component) = rest.split_first_chunk::<TARGET_BYTES>().ok_or(io::ErrorKind::UnexpectedEof)?;
+    let short = || io::Error::from(io::ErrorKind::UnexpectedEof);
+    let header =
+        input.split_first_chunk().and_then(|(key, rest)| Some((key, rest.split_first_chunk::<TARGET_BYTES>()?)));
+    let Some((key, (name, brought))) = header else {
+        take_on_limits(None)?;
+        return Err(short());
+    };
     let name = std::str::from_utf8(name).map_err(|_| io::ErrorKind::InvalidInput)?.trim_end_matches('\0');
-    let target = Target::named(name).ok_or(io::ErrorKind::InvalidInput)?;
-    let sealed = compile_here(&target, component).seal(&SealKey::new(*key), &answer_name(component));
+    let key = SealKey::new(*key);
+    let sealed = match name.strip_prefix(ASK) {
+        Some(name) => {
+            let (length, rest) = brought.split_first_chunk().ok_or_else(short)?;
+            let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| short())?;
+            let (words, code) = rest.split_at_checked(length).ok_or_else(short)?;
+            let limits: Limits = serde_json::from_slice(words)?;
+            let backends = [Backend::Native, Backend::Interpreter64, Backend::Interpreter32];
+            let backend = backends.into_iter().find(|backend| backend.name() == name);
+            let backend = backend.ok_or(io::ErrorKind::InvalidInput)?;
+            let held = limits.get(Limit::Memory).saturating_add(input.len() as u64).saturating_mul(2);
+            take_on_limits(Some(held.saturating_add(ASKING_BYTES)))?;
+            let code = Verdict::open(&key, &answer_name(words), code.to_vec());
+            let described = serde_json::to_vec(&described_here(backend, code, &limits))?;
+            key.sealed(&answer_name(brought), described)
+        }
+        None => {
+            take_on_limits(None)?;
+            let target = Target::named(name).ok_or(io::ErrorKind::InvalidInput)?;
+            // A compiler's code is never in a file.
+            compile_here(&target, brought).seal(&key, &answer_name(brought)).unwrap_or_default()
+        }
+    };
     let mut stdout = io::stdout().lock();
-    // A compiler's code is never in a file.
-    stdout.write_all(&sealed.unwrap_or_default())?;
+    stdout.write_all(&sealed)?;
     stdout.flush()
 }
 
@@ -128,17 +182,20 @@ fn answer_name(component: &[u8]) -> Digest {
     Digest::of(Kind::Component, component)
 }
 
-/// Limits this process: no more memory than [`MEMORY_BYTES`], no files of its own, no image of it left behind, no life after its
-/// parent's, and the system calls of a compiler alone.
-fn take_on_limits() -> io::Result<()> {
+/// Limits this process: no more memory than [`MEMORY_BYTES`], or than `held` where more is reserved than used, no files of its own, no image of
+/// it left behind, no life after its parent's, and the system calls of a compiler alone.
+fn take_on_limits(held: Option<u64>) -> io::Result<()> {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        for (resource, most) in [(Resource::As, MEMORY_BYTES), (Resource::Fsize, 0), (Resource::Core, 0)] {
+        let memory = held.map_or((Resource::As, MEMORY_BYTES), |held| (Resource::Data, held));
+        for (resource, most) in [memory, (Resource::Fsize, 0), (Resource::Core, 0)] {
             let most = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
             setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
         }
     }
+    #[cfg(not(unix))]
+    let _ = held;
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     ring::enter()
@@ -151,36 +208,7 @@ fn compile_in_child(
     component: &[u8],
     time_ms: u64,
 ) -> Result<Verdict, LoadError> {
-    let fault = |what: &str, error: &io::Error| LoadError::Host(format!("the compiler process {what}: {error}"));
-    let spawned = command.env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let mut child = spawned.map_err(|error| fault("did not start", &error))?;
-    let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(LoadError::Host("the compiler process has no pipes".to_owned()));
-    };
-    let (sender, receiver) = mpsc::channel();
-    let answer = std::thread::scope(|scope| {
-        // A child that ends early closes its pipe; what it answered then says why.
-        let mut header = [&key.bytes()[..], target.name().as_bytes()].concat();
-        header.resize(CHILD_HEADER_BYTES as usize, 0);
-        scope.spawn(move || input.write_all(&header).and_then(|()| input.write_all(component)));
-        scope.spawn(move || {
-            let mut answer = Vec::new();
-            let read = output.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut answer).map(|_| answer);
-            sender.send(read)
-        });
-        let answer = receiver.recv_timeout(Duration::from_millis(time_ms));
-        // A child that has answered has nothing left to do. Killing it closes its pipes, so both threads end.
-        if !answer.as_ref().is_ok_and(|_| ends_by_itself(&mut child)) {
-            let _ = child.kill();
-        }
-        answer
-    });
-    let status = child.wait().map_err(|error| fault("could not be waited for", &error))?;
-    let answer =
-        answer.map_err(|_| LoadError::TooSlow { time_ms })?.map_err(|error| fault("could not be read", &error))?;
-    if answer.len() as u64 > ANSWER_BYTES_MAX {
-        return Err(LoadError::TooMuch(format!("compiled, it has more than {ANSWER_BYTES_MAX} bytes")));
-    }
+    let (answer, status) = in_child(command, key, target.name(), component, (time_ms, ANSWER_BYTES_MAX))?;
     let verdict = Verdict::open(key, &answer_name(component), answer);
     let brought_down = brought_down(status);
     match verdict {
@@ -195,6 +223,47 @@ fn compile_in_child(
         }
         _ => Err(LoadError::Host("the compiler process did not answer as one of this program does".to_owned())),
     }
+}
+
+/// What a child answers within a time, in so many bytes, and how it ended.
+fn in_child(
+    command: &mut Command,
+    key: &SealKey,
+    name: &str,
+    input: &[u8],
+    (time_ms, bytes_max): (u64, u64),
+) -> Result<(Vec<u8>, ExitStatus), LoadError> {
+    let fault = |what: &str, error: &io::Error| LoadError::Host(format!("the compiler process {what}: {error}"));
+    let spawned = command.env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = spawned.map_err(|error| fault("did not start", &error))?;
+    let (Some(mut stdin), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(LoadError::Host("the compiler process has no pipes".to_owned()));
+    };
+    let (sender, receiver) = mpsc::channel();
+    let answer = std::thread::scope(|scope| {
+        // A child that ends early closes its pipe; what it answered then says why.
+        let mut header = [&key.bytes()[..], name.as_bytes()].concat();
+        header.resize(CHILD_HEADER_BYTES as usize, 0);
+        scope.spawn(move || stdin.write_all(&header).and_then(|()| stdin.write_all(input)));
+        scope.spawn(move || {
+            let mut answer = Vec::new();
+            let read = output.take(bytes_max + 1).read_to_end(&mut answer).map(|_| answer);
+            sender.send(read)
+        });
+        let answer = receiver.recv_timeout(Duration::from_millis(time_ms));
+        // A child that has answered has nothing left to do. Killing it closes its pipes, so both threads end.
+        if !answer.as_ref().is_ok_and(|_| ends_by_itself(&mut child)) {
+            let _ = child.kill();
+        }
+        answer
+    });
+    let status = child.wait().map_err(|error| fault("could not be waited for", &error))?;
+    let answer =
+        answer.map_err(|_| LoadError::TooSlow { time_ms })?.map_err(|error| fault("could not be read", &error))?;
+    if answer.len() as u64 > bytes_max {
+        return Err(LoadError::TooMuch(format!("compiled, it has more than {bytes_max} bytes")));
+    }
+    Ok((answer, status))
 }
 
 /// Whether a compiler ended as one does for which a component is too much: by a signal that its own doing brings about, as having

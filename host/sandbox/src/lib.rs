@@ -47,10 +47,10 @@ mod verdict;
 #[cfg(feature = "machine")]
 pub use cache::ArtifactCache;
 #[cfg(feature = "machine")]
-pub use compile::{CHILD_HEADER_BYTES, Compile, compile_as_child, compile_from_stdin};
+pub use compile::{ANSWER_BYTES_MAX, CHILD_HEADER_BYTES, Compile, compile_as_child, compile_from_stdin};
 #[cfg(feature = "threads")]
 pub use deadline::{NOTICED_AFTER, Watch, Work};
-pub use describe::{DescribeError, describe};
+pub use describe::DescribeError;
 pub use hutch_engine::settings::{Backend, profile};
 #[cfg(feature = "machine")]
 pub use hutch_engine::settings::{Target, build_key};

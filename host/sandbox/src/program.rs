@@ -6,7 +6,7 @@ use crate::deadline::{Keeper, Stopwatch, Watch, Work};
 use crate::given::Given;
 use crate::memories;
 use crate::stop::Stop;
-use crate::verdict::{self, Verdict};
+use crate::verdict::{self, MachineCode, Verdict};
 use hutch_engine::settings::{self, Backend, Target};
 use hutch_engine::{Code, Linked, LoadError};
 use hutch_model::digest::{Digest, Hasher, Kind};
@@ -23,6 +23,8 @@ pub struct Sandbox {
     /// The code of all its programs, if it compiles none.
     given: Option<Given>,
     keeper: Keeper,
+    /// Whether a component is asked what it is behind a ring alone.
+    requires_ring: bool,
     /// Engines by stack size, the one setting that differs between runs, of which there are few.
     engines: Mutex<HashMap<u64, Engine>>,
     /// The last programs, the one that was used last at the end.
@@ -72,6 +74,7 @@ impl Sandbox {
             compile,
             given: None,
             keeper: Keeper::default(),
+            requires_ring: false,
             engines: Mutex::default(),
             programs: Mutex::default(),
         }
@@ -107,6 +110,11 @@ impl Sandbox {
     /// The same, keeping artifacts in a cache that has other users too.
     pub fn sharing(self, cache: Arc<ArtifactCache>) -> Sandbox {
         Sandbox { cache: Some(cache), ..self }
+    }
+
+    /// The same, asking no component what it is where that is not done behind a ring.
+    pub fn requiring_ring(self) -> Sandbox {
+        Sandbox { requires_ring: true, ..self }
     }
 
     /// The same, telling of what may take long.
@@ -239,6 +247,31 @@ impl Sandbox {
         engines.insert(stack_bytes, engine.clone());
         Ok(engine)
     }
+
+    pub(crate) fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    pub(crate) fn cache(&self) -> Option<&ArtifactCache> {
+        self.cache.as_deref()
+    }
+
+    pub(crate) fn compile_how(&self) -> &Compile {
+        &self.compile
+    }
+
+    pub(crate) fn requires_ring(&self) -> bool {
+        self.requires_ring
+    }
+
+    /// What is kept of a program's description: it follows from this.
+    pub(crate) fn described_name(&self, program: &Program, limits: &Limits) -> Digest {
+        let mut hasher = Hasher::new(Kind::Note);
+        hasher.update_part(b"described");
+        hasher.update_part(artifact_name(self.backend, &program.digest).as_bytes());
+        hasher.update_part(&serde_json::to_vec(limits).unwrap_or_default());
+        hasher.finish()
+    }
 }
 
 impl Program {
@@ -246,6 +279,25 @@ impl Program {
     #[must_use]
     pub fn stopped_by(self, stop: Stop) -> Program {
         Program { keeper: Keeper { stop: Some(stop), ..self.keeper }, ..self }
+    }
+
+    /// A program of nothing but code, for a process that does no more than ask it what it is.
+    pub(crate) fn of_code(backend: Backend, code: Option<Verdict>, limits: &Limits) -> Result<Program, LoadError> {
+        let sandbox = Sandbox::default().on(backend);
+        let stack_bytes = settings::stack_bytes(limits.get(Limit::Stack));
+        let engine = sandbox.engine(stack_bytes)?;
+        let none = || LoadError::Host("there is no code".to_owned());
+        let Ready { code, made } = code.and_then(|code| ready(&engine, code, limits)).ok_or_else(none)??;
+        let (linked, digest) = (code.link(&engine)?, Digest::of(Kind::Component, &[]));
+        let keeper = sandbox.keeper.clone();
+        Ok(Program { engine, linked, stack_bytes, made, load_time_us: 0, compiled: false, keeper, digest })
+    }
+
+    /// Its code, for a process of its own.
+    pub(crate) fn code(&self) -> wasmtime::Result<Verdict> {
+        let linked = self.linked.component().ok_or_else(|| wasmtime::format_err!("it is no component"))?;
+        let code = MachineCode::Bytes(linked.component().serialize()?);
+        Ok(Verdict::Code { code, component_instances: self.made, resources: self.made })
     }
 
     /// The digest of the component's bytes, as given.

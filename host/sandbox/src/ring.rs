@@ -1,5 +1,5 @@
-//! The ring around the compiling child: the system calls that a compiler needs, and no others. What breaks out of the compiler's code
-//! finds itself in a process that can open nothing, start nothing and reach nobody. Knows nothing of compiling.
+//! The ring around the compiling child, and around the one in which a component says what it is: the system calls that a compiler needs, and no
+//! others. What breaks out finds itself in a process that can open nothing, start nothing and reach nobody. Knows nothing of compiling.
 //!
 //! And two around a process that runs guests: a wide one from its beginning, which needs files, locks and that child, see [`around_guests`];
 //! and a narrow one from the moment in which its guest is about to start, see [`guest_starts`]. What of the files is left to it is judged by a
@@ -31,6 +31,7 @@ mod linux {
         libc::SYS_set_robust_list,
         libc::SYS_sched_getaffinity,
         libc::SYS_sched_yield,
+        libc::SYS_membarrier,
         libc::SYS_clock_gettime,
         libc::SYS_clock_nanosleep,
         libc::SYS_nanosleep,
@@ -315,7 +316,6 @@ mod linux {
         libc::SYS_mmap,
         libc::SYS_msync,
         libc::SYS_mincore,
-        libc::SYS_membarrier,
         libc::SYS_ppoll,
         libc::SYS_pselect6,
         libc::SYS_epoll_create1,

@@ -5,10 +5,9 @@
 use crate::support::case::{Case, check, exited, limited, trapped};
 use crate::support::wasi_text::wasi;
 use crate::support::wat_guest::{WatGuest, wat};
-use crate::support::{limits, parts, sandbox};
-use hutch_model::invocation::Invocation;
+use crate::support::{limits, sandbox};
 use hutch_model::limits::Limit;
-use hutch_sandbox::{DescribeError, describe};
+use hutch_sandbox::DescribeError;
 
 /// Calls `f`, which an interface of `wasi:http` has with these parameters: any values are taken there, one by one.
 fn given(params: &str, encoding: &str, core_params: &str, data: &str, call: &str) -> WatGuest {
@@ -276,8 +275,7 @@ fn answers_of_a_description() {
                        (export \"hutch:app/contract@0.1.0\" (instance $contract))"
             .to_owned();
         let program = sandbox().load(&guest.bytes(), &limits(&[])).expect("a program");
-        let invocation = Invocation::new(parts(&[], limits(&[]))).expect("an invocation");
-        describe(&program, &invocation)
+        sandbox().describe(&program, &limits(&[]))
     };
     for (answer, trap) in [("(i32.const 2)", "unaligned_pointer"), ("(i32.const 131072)", "pointer_out_of_bounds")] {
         let error = described(answer).expect_err("a bad answer");

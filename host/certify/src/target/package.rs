@@ -136,6 +136,8 @@ impl<'p> PackageTarget<'p> {
             ..Facts::sandboxed(name)
         };
         let current = initial.volumes.clone();
+        // The one way to what calls guests beside the host.
+        host.enclose_alone(package)?;
         Ok(PackageTarget {
             package,
             hosting,

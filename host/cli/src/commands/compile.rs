@@ -15,7 +15,7 @@ use hutch::package::Package;
 use hutch::{Failure, Host};
 use hutch_model::digest::Digest;
 use hutch_model::limits::{Limit, Limits};
-use hutch_sandbox::{Backend, Target, build_key, profile};
+use hutch_sandbox::{ANSWER_BYTES_MAX, Backend, CHILD_HEADER_BYTES, Target, build_key, profile};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -219,7 +219,7 @@ fn all(outcomes: Vec<(&PathBuf, Result<CompiledPackage, Fault>)>) -> Result<Vec<
 
 /// The part of a process that compiles for another: a component on standard input, and what became of it on standard output.
 pub(crate) fn as_child(global: &Global) -> Result<ExitCode, Fault> {
-    let bytes_max = Limit::Component.info().ceiling + hutch_sandbox::CHILD_HEADER_BYTES;
+    let bytes_max = Limit::Component.info().ceiling.max(ANSWER_BYTES_MAX) + 2 * CHILD_HEADER_BYTES;
     let given = input::read(Source::Stdin, bytes_max, global.wait)?;
     let compiled = hutch_sandbox::compile_as_child(&given);
     compiled.map(|()| ExitCode::SUCCESS).map_err(|error| Fault::host(error.to_string()))

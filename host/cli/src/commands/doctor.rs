@@ -88,8 +88,9 @@ pub(crate) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
     });
     let ring = match hutch_sandbox::ring::is_there() {
         true => format!(
-            "around compilers: they have the system calls that they need, and no others; around {}: no sockets, no other \
-             process's memory, no changes to the machine, and once a guest starts no programs and no other processes",
+            "around compilers, and where {} ask a component: they have the system calls that they need, and no others; around {}: no \
+             sockets, no other process's memory, no changes to the machine, and once a guest starts no programs and no other processes",
+            ring::asking(),
             ring::around(&[])
         ),
         false => "none: this system has no filter for system calls, or none that is known here".to_owned(),
