@@ -87,6 +87,10 @@ fn with_rings_and_without_the_same_comes_of_every_command() {
         let made = |verb: &str, more: &[&str]| Ran::of(&mut when(&machine, rings, &[&[verb, &todo], more].concat()));
         made("run", &["add", "milk"]).answer();
         made("validate", &["list"]).result("validate");
+        if rings == "required" {
+            assert_eq!(made("certify", &[]).status, 0);
+        }
+        Ran::of(&mut when(&machine, rings, &["dev", "--once", &todo])).result("dev");
         made("plan", &["add", "eggs"]).result("plan");
         made("apply", &["last"]).result("apply");
         made("replay", &["last"]).result("replay");
@@ -120,9 +124,21 @@ fn with_rings_and_without_the_same_comes_of_every_command() {
 fn where_rings_are_required_no_guest_starts_in_a_command_that_has_none() {
     let machine = Machine::new();
     let todo = todo();
-    for line in [&["mcp", &todo][..], &["serve", &todo], &["dev", "--once", &todo], &["certify", &todo]] {
-        let fault = Ran::of(&mut when(&machine, "required", line)).fault("RING_REQUIRED", 30);
-        assert!(fault.message.contains("in run, "), "{line:?}: {}", fault.message);
+    let build = ["dev", "--once", &todo, "--", "true"];
+    let fault = Ran::of(&mut when(&machine, "required", &build)).fault("RING_REQUIRED", 30);
+    assert!(fault.message.contains("in run, "), "{}", fault.message);
+    for (line, variable) in [
+        (["mcp", &todo], "HUTCH_STORE"),
+        (["mcp", &todo], "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        (["serve", &todo], "HUTCH_STORE"),
+    ] {
+        // Nobody is connected to: it is refused before.
+        let mut command = when(&machine, "required", &line);
+        command.env(variable, "http://127.0.0.1:1");
+        Ran::of(&mut command).fault("RING_REQUIRED", 30);
+    }
+    for line in [&["mcp", &todo][..], &["serve", "--listen", "127.0.0.1:0", &todo], &["certify", &todo]] {
+        without_landlock(when(&machine, "required", line)).fault("RING_REQUIRED", 30);
     }
     // What starts none is done.
     Ran::of(&mut when(&machine, "required", &["show", &todo])).result("show");
@@ -191,7 +207,7 @@ fn a_line_that_says_when_there_are_rings_is_heard_before_the_surroundings() {
     }
     machine.run(["run", "--ring", "perhaps", &probe, "return-ok"]).fault("USAGE", 2);
     // Nothing is promised where there are none.
-    for line in [&["certify", &probe][..], &["dev", "--once", &probe], &["doctor"], &["catalog"]] {
+    for line in [&["certify", "--self"][..], &["dev", &probe], &["doctor"], &["catalog"]] {
         let fault = machine.run([&["--ring", "auto"][..], line].concat()).fault("USAGE", 2);
         assert!(fault.message.contains("around run, validate"), "{line:?}: {}", fault.message);
     }
@@ -272,4 +288,144 @@ fn what_whoever_started_it_left_open_is_closed_unless_it_is_named() {
     let closed = call("auto", "link");
     assert_ne!(closed.status, 0, "{closed:?}");
     assert!(!closed.stdout.contains("ok"), "{closed:?}");
+}
+
+/// What a guest that took over a server comes to, where there are rings and beside it where there are none.
+#[cfg(target_arch = "x86_64")]
+mod taken_over {
+    use super::{are_whole, when};
+    use crate::support::taken_over::{PATH, TakenOver, traced};
+    use crate::support::{Machine, todo};
+    use serde_json::{Value, json};
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::path::Path;
+    use std::process::{Child, Stdio};
+
+    fn open(path: &Path, flags: i32) -> (i64, [u64; 4], &Path) {
+        (libc::SYS_openat, [i64::from(libc::AT_FDCWD) as u64, PATH, flags as u64, 0], path)
+    }
+
+    /// Reaches for what is the user's, for what is the host's, and for what a call works on.
+    fn reached(machine: &Machine, process: &TakenOver) -> Vec<&'static str> {
+        let home = machine.home();
+        let instance = |name: &str| home.join("instances/todo").join(name).join("hutch.db");
+        let (secret, todo) = (machine.path("secret"), Path::new(&todo()).join("APP.md"));
+        let (own, other, key) = (instance("default"), instance("other"), home.join("artifacts.key"));
+        let nowhere = Path::new("");
+        let tried = [
+            ("read", open(&secret, libc::O_RDONLY)),
+            ("write", open(&secret, libc::O_WRONLY)),
+            ("key", open(&key, libc::O_RDONLY)),
+            ("home", open(&home, libc::O_RDONLY | libc::O_DIRECTORY)),
+            ("other", open(&other, libc::O_RDONLY)),
+            ("package", open(&todo, libc::O_WRONLY)),
+            ("socket", (libc::SYS_socket, [libc::AF_INET as u64, libc::SOCK_STREAM as u64, 0, 0], nowhere)),
+            ("pair", (libc::SYS_pidfd_open, [u64::from(std::process::id()), 0, 0, 0], nowhere)),
+            ("signal", (libc::SYS_kill, [u64::from(std::process::id()), 0, 0, 0], nowhere)),
+            ("memory", (libc::SYS_memfd_create, [PATH, 0, 0, 0], nowhere)),
+            // What calls need.
+            ("own", open(&own, libc::O_RDWR)),
+            ("read-package", open(&todo, libc::O_RDONLY)),
+        ];
+        let results = process.calls(&tried.clone().map(|(_, call)| call));
+        tried.into_iter().zip(results).filter_map(|((name, _), result)| result.is_ok().then_some(name)).collect()
+    }
+
+    fn started(machine: &Machine, rings: &str, line: &[&str]) -> (Child, TakenOver) {
+        let mut command = when(machine, rings, line);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        traced(&mut command);
+        let child = command.spawn().unwrap();
+        let process = TakenOver::begun(child.id());
+        (child, process)
+    }
+
+    fn machine() -> Machine {
+        let machine = Machine::new();
+        machine.write("secret", "the user's");
+        for instance in ["default", "other"] {
+            machine.run(["run", "--instance", instance, &todo(), "add", "milk"]).answer();
+        }
+        machine
+    }
+
+    const ALL: [&str; 12] = [
+        "read",
+        "write",
+        "key",
+        "home",
+        "other",
+        "package",
+        "socket",
+        "pair",
+        "signal",
+        "memory",
+        "own",
+        "read-package",
+    ];
+
+    #[test]
+    fn a_guest_that_took_over_mcp_has_the_instances_that_are_served_and_nothing_else() {
+        if !are_whole() {
+            return;
+        }
+        let machine = machine();
+        for (rings, expected) in [("required", &ALL[10..]), ("off", &ALL)] {
+            let (mut child, process) = started(&machine, rings, &["mcp", &todo()]);
+            let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+            let mut lines = BufReader::new(output).lines();
+            let mut ask = |id: u64, method: &str, params: Value| {
+                let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+                writeln!(input, "{message}").unwrap();
+                serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap()
+            };
+            let client = json!({"name": "test", "version": "1"});
+            let begun = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+            ask(1, "initialize", begun);
+            let listed = ask(2, "tools/call", json!({"name": "todo_list", "arguments": {}}));
+            assert!(listed.to_string().contains("milk"), "{listed}");
+            assert_eq!(reached(&machine, &process), expected, "{rings}");
+            let listed = ask(3, "tools/call", json!({"name": "todo_list", "arguments": {}}));
+            assert!(listed.to_string().contains("milk"), "{listed}");
+            drop(input);
+            assert!(child.wait().unwrap().success());
+        }
+    }
+
+    #[test]
+    fn a_guest_that_took_over_serve_has_the_instances_that_are_served_and_nothing_else() {
+        if !are_whole() {
+            return;
+        }
+        let machine = machine();
+        for (rings, expected) in [("required", &ALL[10..]), ("off", &ALL)] {
+            let line = ["serve", "--listen", "127.0.0.1:0", "--log", "json", &todo()];
+            let (mut child, process) = started(&machine, rings, &line);
+            let mut told = String::new();
+            BufReader::new(child.stdout.take().unwrap()).read_line(&mut told).unwrap();
+            let told: Value = serde_json::from_str(&told).unwrap();
+            let tokens = std::fs::read_to_string(told["result"]["token_file"].as_str().unwrap()).unwrap();
+            let operator = tokens.lines().find(|line| line.starts_with("operator ")).unwrap();
+            let token = operator.split(' ').nth(2).unwrap().to_owned();
+            let address = told["result"]["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+            let called = || {
+                let mut stream = std::net::TcpStream::connect(&address).unwrap();
+                let body = json!({"arguments": ["list"]}).to_string();
+                let head = format!(
+                    "POST /api/packages/todo/run HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\
+                     content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                    body.len()
+                );
+                stream.write_all(head.as_bytes()).unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).unwrap();
+                assert!(answer.contains("milk"), "{answer}");
+            };
+            called();
+            assert_eq!(reached(&machine, &process), expected, "{rings}");
+            called();
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
 }

@@ -161,12 +161,12 @@ commands! {
     ///
     /// On standard input and output, until the client closes one. Without a package: hutch's own commands, as that protocol describes
     /// tools.
-    Mcp(mcp::McpArguments): "mcp", args, Needs::NOTHING.staying(), |global, own, output| mcp::mcp(global, &own, output, command);
+    Mcp(mcp::McpArguments): "mcp", args, Needs::NOTHING.serves(), |global, own, output| mcp::mcp(global, &own, output, command);
     /// Serve packages over HTTP
     ///
     /// On this machine alone unless --listen says otherwise, until SIGTERM. Callers send a token of the token file as Authorization:
     /// Bearer TOKEN. What is asked for is answered as by the command of the same name.
-    Serve(serve::ServeArguments): "serve", args, Needs::NOTHING.staying(), |global, own, output| serve::serve(global, &own, output);
+    Serve(serve::ServeArguments): "serve", args, Needs::NOTHING.serves(), |global, own, output| serve::serve(global, &own, output);
     /// Show example calls
     Examples(examples::ExamplesArguments): "examples", args, Needs::NOTHING.asks(), |global, own, output| examples::examples(global, &own, output);
     /// Explain an error code
@@ -241,7 +241,7 @@ commands! {
     ///
     /// Each round builds it with COMMAND, checks it, makes the calls that its contract shows on a state that is thrown away, and says
     /// what is other than in the round before. COMMAND is no package's: what builds one stands behind -- alone.
-    Dev(dev::DevArguments): "dev", args, Needs::NOTHING, |global, own, output| dev::dev(global, &own, output);
+    Dev(dev::DevArguments): "dev", args, own.needs(), |global, own, output| dev::dev(global, &own, output);
     /// Show what hutch teaches
     Skills(skills::SkillsArguments): "skills", args, Needs::NOTHING, |_, own, output| skills::skills(&own, output);
     /// Record and follow feedback, on this machine
@@ -259,7 +259,7 @@ commands! {
     ///
     /// A package is called in the sandbox on a throw-away state, destructive commands included; nothing is kept. A native
     /// program is not sandboxed: only calls that should change nothing are made.
-    Certify(certify::CertifyArguments): "certify", args, Needs::NOTHING.long(), |global, own, output| certify::certify(global, &own, output, command);
+    Certify(certify::CertifyArguments): "certify", args, own.needs(), |global, own, output| certify::certify(global, &own, output, command);
     /// Compile a component from standard input to standard output, for hutch itself
     #[command(hide = true)]
     CompileComponent(NoArguments): "compile-component", args, Needs::NOTHING, |global, _, _| compile::as_child(global);

@@ -22,6 +22,8 @@ pub(crate) enum Rings {
     Child,
     /// It runs guests, and ends.
     Process,
+    /// It runs guests for whoever comes.
+    Server,
 }
 
 /// Instances that a command works on.
@@ -61,6 +63,10 @@ impl Needs {
 
     pub(crate) const fn instances(self) -> Needs {
         Needs { instances: Instances::Anywhere, ..self }
+    }
+
+    pub(crate) const fn serves(self) -> Needs {
+        Needs { rings: Rings::Server, ..self.staying() }
     }
 
     pub(crate) const fn staying(self) -> Needs {

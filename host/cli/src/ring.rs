@@ -4,13 +4,14 @@
 
 use crate::fault::Fault;
 use crate::global::Ring;
-use crate::needs::{Instances, Needs, Rings};
+use crate::needs::{Needs, Rings};
 use crate::progress;
 use crate::words::Words;
 use cap_std::fs::Dir;
 use hutch::package::open_folder;
 use hutch::{Enclose, Failure};
 use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
 use hutch_sandbox::ring;
 use hutch_sandbox::ring::paths::{self, Held, Left, May, PathsError, WHOLE_ABI};
 use std::ffi::OsString;
@@ -24,14 +25,18 @@ const DENIED: &str = "Permission denied (os error 13)";
 static PATHS: Mutex<Option<Result<Held, PathsError>>> = Mutex::new(None);
 
 /// The commands that there are rings around; the ring of paths is around all but `validate`, which starts no guest.
-pub(crate) const AROUND: [&str; 8] = ["run", "validate", "plan", "apply", "replay", "verify", "map", "instance import"];
+pub(crate) const AROUND: [&str; 10] =
+    ["run", "validate", "plan", "apply", "replay", "verify", "map", "instance import", "certify", "dev --once"];
+
+/// The commands that there are rings around from the moment in which they begin to serve.
+pub(crate) const SERVING: [&str; 2] = ["mcp", "serve"];
 
 /// The commands that ask components what they are, in a process that there is a ring around, and start no other guest.
 pub(crate) const ASKING: [&str; 7] = ["check", "pack", "push", "sign", "meta", "examples", "explain-error"];
 
 /// The commands that there are rings around, but those that are left out, as they are told.
 pub(crate) fn around(left_out: &[&str]) -> String {
-    listed(AROUND.into_iter().filter(|name| !left_out.contains(name)).collect())
+    listed(AROUND.into_iter().chain(SERVING).filter(|name| !left_out.contains(name)).collect())
 }
 
 /// The commands that ask components, as they are told.
@@ -52,25 +57,25 @@ pub(crate) fn of(
     needs: Needs,
     asked: Option<Ring>,
     setting: fn() -> Result<Ring, Fault>,
+    connects: fn() -> Result<bool, Fault>,
 ) -> Result<Option<Ring>, Fault> {
     match (needs.rings, asked) {
-        (Rings::Child | Rings::Process, Some(asked)) => Ok(Some(asked)),
-        (Rings::Child | Rings::Process, None) => setting().map(Some),
+        (Rings::Child | Rings::Process, asked) => asked.map_or_else(setting, Ok).map(Some),
+        (Rings::Server, asked) => match asked.map_or_else(setting, Ok)? {
+            Ring::Required if connects()? => {
+                let message = "rings are required, and a server has none that connects elsewhere as it serves";
+                let report = ErrorReport::new(ErrorCode::RingRequired, message);
+                Err(report.suggest("leave HUTCH_STORE and OTEL_EXPORTER_OTLP_ENDPOINT out").into())
+            }
+            Ring::Auto if connects()? => Ok(Some(Ring::Off)),
+            asked => Ok(Some(asked)),
+        },
         (Rings::None, Some(_)) => {
             let message =
                 format!("there are rings around {} alone, and where {} ask a component", around(&[]), asking());
             Err(Fault::usage(message))
         }
-        (Rings::None, None) if needs.instances == Instances::Staying => without(setting()?).map(|()| None),
         (Rings::None, None) => Ok(None),
-    }
-}
-
-/// Refuses to start guests in a command that has no rings, where they are required.
-pub(crate) fn without(setting: Ring) -> Result<(), Fault> {
-    match setting {
-        Ring::Required => Err(Fault::new(ErrorCode::RingRequired, elsewhere())),
-        Ring::Auto | Ring::Off => Ok(()),
     }
 }
 
@@ -80,11 +85,16 @@ fn elsewhere() -> String {
 
 /// Closes what whoever started the program left open, but what a word of the line or a variable's value names. Nothing is opened before.
 pub(crate) fn inherit(needs: Needs, asked: Option<Ring>, words: &Words, values: impl Iterator<Item = OsString>) {
-    if needs.rings == Rings::Process && matches!(asked, Some(Ring::Auto | Ring::Required)) {
+    if is_process(needs) && matches!(asked, Some(Ring::Auto | Ring::Required)) {
         let mut kept: Vec<i32> = words.host.iter().chain(&words.guest).flat_map(|word| named(word)).collect();
         values.for_each(|value| kept.extend(named(&value.to_string_lossy())));
         ring::inherited::close(&kept);
     }
+}
+
+/// Whether there are rings around the process itself.
+fn is_process(needs: Needs) -> bool {
+    matches!(needs.rings, Rings::Process | Rings::Server)
 }
 
 /// The descriptors that a text names, as `/dev/fd/3` or `/proc/self/fd/3`.
@@ -95,9 +105,10 @@ fn named(text: &str) -> impl Iterator<Item = i32> + '_ {
     })
 }
 
-/// Puts up the ring that refuses system calls, before there are other threads. Where rings are required, nothing begins without them.
+/// Puts up the ring that refuses system calls, before there are other threads, but around a server, which makes its sockets first. Where rings are
+/// required, nothing begins without them.
 pub(crate) fn begin(needs: Needs, asked: Option<Ring>) -> Result<(), Fault> {
-    match asked.filter(|_| needs.rings == Rings::Process) {
+    match asked.filter(|_| is_process(needs)) {
         None | Some(Ring::Off) => return Ok(()),
         Some(Ring::Auto) => {}
         Some(Ring::Required) => {
@@ -111,12 +122,15 @@ pub(crate) fn begin(needs: Needs, asked: Option<Ring>) -> Result<(), Fault> {
             }
         }
     }
+    if needs.rings == Rings::Server {
+        return Ok(());
+    }
     ring::around_guests().map_err(|error| Fault::host(format!("the ring around the run could not be put up: {error}")))
 }
 
 /// Puts up the ring that judges paths and the one of a run's system calls, once. `read` are folders that are read later, if they are there.
 pub(crate) fn encloser(asked: Ring, read: Vec<PathBuf>) -> Arc<Enclose> {
-    Arc::new(move |left| {
+    Arc::new(move |left, serves| {
         let not_up =
             |ring: &str, reason: &dyn std::fmt::Display| format!("the ring {ring} could not be put up: {reason}");
         let mut known = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +152,7 @@ pub(crate) fn encloser(asked: Ring, read: Vec<PathBuf>) -> Arc<Enclose> {
             (Err(threads @ PathsError::Threads { .. }), _) => {
                 Err(Failure::Unenclosed { reason: not_up("that judges paths", threads), missing: false })
             }
-            _ if is_first => ring::guest_starts(&owners(left)).map_err(|error| {
+            _ if is_first => ring::guest_starts(&owners(left), serves).map_err(|error| {
                 *known = None;
                 Failure::Unenclosed { reason: not_up("of a run's system calls", &error), missing: false }
             }),
@@ -165,7 +179,7 @@ fn owners(left: &[Left<'_>]) -> Vec<(u32, u32)> {
 
 /// Lets no guest start: rings are required, and there are none around this command.
 pub(crate) fn refuser() -> Arc<Enclose> {
-    Arc::new(|_| Err(Failure::Unenclosed { reason: elsewhere(), missing: true }))
+    Arc::new(|_, _| Err(Failure::Unenclosed { reason: elsewhere(), missing: true }))
 }
 
 /// A failure that may be the doing of the ring that judges paths says so: the system's words are those for any file.
@@ -197,10 +211,13 @@ mod tests {
         let page = include_str!("../../../SECURITY.md");
         let listed = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let guests: Vec<&str> = AROUND.into_iter().filter(|name| *name != "validate").collect();
-        for list in [listed(&AROUND), listed(&guests), listed(&ASKING)] {
+        for list in [listed(&AROUND), listed(&guests), listed(&ASKING), listed(&SERVING)] {
             assert!(["; ", ", once"].iter().any(|end| page.contains(&format!("({list}{}", end.trim_end()))), "{list}");
         }
-        assert_eq!(around(&["validate"]), "run, plan, apply, replay, verify, map and instance import");
+        assert_eq!(
+            around(&["validate"]),
+            "run, plan, apply, replay, verify, map, instance import, certify, dev --once, mcp and serve"
+        );
     }
 
     #[test]

@@ -74,6 +74,11 @@ pub(crate) fn collected() -> Result<(Collected, Collected), Fault> {
     Ok((sent("TRACES")?, sent("METRICS")?))
 }
 
+/// Whether a server connects elsewhere while it serves: to what keeps its instances, or to a collector.
+pub(crate) fn connects() -> Result<bool, Fault> {
+    Ok(database_variable("HUTCH_STORE").is_some() || collected()? != (Collected::No, Collected::No))
+}
+
 /// A value of the program's environment.
 #[expect(clippy::disallowed_methods, reason = "the operator named the variable")]
 pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {

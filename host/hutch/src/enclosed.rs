@@ -7,8 +7,15 @@ use crate::mount::Mount;
 use crate::package::{Package, open_folder};
 use crate::session::Session;
 use hutch_model::invocation::Access;
+use hutch_model::limits::Limit;
 use hutch_sandbox::ring::paths::{Left, May};
+use hutch_store::{InstanceDir, InstanceName};
 use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+
+fn unopened(dir: &InstanceDir, error: &io::Error) -> Failure {
+    Failure::Unenclosed { reason: format!("{}: {error}", dir.path().display()), missing: false }
+}
 
 impl Host {
     /// Has this process enclosed, if its owner wants that: the program is there, and the guest has not started.
@@ -20,11 +27,9 @@ impl Host {
     ) -> Result<(), Failure> {
         let Some(enclose) = self.encloser() else { return Ok(()) };
         // What is only previewed may have no folder.
-        let instance = session.and_then(|session| session.dir.as_ref()).map(|dir| {
-            let fault =
-                |error| Failure::Unenclosed { reason: format!("{}: {error}", dir.path().display()), missing: false };
-            open_folder(dir.path()).map_err(fault)
-        });
+        let instance = session
+            .and_then(|session| session.dir.as_ref())
+            .map(|dir| open_folder(dir.path()).map_err(|error| unopened(dir, &error)));
         let instance = instance.transpose()?;
         let mut left: Vec<Left<'_>> = Vec::new();
         left.extend(instance.iter().map(|folder| (folder, May::Write)));
@@ -37,7 +42,7 @@ impl Host {
             };
             (mount.dir(), may)
         }));
-        enclose(&left)
+        enclose(&left, false)
     }
 
     /// The same, for guests that come from nowhere but this package and leave nothing.
@@ -46,5 +51,36 @@ impl Host {
     /// It can't be enclosed as its owner wants it.
     pub fn enclose_alone(&self, package: &Package) -> Result<(), Failure> {
         self.enclose(package, None, &BTreeMap::new())
+    }
+
+    /// Has this process enclosed before it serves calls of these packages on instances of this name, if its owner wants that: their programs are
+    /// there by then, and no other thread is. The folder of an instance that is not there yet is made, and empty.
+    ///
+    /// # Errors
+    /// It can't be enclosed as its owner wants it; a folder can't be made or opened.
+    pub fn enclose_serving<'p>(
+        &self,
+        packages: impl IntoIterator<Item = &'p Package>,
+        instance: &InstanceName,
+        limits: &BTreeMap<Limit, u64>,
+    ) -> Result<(), Failure> {
+        let Some(enclose) = self.encloser() else { return Ok(()) };
+        let (mut served, mut instances) = (Vec::new(), Vec::new());
+        for package in packages {
+            // What is wrong with it is said when it is called.
+            let _ = self.load(package, &self.limits(package, limits.iter().map(|(limit, value)| (*limit, *value))));
+            served.extend(package.folder());
+            let dir = InstanceDir::new(self.home(), package.manifest().slug(), instance);
+            if self.keeps() {
+                dir.create()?;
+            }
+            match open_folder(dir.path()) {
+                Err(error) if error.kind() == ErrorKind::NotFound && !self.keeps() => {}
+                opened => instances.push(opened.map_err(|error| unopened(&dir, &error))?),
+            }
+        }
+        let instances = instances.iter().map(|folder| (folder, May::Write));
+        let left: Vec<Left<'_>> = instances.chain(served.into_iter().map(|folder| (folder, May::Read))).collect();
+        enclose(&left, true)
     }
 }

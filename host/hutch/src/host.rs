@@ -22,9 +22,9 @@ const WAIT: Duration = Duration::from_secs(10);
 /// The stores of instances, where an embedder keeps them: by the slug of the package and the name of the instance.
 pub type Stores = dyn Fn(&Slug, &InstanceName) -> Result<Arc<dyn Store>, StoreError> + Send + Sync;
 
-/// Encloses this process before its first guest starts, and does nothing later: given what has to stay within reach.
+/// Encloses this process before its first guest starts, and does nothing later: given what has to stay within reach, and whether it serves.
 #[cfg(feature = "machine")]
-pub type Enclose = dyn Fn(&[Left<'_>]) -> Result<(), Failure> + Send + Sync;
+pub type Enclose = dyn Fn(&[Left<'_>], bool) -> Result<(), Failure> + Send + Sync;
 
 /// Where stores are that are in no home.
 enum Kept {

@@ -395,7 +395,17 @@ mod linux {
     /// What a terminal, a pipe and a socket are asked for: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX.
     const ASKED: [u64; 5] = [0x5401, 0x5413, 0x541b, 0x5421, 0x5451];
 
-    fn guest_starts_filter(owners: &[(u32, u32)]) -> Result<BpfProgram, seccompiler::BackendError> {
+    /// What a server does beside: it takes connections where it listens already, and reads and writes them.
+    fn connections() -> Result<Rules, seccompiler::BackendError> {
+        let to_nobody_else = SeccompCondition::new(4, Qword, SeccompCmpOp::Eq, 0)?;
+        Ok(vec![
+            (libc::SYS_accept4, Vec::new()),
+            (libc::SYS_recvfrom, Vec::new()),
+            (libc::SYS_sendto, vec![SeccompRule::new(vec![to_nobody_else])?]),
+        ])
+    }
+
+    fn guest_starts_filter(owners: &[(u32, u32)], serves: bool) -> Result<BpfProgram, seccompiler::BackendError> {
         let asks = SeccompCondition::new(2, Qword, SeccompCmpOp::Eq, 0)?;
         let given = owners.iter().map(|(user, group)| {
             let is = |at, id: u32| SeccompCondition::new(at, Dword, SeccompCmpOp::Eq, u64::from(id));
@@ -418,12 +428,13 @@ mod linux {
                 .chain(RUN.iter().map(|number| (*number, Vec::new())))
                 .chain(some)
                 .chain(given)
+                .chain(if serves { connections()? } else { Vec::new() })
                 .collect(),
         )
     }
 
-    pub(super) fn guest_starts(owners: &[(u32, u32)]) -> io::Result<()> {
-        apply(&guest_starts_filter(owners).map_err(io::Error::other)?)
+    pub(super) fn guest_starts(owners: &[(u32, u32)], serves: bool) -> io::Result<()> {
+        apply(&guest_starts_filter(owners, serves).map_err(io::Error::other)?)
     }
 
     /// Tried by a thread that ends with what it tried.
@@ -472,15 +483,17 @@ pub fn around_guests() -> std::io::Result<()> {
 /// Leaves this process, its threads and whatever it starts, for good, with the system calls of a run whose guest is about to start: it opens,
 /// changes, moves and removes files, and starts no program and no process, signals nobody but itself, and changes neither owners nor
 /// attributes nor, beyond what reading, writing and starting are, modes of what is open. Other calls fail as if the kernel did not have them.
-/// To `owners`, user and group, what is open may be given: a database gives its files to the owner of the first.
+/// To `owners`, user and group, what is open may be given: a database gives its files to the owner of the first. One that `serves` takes
+/// connections where it listens by then, and makes no socket.
 ///
 /// # Errors
 /// The kernel has such a ring and does not put it up.
-pub fn guest_starts(owners: &[(u32, u32)]) -> std::io::Result<()> {
+pub fn guest_starts(owners: &[(u32, u32)], serves: bool) -> std::io::Result<()> {
+    inherited::hide()?;
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    linux::guest_starts(owners)?;
+    linux::guest_starts(owners, serves)?;
     #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    let _ = owners;
+    let _ = (owners, serves);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! What compiling a component came to: machine code, or why there is none. Machine code is trusted by the engine as it is, so its
 //! bytes have a type of their own, [`MachineCode`], which two things make: the compiler, in this process, and a seal that holds under
-//! a key which only hutch has; and what is mapped already is given to a child that asks it what it is. All that comes from outside, from a child or from a file, comes through [`Verdict::open`].
+//! a key which only hutch has; and what is mapped already is given to a child that asks it what it is. All that comes from outside, from
+//! a child or from a file, comes through [`Verdict::open`].
 
 use hutch_engine::{Code, Compiled, Feature, LoadError};
 use hutch_model::digest::Digest;

@@ -37,6 +37,14 @@ pub struct Serving {
     pub line: Box<Line>,
 }
 
+impl Serving {
+    /// Has this process enclosed, where its owner wants that. What the system has to give is there by then, and no other thread.
+    pub(crate) fn enclose(&self) -> Result<(), ServeError> {
+        let packages = self.packages.iter().map(|served| &served.package);
+        Ok(self.host.enclose_serving(packages, &self.instance, &self.limits)?)
+    }
+}
+
 /// A package that is served, as it was when serving began.
 pub struct Served {
     /// What is run.

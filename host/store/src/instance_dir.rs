@@ -133,7 +133,10 @@ impl InstanceDir {
 
     /// Creates the folder, for its owner only, where it is missing. As long as there is no database, whoever comes makes the way to
     /// it durable: one who made the folders may have been killed before that.
-    pub(crate) fn create(&self) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub fn create(&self) -> Result<(), StoreError> {
         #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
         if self.0.is_dir() && self.database_bytes() > 0 {
             return Ok(());
@@ -145,7 +148,12 @@ impl InstanceDir {
         #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
         builder.create(&self.0).map_err(|error| StoreError::io(&self.0, "create the folder", error))?;
         // A commit is durable only if the way to it is. The home folder's own way is its maker's.
-        self.0.ancestors().take(4).try_for_each(sync_names)
+        self.sync()?;
+        match self.0.ancestors().skip(1).take(3).try_for_each(sync_names) {
+            // Nobody who may not read a folder made it: this process did before it was out of its reach, or somebody else did.
+            Err(StoreError::Denied { .. }) => Ok(()),
+            synced => synced,
+        }
     }
 
     /// Makes the names in the folder durable.

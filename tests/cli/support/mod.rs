@@ -2,6 +2,8 @@
 
 pub(crate) mod artifacts;
 pub(crate) mod package;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) mod taken_over;
 #[cfg(unix)]
 pub(crate) mod terminal;
 

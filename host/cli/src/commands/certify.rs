@@ -3,8 +3,9 @@
 use super::open_package;
 use crate::fault::Fault;
 use crate::global::Global;
+use crate::needs::Needs;
 use crate::output::Output;
-use crate::{arguments_guard, asked, packages, ring, surroundings};
+use crate::{arguments_guard, asked, packages, surroundings};
 use clap::{Args, ValueEnum};
 use hutch::package::Package;
 use hutch_certify::judge::feedback::Subject;
@@ -42,6 +43,13 @@ pub(crate) struct CertifyArguments {
     /// Arguments of the native program before all others
     #[arg(last = true, value_name = "ARGUMENTS", requires = "program")]
     leading: Vec<String>,
+}
+
+impl CertifyArguments {
+    /// A package is called here, and what else is tested in processes of its own.
+    pub(crate) fn needs(&self) -> Needs {
+        if self.package.is_some() { Needs::NOTHING.rings().long() } else { Needs::NOTHING.long() }
+    }
 }
 
 /// What makes the shape of all commands.
@@ -119,7 +127,6 @@ pub(crate) fn certify(
 /// The application behind the host, and beside it what the application does by itself.
 fn of_package(global: &Global, path: &Path, shape: Shape) -> Result<Report, Fault> {
     let package = open_package(global, path, None)?;
-    ring::without(surroundings::ring()?)?;
     let host = surroundings::host(global)?;
     let name = package.manifest().slug().to_string();
     let feedback = feedback(global, path, &package, shape)?;

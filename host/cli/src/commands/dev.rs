@@ -6,6 +6,7 @@ use super::check;
 use crate::answers::{DevAnswer, DevExamples};
 use crate::fault::{Fault, diagnostics_lines};
 use crate::global::Global;
+use crate::needs::Needs;
 use crate::output::{Format, Output};
 use crate::packages::{self, Place};
 use crate::told::Told;
@@ -45,6 +46,13 @@ pub(crate) struct DevArguments {
     /// What builds the package, after --: a program and its arguments, which no shell reads
     #[arg(last = true, value_name = "COMMAND")]
     build: Vec<String>,
+}
+
+impl DevArguments {
+    /// One round that builds nothing runs guests and ends; others start compilers and programs of the caller's after that.
+    pub(crate) fn needs(&self) -> Needs {
+        if self.once && self.build.is_empty() { Needs::NOTHING.rings() } else { Needs::NOTHING }
+    }
 }
 
 /// A package under work.

@@ -89,7 +89,8 @@ pub(crate) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
     let ring = match hutch_sandbox::ring::is_there() {
         true => format!(
             "around compilers, and where {} ask a component: they have the system calls that they need, and no others; around {}: no \
-             sockets, no other process's memory, no changes to the machine, and once a guest starts no programs and no other processes",
+             sockets (a server makes no new ones), no other process's memory, no changes to the machine, and once a guest starts no \
+             programs and no other processes",
             ring::asking(),
             ring::around(&[])
         ),
@@ -128,7 +129,7 @@ pub(crate) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
 /// What the ring that judges paths keeps from whom, where Landlock is of this version.
 fn judged(abi: u32) -> String {
     let around = format!(
-        "around {}, once a guest starts: no paths but the instance's, the package's and granted ones",
+        "around {}, once a guest starts: no paths but the instance's (a server: those that it serves), the package's and granted ones",
         ring::around(&["validate"])
     );
     match abi {

@@ -59,9 +59,10 @@ pub fn serve(
     let runtime = runtime.map_err(|error| ServeError::System(format!("the system gives no runtime: {error}")))?;
     let Http { listen, tokens, origins, bounds } = http;
     let catalog = Arc::new(Catalog::of(serving));
+    let listener = runtime.block_on(listen::bind(listen))?;
+    serving.enclose()?;
     let ended = door::open(serving, |door| {
         runtime.block_on(async {
-            let listener = listen::bind(listen).await?;
             let here = listener.local_addr().map_err(|error| ServeError::System(error.to_string()))?;
             let (end, ending) = watch::channel(false);
             let base = origins.first().cloned().unwrap_or_else(|| format!("http://{here}"));

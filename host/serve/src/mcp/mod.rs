@@ -51,6 +51,7 @@ pub fn stdio(serving: &Serving) -> Result<(), ServeError> {
         (serving.surroundings.seed)().ok_or_else(|| ServeError::System("the system gives no randomness".to_owned()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ServeError::System(format!("the system gives no runtime: {error}")))?;
+    serving.enclose()?;
     let ended = door::open(serving, |door| {
         let desk = Arc::new(Desk::new(door, catalog, skills, key, Arc::clone(&serving.telemetry))?);
         let ended = runtime.block_on(serve(&desk));

@@ -25,7 +25,7 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracer;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use tokio::time::Instant as Moment;
 
 /// What is to be said, and to whom.
@@ -54,7 +54,8 @@ pub enum Collected {
 /// Those who are told.
 pub struct Telemetry {
     now: fn() -> Instant,
-    log: Option<Log>,
+    /// Its thread begins with the first line.
+    log: Option<LazyLock<Log>>,
     tracer: Option<SdkTracer>,
     meters: Option<Meters>,
     exporters: Mutex<Exporters>,
@@ -70,7 +71,7 @@ impl Telemetry {
         let exporters = Exporters::begin(wanted).map_err(ServeError::Setting)?;
         Ok(Telemetry {
             now,
-            log: wanted.log.then(Log::begin),
+            log: wanted.log.then(|| LazyLock::new(Log::begin as fn() -> Log)),
             tracer: exporters.tracer(),
             meters: exporters.meter().map(|meter| Meters::new(&meter)),
             exporters: Mutex::new(exporters),
