@@ -327,7 +327,7 @@ mod taken_over {
             ("own", open(&own, libc::O_RDWR)),
             ("read-package", open(&todo, libc::O_RDONLY)),
         ];
-        let results = process.calls(&tried.clone().map(|(_, call)| call));
+        let results = process.calls(&tried.map(|(_, call)| call));
         tried.into_iter().zip(results).filter_map(|((name, _), result)| result.is_ok().then_some(name)).collect()
     }
 

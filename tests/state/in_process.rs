@@ -156,7 +156,7 @@ fn no_guest_starts_before_the_process_is_enclosed() {
     free.run(&package, &call(&["add", "milk"])).unwrap();
     free.plan(&package, &call(&["add", "bread"])).unwrap();
     let refused = || Failure::Unenclosed { reason: "there is none".to_owned(), missing: true };
-    let closed = host().enclosed_by(Arc::new(move |_| Err(refused())));
+    let closed = host().enclosed_by(Arc::new(move |_, _| Err(refused())));
     let session = closed.open(&package, &name, AT).unwrap();
     let (before, none) = (session.head().unwrap(), BTreeMap::new());
     let add = session.entry(&"@2".parse().unwrap()).unwrap();
@@ -185,7 +185,7 @@ fn what_stays_within_reach_follows_from_the_call() {
     let [home, read, written] = ["home", "read", "written"].map(|name| all.path().join(name));
     let left = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&left);
-    let host = Host::new(home.clone(), sandbox()).enclosed_by(Arc::new(move |left| {
+    let host = Host::new(home.clone(), sandbox()).enclosed_by(Arc::new(move |left, _| {
         let seen = left.iter().map(|(folder, may)| (folder.dir_metadata().unwrap().ino(), *may));
         told.lock().unwrap().extend(seen);
         Ok(())
