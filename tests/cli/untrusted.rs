@@ -23,7 +23,7 @@ envelope       result.output{}                                 guest.key
 envelope       result.stderr                                   guest.stderr
 envelope       result.stdout                                   guest.key guest.message guest.prose guest.suggestion guest.text
 error          details.diagnostics[].message"                  contract.summary error.description error.fix parameter.description
-error          details.question                                file.content file.name
+error          details.question                                command.description file.content file.name
 error          details.stderr                                  guest.stderr
 error          details.stdout                                  guest.prose
 error          details.violations[].message"                   parameter.choice parameter.default parameter.description
@@ -92,7 +92,7 @@ page           h1                                              file.name
 page           option                                          parameter.choice parameter.default
 page           option=                                         parameter.choice parameter.default
 page           p                                               command.description contract.summary manifest.description parameter.description
-page           pre                                             file.content file.name
+page           pre                                             command.description file.content file.name
 page           q                                               parameter.default
 page           span                                            file.content
 page           strong"                                         parameter.choice parameter.default parameter.description

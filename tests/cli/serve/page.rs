@@ -251,27 +251,30 @@ fn nobody_agrees_to_what_was_cut() {
     let machine = Machine::new();
     let server = Server::start(&machine, &[&todo()]);
     let ada = Person::of(&server, &server.operator);
-    let fill = |count: usize, chars: usize| {
-        let description = |at: usize| if chars == 0 { String::new() } else { format!("{at}{}", "x".repeat(chars)) };
-        let item = |at: usize| serde_json::json!({"title": format!("keep me {at}"), "description": description(at)});
+    let fill = |count: usize| {
+        let item = |at| serde_json::json!({"title": format!("keep me {at}"), "description": "x".repeat(4000)});
         let items: Vec<_> = (0..count).map(item).collect();
         let batch =
             serde_json::json!({"arguments": ["add", "--json-input"], "stdin": serde_json::json!(items).to_string()});
         assert_eq!(server.post("/api/packages/todo/run", &batch)["kept"], true);
     };
-    let remove = serde_json::json!({"arguments": ["remove", "td_0001", "--confirm"]});
-    let ask = || server.ask_as(&server.agent, "POST", "/api/packages/todo/run", Some(&remove));
+    let remove = |count: usize| {
+        let each = |at: usize| serde_json::json!({"id": format!("td_{at:04}"), "confirm": true});
+        let items: Vec<_> = (1..=count).map(each).collect();
+        serde_json::json!({"arguments": ["remove", "--json-input"], "stdin": serde_json::json!(items).to_string()})
+    };
+    let ask = |count| server.ask_as(&server.agent, "POST", "/api/packages/todo/run", Some(&remove(count)));
     // More than a question shows: the page has all of it, folded.
-    fill(90, 0);
-    let asked = ask().fault(409, "CONFIRMATION_REQUIRED");
+    fill(1);
+    let asked = ask(1).fault(409, "CONFIRMATION_REQUIRED");
     let question = asked["details"]["question"].as_str().unwrap();
-    assert!(question.contains("more characters are not shown") && !question.contains("keep me 89"), "{question}");
+    assert!(question.contains("more characters are not shown") && !question.contains("keep me 0"), "{question}");
     let page = ada.get("/approvals");
-    assert!(page.body.contains("<details>") && page.body.contains("keep me 89"), "{page:?}");
+    assert!(page.body.contains("<details>") && page.body.contains("keep me 0"), "{page:?}");
     assert_eq!(page.body.matches("/apply\"").count(), 1, "{page:?}");
     // More than a page shows: it asks for no consent, and says where that is given.
-    fill(50, 3990);
-    let plan = ask().fault(409, "CONFIRMATION_REQUIRED")["details"]["plan"].as_str().unwrap().to_owned();
+    fill(29);
+    let plan = ask(30).fault(409, "CONFIRMATION_REQUIRED")["details"]["plan"].as_str().unwrap().to_owned();
     let page = ada.get("/approvals");
     let asked = page.body.split("<section").find(|part| part.contains(&plan[..12])).unwrap();
     assert!(!asked.contains("/apply\"") && asked.contains("nobody can agree to it here"), "{asked}");
