@@ -259,9 +259,10 @@ fn nobody_agrees_to_what_was_cut() {
         assert_eq!(server.post("/api/packages/todo/run", &batch)["kept"], true);
     };
     let remove = |count: usize| {
-        let each = |at: usize| serde_json::json!({"id": format!("td_{at:04}"), "confirm": true});
+        let each = |at: usize| serde_json::json!({"id": format!("td_{at:04}")});
         let items: Vec<_> = (1..=count).map(each).collect();
-        serde_json::json!({"arguments": ["remove", "--json-input"], "stdin": serde_json::json!(items).to_string()})
+        let stdin = serde_json::json!(items).to_string();
+        serde_json::json!({"arguments": ["remove", "--confirm", "--json-input"], "stdin": stdin})
     };
     let ask = |count| server.ask_as(&server.agent, "POST", "/api/packages/todo/run", Some(&remove(count)));
     // More than a question shows: the page has all of it, folded.
