@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    /// Whether all that the run saw of what others may write meanwhile was there together ([`Objects::check`]).
+    /// Whether all that the run saw of what others may write meanwhile was there together (`Objects::check`).
     ///
     /// # Errors
     /// It was not, or the deadline is over before that is known.
