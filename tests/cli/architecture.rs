@@ -238,6 +238,25 @@ fn every_source_says_what_it_is_for() {
     assert_eq!(silent, [&PathBuf::new(); 0], "these do not begin with //!");
 }
 
+/// Looking for tests in vain takes seconds a crate, each time the tests are compiled or run; and none that is there is left out. Of a guest
+/// the manifest is a part of what its component is made of.
+#[test]
+fn tests_are_looked_for_where_there_are_some() {
+    let host = repository().join("host").read_dir().unwrap();
+    let crates: Vec<_> = host.map(|entry| entry.unwrap().path()).filter(|folder| folder.join("src").exists()).collect();
+    assert!(crates.len() > 15, "the crates are elsewhere");
+    for folder in crates {
+        let mut all = Vec::new();
+        sources(&folder.join("src"), &mut all);
+        let text: String = all.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+        let has = |begin: [&str; 2]| text.lines().any(|line| begin.iter().any(|it| line.trim_start().starts_with(it)));
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        assert_eq!(!manifest.contains("\ntest = false\n"), has(["#[cfg(test)]", "#[test]"]), "{}", folder.display());
+        let looks_for_code = folder.join("src/lib.rs").exists() && !manifest.contains("\ndoctest = false\n");
+        assert_eq!(looks_for_code, has(["/// ```", "//! ```"]), "{}", folder.display());
+    }
+}
+
 /// Compiled code that somebody else vouches for is believed; hutch itself believes none.
 #[test]
 fn code_that_is_given_is_taken_where_there_is_no_compiler_alone() {

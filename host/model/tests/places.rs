@@ -40,8 +40,9 @@ const OTHERS: [(&str, &str); 25] = [
     ("host/world/src/files/commit.rs", "ENTRY_BYTES_MAX"),
 ];
 
+/// Tests begin in the folder of their crate; where it was when they were compiled may be another clone that shares the target folder.
 fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    Path::new("../..").to_owned()
 }
 
 fn text(path: &str) -> String {
