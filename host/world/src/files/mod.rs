@@ -20,7 +20,6 @@ mod open;
 mod parts;
 mod quota;
 mod read_folder;
-#[cfg(feature = "recount")]
 mod recount;
 mod remove;
 mod rename;
@@ -36,7 +35,6 @@ pub(crate) use open::check_offset;
 pub use open::{Descriptor, OpenOptions};
 pub(crate) use parts::PART_BYTES;
 pub use read_folder::{FolderStream, Listed};
-#[cfg(feature = "recount")]
 pub use recount::Counts;
 pub(crate) use resolve::HOPS_MAX;
 pub use resolve::PATH_BYTES_MAX;

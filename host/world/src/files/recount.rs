@@ -1,4 +1,5 @@
-//! Counts everything again that is counted as it changes. For tests: it costs as much as the world is large.
+//! Counts everything again that is counted as it changes. For tests, which alone call it: it costs as much as the world is large. A feature
+//! for it would have everything above compiled again for them.
 
 use super::quota::Usage;
 use super::{NODE_BYTES, SLOT_BYTES, Slot, What, target_bytes};
