@@ -5,7 +5,7 @@
 //! What a process that was killed left there is taken over; nothing else is made.
 #![allow(clippy::disallowed_methods, reason = "the caller named the file")]
 
-use crate::report::{of, usage};
+use super::report::{of, usage};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;

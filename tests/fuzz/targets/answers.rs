@@ -168,10 +168,10 @@ fn bundle(bytes: &[u8]) {
     let bytes = &*completed(bytes);
     let ours = [Signer::from(KEY.public())];
     let verdict = check(bytes, &about(SIGNED_FILE.1), &ours, &ROOT);
-    if let Verdict::Good { by, predicate_type: says } = &verdict {
+    if let Verdict::Good { by, identity, predicate_type: says } = &verdict {
         let bundle: Value = serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("good, and {error}"));
         assert_eq!(payload(&bundle), payload(&SIGNED_BUNDLE), "nobody signed this");
-        assert_eq!((by, says.as_str()), (&ours[0], SIGNED));
+        assert_eq!((by, identity.as_ref(), says.as_str()), (&ours[0], None, SIGNED), "a key says by itself who it is");
     }
     assert_eq!(verdict.signer().is_some(), matches!(verdict, Verdict::Good { .. }));
     assert!(verdict.attester().is_none(), "nobody said how it was built");
