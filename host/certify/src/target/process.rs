@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -68,9 +69,19 @@ pub struct ProcessTarget {
     slowest: Duration,
     /// How long those took together that did not.
     in_vain: Duration,
-    initial: BTreeMap<PathBuf, Option<Vec<u8>>>,
-    current: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    initial: Arc<State>,
+    /// What the home holds between calls.
+    current: Arc<State>,
 }
+
+/// What a home holds.
+struct State {
+    files: Tree,
+    digest: Digest,
+}
+
+/// Every file, and every folder, which has no content.
+type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
 impl ProcessTarget {
     /// A target; nothing is started yet.
@@ -91,7 +102,7 @@ impl ProcessTarget {
             samples: tested.samples,
             ..Facts::sandboxed(tested.name)
         };
-        let current = tree(&tested.home);
+        let current = Arc::new(State::of(tree(&tested.home)));
         ProcessTarget {
             program: tested.program,
             leading: tested.leading,
@@ -127,10 +138,11 @@ impl Target for ProcessTarget {
     fn invoke(&mut self, args: &[String], options: &Options) -> Result<Observation, TargetError> {
         let host = |error: std::io::Error| TargetError::Host(format!("{}: {error}", self.home.display()));
         let watched = self.facts.may_change;
+        let mut before = &self.current;
         if watched && options.start == Start::Initial {
-            restore(&self.home, &self.initial).map_err(host)?;
+            before = &self.initial;
+            change(&self.home, &self.current, before).map_err(host)?;
         }
-        let before = watched.then(|| tree(&self.home));
         let child = self.command(args, options).spawn().map_err(|error| TargetError::Start {
             program: self.program.display().to_string(),
             reason: error.to_string(),
@@ -142,13 +154,13 @@ impl Target for ProcessTarget {
             true => self.in_vain += took,
             false => self.slowest = self.slowest.max(took),
         }
-        if let Some(before) = before {
-            let after = tree(&self.home);
-            seen.state = Some((digest(&before), digest(&after)));
-            if options.keep {
-                self.current = after;
-            } else if after != self.current {
-                restore(&self.home, &self.current).map_err(host)?;
+        if watched {
+            let files = tree(&self.home);
+            let after = if files == before.files { Arc::clone(before) } else { Arc::new(State::of(files)) };
+            seen.state = Some((before.digest, after.digest));
+            match options.keep {
+                true => self.current = after,
+                false => change(&self.home, &after, &self.current).map_err(host)?,
             }
         }
         Ok(seen)
@@ -240,13 +252,24 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
+impl State {
+    fn of(files: Tree) -> State {
+        let mut hasher = Hasher::new(Kind::Package);
+        for (path, content) in &files {
+            hasher.update_part(path.as_os_str().as_encoded_bytes());
+            hasher.update_part(content.as_deref().unwrap_or_default());
+        }
+        State { files, digest: hasher.finish() }
+    }
+}
+
 /// Every file below a folder, and every folder, which has no content. Caches are no state: what they hold is made again; nor is
 /// what SQLite keeps beside a database to share its log between processes.
 #[expect(
     clippy::disallowed_methods,
     reason = "the home is a throw-away folder that the program under test reaches by its path"
 )]
-fn tree(root: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+fn tree(root: &Path) -> Tree {
     let mut files = BTreeMap::new();
     let inside = |path: &Path| path.strip_prefix(root).map(Path::to_owned).unwrap_or_default();
     let mut folders = vec![root.to_owned()];
@@ -268,30 +291,24 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     files
 }
 
-fn digest(files: &BTreeMap<PathBuf, Option<Vec<u8>>>) -> Digest {
-    let mut hasher = Hasher::new(Kind::Package);
-    for (path, content) in files {
-        hasher.update_part(path.as_os_str().as_encoded_bytes());
-        hasher.update_part(content.as_deref().unwrap_or_default());
-    }
-    hasher.finish()
-}
-
-/// Makes a folder hold these files and folders, and no others.
+/// Makes a folder that holds `now` hold `wanted`.
 #[expect(
     clippy::disallowed_methods,
     reason = "the home is a throw-away folder that the program under test reaches by its path"
 )]
-fn restore(root: &Path, files: &BTreeMap<PathBuf, Option<Vec<u8>>>) -> std::io::Result<()> {
-    let now = tree(root);
+fn change(root: &Path, now: &Arc<State>, wanted: &Arc<State>) -> std::io::Result<()> {
+    if Arc::ptr_eq(now, wanted) {
+        return Ok(());
+    }
+    let (now, wanted) = (&now.files, &wanted.files);
     // What is in a folder comes after it.
-    for (path, content) in now.iter().rev().filter(|(path, _)| !files.contains_key(*path)) {
+    for (path, content) in now.iter().rev().filter(|(path, _)| !wanted.contains_key(*path)) {
         match content {
             Some(_) => std::fs::remove_file(root.join(path))?,
             None => std::fs::remove_dir_all(root.join(path))?,
         }
     }
-    for (path, content) in files.iter().filter(|(path, content)| now.get(*path) != Some(content)) {
+    for (path, content) in wanted.iter().filter(|(path, content)| now.get(*path) != Some(content)) {
         match content {
             Some(content) => std::fs::write(root.join(path), content)?,
             None => std::fs::create_dir_all(root.join(path))?,
