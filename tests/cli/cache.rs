@@ -187,7 +187,8 @@ fn code_of_many_packages_for_elsewhere_is_in_a_file_each() {
         assert!(code.starts_with(b"hutch-artifact-1\n") && package["bytes"] == code.len(), "{package}");
     }
     // Two components of one name: the second one's file is the first one's, in a preview too.
-    let other = package::with_payload(&machine, "other", &std::fs::read(todo() + "/app/app.wasm").unwrap());
+    let other = wat::parse_str(SMALL.replace("an answer", "no answer")).unwrap();
+    let other = package::with_payload(&machine, "other", &other);
     let other = other.display().to_string();
     for preview in [&["--dry-run"][..], &[]] {
         let both = [preview, &["--target", "pulley64", &probe, &other]].concat();
@@ -204,10 +205,10 @@ fn code_of_many_packages_for_elsewhere_is_in_a_file_each() {
 fn code_for_elsewhere_is_written_to_a_file_and_nowhere_else() {
     let machine = Machine::new();
     let cache = machine.path("cache");
-    let file = machine.path("todo.cwasm");
-    let word = file.display().to_string();
+    let file = machine.path("small.cwasm");
+    let (small, word) = (small(&machine), file.display().to_string());
     let into = |target: &str, more: &[&str]| {
-        compile(&machine, &cache, &[&[&todo(), "--target", target, "--output", &word][..], more].concat())
+        compile(&machine, &cache, &[&[small.as_str(), "--target", target, "--output", &word][..], more].concat())
     };
     let preview = into("pulley32", &["--dry-run"]).answer();
     assert!(!file.exists() && preview["result"]["packages"][0]["kept"] == false, "{preview}");
@@ -228,6 +229,32 @@ fn code_for_elsewhere_is_written_to_a_file_and_nowhere_else() {
     let code: Vec<PathBuf> =
         entries(&cache).into_iter().filter(|entry| entry.metadata().unwrap().len() > 1000).collect();
     assert_eq!(code, [PathBuf::new(); 0], "code for elsewhere, or of a preview, is in the cache");
+}
+
+/// No compiler is done within a millisecond, so what is written after it was not compiled for that.
+#[test]
+fn what_is_exported_is_found_in_the_cache_where_it_is_whole_and_nothing_of_it_is_kept_there() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    let export = |name: &str, more: &[&str]| {
+        let mut command = machine.hutch([&["export", &todo(), "--output", name], more].concat());
+        Ran::of(command.env("XDG_CACHE_HOME", &cache))
+    };
+    let at_once = ["--limit", "compile_time_ms=1"];
+    export("none", &at_once).fault("COMPILE_TIME_LIMIT", 40);
+    export("compiled", &[]).result("export");
+    export("none", &at_once).fault("COMPILE_TIME_LIMIT", 40);
+    compile(&machine, &cache, &[&todo()]).result("compile");
+    export("found", &at_once).result("export");
+    assert_eq!(std::fs::read(machine.path("found")).unwrap(), std::fs::read(machine.path("compiled")).unwrap());
+    export("none", &[&at_once[..], &["--target", "pulley64"]].concat()).fault("COMPILE_TIME_LIMIT", 40);
+    let [entry] = entries(&cache).try_into().expect("one entry");
+    let mut broken = std::fs::read(&entry).unwrap();
+    let middle = broken.len() / 2;
+    broken[middle] ^= 1;
+    std::fs::write(&entry, broken).unwrap();
+    export("none", &at_once).fault("COMPILE_TIME_LIMIT", 40);
+    assert!(!machine.path("none").exists());
 }
 
 #[test]

@@ -170,15 +170,22 @@ impl Sandbox {
     }
 
     /// An artifact of a component for a target, wherever that is, as [`read_artifact`](crate::read_artifact) takes it; nothing of it is
-    /// kept here. Where it is loaded, what the component imports may still be refused.
+    /// kept here, and what the cache holds for this backend is not compiled again. Where it is loaded, what the component imports may still
+    /// be refused.
     ///
     /// # Errors
     /// See [`LoadError`].
     pub fn compile_for(&self, target: &str, component: &[u8], limits: &Limits) -> Result<Vec<u8>, LoadError> {
         check_length(component.len() as u64, limits)?;
         let target = target_named(target)?;
-        let _watched = self.keeper.watch.as_ref().map(|watch| watch(Work::Compile));
-        let (code, made) = given(compile(&self.compile, &target, component, limits))?;
+        let name = artifact_name(self.backend, &Digest::of(Kind::Component, component));
+        let cache = self.cache.as_ref().filter(|_| target == self.backend.into());
+        let kept = cache.and_then(|cache| cache.get(&name)).and_then(Verdict::into_read_code);
+        let verdict = kept.unwrap_or_else(|| {
+            let _watched = self.keeper.watch.as_ref().map(|watch| watch(Work::Compile));
+            compile(&self.compile, &target, component, limits)
+        });
+        let (code, made) = given(verdict)?;
         hutch_engine::written_artifact(component, &target, made, &code)
     }
 

@@ -97,14 +97,18 @@ fn copied(runner: &Engine, code: &[u8]) -> wasmtime::Result<Code> {
 }
 
 /// The same of what a verdict's file holds: bytes that are read are checked first.
-fn read(runner: &Engine, mut file: &File, key: &SealKey, name: &Digest) -> wasmtime::Result<Code> {
-    let mut bytes = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut bytes)?;
-    match Verdict::open(key, name, bytes) {
+fn read(runner: &Engine, file: &File, key: &SealKey, name: &Digest) -> wasmtime::Result<Code> {
+    match checked(file, key, name) {
         Some(Verdict::Code { code: MachineCode::Bytes(code), .. }) => copied(runner, &code),
         _ => Err(wasmtime::format_err!("the seal of the machine code does not hold")),
     }
+}
+
+/// The verdict that a file holds, if its seal does.
+fn checked(mut file: &File, key: &SealKey, name: &Digest) -> Option<Verdict> {
+    let mut bytes = Vec::new();
+    file.rewind().and_then(|()| file.read_to_end(&mut bytes)).ok()?;
+    Verdict::open(key, name, bytes)
 }
 
 /// The same without copying: only the pages that are used are ever read.
@@ -157,6 +161,15 @@ impl Verdict {
     pub(crate) fn code(compiled: Compiled) -> Verdict {
         let (component_instances, resources) = (compiled.component_instances(), compiled.resources());
         Verdict::Code { code: MachineCode::Bytes(compiled.into_code()), component_instances, resources }
+    }
+
+    /// The same with its code in memory, read and checked where it lies in a file; nothing if there is no code.
+    pub(crate) fn into_read_code(self) -> Option<Verdict> {
+        match self {
+            Verdict::Code { code: MachineCode::File { file, key, name }, .. } => checked(&file, &key, &name),
+            Verdict::Code { .. } => Some(self),
+            Verdict::Refused(_) => None,
+        }
     }
 
     /// The verdict's bytes, sealed under `key` as that on `name`. None for code that lies in a file: it is there, sealed.
