@@ -3,6 +3,7 @@
 
 use crate::diagnostic::shown;
 use std::fmt;
+use unicode_normalization::UnicodeNormalization;
 
 /// Why a text is no name of its kind. The message says what was expected.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -196,13 +197,16 @@ impl PackagePath {
         self.0.split('/')
     }
 
-    /// Whether the two are the same or one lies inside the other, on a system where upper and lower case are one.
+    /// Whether the two are the same or one lies inside the other, on a system where upper and lower case are one, and a letter is one however
+    /// it is put together with its marks.
     pub fn overlaps(&self, other: &PackagePath) -> bool {
-        let same = |(a, b): (&str, &str)| {
-            a == b || a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase))
-        };
-        self.components().zip(other.components()).all(same)
+        self.components().zip(other.components()).all(|(a, b)| a == b || folded(a).eq(folded(b)))
     }
+}
+
+/// What a name is compared by on such a system.
+fn folded(name: &str) -> impl Iterator<Item = char> {
+    name.nfd().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfd()
 }
 
 /// Whether `name` can be a file name on Linux, macOS and Windows alike.
@@ -337,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_overlap_by_whole_components_and_without_regard_to_case() {
+    fn paths_overlap_by_whole_components_and_without_regard_to_case_and_form() {
         let path = |text| PackagePath::parse(text).map_err(|error| error.to_string());
         let overlaps = |a, b| Ok::<_, String>(path(a)?.overlaps(&path(b)?));
         for (a, b, expected) in [
@@ -346,6 +350,14 @@ mod tests {
             ("a/b", "a", true),
             ("A", "a/b", true),
             ("Ä", "ä", true),
+            // With the mark in the letter, and behind it.
+            ("caf\u{e9}", "cafe\u{301}", true),
+            ("CAF\u{c9}/x", "cafe\u{301}", true),
+            ("\u{ac00}", "\u{1100}\u{1161}", true),
+            ("\u{212b}", "\u{e5}", true),
+            ("a\u{323}\u{307}", "a\u{307}\u{323}", true),
+            ("cafe", "caf\u{e9}", false),
+            ("日本", "日", false),
             ("a", "ab", false),
             ("a/b", "a/c", false),
         ] {
