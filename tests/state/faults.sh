@@ -2,7 +2,9 @@
 # What no test of one process can do: the program is killed at every system call that changes anything, and each of those calls fails
 # once with each error that a disk gives, in a run that keeps state, one that changes a granted folder, one that only reads, and an
 # undo. Afterwards the state is the one from before or the one from after, the record says which, and the next call finds nothing
-# half done. Then writers and an editor are at it at once. Needs Linux, strace and the built program; says what it counted.
+# half done. The same where two files can't be exchanged, and where the machine starts anew between the kill and the next call: the file
+# system is mounted again under another number, and the system says another start. That needs root and two loop devices, and is left out
+# without. Then writers and an editor are at it at once. Needs Linux, strace and the built program; says what it counted.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program="${CARGO_TARGET_DIR:-target}/release/hutch"
@@ -10,10 +12,20 @@ program="${CARGO_TARGET_DIR:-target}/release/hutch"
 command -v strace >/dev/null || { echo "needs strace" >&2; exit 2; }
 program="$(realpath "$program")"
 probe=tests/packages/probe
+# The start of the machine is another file in a name space of its own.
+if [ "$(id -u)" = 0 ] && [ -z "${HUTCH_FAULTS_APART-}" ] && unshare -m true 2>/dev/null; then
+    HUTCH_FAULTS_APART=1 exec unshare -m "$0" "$@"
+fi
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+devices=()
+ended() {
+    ! mountpoint -q "$scratch/disk" || umount "$scratch/disk"
+    [ ${#devices[@]} = 0 ] || losetup -d "${devices[@]}"
+    rm -rf "$scratch"
+}
+trap ended EXIT
 changing=write,pwrite64,fsync,fdatasync,ftruncate,renameat2,renameat,rename,unlinkat,unlink,mkdirat,mkdir,linkat
-kills=0 failures=0
+kills=0 failures=0 starts=0
 
 fail() {
     echo "faults.sh: $*" >&2
@@ -25,8 +37,9 @@ hutch() {
 }
 
 # A home in which the probe has run, with a folder to grant; made once, and copied.
+base=$scratch
 fresh() {
-    home="$scratch/home"
+    home="$base/home"
     rm -rf "$home"
     if [ -d "$scratch/template-$what" ]; then
         cp -a "$scratch/template-$what" "$home"
@@ -62,10 +75,13 @@ case_of() {
     esac
 }
 
+# Done to every call besides; what becomes of the machine behind the call.
+always=() then=true
+
 # One call, in which one system call of a kind has something done to it; its status.
 inject() {
     local status=0
-    env -i HOME="$home" PATH="$PATH" strace -f -qq -o /dev/null -e "trace=$1" -e "inject=$1:$2" \
+    env -i HOME="$home" PATH="$PATH" strace -f -qq -o /dev/null "${always[@]}" -e "trace=renameat2,$1" -e "inject=$1:$2" \
         "$program" "${line[@]}" >"$scratch/out" 2>"$scratch/said" || status=$?
     echo "$status"
 }
@@ -74,7 +90,7 @@ inject() {
 count_calls() {
     fresh
     case_of "$what"
-    env -i HOME="$home" PATH="$PATH" strace -f -qq -o "$scratch/calls" -e "trace=$changing" "$program" "${line[@]}" >/dev/null
+    env -i HOME="$home" PATH="$PATH" strace -f -qq -o "$scratch/calls" "${always[@]}" -e "trace=$changing" "$program" "${line[@]}" >/dev/null
     sed -E 's/^([0-9]+) +([a-z0-9_]+)\(.*/\1 \2/' "$scratch/calls" | grep -E '^[0-9]+ [a-z0-9_]+$' | sort | uniq -c |
         awk '{ if ($1 > most[$3]) most[$3] = $1 } END { for (call in most) print most[call], call }' | LC_ALL=C sort -k2
 }
@@ -94,12 +110,23 @@ done
 
 # One of so many calls is tried, beginning with another one for each kind of fault.
 every=${HUTCH_FAULTS_EVERY:-1} turn=0
-for what in write mount move read undo; do
+# `campaign WHAT… -- FAULT…`: each of these runs with each of these faults at each of its calls.
+campaign() {
+    local runs=() what
+    while [ "$1" != -- ]; do runs+=("$1"); shift; done
+    shift
+    for what in "${runs[@]}"; do faults_in "$@"; done
+}
+faults_in() {
+    local calls call fault when
     count_calls >"$scratch/kinds"
+    [ ${#always[@]} = 0 ] || grep -q 'EINVAL.*INJECTED' "$scratch/calls" || fail "$way: $what exchanges nothing"
     grep -q sync "$scratch/kinds" || [ "$what" = read ] || fail "$what makes nothing durable: $(cat "$scratch/kinds")"
     ! grep -q sync "$scratch/kinds" || [ "$what" != read ] || fail "a reading makes something durable: $(cat "$scratch/kinds")"
-    for fault in signal=KILL error=EIO error=ENOSPC; do
+    for fault in "$@"; do
         while read -r calls call <&3; do
+            # A call that fails each time does nothing that could be half done.
+            [ ${#always[@]} = 0 ] || [ "$call" != renameat2 ] || continue
             for ((when = 1; when <= calls; when++)); do
                 turn=$((turn + 1))
                 [ $((turn % every)) = 0 ] || [ "$call" != pwrite64 ] || continue
@@ -109,7 +136,8 @@ for what in write mount move read undo; do
                 granted_before=$(granted)
                 entries_before=$(hutch ledger head --query sequence probe)
                 status=$(inject "$call" "$fault:when=$when")
-                name="$what, $fault at $call $when of $calls (status $status)"
+                name="$way: $what, $fault at $call $when of $calls (status $status)"
+                $then
                 now=$(state 2>"$scratch/err") || fail "$name: $(cat "$scratch/err")"
                 whole "$name"
                 granted_now=$(granted)
@@ -132,7 +160,53 @@ for what in write mount move read undo; do
             done
         done 3<"$scratch/kinds"
     done
-done
+}
+
+way='as it is'
+campaign write mount move read undo -- signal=KILL error=EIO error=ENOSPC
+
+# As on NFS, SMB, exFAT, and in macOS and Windows: two files can't be exchanged.
+way='without exchange'
+always=(-e inject=renameat2:error=EINVAL)
+campaign mount move -- signal=KILL error=EIO error=ENOSPC
+
+# A loss of power: whatever was written has arrived, all memory is gone, and disks have other numbers.
+again() {
+    # Whoever was killed may still be on its way out.
+    for _ in {1..100}; do ! umount "$base" 2>"$scratch/err" || break; sleep 0.1; done
+    ! mountpoint -q "$base" || fail "$(cat "$scratch/err")"
+    devices=("${devices[1]}" "${devices[0]}")
+    mount "${devices[0]}" "$base"
+    starts=$((starts + 1))
+    printf '%08d-0000-4000-8000-000000000000\n' "$starts" >"$scratch/start"
+    cmp -s "$scratch/start" /proc/sys/kernel/random/boot_id || fail "the system does not say another start"
+}
+anew() {
+    local number
+    number=$(stat -c %d "$home/granted")
+    again
+    [ "$(stat -c %d "$home/granted")" != "$number" ] || fail "the disk has its number still"
+}
+base=$scratch/disk
+mkdir "$base"
+printf 'first\n' >"$scratch/start"
+truncate -s 256M "$scratch/image"
+if [ -n "${HUTCH_FAULTS_APART-}" ] && mkfs.ext4 -q -F "$scratch/image" 2>/dev/null &&
+    devices=("$(losetup -f --show "$scratch/image" 2>/dev/null)") &&
+    devices+=("$(losetup -f --show "$scratch/image" 2>/dev/null)") && mount "${devices[0]}" "$base"; then
+    mount --bind "$scratch/start" /proc/sys/kernel/random/boot_id
+    rm -rf "$scratch"/template-*
+    then=anew
+    way='another start' always=()
+    campaign write mount move undo -- signal=KILL
+    way='without exchange, another start' always=(-e inject=renameat2:error=EINVAL)
+    campaign mount move -- signal=KILL
+    umount /proc/sys/kernel/random/boot_id
+    rm -rf "$scratch"/template-*
+else
+    echo "faults.sh: another start of the machine is left out: it takes root, name spaces and two loop devices" >&2
+fi
+base=$scratch then=true always=()
 
 # What somebody does with a granted folder between a kill and the next call: what is theirs stays theirs, and what is not put back is
 # said.
@@ -209,4 +283,4 @@ for ((writer = 0; writer < writers; writer++)); do
         [ "$(hutch state cat --raw probe "state/$writer-$at")" = "$at" ] || fail "a write is lost: $writer-$at"
     done
 done
-echo "killed $kills times, failed $failures times, $((writers * each)) writes beside an editor: nothing lost, nothing half done, nothing said that is not so"
+echo "killed $kills times, $starts of them with another start behind, failed $failures times, $((writers * each)) writes beside an editor: nothing lost, nothing half done, nothing said that is not so"
