@@ -252,6 +252,14 @@ pub enum Failure {
     /// The host failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// What went wrong, of which the ledger has no entry.
+    #[error("{failure}")]
+    Unrecorded {
+        /// What.
+        failure: Box<Failure>,
+        /// Why there is none.
+        reason: StoreError,
+    },
 }
 
 impl Failure {
@@ -299,6 +307,7 @@ impl Failure {
             Failure::Run(RunError::Stopped) => ErrorCode::Cancelled,
             Failure::Run(RunError::State(error)) => StoreError::object("", error).code(),
             Failure::Describe(_) | Failure::Run(_) => ErrorCode::HostFault,
+            Failure::Unrecorded { failure, .. } => failure.code(),
         }
     }
 
@@ -318,6 +327,9 @@ impl Failure {
 
     /// The report, with the facts that the failure has.
     pub fn report(&self) -> ErrorReport {
+        if let Failure::Unrecorded { failure, reason } = self {
+            return failure.report().detail("unrecorded", reason.to_string());
+        }
         let report = ErrorReport::new(self.code(), self.to_string());
         match self {
             Failure::Package(error) => {

@@ -72,11 +72,11 @@ impl Session {
         }
         let record = Record { folders: folders.clone(), closes: Some(intent.sequence), ..record.clone() };
         let settled = self.change_folders((&record, intent.hash), objects, (all, streams), &wanted);
-        if let Err(failure) = &settled {
+        let settled = settled.map_err(|failure| {
             // What could not be put back stays open: the next one to open the instance tries again.
             let closes = record.closes.filter(|_| !matches!(failure, Failure::Mount { left: true, .. }));
-            self.note(Record { volumes: BTreeMap::new(), closes, ..record }, failure);
-        }
+            self.note(Record { volumes: BTreeMap::new(), closes, ..record }, failure)
+        });
         // As long as something is left in a folder, the next one to open the instance removes it.
         let left = |granted: &Granted<'_>| {
             let staging = folders.get(granted.name).map(|folder| folder.staging.as_str()).unwrap_or_default();

@@ -61,8 +61,7 @@ impl Host {
         prepared.map(|prepared| prepared.on_behalf_of(session)).map_err(|refused| {
             let Refused { failure, invocation } = refused;
             let invocation = invocation.map(|record| *record);
-            session.note(Record { invocation, ..session.record(kind) }, &failure);
-            *failure
+            session.note(Record { invocation, ..session.record(kind) }, *failure)
         })
     }
 
@@ -91,8 +90,8 @@ impl Host {
                 }
                 Ok(is_edited && edited < EDITED_MAX && !edits.entries.is_empty())
             });
-            let is_edited = is_edited.inspect_err(|failure| {
-                session.note(concluded(session, prepared, &executed, record.clone(), false), failure);
+            let is_edited = is_edited.map_err(|failure| {
+                session.note(concluded(session, prepared, &executed, record.clone(), false), failure)
             })?;
             if is_edited {
                 edited += 1;
@@ -132,9 +131,9 @@ pub(crate) fn attempt(
         };
         Ok(Executed { saw: head.changed, ..executed })
     });
-    executed.inspect_err(|failure| {
+    executed.map_err(|failure| {
         let invocation = Some(prepared.record.clone());
-        session.note(Record { invocation, ..record.clone() }, failure);
+        session.note(Record { invocation, ..record.clone() }, failure)
     })
 }
 

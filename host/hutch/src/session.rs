@@ -356,28 +356,39 @@ impl Session {
     /// Writes down a call that came to nothing, as the kind of thing that it was to be. Whoever gets a failure from a host that was
     /// reached finds it in the ledger.
     pub(crate) fn recorded<T>(&self, kind: EntryKind, result: Result<T, Failure>) -> Result<T, Failure> {
-        if let Err(failure) = &result {
-            self.note(self.record(kind), failure);
-        }
-        result
+        result.map_err(|failure| self.note(self.record(kind), failure))
     }
 
-    /// Writes down what is known of a call that ended with `failure`.
-    pub(crate) fn note(&self, record: Record, failure: &Failure) {
+    /// Writes down what is known of a call that ended with `failure`, and answers with that. Of a record that has no place in the ledger it
+    /// writes down who wanted what and when; what can't be written down at all is said.
+    pub(crate) fn note(&self, record: Record, failure: Failure) -> Failure {
         // Whether there is an entry of it is not sure, and another one would say that there is none.
-        if !matches!(failure, Failure::Store(StoreError::Uncertain { .. })) {
-            let record = Record { error: Some(failure.code()), kept: false, ..record };
-            // A store that can't be written has said so already.
-            let _ = self.store.commit(&record, &MemoryObjects::default(), &[]);
+        if matches!(failure, Failure::Store(StoreError::Uncertain { .. })) {
+            return failure;
+        }
+        let record = Record { error: Some(failure.code()), kept: false, ..record };
+        let Record { kind, follows, error, closes, .. } = record;
+        let short = |closes| Record { follows, error, closes, ..self.record(kind) };
+        let commit = |record: &Record| self.store.commit(record, &MemoryObjects::default(), &[]);
+        let mut noted = commit(&record);
+        // Too long, or what it would close somebody else has closed meanwhile.
+        for closes in [closes, None] {
+            if matches!(noted, Err(StoreError::Record(_))) {
+                noted = commit(&short(closes));
+            }
+        }
+        match noted {
+            Ok(_) => failure,
+            Err(reason) => Failure::Unrecorded { failure: Box::new(failure), reason },
         }
     }
 
     /// Writes down a failure of which nothing is written down yet.
     pub(crate) fn noted(&self, unrecorded: Option<Box<Record>>, failure: Failure) -> Failure {
-        if let Some(record) = unrecorded {
-            self.note(*record, &failure);
+        match unrecorded {
+            Some(record) => self.note(*record, failure),
+            None => failure,
         }
-        failure
     }
 
     /// Whether there are plain directories, for people.

@@ -93,8 +93,11 @@ impl Entry {
         leads_to.take(sequence, &record)?;
         let (state, named) = (leads_to.state(), leads_to.standing());
         let mut entry = Entry { sequence, previous: last.hash, state, standing: named, record };
-        let written_bytes = entry.written_bytes();
-        entry.record = entry.record.fitted(written_bytes);
+        // Where nothing is listed nothing is left out.
+        if entry.record.lists_anything() {
+            let written_bytes = entry.written_bytes();
+            entry.record = entry.record.fitted(written_bytes);
+        }
         Ok((entry, leads_to))
     }
 

@@ -173,6 +173,12 @@ impl Record {
         self
     }
 
+    /// Whether it names what was changed in a volume or folder.
+    pub(super) fn lists_anything(&self) -> bool {
+        self.volumes.values().any(|volume| !volume.changes.is_empty())
+            || self.folders.values().any(|folder| !folder.changes.is_empty())
+    }
+
     /// Whether it leaves everything as it was: what such an entry says may be lost with the power, and nothing else with it.
     pub fn is_reading(&self) -> bool {
         !self.changes_state()
