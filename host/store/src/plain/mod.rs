@@ -50,8 +50,8 @@ use hutch_model::snapshot::{Changes, empty_tree};
 use stamps::{Shown, Stamps};
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// The plain directories of one instance.
 pub struct Plain {
@@ -65,6 +65,8 @@ pub struct Plain {
     boot: Option<String>,
     /// The clock that files are stamped with.
     now_ns: fn() -> u64,
+    /// A clock that nobody sets.
+    passed_ns: fn() -> u64,
 }
 
 impl std::fmt::Debug for Plain {
@@ -89,6 +91,7 @@ impl Plain {
             wait,
             boot: boot(),
             now_ns,
+            passed_ns,
         })
     }
 
@@ -214,6 +217,14 @@ fn now_ns() -> u64 {
     let now = std::time::SystemTime::now();
     let since_1970 = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds since this was first asked.
+fn passed_ns() -> u64 {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    #[expect(clippy::disallowed_methods, reason = "how long an update takes is no time of the day")]
+    let first = FIRST.get_or_init(Instant::now);
+    u64::try_from(first.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Which start of the machine this is: another word after each. `None` where the system does not say.

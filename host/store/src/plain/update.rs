@@ -57,7 +57,7 @@ struct Scope {
     all: bool,
     /// Whether what is remembered is of another start of the machine.
     restarted: bool,
-    /// When the rest is left, by the clock that files are stamped with.
+    /// When the rest is left, by a clock that nobody sets.
     end_ns: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ impl Plain {
     /// As for [`update`](Plain::update).
     pub fn update_within(&self, longest: Duration) -> Result<Updated, StoreError> {
         let longest_ns = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
-        self.update_until(Some((self.now_ns)().saturating_add(longest_ns)))
+        self.update_until(Some((self.passed_ns)().saturating_add(longest_ns)))
     }
 
     fn update_until(&self, end_ns: Option<u64>) -> Result<Updated, StoreError> {
@@ -288,7 +288,7 @@ struct Update<'a> {
 impl Update<'_> {
     /// Whether the rest is left.
     fn is_late(&mut self) -> bool {
-        self.behind = self.behind || self.scope.end_ns.is_some_and(|end_ns| (self.plain.now_ns)() >= end_ns);
+        self.behind = self.behind || self.scope.end_ns.is_some_and(|end_ns| (self.plain.passed_ns)() >= end_ns);
         self.behind
     }
 

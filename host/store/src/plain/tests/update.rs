@@ -70,7 +70,7 @@ fn an_update_that_has_no_time_for_all_leaves_the_rest_to_the_next() {
         let touched: Vec<_> = before.iter().chain(*after).map(|(path, _)| path.trim_end_matches('/')).collect();
         let mut cuts = 0;
         for ticks in 1.. {
-            let plain = Plain { now_ns: ticking, ..setting.plain() };
+            let plain = Plain { passed_ns: ticking, ..setting.plain() };
             let updated = plain.update_within(Duration::from_nanos(ticks)).unwrap();
             assert_eq!(Updated { behind: false, ..updated.clone() }, Updated::default());
             if !updated.behind {
@@ -86,9 +86,18 @@ fn an_update_that_has_no_time_for_all_leaves_the_rest_to_the_next() {
     // After another start of the machine all is looked at, and that once.
     let setting = Setting::new();
     put(&setting.store, &[("a", "1"), ("b", "1")]);
-    let restarted = Plain { now_ns: ticking, ..setting.restarted() };
+    let restarted = Plain { passed_ns: ticking, ..setting.restarted() };
     assert_eq!(restarted.update_within(Duration::ZERO).unwrap(), Updated::default());
     assert_eq!(real(&setting.folder()), expected(&[("a", "1"), ("b", "1")]));
+    // Somebody sets the machine's clock meanwhile.
+    put(&setting.store, &[("a", "2"), ("b", "2")]);
+    fn leaping() -> u64 {
+        static NOW: AtomicU64 = AtomicU64::new(1);
+        NOW.fetch_add(1 << 50, Ordering::Relaxed)
+    }
+    let plain = Plain { now_ns: leaping, ..setting.plain() };
+    assert_eq!(plain.update_within(Duration::from_secs(3600)).unwrap(), Updated::default());
+    assert_eq!(real(&setting.folder()), expected(&[("a", "2"), ("b", "2")]));
 }
 
 #[test]
