@@ -1,6 +1,6 @@
 //! `run --envelope`: one document about a run, however it ended.
 
-use crate::support::{FIXED, Machine, probe};
+use crate::support::{DIGITS, FIXED, Machine, Ran, probe};
 use serde_json::json;
 
 #[test]
@@ -116,4 +116,71 @@ fn every_run_and_every_refusal_is_an_entry_of_its_own() {
     assert_eq!(sequence().sequence, second.sequence + 4);
     let other = machine.guest(&["--envelope", "--instance", "other", &probe(), "return-ok"]).envelope();
     assert!(other.entry.sequence <= first.sequence, "each instance has a ledger of its own");
+}
+
+/// What a guest printed is handed on with all its digits, wherever it is shown.
+#[test]
+fn a_number_keeps_its_digits_in_every_answer() {
+    let (machine, probe) = (Machine::new(), probe());
+    let spaced = DIGITS.replace(',', " ,\n ");
+    let said = ["--stdin-text", spaced.as_str(), &probe, "stdin-echo"];
+    let run = |words: &[&str]| {
+        let ran = machine.run(words);
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{words:?}: {ran:?}");
+        ran.stdout
+    };
+    assert_eq!(run(&[&["run"], &said[..]].concat()), spaced);
+    let output = format!("\"output\":{DIGITS}");
+    let shown = |words: &[&str]| {
+        let stdout = run(words);
+        assert!(stdout.contains(&output) && !stdout.contains("$serde_json"), "{words:?}: {stdout}");
+        stdout
+    };
+    shown(&[&["run", "--envelope"], &said[..]].concat());
+    shown(&[&["run", "--envelope", "--fields", "output,kept"], &said[..]].concat());
+    shown(&["ledger", "show", &probe, "last"]);
+    shown(&["replay", &probe, "last"]);
+    let plan = shown(&[&["plan"], &said[..]].concat());
+    shown(&[
+        "apply",
+        &probe,
+        serde_json::from_str::<serde_json::Value>(&plan).unwrap()["result"]["plan_id"].as_str().unwrap(),
+    ]);
+    let call = json!({"id": "1", "arguments": ["stdin-echo"], "stdin": spaced}).to_string();
+    let calls = machine.write("calls", &call);
+    shown(&["map", "--input", calls.to_str().unwrap(), "--ndjson", &probe]);
+    shown(&["map", "--input", calls.to_str().unwrap(), &probe]);
+    let file = machine.path("answers");
+    run(&["map", "--input", calls.to_str().unwrap(), "--output", file.to_str().unwrap(), &probe]);
+    assert!(std::fs::read_to_string(&file).unwrap().contains(&output));
+    let batch = json!({"arguments": ["stdin-echo"], "stdin": spaced}).to_string();
+    let batch = Ran::with_input(&mut machine.hutch(["run", "--json-input", &probe]), batch.as_bytes());
+    assert!(batch.stdout.contains(&output), "{batch:?}");
+    // A part of it, whoever chooses.
+    for (words, part) in [
+        (&["--envelope", "--query", "output.big"][..], "12345678901234567890123"),
+        (&["--envelope", "--query", "output.items[*].n"], "[-98765432109876543210987.5]"),
+    ] {
+        assert_eq!(run(&[&["run"], words, &said[..]].concat()).trim_end(), part);
+    }
+    assert_eq!(
+        run(&[&["run"], &said[..], &["--query", "pi"]].concat()).trim_end(),
+        "3.14159265358979323846264338327950288"
+    );
+    let kept = run(&[&["run"], &said[..], &["--fields", "n"]].concat());
+    assert!(kept.contains("{\"n\":-98765432109876543210987.5}"), "{kept}");
+    // For people, and without what is not for them.
+    for words in [&["run", "--human"][..], &["run", "--human", "--envelope"], &["plan", "--human"]] {
+        let told = run(&[words, &said[..]].concat());
+        for digits in ["12345678901234567890123", "-98765432109876543210987.5", "3.14159265358979323846264338327950288"]
+        {
+            assert!(told.contains(digits) && !told.contains("$serde_json"), "{words:?}: {told}");
+        }
+    }
+    let secret = "{\"password\":12345678901234567890123}";
+    let redacted = run(&["run", "--redact", "--envelope", "--stdin-text", secret, &probe, "stdin-echo"]);
+    assert!(
+        !redacted.contains("12345678901234567890123") && redacted.contains("\"output\":{\"password\":\"[redacted]\"}"),
+        "{redacted}"
+    );
 }

@@ -3,6 +3,7 @@
 use crate::deadline::Calls;
 use crate::options::{Opened, Options};
 use crate::request::Request;
+use hutch_model::document::written;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde_json::Value;
@@ -31,7 +32,7 @@ pub struct Answer {
 impl Answer {
     /// A document.
     pub(crate) fn of(status: u8, document: &Value) -> Answer {
-        Answer { status, json: document.to_string().into_bytes(), ..Answer::default() }
+        Answer { status, json: written(&document.to_string()).into_owned().into_bytes(), ..Answer::default() }
     }
 }
 

@@ -7,9 +7,9 @@ use crate::output::{Format, Output, answer_lost};
 use crate::selection::{self, Page};
 use crate::told::Told;
 use hutch_documents::envelope;
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::hidden;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -46,6 +46,9 @@ impl Output {
     ) -> Result<(), Fault> {
         self.shaping.cleaning.value(&mut result);
         self.keep(&mut result)?;
+        if self.format.get() == Format::Human {
+            document::spell(&mut result);
+        }
         if let Some(path) = &self.shaping.query {
             return self.part(&result, path);
         }
@@ -122,7 +125,9 @@ impl Output {
     pub(crate) fn lines(&self, values: &[Value]) -> Result<(), Fault> {
         match values {
             [] => Ok(()),
-            values => self.data(&hidden::escaped(&values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n"))),
+            values => {
+                self.data(&document::written(&values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")))
+            }
         }
     }
 }

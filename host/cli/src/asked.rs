@@ -17,6 +17,7 @@ use hutch_documents::agent;
 use hutch_documents::envelope;
 use hutch_documents::run::Room;
 use hutch_model::contract::{About, Asked, Command, Contract};
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::guard;
@@ -181,6 +182,9 @@ pub(crate) fn shaped(asked: &Asked, stdout: &[u8]) -> Result<Option<Shaped>, Err
     let mut document = document.ok_or_else(no_document)?;
     let kept = keep(&mut document, &asked.fields);
     kept.map_err(|message| refused(&message))?;
+    if person {
+        document::spell(&mut document);
+    }
     if let Some(path) = path(asked)? {
         let part = path.find(&document).ok_or_else(|| {
             let keys = document.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>().join(", "));
@@ -240,7 +244,7 @@ impl Shaped {
     /// As bytes, whoever reads them.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
-            Shaped::Json(value) => value.to_string().into_bytes(),
+            Shaped::Json(value) => document::written(&value.to_string()).into_owned().into_bytes(),
             Shaped::People(told) => told.shown(Screen::default()).into_bytes(),
         }
     }
@@ -259,7 +263,7 @@ pub(crate) fn chooses(asked: &Asked) -> bool {
 }
 
 /// What an application printed, as it stands in a document of the host's: null where it is none, or too large for one.
-fn document(stdout: &[u8]) -> Value {
+fn printed(stdout: &[u8]) -> Value {
     Room::default().document(stdout).ok().flatten().unwrap_or_default()
 }
 
@@ -301,16 +305,16 @@ impl Hosting for Here {
 
     fn made(&self, calls: &[(Vec<String>, Vec<u8>)]) -> Vec<u8> {
         let items = calls.iter().enumerate().map(|(at, (arguments, stdout))| {
-            json!({"index": at, "arguments": arguments, "status": 0, "run": {"output": document(stdout)}})
+            json!({"index": at, "arguments": arguments, "status": 0, "run": {"output": printed(stdout)}})
         });
         let items: Vec<Value> = items.collect();
         let result = json!({"items": items, "total": calls.len(), "done": calls.len()});
-        envelope(true, "run", result).to_string().into_bytes()
+        document::written(&envelope(true, "run", result).to_string()).into_owned().into_bytes()
     }
 
     fn previewed(&self, stdout: &[u8]) -> Vec<u8> {
-        let mut answer = envelope(true, "plan", json!({"output": document(stdout), "kept": false}));
+        let mut answer = envelope(true, "plan", json!({"output": printed(stdout), "kept": false}));
         answer["dry_run"] = true.into();
-        answer.to_string().into_bytes()
+        document::written(&answer.to_string()).into_owned().into_bytes()
     }
 }

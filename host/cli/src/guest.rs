@@ -65,6 +65,8 @@ pub(crate) fn drawn(stdout: &[u8]) -> Option<Told> {
     if DRAWN_MEMORY.is_below(DocumentSize::of(stdout).ok()?.memory_bytes) {
         return None;
     }
+    // A number is not counted with here, so it is shown by its digits.
+    let stdout = &*document::spelled(stdout);
     let listed = serde_json::from_slice::<Listed>(stdout);
     let listed = listed.or_else(|_| serde_json::from_slice::<Answered>(stdout).map(Answered::listed));
     let listed = listed.or_else(|_| serde_json::from_slice(stdout).map(|items| Listed { items, rest: Map::new() }));

@@ -12,9 +12,9 @@ use crate::surroundings;
 use crate::told::{Screen, Told};
 use crate::tone::Tone;
 use console::Term;
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::hidden;
 use hutch_model::redact::Cleaning;
 use hutch_model::terminal::neutral;
 use hutch_model::terminal::one_line;
@@ -94,7 +94,7 @@ impl Output {
             false => serde_json::to_string(value),
         };
         let text = text.map_err(|error| self.unanswered(answer_lost(&error)))?;
-        self.data(&hidden::escaped(&text))
+        self.data(&document::written(&text))
     }
 
     /// Prints a text for programs, and ends its line: every byte, unless a person would see it directly.
@@ -184,10 +184,11 @@ impl Output {
 
     /// Reports a failure on standard error, and gives its exit status.
     pub(crate) fn fail(&self, fault: &Fault) -> ExitCode {
-        let report = cleaned(fault.report().clone(), self.shaping.cleaning);
+        let mut report = cleaned(fault.report().clone(), self.shaping.cleaning);
         // With standard error closed there is nobody to tell; the status still says it.
         match self.format.get() {
             Format::Human => {
+                report.details.values_mut().for_each(document::spell);
                 let screen = Screen::of(&Term::stderr());
                 let seen = fault.seen().map(|seen| seen.clone().cleaned(self.shaping.cleaning).shown(screen));
                 let seen = seen.filter(|seen| !seen.is_empty());
@@ -201,7 +202,7 @@ impl Output {
             Format::Json => {
                 let text = serde_json::to_string(&report).unwrap_or_else(|error| error.to_string());
                 say(&String::from_utf8_lossy(&for_terminal(
-                    hidden::escaped(&text).as_bytes(),
+                    document::written(&text).as_bytes(),
                     io::stderr().is_terminal(),
                 )));
             }

@@ -7,9 +7,9 @@ use crate::output::Output;
 use hutch::Job;
 use hutch_documents::run::Room;
 use hutch_model::digest::{Hasher, Kind};
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::hidden;
 use hutch_model::ledger::StreamRecord;
 use serde_json::{Value, json};
 use std::fs::{File, TryLockError};
@@ -85,7 +85,7 @@ impl Destination {
 
     /// Writes a line.
     pub(crate) fn line(&mut self, line: &Value, output: &Output) -> Result<(), Fault> {
-        let text = hidden::escaped(&line.to_string()).into_owned() + "\n";
+        let text = document::written(&line.to_string()).into_owned() + "\n";
         match &mut self.to {
             To::File(path, file) => file.write_all(text.as_bytes()).map_err(|error| Fault::file(path, &error))?,
             To::Stdout => output.lines(std::slice::from_ref(line))?,
@@ -184,7 +184,7 @@ impl Resumed {
             Ok(Err(failure)) if failure.is_refusal() => Value::Null,
             Ok(Err(failure)) => return Err(failure.into()),
         };
-        let line = hutch_model::document::read(line).unwrap_or_default();
+        let line = document::read(line).unwrap_or_default();
         match line["key"] == key && line["id"] == asked.id && line["status"].is_u64() {
             true => Ok(line["status"] != 0),
             false => Err(self.is_another("is not what that call comes to")),

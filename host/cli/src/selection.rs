@@ -1,6 +1,7 @@
 //! Taking parts out of an answer: `--fields`, `--query`, and pages of long lists. Works on values; prints nothing.
 
 use clap::Args;
+use hutch_model::document::digits;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -118,8 +119,12 @@ pub(crate) fn keep(result: &mut Value, fields: &[String]) -> Result<(), String> 
 }
 
 fn check<'v>(values: impl Iterator<Item = &'v Value>, fields: &[String]) -> Result<(), String> {
-    let known: std::collections::BTreeSet<&str> =
-        values.filter_map(Value::as_object).flat_map(Map::keys).map(String::as_str).collect();
+    let known: std::collections::BTreeSet<&str> = values
+        .filter(|value| digits(value).is_none())
+        .filter_map(Value::as_object)
+        .flat_map(Map::keys)
+        .map(String::as_str)
+        .collect();
     match fields.iter().find(|field| !known.contains(field.as_str())) {
         Some(unknown) if !known.is_empty() => {
             let known: Vec<&str> = known.into_iter().collect();
@@ -130,6 +135,9 @@ fn check<'v>(values: impl Iterator<Item = &'v Value>, fields: &[String]) -> Resu
 }
 
 fn keep_of(value: &mut Value, fields: &[String]) {
+    if digits(value).is_some() {
+        return;
+    }
     if let Value::Object(known) = value {
         known.retain(|name, _| fields.contains(name));
     }

@@ -98,14 +98,14 @@ pub struct Room {
 }
 
 impl Room {
-    /// The document that a guest printed, if it is one.
+    /// The document that a guest printed, if it is one, to be handed on.
     ///
     /// # Errors
     /// It is too large for an answer.
     pub fn document(&mut self, stdout: &[u8]) -> Result<Option<Value>, String> {
         let Ok(size) = DocumentSize::of(stdout) else { return Ok(None) };
         spend(&mut self.memory_bytes, size.memory_bytes, &OUTPUT_MEMORY)?;
-        Ok(document::read(stdout).ok())
+        Ok(document::read_to_hand_on(stdout).ok())
     }
 
     /// The same, where all that the guest printed is in the answer.

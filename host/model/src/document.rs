@@ -6,12 +6,16 @@
 //! begins as those do by which `serde_json` tells itself that an object is something else: what reads such an object as a value makes
 //! of it the document that stands in a text of it, behind every bound that was held against the text.
 
+mod number;
 mod size;
 
+pub use number::{digits, spell, spelled, written};
 pub use size::DocumentSize;
 
+use number::{Floats, by_digits, is_held};
 use serde::de::{self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use std::cell::RefCell;
 use std::fmt;
 
 /// What the names of fields begin with that mean something to `serde_json`.
@@ -28,6 +32,17 @@ pub(crate) fn is_reserved(name: &str) -> bool {
 /// They are not one.
 pub fn read(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(bytes).map(|Document(value)| value)
+}
+
+/// The same, of which nothing is looked at here and all of it is handed on: a number that would become another one by being read is kept by its
+/// [`digits`], and [`written`] by them again.
+///
+/// # Errors
+/// They are not one.
+pub fn read_to_hand_on(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    let mut reading = serde_json::Deserializer::from_slice(bytes);
+    let value = Reader::<true>(Some(&RefCell::new(Floats(bytes)))).deserialize(&mut reading)?;
+    reading.end().map(|()| value)
 }
 
 /// Why bytes that somebody sent are not read.
@@ -52,11 +67,24 @@ pub enum Unread {
 /// # Errors
 /// They are not one, or it takes more.
 pub fn read_within(bytes: &[u8], memory_bytes_max: u64) -> Result<Value, Unread> {
-    let DocumentSize { memory_bytes: takes, .. } = DocumentSize::of(bytes)?;
-    if takes > memory_bytes_max {
-        return Err(Unread::TooLarge { takes, max: memory_bytes_max });
-    }
+    at_most(bytes, memory_bytes_max)?;
     Ok(read(bytes)?)
+}
+
+/// The same, [to be handed on](read_to_hand_on).
+///
+/// # Errors
+/// They are not one, or it takes more.
+pub fn read_to_hand_on_within(bytes: &[u8], memory_bytes_max: u64) -> Result<Value, Unread> {
+    at_most(bytes, memory_bytes_max)?;
+    Ok(read_to_hand_on(bytes)?)
+}
+
+fn at_most(bytes: &[u8], max: u64) -> Result<(), Unread> {
+    match DocumentSize::of(bytes)?.memory_bytes {
+        takes if takes > max => Err(Unread::TooLarge { takes, max }),
+        _ => Ok(()),
+    }
 }
 
 /// The most memory that a message or a body may take once it is read, for each byte that one may have: one of many small values would
@@ -99,7 +127,7 @@ fn written_fields(text: &str) -> Option<usize> {
     let (mut rest, mut fields) = (text, 0);
     while let Some(first) = rest.bytes().next() {
         let length = match first {
-            b'"' => literal_bytes(rest),
+            b'"' => literal_bytes(rest.as_bytes()),
             b'-' | b'0'..=b'9' => {
                 let number = rest.split([',', ']', '}', ' ', '\t', '\n', '\r']).next().unwrap_or_default();
                 let read: Number = serde_json::from_str(number).ok()?;
@@ -117,9 +145,9 @@ fn written_fields(text: &str) -> Option<usize> {
 }
 
 /// How many bytes the text literal has that `text` begins with, with its quotation marks.
-fn literal_bytes(text: &str) -> usize {
+fn literal_bytes(text: &[u8]) -> usize {
     let mut is_escaped = false;
-    let end = text.bytes().skip(1).position(|byte| {
+    let end = text.iter().skip(1).position(|&byte| {
         let ends = byte == b'"' && !is_escaped;
         is_escaped = byte == b'\\' && !is_escaped;
         ends
@@ -141,7 +169,7 @@ pub struct Document(pub Value);
 
 impl<'de> Deserialize<'de> for Document {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Document, D::Error> {
-        Reader::<true>.deserialize(deserializer).map(Document)
+        Reader::<true>(None).deserialize(deserializer).map(Document)
     }
 }
 
@@ -151,7 +179,7 @@ pub struct Sound;
 
 impl<'de> Deserialize<'de> for Sound {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sound, D::Error> {
-        Reader::<false>.deserialize(deserializer).map(|_| Sound)
+        Reader::<false>(None).deserialize(deserializer).map(|_| Sound)
     }
 }
 
@@ -165,16 +193,17 @@ impl<'de> Deserialize<'de> for NameBytes {
     }
 }
 
-/// Reads a value, or goes through it and gives null.
-struct Reader<const KEEPS: bool>;
+/// Reads a value, or goes through it and gives null. Beside it, if it is to be handed on, the numbers that are still to come.
+#[derive(Clone, Copy)]
+struct Reader<'r, const KEEPS: bool>(Option<&'r RefCell<Floats<'r>>>);
 
-impl<const KEEPS: bool> Reader<KEEPS> {
+impl<const KEEPS: bool> Reader<'_, KEEPS> {
     fn kept(value: impl FnOnce() -> Value) -> Value {
         if KEEPS { value() } else { Value::Null }
     }
 }
 
-impl<'de, const KEEPS: bool> DeserializeSeed<'de> for Reader<KEEPS> {
+impl<'de, const KEEPS: bool> DeserializeSeed<'de> for Reader<'_, KEEPS> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -182,7 +211,7 @@ impl<'de, const KEEPS: bool> DeserializeSeed<'de> for Reader<KEEPS> {
     }
 }
 
-impl<'de, const KEEPS: bool> Visitor<'de> for Reader<KEEPS> {
+impl<'de, const KEEPS: bool> Visitor<'de> for Reader<'_, KEEPS> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -206,7 +235,9 @@ impl<'de, const KEEPS: bool> Visitor<'de> for Reader<KEEPS> {
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
-        Number::from_f64(number).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+        let as_written = self.0.and_then(|floats| floats.borrow_mut().next()).filter(|written| !is_held(written));
+        let value = as_written.map(by_digits).or_else(|| Number::from_f64(number).map(Value::Number));
+        value.ok_or_else(|| E::custom("number out of range"))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
@@ -219,7 +250,7 @@ impl<'de, const KEEPS: bool> Visitor<'de> for Reader<KEEPS> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut kept = Vec::new();
-        while let Some(item) = items.next_element_seed(Reader::<KEEPS>)? {
+        while let Some(item) = items.next_element_seed(self)? {
             if KEEPS {
                 kept.push(item);
             }
@@ -230,7 +261,7 @@ impl<'de, const KEEPS: bool> Visitor<'de> for Reader<KEEPS> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut kept = Map::new();
         while let Some(name) = fields.next_key_seed(Name(|name: &str| KEEPS.then(|| name.to_owned())))? {
-            let value = fields.next_value_seed(Reader::<KEEPS>)?;
+            let value = fields.next_value_seed(self)?;
             if let Some(name) = name {
                 kept.insert(name, value);
             }
@@ -267,6 +298,7 @@ impl<T> Visitor<'_> for Name<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::number::FIELD;
     use super::*;
     use crate::outcome::{Contract, Ending, Outcome, Verdict};
     use serde_json::json;
@@ -353,6 +385,50 @@ mod tests {
             }
         }
         assert!(check(b"\"\xff\"").is_err() && read(b"\"\xff\"").is_err());
+    }
+
+    /// What is handed on, as it was written and as it goes out.
+    #[test]
+    fn a_number_is_handed_on_with_all_its_digits() {
+        let same = [
+            "12345678901234567890123",
+            "-12345678901234567890123",
+            "18446744073709551616",
+            "-9223372036854775809",
+            "1.000000000000000000001",
+            "0.1000000000000000055511151231257827",
+            "1e-400",
+            "-1.5e-9999999999999999999999",
+            r#"{"a":[1,-2,0.5,{"b":12345678901234567890123}],"c":1.000000000000000000001,"d":true,"e":"1.000000000000000000001"}"#,
+            r#"[12345678901234567890123,"{\"$serde_json::private::Number\":\"7\"}","$serde_json::private::Number",0.25]"#,
+            r#"["a\"",98765432109876543210987,"\\",-0.1000000000000000055511151231257827,18446744073709551615]"#,
+        ];
+        for text in same {
+            let value = read_to_hand_on(text.as_bytes()).unwrap();
+            assert_eq!(written(&value.to_string()), text);
+            let pretty = written(&serde_json::to_string_pretty(&value).unwrap()).into_owned();
+            assert_eq!(read_to_hand_on(pretty.as_bytes()).unwrap(), value, "{pretty}");
+            assert!(!pretty.contains("{\n  \"$serde"), "{pretty}");
+            // Written as texts it is a document for who only shows it.
+            let mut shown = value.clone();
+            spell(&mut shown);
+            assert_eq!(read(&spelled(text.as_bytes())).unwrap(), shown, "{text}");
+        }
+        // Written in another way it is the same number, and needs nothing.
+        for (text, other) in [("1.10", "1.1"), ("[1E5,-0.0,1e+2]", "[100000.0,-0.0,100.0]"), ("2.50e-1", "0.25")] {
+            let value = read_to_hand_on(text.as_bytes()).unwrap();
+            assert_eq!((value.to_string().as_str(), &read(text.as_bytes()).unwrap()), (other, &value));
+            assert!(matches!(spelled(text.as_bytes()), std::borrow::Cow::Borrowed(_)));
+        }
+        // The last of double names counts, and what is none is none.
+        let value = read_to_hand_on(br#"{"a":12345678901234567890123,"a":98765432109876543210987}"#).unwrap();
+        assert_eq!(written(&value.to_string()), r#"{"a":98765432109876543210987}"#);
+        for (text, expect) in cases() {
+            assert_eq!(read_to_hand_on(text.as_bytes()).ok(), expect, "{text:.60}");
+        }
+        // Who took the digits out for what they say has put a text there.
+        let cleaned = json!({"a": {FIELD: "[redacted]"}, "b": [{FIELD: "1", "c": 2}]}).to_string();
+        assert_eq!(written(&cleaned), r#"{"a":"[redacted]","b":[{"$serde_json::private::Number":"1","c":2}]}"#);
     }
 
     #[test]

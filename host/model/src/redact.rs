@@ -4,6 +4,7 @@
 
 mod numbers;
 
+use crate::document::digits;
 use crate::guard::{self, credentials, is_secret_value, names_secret};
 use crate::hidden::{hidden, is_unseen};
 use numbers::{is_card, number};
@@ -46,6 +47,12 @@ impl Cleaning {
     }
 
     fn walk(self, value: &mut Value) {
+        if let Some(digits) = digits(value) {
+            if self.personal && is_card(digits) {
+                *value = Value::from(REDACTED);
+            }
+            return;
+        }
         match value {
             Value::String(text) => {
                 if let Cow::Owned(clean) = self.literal(text, READINGS_MAX) {
@@ -220,7 +227,7 @@ fn is_secret(value: &Value) -> bool {
     match value {
         Value::String(text) => is_secret_value(text),
         Value::Number(_) => true,
-        _ => false,
+        value => digits(value).is_some(),
     }
 }
 

@@ -60,6 +60,8 @@ fn bodies(bytes: usize) -> Vec<(String, Vec<u8>)> {
         r#"{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}"#,
         "null",
         "1e5",
+        "12345678901234567890123",
+        "0.1000000000000000055511151231257827",
         r#""\u00e9""#,
     ];
     let list = |item: &str| format!("[{}]", vec![item; bytes / (item.len() + 1)].join(","));
@@ -78,9 +80,12 @@ fn a_document_takes_no_more_than_was_estimated() {
         for (name, body) in bodies(bytes) {
             let (size, measuring) = peak(|| DocumentSize::of(&body).unwrap());
             let (read, reading) = peak(|| document::read(&body).unwrap());
+            let (handed_on, to_hand_on) = peak(|| document::read_to_hand_on(&body).unwrap());
+            drop(handed_on);
             // Beside the document there is the text with escapes that is being read.
             let text = 2 * body.len() as u64 + 1024;
             assert!(reading <= size.memory_bytes + text, "{name}, {bytes}: {reading} of {}", size.memory_bytes);
+            assert!(to_hand_on <= size.memory_bytes + text, "{name}, {bytes}: {to_hand_on} of {}", size.memory_bytes);
             assert!(measuring <= text, "{name}, {bytes}: {measuring}");
             drop(read);
         }
@@ -109,5 +114,5 @@ fn a_message_takes_a_few_times_its_bytes_or_is_refused_before() {
         }
     }
     assert_eq!(kept, ["text", "escapes"]);
-    assert_eq!(refused.len(), 12);
+    assert_eq!(refused.len(), 14);
 }

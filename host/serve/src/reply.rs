@@ -109,6 +109,6 @@ fn said(bytes: &[u8]) -> Value {
 
 /// The one document that a guest printed.
 fn document(bytes: &[u8]) -> Result<Value, String> {
-    hutch_model::document::read_within(bytes, DOCUMENT_MEMORY_MAX)
+    hutch_model::document::read_to_hand_on_within(bytes, DOCUMENT_MEMORY_MAX)
         .map_err(|unread| format!("the answer can't be shown: {unread}"))
 }

@@ -51,7 +51,7 @@ fn volume(change: &VolumeChange) -> Value {
 /// A run. The attachment is its standard output, and then its standard error.
 pub(crate) fn answer(answer: &Answer) -> (Value, Vec<u8>) {
     let outcome = &answer.outcome;
-    let output = document::read_within(&outcome.stdout, DOCUMENT_MEMORY_MAX).ok();
+    let output = document::read_to_hand_on_within(&outcome.stdout, DOCUMENT_MEMORY_MAX).ok();
     let status = answer.status();
     let error = match &answer.verdict {
         Verdict::Good => None,

@@ -4,6 +4,7 @@ use crate::request::{self, Invoke, Request, Target, usage};
 use crate::shown;
 use hutch::package::{Package, PackageBounds, Source};
 use hutch::{Digest, EntryName, Host, Session, Verified};
+use hutch_model::document::written;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::invocation::Seed;
@@ -86,7 +87,7 @@ impl Tab {
             Ok((result, attachment)) => (json!({ "ok": true, "result": result }), attachment),
             Err(report) => (serde_json::to_value(report).unwrap_or_default(), Vec::new()),
         };
-        Answer { json: value.to_string().into_bytes(), attachment }
+        Answer { json: written(&value.to_string()).into_owned().into_bytes(), attachment }
     }
 
     fn act(&mut self, request: Request, attachment: Vec<u8>) -> Done {

@@ -1,7 +1,7 @@
 //! What a client that keeps the rules can do: find tools, call them, look at what was done, take it back and prove it.
 
 use super::{Client, LEGACY, MODERN};
-use crate::support::{Machine, probe, repository, todo};
+use crate::support::{DIGITS, Machine, probe, repository, todo};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -291,4 +291,20 @@ fn a_server_keeps_its_instance_where_it_is() {
     assert_eq!(titles("elsewhere"), json!(["one", "rename", "purge"]));
     assert_eq!(titles("default"), json!([]));
     assert_eq!(titles("copied"), json!(["one", "rename", "purge"]));
+}
+
+#[test]
+fn a_number_keeps_its_digits_in_every_answer() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &[&probe()], json!({}));
+    let content = json!(DIGITS).to_string();
+    for (tool, structured) in
+        [("hutch_call", format!("\"structuredContent\":{DIGITS}")), ("hutch_plan", format!("\"output\":{DIGITS}"))]
+    {
+        let id =
+            client.send("tools/call", json!({"name": tool, "arguments": {"command": "stdin-echo", "stdin": DIGITS}}));
+        let line = client.lines.recv_timeout(crate::support::PATIENCE).unwrap();
+        assert!(line.contains(&structured) && !line.contains("$serde_json"), "{id}: {line}");
+        assert!(tool == "hutch_plan" || line.contains(&format!("\"text\":{content}")), "{line}");
+    }
 }

@@ -1,7 +1,7 @@
 //! What is asked for over HTTP is answered as on the command line, and by the same ledger.
 
 use super::Server;
-use crate::support::{Machine, todo};
+use crate::support::{DIGITS, Machine, probe, todo};
 use serde_json::{Value, json};
 
 const RUN: &str = "/api/packages/todo/run";
@@ -227,4 +227,30 @@ fn every_route_that_is_described_is_there_and_does_what_it_says() {
         }
     }
     assert!(tried >= 12, "{tried}");
+}
+
+#[test]
+fn a_number_keeps_its_digits_in_every_answer() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&probe()]);
+    let call = json!({"arguments": ["stdin-echo"], "stdin": DIGITS});
+    let output = format!("\"output\":{DIGITS}");
+    let api = "/api/packages/probe";
+    for (method, path, body) in [
+        ("POST", format!("{api}/run"), Some(&call)),
+        ("POST", format!("{api}/plan"), Some(&call)),
+        ("GET", format!("{api}/entries/2"), None),
+    ] {
+        let answer = server.ask(method, &path, body);
+        assert!(answer.status == 200 && answer.body.contains(&output), "{path}: {answer:?}");
+    }
+    let key = [("authorization", format!("Bearer {}", server.operator)), ("idempotency-key", "once".to_owned())];
+    let key = key.each_ref().map(|(name, value)| (*name, value.as_str()));
+    for _ in ["first", "again"] {
+        let answer = server.request("POST", &format!("{api}/run"), &key, Some(&call.to_string()));
+        assert!(answer.status == 200 && answer.body.contains(&output), "{answer:?}");
+    }
+    // A page for people.
+    let page = server.ask("GET", "/packages/probe/entries/2", None).body;
+    assert!(page.contains("12345678901234567890123") && !page.contains("$serde_json"), "{page}");
 }

@@ -207,6 +207,21 @@ fn what_nobody_sees_is_escaped_on_the_way_out_and_the_same_when_it_is_read() {
     assert_eq!(ran.result()["output"], said);
 }
 
+#[test]
+fn a_number_keeps_its_digits() {
+    let digits = crate::support::DIGITS;
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&crate::support::probe()]);
+    let arguments = json!({"command": "stdin-echo", "stdin": digits});
+    let params = message("tools/call", json!({"name": "hutch_call", "arguments": arguments}));
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "hutch_call")];
+    let called = post(&server, &server.agent, &headers, &params);
+    // What has the tool's schema, and the text that a model reads.
+    for part in [format!("\"structuredContent\":{digits}"), format!("\"text\":{}", json!(digits))] {
+        assert!(called.body.contains(&part), "{part}: {called:?}");
+    }
+}
+
 /// Begins a session; the answer has its id.
 fn begin(server: &Server, token: &str, capabilities: &Value) -> Answer {
     let client = json!({"name": "t", "version": "1"});

@@ -24,6 +24,9 @@ pub(crate) const HUTCH: &str = env!("CARGO_BIN_EXE_hutch");
 /// Arguments that make two runs the same invocation.
 pub(crate) const FIXED: [&str; 4] = ["--now", "2026-04-01T09:00:00Z", "--seed", "7"];
 
+/// A document with numbers of more digits than 64 bits hold, as every answer shows it: its fields in order, and nothing between them.
+pub(crate) const DIGITS: &str = r#"{"big":12345678901234567890123,"items":[{"n":-98765432109876543210987.5}],"pi":3.14159265358979323846264338327950288}"#;
+
 /// The top of the repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new("../..").canonicalize().expect("tests begin in the folder of their crate")

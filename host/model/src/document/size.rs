@@ -1,6 +1,7 @@
 //! How large a JSON document is in memory, before it is there: a byte of it can take more than a hundred.
 
 use super::NameBytes;
+use super::number::{FIELD, Floats, is_held};
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -30,7 +31,16 @@ impl DocumentSize {
     /// # Errors
     /// It is not one JSON document.
     pub fn of(document: &[u8]) -> Result<DocumentSize, serde_json::Error> {
-        serde_json::from_slice(document)
+        let mut reading = serde_json::Deserializer::from_slice(document);
+        let size = DocumentSize::read(&mut reading, document)?;
+        reading.end().map(|()| size)
+    }
+
+    /// `document` is what is read, where numbers are to be kept by their digits.
+    fn read<'de, D: Deserializer<'de>>(reading: D, document: &[u8]) -> Result<DocumentSize, D::Error> {
+        let mut reader = Reader(DocumentSize::default(), Floats(document));
+        reader.deserialize(reading)?;
+        Ok(reader.0)
     }
 
     fn add(&mut self, bytes: u64) {
@@ -41,16 +51,14 @@ impl DocumentSize {
 
 impl<'de> Deserialize<'de> for DocumentSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DocumentSize, D::Error> {
-        let mut size = DocumentSize::default();
-        Reader(&mut size).deserialize(deserializer)?;
-        Ok(size)
+        DocumentSize::read(deserializer, b"")
     }
 }
 
-/// Reads a document and adds what it finds.
-struct Reader<'s>(&'s mut DocumentSize);
+/// Reads a document and adds what it finds; the numbers that are still to come stand beside it.
+struct Reader<'t>(DocumentSize, Floats<'t>);
 
-impl<'de> DeserializeSeed<'de> for Reader<'_> {
+impl<'de> DeserializeSeed<'de> for &mut Reader<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -58,7 +66,7 @@ impl<'de> DeserializeSeed<'de> for Reader<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Reader<'_> {
+impl<'de> Visitor<'de> for &mut Reader<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -83,7 +91,11 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 
     fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
-        self.visit_unit()
+        // By its digits it is an object.
+        let digits = self.1.next().filter(|written| !is_held(written));
+        let bytes = digits.map(|written| FIELD.len() + written.len()).map(|texts| texts as u64);
+        self.0.add(bytes.map_or(0, |texts| DocumentSize::NODE_BYTES + 2 * DocumentSize::TEXT_BYTES + texts));
+        Ok(())
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
@@ -93,9 +105,9 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.add(0);
-        if items.next_element_seed(Reader(self.0))?.is_some() {
+        if items.next_element_seed(&mut *self)?.is_some() {
             self.0.memory_bytes += DocumentSize::LIST_BYTES;
-            while items.next_element_seed(Reader(self.0))?.is_some() {}
+            while items.next_element_seed(&mut *self)?.is_some() {}
         }
         Ok(())
     }
@@ -110,7 +122,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
                 self.0.memory_bytes += DocumentSize::NODE_BYTES;
             }
             count += 1;
-            fields.next_value_seed(Reader(self.0))?;
+            fields.next_value_seed(&mut *self)?;
         }
         Ok(())
     }

@@ -9,9 +9,9 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderV
 use http::{Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::hidden;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 
@@ -39,7 +39,7 @@ pub(super) fn whole(status: StatusCode, content_type: &'static str, bytes: impl 
 }
 
 pub(super) fn json(status: StatusCode, document: &Value) -> Response<Body> {
-    whole(status, "application/json", hidden::escaped(&document.to_string()).into_owned() + "\n")
+    whole(status, "application/json", document::written(&document.to_string()).into_owned() + "\n")
 }
 
 /// Adds what every answer says, unless it says something else.

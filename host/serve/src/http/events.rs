@@ -15,8 +15,8 @@ use http::request::Parts;
 use http::{Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
-use hutch_model::hidden;
 use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl Watcher {
         let slug = self.slugs.get(package).map(String::as_str).unwrap_or_default();
         let mut item = item.clone();
         item["package"] = slug.into();
-        format!("id: {id}\nevent: entry\ndata: {}\n\n", hidden::escaped(&item.to_string()))
+        format!("id: {id}\nevent: entry\ndata: {}\n\n", document::written(&item.to_string()))
     }
 
     async fn send(&mut self, text: String) -> bool {

@@ -1,7 +1,7 @@
 //! What goes to clients, with hidden characters as JSON's escapes: a model or a person that gets a message as it was sent sees what
 //! stands in it, and whoever parses it gets equal values.
 
-use hutch_model::hidden;
+use hutch_model::document;
 
 /// The characters of a stream of JSON, escaped piece by piece.
 #[derive(Default)]
@@ -16,12 +16,12 @@ impl Escaper {
         let mut whole = std::mem::take(&mut self.begun);
         whole.extend_from_slice(bytes);
         match std::str::from_utf8(&whole) {
-            Ok(text) => hidden::escaped(text).into_owned().into_bytes(),
+            Ok(text) => document::written(text).into_owned().into_bytes(),
             // JSON is UTF-8: what is no character yet becomes one with the next piece.
             Err(error) if error.error_len().is_none() => {
                 let (valid, begun) = whole.split_at(error.valid_up_to());
                 self.begun = begun.to_vec();
-                hidden::escaped(&String::from_utf8_lossy(valid)).into_owned().into_bytes()
+                document::written(&String::from_utf8_lossy(valid)).into_owned().into_bytes()
             }
             Err(_) => whole,
         }
@@ -40,7 +40,7 @@ mod tests {
             let mut escaper = Escaper::default();
             let got: Vec<u8> = sent.chunks(size).flat_map(|piece| escaper.piece(piece)).collect();
             let got = String::from_utf8(got).unwrap();
-            assert_eq!(hidden::hidden(&got).next(), None, "{size}: {got}");
+            assert_eq!(hutch_model::hidden::hidden(&got).next(), None, "{size}: {got}");
             assert_eq!(serde_json::from_str::<serde_json::Value>(&got).unwrap(), value, "{size}");
         }
     }

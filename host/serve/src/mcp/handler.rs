@@ -10,7 +10,7 @@ use crate::reply::{Facts, Reply};
 use crate::serving::ServeError;
 use crate::telemetry::{self, Telemetry, Work, some};
 use crate::who::{Principal, Scope};
-use hutch_model::hidden;
+use hutch_model::document;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::Caller;
 use opentelemetry::context::FutureExt;
@@ -257,7 +257,7 @@ fn result(reply: Reply) -> CallToolResult {
 
 /// A document as a text in which everything is seen: a model gets it as it is.
 fn seen(document: &Value) -> String {
-    hidden::escaped(&document.to_string()).into_owned()
+    document::written(&document.to_string()).into_owned()
 }
 
 /// One client's requests.

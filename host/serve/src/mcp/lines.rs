@@ -3,7 +3,6 @@
 //! answered, with its number where it has one, so that nobody waits for it.
 
 use hutch_model::document::{self, Unread};
-use hutch_model::hidden;
 use rmcp::RoleServer;
 use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -118,7 +117,7 @@ where
         let write = Arc::clone(&self.write);
         async move {
             // With hidden characters as JSON's escapes, so that who gets a message as it was sent sees what stands in it.
-            let line = hidden::escaped(&serde_json::to_string(&item)?).into_owned() + "\n";
+            let line = document::written(&serde_json::to_string(&item)?).into_owned() + "\n";
             let mut write = write.lock().await;
             write.write_all(line.as_bytes()).await?;
             write.flush().await

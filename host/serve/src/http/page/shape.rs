@@ -3,6 +3,7 @@
 use crate::question::SHOWN_CHARS_MAX;
 use hutch::{SHOWN_BYTES_MAX, Shown};
 use hutch_model::contract::Command;
+use hutch_model::document::written;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::redact::without_hidden;
 use maud::{DOCTYPE, Markup, html};
@@ -69,11 +70,11 @@ fn plain(given: &str) -> String {
 
 /// A document as people read it.
 pub(super) fn document(value: &Value) -> Markup {
-    let written = match value {
+    let shown = match value {
         Value::String(given) => given.clone(),
-        value => serde_json::to_string_pretty(value).unwrap_or_default(),
+        value => written(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned(),
     };
-    html! { pre tabindex="0" { (text(&written)) } }
+    html! { pre tabindex="0" { (text(&shown)) } }
 }
 
 /// A change, line by line; what comes and what goes is told by the sign too, and not by the colour alone.
