@@ -7,7 +7,7 @@ use crate::global::Global;
 use crate::launcher::Planned;
 use crate::network::NetworkArguments;
 use crate::output::Output;
-use crate::signed::{self, Signed};
+use crate::signed::{self, Says, Signed};
 use crate::taken::Taken;
 use crate::{packages, repair, shared, surroundings, trust};
 use clap::Args;
@@ -209,6 +209,8 @@ impl Admission {
             launcher: launcher.map(Planned::launcher),
             signer: self.signer.as_ref().map(Signer::text),
             attester: self.attester.as_ref().map(Signer::text),
+            signed_by: self.signer.as_ref().and_then(|by| signed.identity(by, Says::Signed)),
+            attested_by: self.attester.as_ref().and_then(|by| signed.identity(by, Says::Built)),
         };
         let installed = packages::installed(global)?;
         let done = installed.install(package, source, surroundings::now(), remembered, self.before.as_ref());

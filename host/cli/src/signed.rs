@@ -118,6 +118,15 @@ impl Signed {
         keys.iter().find(|key| verdicts.iter().any(|verdict| verdict.attester() == Some(*key))).cloned()
     }
 
+    /// Whom the certificate names of what this signer says, who may mean all that are called so.
+    pub(crate) fn identity(&self, by: &Signer, says: Says) -> Option<String> {
+        let verdicts = self.verdicts(std::slice::from_ref(by));
+        verdicts.iter().find(|verdict| says.who(verdict) == Some(by)).and_then(|verdict| match verdict {
+            Verdict::Good { identity, .. } => identity.as_ref().map(ToString::to_string),
+            _ => None,
+        })
+    }
+
     /// The key, of these, that signed it; none if none is asked for.
     ///
     /// # Errors
@@ -188,10 +197,14 @@ pub(crate) fn told(verdicts: &[Verdict]) -> Vec<Signature> {
 
 /// What was found good of an installed package when it was installed.
 pub(crate) fn pinned(pin: &Pin) -> Vec<Signature> {
-    let said = [(&pin.signer, Says::Signed), (&pin.attester, Says::Built)];
-    let one = |(pem, says): (&Option<String>, Says)| {
-        let (key, says) = (hint(pem.as_deref())?, says.predicate_type().to_owned());
-        Some(Signature { verdict: "pinned", key: Some(key), says: Some(says), ..Signature::default() })
+    let said = [(&pin.signer, &pin.signed_by, Says::Signed), (&pin.attester, &pin.attested_by, Says::Built)];
+    let one = |(by, identity, says): (&Option<String>, &Option<String>, Says)| {
+        let (by, says) = (hint(by.as_deref())?, says.predicate_type().to_owned());
+        let (key, named) = match identity {
+            Some(identity) => (identity.clone(), Some(by)),
+            None => (by, None),
+        };
+        Some(Signature { verdict: "pinned", key: Some(key), named, says: Some(says), ..Signature::default() })
     };
     said.into_iter().filter_map(one).collect()
 }
@@ -254,3 +267,28 @@ pub(crate) fn key(global: &Global, path: &Path) -> Result<Signer, Fault> {
 
 // A bundle that was read whole is held to its own bound when it is checked.
 const _: () = assert!(SMALL_FILE_BYTES_MAX >= BUNDLE_BYTES_MAX);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rule may name all workflows of a repository: what is told is which of them it was.
+    #[test]
+    fn of_an_installed_package_is_told_who_signed_it_and_whom_the_rule_means() {
+        let who = |of: &str| format!("identity https://issuer.example https://host.example/{of}");
+        let pin = |signed_by: Option<String>| -> Pin {
+            let asks = hutch_model::asks::Asks::default();
+            serde_json::from_value(json!({
+                "slug": "todo", "version": "0.1.0", "digest": "0".repeat(64), "source": "here",
+                "installed_at": "2026-04-01T09:00:00Z", "asks": asks, "signer": who("*"), "attester": who("b"),
+                "signed_by": signed_by,
+            }))
+            .unwrap()
+        };
+        let told = |pin: &Pin| -> Vec<_> { pinned(pin).into_iter().map(|one| (one.key, one.named)).collect() };
+        let built = (Some(who("b")), None);
+        assert_eq!(told(&pin(Some(who("a")))), [(Some(who("a")), Some(who("*"))), built.clone()]);
+        // As pins were written before that was asked.
+        assert_eq!(told(&pin(None)), [(Some(who("*")), None), built]);
+    }
+}

@@ -58,6 +58,12 @@ pub struct Pin {
     /// The public key (PEM) that says how it was built, if one was known that does. One must say it of a later version too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attester: Option<String>,
+    /// Whom the certificate of its signature names, where the signer is an identity: that may mean all who are called so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+    /// The same of who says how it was built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attested_by: Option<String>,
 }
 
 impl Pin {
@@ -85,6 +91,10 @@ pub struct Remembered {
     pub signer: Option<String>,
     /// The public key (PEM) that says how it was built.
     pub attester: Option<String>,
+    /// Whom the certificate of its signature names.
+    pub signed_by: Option<String>,
+    /// Whom that of who says how it was built.
+    pub attested_by: Option<String>,
 }
 
 /// A file that starts an installed package under its slug. Whoever makes packages callable writes it; here it is only remembered,
@@ -348,6 +358,8 @@ impl Installed {
             launcher: remembered.launcher,
             signer: remembered.signer,
             attester: remembered.attester,
+            signed_by: remembered.signed_by,
+            attested_by: remembered.attested_by,
         };
         self.put_version(slug, pin.digest, package.source(), package.bounds())?;
         let _lock = self.lock()?;
