@@ -3,19 +3,11 @@
 use crate::support::{Fault, Machine, Ran, package, probe, todo};
 use std::path::{Path, PathBuf};
 
-/// Says what the probe says to `args "an answer"`, and takes next to no time to be compiled.
-const SMALL: &str = r#"(module
-    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
-    (memory (export "memory") 1)
-    (data (i32.const 0) "\10\00\00\00\32\00\00\00")
-    (data (i32.const 16) "{\"ok\":true,\"command\":\"args\",\"args\":[\"an answer\"]}\n")
-    (func (export "_start") (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
-
-/// The probe's package with that in it.
+/// The probe's package with little in it.
 fn small(machine: &Machine) -> String {
     let package = machine.path("small");
     if !package.exists() {
-        package::with_payload(machine, "small", &wat::parse_str(SMALL).unwrap());
+        package::with_payload(machine, "small", &wat::parse_str(package::SMALL).unwrap());
     }
     package.display().to_string()
 }

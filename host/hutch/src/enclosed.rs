@@ -54,7 +54,7 @@ impl Host {
     }
 
     /// Has this process enclosed before it serves calls of these packages on instances of this name, if its owner wants that: their programs are
-    /// there by then, and no other thread is. The folder of an instance that is not there yet is made, and empty.
+    /// there by then, for as long as this host is, and no other thread is. The folder of an instance that is not there yet is made, and empty.
     ///
     /// # Errors
     /// It can't be enclosed as its owner wants it; a folder can't be made or opened.
@@ -67,8 +67,13 @@ impl Host {
         let Some(enclose) = self.encloser() else { return Ok(()) };
         let (mut served, mut instances) = (Vec::new(), Vec::new());
         for package in packages {
-            // What is wrong with it is said when it is called.
-            let _ = self.load(package, &self.limits(package, limits.iter().map(|(limit, value)| (*limit, *value))));
+            let limits = self.limits(package, limits.iter().map(|(limit, value)| (*limit, *value)));
+            // What is wrong with it is said when it is called; nothing is compiled again by then.
+            match self.load(package, &limits) {
+                Ok(program) => self.sandbox().hold(package.component_digest(), &limits, Ok(program)),
+                Err(Failure::Load(refusal)) => self.sandbox().hold(package.component_digest(), &limits, Err(refusal)),
+                Err(_) => {}
+            }
             served.extend(package.folder());
             let dir = InstanceDir::new(self.home(), package.manifest().slug(), instance);
             if self.keeps() {

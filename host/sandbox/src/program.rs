@@ -29,6 +29,8 @@ pub struct Sandbox {
     engines: Mutex<HashMap<u64, Engine>>,
     /// The last programs, the one that was used last at the end.
     programs: Mutex<Vec<Program>>,
+    /// What is kept for as long as this is, by component and stack size: also that there is no program, and why.
+    held: Mutex<HashMap<(Digest, u64), Result<Program, LoadError>>>,
 }
 
 /// Programs that are kept ready. Each holds its machine code mapped, of which only the pages that are used take memory.
@@ -77,6 +79,7 @@ impl Sandbox {
             requires_ring: false,
             engines: Mutex::default(),
             programs: Mutex::default(),
+            held: Mutex::default(),
         }
     }
 
@@ -104,7 +107,7 @@ impl Sandbox {
 
     /// The same on another backend: outcomes are equal, and one engine is checked by another so.
     pub fn on(self, backend: Backend) -> Sandbox {
-        Sandbox { backend, engines: Mutex::default(), programs: Mutex::default(), ..self }
+        Sandbox { backend, engines: Mutex::default(), programs: Mutex::default(), held: Mutex::default(), ..self }
     }
 
     /// The same, keeping artifacts in a cache that has other users too.
@@ -145,9 +148,9 @@ impl Sandbox {
         let start = Stopwatch::start();
         check_length(bytes, limits)?;
         let stack_bytes = settings::stack_bytes(limits.get(Limit::Stack));
-        if let Some(program) = self.loaded(&digest, stack_bytes) {
+        if let Some(loaded) = self.loaded(digest, stack_bytes) {
             let load_time_us = start.elapsed_us();
-            return Ok(Program { load_time_us, compiled: false, ..program });
+            return Ok(Program { load_time_us, compiled: false, ..loaded? });
         }
         let engine = self.engine(stack_bytes)?;
         let (Ready { code, made }, compiled) = match &self.given {
@@ -167,6 +170,13 @@ impl Sandbox {
         }
         programs.push(program.clone());
         Ok(program)
+    }
+
+    /// Keeps what loading a component came to for as long as this sandbox is: for a process in which nothing is compiled from then on. That is
+    /// its code, of which only the pages that are used take memory where it lies in the cache; memory for guests is not among it.
+    pub fn hold(&self, component: Digest, limits: &Limits, loaded: Result<Program, LoadError>) {
+        let stack_bytes = settings::stack_bytes(limits.get(Limit::Stack));
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert((component, stack_bytes), loaded);
     }
 
     /// An artifact of a component for a target, wherever that is, as [`read_artifact`](crate::read_artifact) takes it; nothing of it is
@@ -194,13 +204,17 @@ impl Sandbox {
         self.cache.as_ref().is_some_and(|cache| cache.get(&artifact_name(self.backend, component)).is_some())
     }
 
-    /// A program that was loaded before.
-    fn loaded(&self, digest: &Digest, stack_bytes: u64) -> Option<Program> {
+    /// What loading came to before.
+    fn loaded(&self, digest: Digest, stack_bytes: u64) -> Option<Result<Program, LoadError>> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).get(&(digest, stack_bytes)).cloned();
+        if held.is_some() {
+            return held;
+        }
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |program: &Program| program.digest == *digest && program.stack_bytes == stack_bytes;
+        let is_it = |program: &Program| program.digest == digest && program.stack_bytes == stack_bytes;
         let program = programs.iter().position(is_it).map(|at| programs.remove(at))?;
         programs.push(program.clone());
-        Some(program)
+        Some(Ok(program))
     }
 
     /// The code of a component, and whether it was compiled now.

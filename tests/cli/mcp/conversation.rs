@@ -1,7 +1,7 @@
 //! What a client that keeps the rules can do: find tools, call them, look at what was done, take it back and prove it.
 
 use super::{Client, LEGACY, MODERN};
-use crate::support::{DIGITS, Machine, probe, repository, todo};
+use crate::support::{DIGITS, Machine, package, probe, repository, todo};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -307,4 +307,23 @@ fn a_number_keeps_its_digits_in_every_answer() {
         assert!(line.contains(&structured) && !line.contains("$serde_json"), "{id}: {line}");
         assert!(tool == "hutch_plan" || line.contains(&format!("\"text\":{content}")), "{line}");
     }
+}
+
+/// Behind the rings nothing is compiled: who serves keeps all that is served, however much that is and whatever becomes of the cache.
+#[test]
+fn however_many_packages_are_served_each_has_its_program_without_a_cache() {
+    let machine = Machine::new();
+    let packages = package::crowd(&machine);
+    let words: Vec<&str> = ["--tools-max", "1"].into_iter().chain(packages.iter().map(String::as_str)).collect();
+    let mut client = Client::start_in(&machine, &[("XDG_CACHE_HOME", "/proc/nowhere")], &words).greeted(json!({}));
+    let call = |slug: &str| json!({"package": slug, "command": "args", "arguments": {"arguments": ["an answer"]}});
+    let (last, others) = packages.split_last().unwrap();
+    for _ in 0..2 {
+        for package in others {
+            let slug = package.rsplit('/').next().unwrap();
+            assert_eq!(client.done("hutch_call", call(slug))["args"], json!(["an answer"]), "{slug}");
+        }
+    }
+    let failed = client.failed("hutch_call", call(last.rsplit('/').next().unwrap()));
+    assert_eq!(failed["code"], "COMPONENT_INVALID", "{failed}");
 }

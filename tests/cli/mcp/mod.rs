@@ -31,7 +31,13 @@ struct Client {
 impl Client {
     /// Starts `hutch mcp` with these words, and says nothing yet.
     fn start(machine: &Machine, words: &[&str]) -> Client {
+        Client::start_in(machine, &[], words)
+    }
+
+    /// The same with these variables in its environment.
+    fn start_in(machine: &Machine, variables: &[(&str, &str)], words: &[&str]) -> Client {
         let mut command = machine.hutch([&["mcp"], words].concat());
+        command.envs(variables.iter().copied());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
         let (told, lines) = channel();
@@ -48,14 +54,17 @@ impl Client {
 
     /// The same, and has said who it is and that it can do this.
     fn legacy(machine: &Machine, words: &[&str], capabilities: Value) -> Client {
-        let mut client = Client::start(machine, words);
+        Client::start(machine, words).greeted(capabilities)
+    }
+
+    fn greeted(mut self, capabilities: Value) -> Client {
         let params = json!({
             "protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1.2"},
         });
-        let answer = client.request("initialize", params);
+        let answer = self.request("initialize", params);
         assert_eq!(answer["result"]["protocolVersion"], LEGACY, "{answer}");
-        client.put(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        client
+        self.put(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        self
     }
 
     /// The same, in the lifecycle that has no beginning.

@@ -1,7 +1,7 @@
 //! What is asked for over HTTP is answered as on the command line, and by the same ledger.
 
 use super::Server;
-use crate::support::{DIGITS, Machine, probe, todo};
+use crate::support::{DIGITS, Machine, package, probe, todo};
 use serde_json::{Value, json};
 
 const RUN: &str = "/api/packages/todo/run";
@@ -253,4 +253,21 @@ fn a_number_keeps_its_digits_in_every_answer() {
     // A page for people.
     let page = server.ask("GET", "/packages/probe/entries/2", None).body;
     assert!(page.contains("12345678901234567890123") && !page.contains("$serde_json"), "{page}");
+}
+
+/// Behind the rings nothing is compiled: who serves keeps all that is served, however much that is and whatever becomes of the cache.
+#[test]
+fn however_many_packages_are_served_each_has_its_program_without_a_cache() {
+    let machine = Machine::new();
+    let packages = package::crowd(&machine);
+    let words: Vec<&str> = packages.iter().map(String::as_str).collect();
+    let server = Server::start_in(&machine, &[("XDG_CACHE_HOME", "/proc/nowhere")], &words);
+    let call = json!({"arguments": ["args", "an answer"]});
+    let run = |number: usize| format!("/api/packages/probe{number}/run");
+    let last = packages.len() - 1;
+    for number in (0..last).chain(0..last) {
+        assert_eq!(server.post(&run(number), &call)["output"]["args"], json!(["an answer"]), "{number}");
+    }
+    let failed = server.ask("POST", &run(last), Some(&call));
+    assert!(failed.body.contains("COMPONENT_INVALID"), "{failed:?}");
 }

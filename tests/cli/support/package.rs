@@ -3,6 +3,14 @@
 use super::{Machine, repository};
 use std::path::{Path, PathBuf};
 
+/// Says what the probe says to `args "an answer"`, and takes next to no time to be compiled.
+pub(crate) const SMALL: &str = r#"(module
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "\10\00\00\00\32\00\00\00")
+    (data (i32.const 16) "{\"ok\":true,\"command\":\"args\",\"args\":[\"an answer\"]}\n")
+    (func (export "_start") (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+
 /// A copy of the probe's package in the machine's folder.
 pub(crate) fn copy(machine: &Machine, name: &str) -> PathBuf {
     let copy = machine.path(name);
@@ -38,6 +46,25 @@ pub(crate) fn with_payload(machine: &Machine, name: &str, payload: &[u8]) -> Pat
     let copy = copy(machine, name);
     std::fs::write(copy.join("app/app.wasm"), payload).expect("a payload");
     copy
+}
+
+/// Copies of the probe that say [`SMALL`], with a slug and a component of its own each, and one at the end whose component can't be compiled: more
+/// than a process keeps the last programs of.
+pub(crate) fn crowd(machine: &Machine) -> Vec<String> {
+    let small = wat::parse_str(SMALL).expect("a module");
+    let made = (0..18_u8).map(|number| {
+        let folder = copy(machine, &format!("probe{number}"));
+        for (file, name) in [("APP.md", "slug: probe"), ("schemas/commands.json", "\"name\": \"probe")] {
+            let text = std::fs::read_to_string(folder.join(file)).expect("a file");
+            assert!(text.contains(name), "{file} holds no {name:?}");
+            std::fs::write(folder.join(file), text.replacen(name, &format!("{name}{number}"), 1)).expect("a file");
+        }
+        // A section of its own; the last one is no section.
+        let section = if number == 17 { vec![0xff] } else { vec![0, 3, 1, b'n', number] };
+        std::fs::write(folder.join("app/app.wasm"), [small.as_slice(), &section].concat()).expect("a payload");
+        folder.display().to_string()
+    });
+    made.collect()
 }
 
 pub(crate) fn copy_folder(from: &Path, to: &Path) {
