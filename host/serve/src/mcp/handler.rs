@@ -19,7 +19,7 @@ use opentelemetry::{Context, KeyValue};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
     ErrorData, GetSkillRequestParams, GetSkillResult, Implementation, InitializeRequestParams, ListResourcesResult,
-    ListSkillsResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
+    ListSkillsResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestStateCodec, ServerCapabilities,
     ServerConfig, Tool,
 };
@@ -200,13 +200,16 @@ impl Desk {
     }
 }
 
-/// What is wrong with the parameters of a request whose method is known, where the library did not take it for one.
-pub(super) fn unfit(request: &CustomRequest) -> Option<ErrorData> {
+/// What is wrong with a request whose method is known, where the library did not take it for one: its parameters, or that whoever speaks this
+/// revision has no such method. One that says no revision is of the lifecycle that begins with `initialize`.
+pub(super) fn unfit(request: &CustomRequest, revision: Option<&ProtocolVersion>) -> Option<ErrorData> {
     fn read<T: serde::de::DeserializeOwned>(params: Value) -> Option<String> {
         serde_json::from_value::<T>(params).err().map(|error| error.to_string())
     }
+    let begins = revision.is_none_or(|revision| revision.as_str() < ProtocolVersion::V_2026_07_28.as_str());
     let params = request.params.clone().unwrap_or_default();
     let reason = match request.method.as_str() {
+        "initialize" | "ping" if !begins => return Some(unknown(request)),
         "initialize" => read::<InitializeRequestParams>(params),
         "tools/call" => read::<CallToolRequestParams>(params),
         "resources/read" => read::<ReadResourceRequestParams>(params),
@@ -216,6 +219,10 @@ pub(super) fn unfit(request: &CustomRequest) -> Option<ErrorData> {
     };
     let reason = reason.unwrap_or_else(|| "expected an object".to_owned());
     Some(ErrorData::invalid_params(format!("the params of {} are not of its form: {reason}", request.method), None))
+}
+
+fn unknown(request: &CustomRequest) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method.clone(), None)
 }
 
 /// Who makes a request, where it came by a way on which callers are let in.
@@ -296,9 +303,9 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(unfit(&request).unwrap_or_else(|| ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)))
+        Err(unfit(&request, context.protocol_version().as_ref()).unwrap_or_else(|| unknown(&request)))
     }
 
     async fn list_resources(
@@ -335,5 +342,52 @@ impl ServerHandler for Handler {
         let found = self.0.skills.skills.iter().find(|skill| skill.uri == params.uri);
         let missing = || ErrorData::invalid_params(format!("there is no skill {:?}", params.uri), None);
         Ok(GetSkillResult::new(found.ok_or_else(missing)?.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::ClientRequest;
+    use serde_json::json;
+
+    /// The code by which a request without parameters of its own is refused, where the library takes it for none that it knows.
+    fn refused(revision: Option<&str>, method: &str) -> Option<i32> {
+        let params = match revision {
+            Some(revision) => json!({"_meta": {"io.modelcontextprotocol/protocolVersion": revision}}),
+            None => json!({}),
+        };
+        let request = json!({"method": method, "params": params});
+        let ClientRequest::CustomRequest(request) = serde_json::from_value(request).unwrap() else { return None };
+        let revision = revision.map(|revision| serde_json::from_value(json!(revision)).unwrap());
+        Some(unfit(&request, revision.as_ref()).unwrap_or_else(|| unknown(&request)).code.0)
+    }
+
+    #[test]
+    fn a_method_is_judged_by_the_revision_that_its_caller_speaks() {
+        let (none, wrong) = (Some(ErrorCode::METHOD_NOT_FOUND.0), Some(ErrorCode::INVALID_PARAMS.0));
+        for (method, begun, stateless) in [
+            ("initialize", wrong, none),
+            // The library knows these, whatever stands beside, and judges them itself.
+            ("ping", None, None),
+            ("tools/list", None, None),
+            ("resources/list", None, None),
+            ("skills/list", None, None),
+            ("tools/call", wrong, wrong),
+            ("resources/read", wrong, wrong),
+            ("skills/get", wrong, wrong),
+            ("nothing/of-this", none, none),
+        ] {
+            for revision in [None, Some("2024-11-05"), Some("2025-11-25")] {
+                assert_eq!(refused(revision, method), begun, "{method} of {revision:?}");
+            }
+            assert_eq!(refused(Some("2026-07-28"), method), stateless, "{method}");
+        }
+        // Parameters that are no object: what the library does not take.
+        let ping = |revision: &str| {
+            let request = CustomRequest::new("ping", Some(json!(7)));
+            unfit(&request, Some(&serde_json::from_value(json!(revision)).unwrap())).map(|error| error.code.0)
+        };
+        assert_eq!((ping("2025-11-25"), ping("2026-07-28")), (wrong, none));
     }
 }

@@ -102,7 +102,7 @@ impl<T: Transport<RoleServer> + 'static> Guarded<T> {
         match message {
             JsonRpcMessage::Request(request) => {
                 if let ClientRequest::CustomRequest(custom) = &request.request
-                    && let Some(refusal) = unfit(custom)
+                    && let Some(refusal) = unfit(custom, custom.get_meta().protocol_version().as_ref())
                 {
                     tokio::spawn(self.inner.send(JsonRpcMessage::error(refusal, Some(request.id.clone()))));
                     return false;
