@@ -85,6 +85,14 @@ impl What {
         })
     }
 
+    /// The words of the call that it is, if it is one.
+    pub(crate) const fn words(&self) -> Option<&Words> {
+        match self {
+            What::Run(words) | What::Plan(words) | What::Told(Tell::Run(words) | Tell::Plan(words)) => Some(words),
+            _ => None,
+        }
+    }
+
     /// Whether the ledger may have one entry more by it.
     pub(crate) const fn is_recorded(&self) -> bool {
         !matches!(

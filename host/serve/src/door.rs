@@ -7,9 +7,12 @@ use crate::reply::Reply;
 use crate::serving::Serving;
 use crate::who::Principal;
 use crate::work::Worker;
+use hutch::Failure;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::invocation::InvocationError;
 use hutch_model::ledger::{Caller, Request};
+use hutch_model::limits::{Limit, Limits};
 use hutch_sandbox::Stop;
 use opentelemetry::Context;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -155,12 +158,27 @@ fn workers_for(lane: &str) -> usize {
 #[derive(Default)]
 struct Hall {
     queue: Mutex<Queue>,
+    /// What a call of each package may be.
+    limits: Vec<Limits>,
     come: Condvar,
     /// Changes when something was carried out that may have added to a ledger.
     done: watch::Sender<u64>,
 }
 
 impl Hall {
+    /// What the caller itself says; with the package's own words it may still be too much.
+    fn check_size(&self, ask: &Ask) -> Result<(), Failure> {
+        let (Some(words), Some(limits)) = (ask.what.words(), self.limits.get(ask.package)) else { return Ok(()) };
+        let arguments: usize = words.arguments.iter().map(|argument| argument.len() + 1).sum();
+        for (limit, size) in [(Limit::Arguments, arguments), (Limit::Stdin, words.stdin.len())] {
+            let (size, limit_value) = (size as u64, limits.get(limit));
+            if size > limit_value {
+                return Err(InvocationError::TooLarge { limit, size, limit_value }.into());
+            }
+        }
+        Ok(())
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -208,8 +226,9 @@ pub(crate) struct Load {
 }
 
 impl Door {
-    /// Takes in a call, if there is room.
+    /// Takes in a call, if there is room. One that is larger than its package's may be is refused at once: what waits takes memory.
     pub(crate) fn take(&self, ask: Ask, by: By) -> Result<Taken, ErrorReport> {
+        self.0.check_size(&ask).map_err(|failure| failure.report().detail("kept", false))?;
         let ((reply, answer), stop) = (oneshot::channel(), Stop::new());
         let mut queue = self.0.queue();
         if queue.closed {
@@ -308,7 +327,9 @@ impl Drop for Taken {
 
 /// Lets `serve` take in calls, which are carried out until it returns and all that it took in has ended.
 pub(crate) fn open<T>(serving: &Serving, serve: impl FnOnce(Arc<Door>) -> T) -> T {
-    let hall = Arc::new(Hall::default());
+    let operator = || serving.limits.iter().map(|(limit, value)| (*limit, *value));
+    let limits = serving.packages.iter().map(|served| serving.host.limits(&served.package, operator())).collect();
+    let hall = Arc::new(Hall { limits, ..Hall::default() });
     let opened = Arc::clone(&hall);
     let worker = Worker::new(serving, move || opened.look_again());
     let door = Arc::new(Door(Arc::clone(&hall)));

@@ -1,21 +1,22 @@
-//! How many of something callers may hold at once, each of them and all of them together. Whoever holds too many keeps nobody else out.
+//! How much of something callers may hold at once, each of them and all of them together. Whoever holds too much keeps nobody else out.
 
 use crate::who::Principal;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Room for so many.
+/// Room for so much.
 pub(crate) struct Room {
     each_max: usize,
     all_max: usize,
-    /// How many each caller holds.
+    /// How much each caller holds.
     held: Mutex<BTreeMap<Arc<str>, usize>>,
 }
 
-/// One of them, held until this is dropped.
+/// Some of it, held until this is dropped.
 pub(crate) struct Place {
     room: Arc<Room>,
     holder: Arc<str>,
+    taken: usize,
 }
 
 impl Room {
@@ -25,18 +26,21 @@ impl Room {
 
     /// Takes one for a caller, if there is room: at once, so that no other comes in between.
     pub(crate) fn take(self: &Arc<Room>, principal: &Principal) -> Option<Place> {
+        self.take_some(principal, 1)
+    }
+
+    /// Takes so much.
+    pub(crate) fn take_some(self: &Arc<Room>, principal: &Principal, wanted: usize) -> Option<Place> {
         let holder = Arc::clone(principal.name());
         let mut held = self.held();
-        if held.values().sum::<usize>() >= self.all_max {
+        let all = held.values().sum::<usize>().saturating_add(wanted);
+        let own = held.get(&holder).copied().unwrap_or_default().saturating_add(wanted);
+        if all > self.all_max || own > self.each_max {
             return None;
         }
-        let own = held.entry(Arc::clone(&holder)).or_default();
-        if *own >= self.each_max {
-            return None;
-        }
-        *own += 1;
+        held.insert(Arc::clone(&holder), own);
         drop(held);
-        Some(Place { room: Arc::clone(self), holder })
+        Some(Place { room: Arc::clone(self), holder, taken: wanted })
     }
 
     fn held(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, usize>> {
@@ -55,7 +59,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut held = self.room.held();
         if let Some(own) = held.get_mut(&self.holder) {
-            *own = own.saturating_sub(1);
+            *own = own.saturating_sub(self.taken);
             if *own == 0 {
                 held.remove(&self.holder);
             }

@@ -280,3 +280,20 @@ fn a_wrong_beginning_ends_no_server() {
     let (status, _, said) = client.close();
     assert!(status.success() && said.is_empty(), "{status} {said}");
 }
+
+#[test]
+fn a_call_has_so_many_fields_and_is_told_so_much_of_what_is_wrong() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &[&todo()], json!({}));
+    let mut failed = |count: usize| {
+        let fields: serde_json::Map<String, Value> = (0..count).map(|at| (format!("x{at}"), json!(1))).collect();
+        let failed = client.failed("todo_add", Value::Object(fields));
+        assert_eq!(failed["code"], "ARGUMENT_INVALID", "{failed}");
+        (failed["details"]["violations"].as_array().map(Vec::len), failed["message"].as_str().unwrap().to_owned())
+    };
+    let (told, message) = failed(1000);
+    assert_eq!(told, Some(20), "{message}");
+    assert!(message.contains("more"), "{message}");
+    let (told, message) = failed(1001);
+    assert_eq!((told, message.contains("at most 1000 fields")), (None, true), "{message}");
+}

@@ -2,7 +2,7 @@
 //! on.
 
 use super::{Server, read};
-use crate::support::{Machine, PATIENCE, todo};
+use crate::support::{Machine, PATIENCE, again_until, todo};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -283,4 +283,57 @@ fn paths_are_what_they_look_like_and_methods_those_that_are_told() {
     let head = server.ask("HEAD", "/api/packages", None);
     assert_eq!((head.status, head.body.as_str()), (200, ""), "{head:?}");
     serves_on(&server, 1);
+}
+
+/// What has been let in and has not come, or waits, has room of its own; who takes all that one may keeps nobody else out, and leaves it.
+#[test]
+fn bodies_that_do_not_come_take_no_more_than_their_share() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &["--body-max", "1048576", &todo()]);
+    let begun = |token: &str, length: &str| {
+        let mut stream = server.connect();
+        let head = format!(
+            "POST {RUN} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+             expect: 100-continue\r\n{length}\r\n\r\n",
+            server.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).unwrap();
+        (String::from_utf8(first.to_vec()).unwrap(), stream)
+    };
+    // Of one that does not say how long it is, the longest is expected.
+    let lengths = ["content-length: 1048576", "transfer-encoding: chunked"];
+    let mut held = Vec::new();
+    for length in lengths.iter().cycle().take(12) {
+        let (answer, stream) = begun(&server.operator, length);
+        assert_eq!(answer, "HTTP/1.1 100", "{}", held.len());
+        held.push(stream);
+    }
+    for length in lengths {
+        assert_eq!(begun(&server.operator, length).0, "HTTP/1.1 503");
+    }
+    // Others have room left, for four of the longest.
+    let others: Vec<_> = (0..4).map(|_| begun(&server.agent, lengths[0])).collect();
+    assert!(others.iter().all(|(answer, _)| answer == "HTTP/1.1 100"), "{others:?}");
+    assert_eq!(begun(&server.agent, lengths[0]).0, "HTTP/1.1 503");
+    drop((held, others));
+    // The server has noticed that they are gone.
+    let (answer, _stream) = again_until(|| begun(&server.operator, lengths[0]), |(answer, _)| answer == "HTTP/1.1 100");
+    assert_eq!(answer, "HTTP/1.1 100");
+}
+
+/// It does not wait behind others, where it would take memory.
+#[test]
+fn a_call_that_is_larger_than_one_may_be_is_refused_when_it_comes() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &["--limit", "stdin_bytes=3", &todo()]);
+    for (body, code) in [
+        (json!({"arguments": ["add", "x".repeat(300_000)]}), "ARGUMENT_LIMIT"),
+        (json!({"arguments": ["list"], "stdin": "four"}), "STDIN_LIMIT"),
+    ] {
+        let fault = server.ask("POST", RUN, Some(&body)).document();
+        assert_eq!((&fault["code"], &fault["details"]["kept"]), (&json!(code), &json!(false)), "{fault}");
+    }
+    server.post(RUN, &json!({"arguments": ["list"], "stdin": "thr"}));
 }

@@ -247,6 +247,18 @@ fn a_page_is_shown_to_whom_the_browser_knows_and_changed_from_itself_alone() {
 }
 
 #[test]
+fn a_form_has_so_many_fields() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let ada = Person::of(&server, &server.operator);
+    let form = ada.form_of("add");
+    for count in [1000, 1001] {
+        let refused = ada.post(&form, &vec!["x=1"; count].join("&"));
+        assert_eq!((refused.status, refused.body.contains("at most 1000")), (400, count > 1000), "{refused:?}");
+    }
+}
+
+#[test]
 fn nobody_agrees_to_what_was_cut() {
     let machine = Machine::new();
     let server = Server::start(&machine, &[&todo()]);

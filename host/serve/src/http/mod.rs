@@ -40,6 +40,11 @@ const WATCHERS_MAX: usize = 64;
 /// The most of those with one token.
 const WATCHERS_EACH_MAX: usize = 16;
 
+/// The most bytes of bodies that are read, or wait for what they ask for, in longest bodies (`--body-max`).
+const BODIES_MAX: usize = 16;
+/// The most of those with one token.
+const BODIES_EACH_MAX: usize = 12;
+
 /// The description of what can be asked for, in the form of OpenAPI 3.1.
 pub fn described() -> Value {
     openapi::document()
@@ -82,6 +87,10 @@ pub fn serve(
                 catalog,
                 telemetry: Arc::clone(&serving.telemetry),
                 watchers: Room::new(WATCHERS_EACH_MAX, WATCHERS_MAX),
+                bodies: Room::new(
+                    bounds.body_bytes_max.saturating_mul(BODIES_EACH_MAX),
+                    bounds.body_bytes_max.saturating_mul(BODIES_MAX),
+                ),
                 about: serving.packages.iter().map(|served| served.about.clone()).collect(),
                 ending,
             };

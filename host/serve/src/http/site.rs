@@ -17,7 +17,7 @@ use crate::door::{By, Door};
 use crate::mcp::{Endpoint, Unanswered};
 use crate::question;
 use crate::reply::Reply;
-use crate::room::Room;
+use crate::room::{Place, Room};
 use crate::serving::About;
 use crate::telemetry::Telemetry;
 use crate::who::Principal;
@@ -28,7 +28,7 @@ use http_body_util::Full;
 use hutch_documents::envelope;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use opentelemetry::context::FutureExt;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub(super) struct Site {
     pub(super) mcp: Endpoint,
     /// For those who watch.
     pub(super) watchers: Arc<Room>,
+    /// For bodies, in bytes.
+    pub(super) bodies: Arc<Room>,
     /// Whether serving is to end.
     pub(super) ending: watch::Receiver<bool>,
 }
@@ -87,6 +89,7 @@ impl Site {
         }
         match asked.route.method == Method::POST {
             true => {
+                let _place = self.place_of(&body, asked.principal)?;
                 let body = request::body(&parts.headers, body, &self.bounds).await?;
                 self.change(&asked, body).await
             }
@@ -94,7 +97,19 @@ impl Site {
         }
     }
 
+    /// Room for a body before anything of it is read, until what it asks for is done: of the length that is declared of it, else of the longest
+    /// that one may have.
+    pub(super) fn place_of(&self, body: &Incoming, principal: &Principal) -> Result<Place, Refused> {
+        let max = self.bounds.body_bytes_max;
+        let declared = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+        self.bodies.take_some(principal, declared.unwrap_or(max).min(max)).ok_or_else(|| {
+            let message = "the bodies of requests that wait have all the room that there is for them";
+            Refused::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::ServerBusy, message)
+        })
+    }
+
     async fn mcp(&self, parts: &Parts, principal: &Principal, body: Incoming) -> Result<Response<Body>, Failed> {
+        let place = self.place_of(&body, principal)?;
         let bytes = request::bytes(body, &self.bounds).await?;
         // The library reads a message by itself, and would take what stands in a text of certain objects for these.
         let message = match parts.method == Method::POST {
@@ -107,7 +122,7 @@ impl Site {
         let mut request = Request::from_parts(parts.clone(), Full::new(bytes));
         // What the protocol keeps of a request is not to keep its connection.
         request.extensions_mut().remove::<Peer>();
-        match self.mcp.answer(request, &message, principal).await {
+        match self.mcp.answer(request, &message, (principal, place)).await {
             Ok(mut response) => {
                 // It has ended, and there is no more to say; clients take 202 for a failure here.
                 if parts.method == Method::DELETE && response.status() == StatusCode::ACCEPTED {

@@ -111,12 +111,12 @@ impl Endpoint {
         Ok(Endpoint { service, sessions, begun: Arc::default(), room, desk, end })
     }
 
-    /// Answers a request on behalf of a caller, in a session of its own or in none.
+    /// Answers a request on behalf of a caller, in a session of its own or in none. Its message has its room until the answer has ended.
     pub(crate) async fn answer(
         &self,
         mut request: Request<Full<Bytes>>,
         message: &Value,
-        principal: &Principal,
+        (principal, place): (&Principal, Place),
     ) -> Result<Response<BoxBody<Bytes, Infallible>>, Unanswered> {
         let session = request.headers().get("mcp-session-id").cloned();
         let begins = session.is_none() && message["method"] == "initialize";
@@ -132,8 +132,13 @@ impl Endpoint {
             false => self.service.handle(request).await,
         };
         let mut escaper = Escaper::default();
-        Ok(response
-            .map(|body| body.map_frame(move |frame| frame.map_data(|data| Bytes::from(escaper.piece(&data)))).boxed()))
+        Ok(response.map(|body| {
+            body.map_frame(move |frame| {
+                let _ = &place;
+                frame.map_data(|data| Bytes::from(escaper.piece(&data)))
+            })
+            .boxed()
+        }))
     }
 
     /// Begins a session, if there is room: it keeps memory until it has been silent for minutes. It is whose it is also where the caller does

@@ -13,6 +13,7 @@ use super::access::{Guard, Refused, check_scope, credentials, password};
 use super::answer::{self, Body};
 use super::request;
 use super::site::Site;
+use crate::room::Place;
 use crate::who::{Principal, Scope};
 use http::header::{
     CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, ORIGIN, REFERRER_POLICY,
@@ -173,17 +174,23 @@ fn html(status: StatusCode, markup: Markup) -> Response<Body> {
     response
 }
 
-/// The fields of a form.
-async fn fields(site: &Site, headers: &HeaderMap, body: Option<Incoming>) -> Result<Vec<(String, String)>, Refused> {
+/// The fields of a form, and the room that they take.
+async fn fields(
+    site: &Site,
+    headers: &HeaderMap,
+    body: Option<Incoming>,
+    principal: &Principal,
+) -> Result<(Vec<(String, String)>, Place), Refused> {
     let is_form =
         headers.get(CONTENT_TYPE).is_some_and(|one| one.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
     let Some(body) = body.filter(|_| is_form) else {
         return Err(Refused::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected the fields of a form"));
     };
+    let place = site.place_of(&body, principal)?;
     let bytes = request::bytes(body, &site.bounds).await?;
     let fields: Vec<(String, String)> = form_urlencoded::parse(&bytes).into_owned().take(FIELDS_MAX + 1).collect();
     match fields.len() <= FIELDS_MAX {
-        true => Ok(fields),
+        true => Ok((fields, place)),
         false => Err(Refused::invalid(StatusCode::BAD_REQUEST, format!("a form has at most {FIELDS_MAX} fields"))),
     }
 }

@@ -54,7 +54,10 @@ pub(super) async fn show(
     match page {
         Page::Package => Ok(Shown::Page(view.package())),
         Page::Command => view.command(second).map(Shown::Page),
-        Page::Plan => view.plan(second, &fields(site, &parts.headers, body).await?).await,
+        Page::Plan => {
+            let (fields, _place) = fields(site, &parts.headers, body, principal).await?;
+            view.plan(second, &fields).await
+        }
         Page::Apply => view.apply(second).await,
         Page::Decline => view.decline(second).await,
         Page::History => view.history(parts.uri.query()).await,
