@@ -213,3 +213,14 @@ fn what_can_never_change_again_is_not_waited_for() {
     std::fs::remove_dir_all(package).unwrap();
     assert_eq!(going.child.wait().unwrap().code(), Some(20));
 }
+
+/// What the program itself outlives is not what a command of the caller's inherits.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_build_has_the_signals_that_it_would_have_without_hutch() {
+    let machine = workshop();
+    let shows = ["sh", "-c", "grep Sig[IC] /proc/self/status; exit 1"];
+    let alone = Ran::of(std::process::Command::new(shows[0]).args(&shows[1..]).stdin(Stdio::null()));
+    let fault = once(&machine, &[&["--"][..], &shows].concat()).fault("BUILD_FAILED", 1);
+    assert_eq!(fault.details["output"], alone.stdout.as_str());
+}

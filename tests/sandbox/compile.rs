@@ -170,7 +170,7 @@ fn child(role: &str) {
         }
         "broken-out-guest" => {
             hutch_sandbox::ring::around_guests().expect("a ring");
-            hutch_sandbox::ring::guest_starts(&[(12345, 12345)], false).expect("a ring");
+            hutch_sandbox::ring::guest_starts(&[(12345, 12345)], hutch_sandbox::ring::Role::Runs).expect("a ring");
             run_ring::reach(&mut stdout);
         }
         // The same of a server, which listens by then.
@@ -178,7 +178,7 @@ fn child(role: &str) {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
             let mut caller =
                 std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("a caller");
-            hutch_sandbox::ring::guest_starts(&[(12345, 12345)], true).expect("a ring");
+            hutch_sandbox::ring::guest_starts(&[(12345, 12345)], hutch_sandbox::ring::Role::Serves).expect("a ring");
             let (mut called, _) = listener.accept().expect("a connection that is taken");
             called.write_all(b"a").and_then(|()| caller.read_exact(&mut [0])).expect("a connection that is used");
             run_ring::reach(&mut stdout);

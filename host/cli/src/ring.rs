@@ -65,7 +65,9 @@ pub(crate) fn of(
             Ring::Required if connects()? => {
                 let message = "rings are required, and a server has none that connects elsewhere as it serves";
                 let report = ErrorReport::new(ErrorCode::RingRequired, message);
-                Err(report.suggest("leave HUTCH_STORE and OTEL_EXPORTER_OTLP_ENDPOINT out").into())
+                Err(report
+                    .suggest("leave HUTCH_STORE out unless it names a bucket, and OTEL_EXPORTER_OTLP_ENDPOINT")
+                    .into())
             }
             Ring::Auto if connects()? => Ok(Some(Ring::Off)),
             asked => Ok(Some(asked)),
@@ -130,7 +132,7 @@ pub(crate) fn begin(needs: Needs, asked: Option<Ring>) -> Result<(), Fault> {
 
 /// Puts up the ring that judges paths and the one of a run's system calls, once. `read` are folders that are read later, if they are there.
 pub(crate) fn encloser(asked: Ring, read: Vec<PathBuf>) -> Arc<Enclose> {
-    Arc::new(move |left, serves| {
+    Arc::new(move |left, role| {
         let not_up =
             |ring: &str, reason: &dyn std::fmt::Display| format!("the ring {ring} could not be put up: {reason}");
         let mut known = PATHS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +154,7 @@ pub(crate) fn encloser(asked: Ring, read: Vec<PathBuf>) -> Arc<Enclose> {
             (Err(threads @ PathsError::Threads { .. }), _) => {
                 Err(Failure::Unenclosed { reason: not_up("that judges paths", threads), missing: false })
             }
-            _ if is_first => ring::guest_starts(&owners(left), serves).map_err(|error| {
+            _ if is_first => ring::guest_starts(&owners(left), role).map_err(|error| {
                 *known = None;
                 Failure::Unenclosed { reason: not_up("of a run's system calls", &error), missing: false }
             }),

@@ -8,6 +8,7 @@ use crate::package::{Package, open_folder};
 use crate::session::Session;
 use hutch_model::invocation::Access;
 use hutch_model::limits::Limit;
+use hutch_sandbox::ring::Role;
 use hutch_sandbox::ring::paths::{Left, May};
 use hutch_store::{InstanceDir, InstanceName};
 use std::collections::BTreeMap;
@@ -42,7 +43,7 @@ impl Host {
             };
             (mount.dir(), may)
         }));
-        enclose(&left, false)
+        enclose(&left, Role::Runs)
     }
 
     /// The same, for guests that come from nowhere but this package and leave nothing.
@@ -54,7 +55,8 @@ impl Host {
     }
 
     /// Has this process enclosed before it serves calls of these packages on instances of this name, if its owner wants that: their programs are
-    /// there by then, for as long as this host is, and no other thread is. The folder of an instance that is not there yet is made, and empty.
+    /// there by then, for as long as this host is, and no other thread is. The folder of an instance that is not there yet is made, and empty; what other
+    /// machines share has none here.
     ///
     /// # Errors
     /// It can't be enclosed as its owner wants it; a folder can't be made or opened.
@@ -75,6 +77,9 @@ impl Host {
                 Err(_) => {}
             }
             served.extend(package.folder());
+            if self.shares() {
+                continue;
+            }
             let dir = InstanceDir::new(self.home(), package.manifest().slug(), instance);
             if self.keeps() {
                 dir.create()?;
@@ -86,6 +91,6 @@ impl Host {
         }
         let instances = instances.iter().map(|folder| (folder, May::Write));
         let left: Vec<Left<'_>> = instances.chain(served.into_iter().map(|folder| (folder, May::Read))).collect();
-        enclose(&left, true)
+        enclose(&left, Role::Serves)
     }
 }

@@ -6,7 +6,7 @@ use hutch_model::ledger::{Origin, SecretKey};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::names::Slug;
 #[cfg(feature = "machine")]
-use hutch_sandbox::ring::paths::Left;
+use hutch_sandbox::ring::{Role, paths::Left};
 use hutch_sandbox::{Program, Sandbox};
 use hutch_store::{InstanceName, MemoryStore, Store, StoreError};
 use std::collections::BTreeMap;
@@ -22,9 +22,9 @@ const WAIT: Duration = Duration::from_secs(10);
 /// The stores of instances, where an embedder keeps them: by the slug of the package and the name of the instance.
 pub type Stores = dyn Fn(&Slug, &InstanceName) -> Result<Arc<dyn Store>, StoreError> + Send + Sync;
 
-/// Encloses this process before its first guest starts, and does nothing later: given what has to stay within reach, and whether it serves.
+/// Encloses this process before its first guest starts, and does nothing later: given what has to stay within reach, and what it does from then on.
 #[cfg(feature = "machine")]
-pub type Enclose = dyn Fn(&[Left<'_>], bool) -> Result<(), Failure> + Send + Sync;
+pub type Enclose = dyn Fn(&[Left<'_>], Role) -> Result<(), Failure> + Send + Sync;
 
 /// Where stores are that are in no home.
 enum Kept {

@@ -139,9 +139,12 @@ pub mod contract {
 pub mod invocation {
     pub use hutch_model::guard::{GuardViolation, Rule};
     pub use hutch_model::invocation::{Access, Invocation, InvocationError, InvocationParts, Seed};
-    /// What [`Enclose`](crate::Enclose) is told to leave within reach.
+    /// What [`Enclose`](crate::Enclose) is told: what the process is, and what to leave within reach.
     #[cfg(feature = "machine")]
-    pub use hutch_sandbox::ring::paths::{Left, May};
+    pub use hutch_sandbox::ring::{
+        Role,
+        paths::{Left, May},
+    };
     pub use hutch_sandbox::{DescribeError, Fault, Feature, LoadError, RunError};
     #[cfg(feature = "machine")]
     pub use hutch_sandbox::{Watch, Work};

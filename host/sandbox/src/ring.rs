@@ -10,8 +10,18 @@
 pub mod inherited;
 pub mod paths;
 
+/// What a process does from the moment on in which its guest may start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// What it was started for, and ends.
+    Runs,
+    /// It takes connections where it listens by then, and makes no socket.
+    Serves,
+}
+
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux {
+    use super::Role;
     use seccompiler::SeccompCmpArgLen::{Dword, Qword};
     use seccompiler::{
         BpfProgram, SeccompAction, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, sock_filter,
@@ -405,7 +415,7 @@ mod linux {
         ])
     }
 
-    fn guest_starts_filter(owners: &[(u32, u32)], serves: bool) -> Result<BpfProgram, seccompiler::BackendError> {
+    fn guest_starts_filter(owners: &[(u32, u32)], role: Role) -> Result<BpfProgram, seccompiler::BackendError> {
         let asks = SeccompCondition::new(2, Qword, SeccompCmpOp::Eq, 0)?;
         let given = owners.iter().map(|(user, group)| {
             let is = |at, id: u32| SeccompCondition::new(at, Dword, SeccompCmpOp::Eq, u64::from(id));
@@ -428,13 +438,13 @@ mod linux {
                 .chain(RUN.iter().map(|number| (*number, Vec::new())))
                 .chain(some)
                 .chain(given)
-                .chain(if serves { connections()? } else { Vec::new() })
+                .chain(if role == Role::Serves { connections()? } else { Vec::new() })
                 .collect(),
         )
     }
 
-    pub(super) fn guest_starts(owners: &[(u32, u32)], serves: bool) -> io::Result<()> {
-        apply(&guest_starts_filter(owners, serves).map_err(io::Error::other)?)
+    pub(super) fn guest_starts(owners: &[(u32, u32)], role: Role) -> io::Result<()> {
+        apply(&guest_starts_filter(owners, role).map_err(io::Error::other)?)
     }
 
     /// Tried by a thread that ends with what it tried.
@@ -483,17 +493,16 @@ pub fn around_guests() -> std::io::Result<()> {
 /// Leaves this process, its threads and whatever it starts, for good, with the system calls of a run whose guest is about to start: it opens,
 /// changes, moves and removes files, and starts no program and no process, signals nobody but itself, and changes neither owners nor
 /// attributes nor, beyond what reading, writing and starting are, modes of what is open. Other calls fail as if the kernel did not have them.
-/// To `owners`, user and group, what is open may be given: a database gives its files to the owner of the first. One that `serves` takes
-/// connections where it listens by then, and makes no socket.
+/// To `owners`, user and group, what is open may be given: a database gives its files to the owner of the first.
 ///
 /// # Errors
 /// The kernel has such a ring and does not put it up.
-pub fn guest_starts(owners: &[(u32, u32)], serves: bool) -> std::io::Result<()> {
+pub fn guest_starts(owners: &[(u32, u32)], role: Role) -> std::io::Result<()> {
     inherited::hide()?;
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    linux::guest_starts(owners, serves)?;
+    linux::guest_starts(owners, role)?;
     #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    let _ = (owners, serves);
+    let _ = (owners, role);
     Ok(())
 }
 
