@@ -16,6 +16,8 @@ mod agent_commands;
 mod architecture;
 mod attest;
 mod backup;
+#[cfg(unix)]
+mod bounds;
 mod cache;
 mod carried;
 #[path = "../certify/cli.rs"]

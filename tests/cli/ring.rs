@@ -137,6 +137,11 @@ fn where_rings_are_required_no_guest_starts_in_a_command_that_has_none() {
         command.env(variable, "http://127.0.0.1:1");
         Ran::of(&mut command).fault("RING_REQUIRED", 30);
     }
+    // A bucket is reached by another process; that nobody answers there is what goes wrong.
+    let mut command = when(&machine, "required", &["mcp", &todo]);
+    command.env("HUTCH_STORE", "s3://team/x").env("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
+    let fault = Ran::of(command.env("AWS_ACCESS_KEY_ID", "me").env("AWS_SECRET_ACCESS_KEY", "x"));
+    assert!(!fault.stderr.contains("RING_REQUIRED"), "{fault:?}");
     for line in [&["mcp", &todo][..], &["serve", "--listen", "127.0.0.1:0", &todo], &["certify", &todo]] {
         without_landlock(when(&machine, "required", line)).fault("RING_REQUIRED", 30);
     }
@@ -193,6 +198,14 @@ fn where_the_kernel_judges_no_paths_only_who_requires_it_is_refused() {
     }
     let told = without_landlock(machine.hutch(["doctor"])).result("doctor");
     assert!(checks(&told)[1].contains("none"), "{told}");
+    // All works, and less is promised; where they are required nothing does.
+    let status = |told: &Value| {
+        let checks = told.as_array().unwrap().iter();
+        checks.filter(|check| check["name"] == "ring of paths").map(|check| check["status"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(status(&told["items"]), ["warn"]);
+    let fault = without_landlock(when(&machine, "required", &["doctor"])).fault("HOST_FAULT", 50);
+    assert_eq!(status(&fault.details["checks"]), ["bad"], "{fault:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::fault::Fault;
 use crate::global::Global;
-use crate::input::{self, Source};
+use crate::input;
 use crate::output::Output;
 use crate::{progress, surroundings};
 use hutch::Failure;
@@ -29,10 +29,7 @@ struct Line {
 /// Checks the chain of each instance that the file names, and that it holds the entry that was its head. How many instances, and how many
 /// entries they have by now. One whose head could not be written down is checked by its chain alone, and named.
 pub(crate) fn verify(global: &Global, file: &Path, output: &Output) -> Result<(u64, u64), Fault> {
-    let bytes = input::read(Source::File(file.to_owned()), HEADS_BYTES_MAX, global.wait)?;
-    if bytes.len() as u64 > HEADS_BYTES_MAX {
-        return Err(Fault::usage(format!("{} has more than {HEADS_BYTES_MAX} bytes", file.display())));
-    }
+    let bytes = input::whole(file, HEADS_BYTES_MAX, global.wait)?;
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     let wrong = |number: usize, reason: &str| {

@@ -9,7 +9,7 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::StreamRecord;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
@@ -63,6 +63,18 @@ enum Part {
 pub(crate) fn read(source: Source, bytes_max: u64, wait: Duration) -> Result<Vec<u8>, Fault> {
     let (name, receiver) = begin(source, bytes_max.saturating_add(1))?;
     collect(&name, wait, |wait| receiver.recv_timeout(wait))
+}
+
+/// A file that the operator named, of at most so many bytes: one that has more is refused as a whole.
+///
+/// # Errors
+/// It has more; and as [`read`].
+pub(crate) fn whole(path: &Path, bytes_max: u64, wait: Duration) -> Result<Vec<u8>, Fault> {
+    let bytes = read(Source::File(path.to_owned()), bytes_max, wait)?;
+    match bytes.len() as u64 > bytes_max {
+        true => Err(Fault::usage(format!("{} has more than {bytes_max} bytes", path.display()))),
+        false => Ok(bytes),
+    }
 }
 
 /// Has a thread read the source to its end, or so many bytes of it.

@@ -131,7 +131,9 @@ fn main() -> ExitCode {
 /// Carries out a command and gives the exit status.
 fn carry_out(mut arguments: Arguments, output: &Output) -> ExitCode {
     let needs = arguments.command.needs();
-    let ready = ring::of(needs, arguments.global.ring, surroundings::ring, surroundings::connects).and_then(|asked| {
+    let asked = surroundings::check_open_files()
+        .and_then(|()| ring::of(needs, arguments.global.ring, surroundings::ring, stores::connects));
+    let ready = asked.and_then(|asked| {
         ring::inherit(needs, asked, arguments.global.line.words(), surroundings::values());
         // Behind the ring nothing can be connected to.
         arguments.global.database = stores::connected(needs.instances, &arguments.global)?;

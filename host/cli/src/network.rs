@@ -3,7 +3,7 @@
 
 use crate::fault::Fault;
 use crate::global::Global;
-use crate::input::{self, Source};
+use crate::input;
 use crate::repair;
 use clap::Args;
 use etcetera::BaseStrategy;
@@ -182,10 +182,7 @@ pub(crate) fn fault(error: RegistryError) -> Fault {
 
 /// A small file that the operator named.
 pub(crate) fn small_file(global: &Global, path: &Path) -> Result<String, Fault> {
-    let bytes = input::read(Source::File(path.to_owned()), SMALL_FILE_BYTES_MAX, global.wait)?;
-    if bytes.len() as u64 > SMALL_FILE_BYTES_MAX {
-        return Err(Fault::usage(format!("{} is longer than {SMALL_FILE_BYTES_MAX} bytes", path.display())));
-    }
+    let bytes = input::whole(path, SMALL_FILE_BYTES_MAX, global.wait)?;
     String::from_utf8(bytes).map_err(|_| Fault::usage(format!("{} is no text", path.display())))
 }
 

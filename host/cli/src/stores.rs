@@ -12,6 +12,7 @@ use hutch::Failure;
 use hutch::instances::{Checked, Instance};
 use hutch_model::ledger::Pin;
 use hutch_model::names::Slug;
+use hutch_serve::Collected;
 use hutch_store::{InstanceName, StoreError};
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -73,6 +74,13 @@ pub(crate) fn head(global: &Global, known: &Instance) -> Result<Option<Pin>, Fau
     Ok(head.ok().map(|head| head.last))
 }
 
+/// Whether a server connects elsewhere while it serves: to the database that keeps its instances, or to a collector. What reaches a bucket is a
+/// process of its own, and was started before.
+pub(crate) fn connects() -> Result<bool, Fault> {
+    let database = surroundings::database_variable(VARIABLE).is_some_and(|setting| !bucket::is_named(&setting));
+    Ok(database || surroundings::collected()? != (Collected::No, Collected::No))
+}
+
 /// Connects to what the setting names, as its beginning says.
 fn connect(setting: &OsStr, wait: Duration, how: (bool, bool)) -> Result<Connected, Fault> {
     match bucket::is_named(setting) {
@@ -117,7 +125,7 @@ mod there {
     use super::*;
     use crate::database::fastest;
     use crate::health::check as told;
-    use crate::input::{self, Source};
+    use crate::input;
     use hutch_model::error_code::ErrorCode;
     use hutch_model::error_report::ErrorReport;
     use hutch_store_postgres::{Address, Database, Opening, Password};
@@ -181,7 +189,7 @@ mod there {
         }
         #[cfg(not(unix))]
         let _ = metadata;
-        let bytes = input::read(Source::File(path), PASSWORDS_BYTES_MAX, wait)?;
+        let bytes = input::whole(&path, PASSWORDS_BYTES_MAX, wait)?;
         Ok(address.password_in(&String::from_utf8_lossy(&bytes), user))
     }
 

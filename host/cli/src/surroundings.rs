@@ -74,11 +74,6 @@ pub(crate) fn collected() -> Result<(Collected, Collected), Fault> {
     Ok((sent("TRACES")?, sent("METRICS")?))
 }
 
-/// Whether a server connects elsewhere while it serves: to what keeps its instances, or to a collector.
-pub(crate) fn connects() -> Result<bool, Fault> {
-    Ok(database_variable("HUTCH_STORE").is_some() || collected()? != (Collected::No, Collected::No))
-}
-
 /// A value of the program's environment.
 #[expect(clippy::disallowed_methods, reason = "the operator named the variable")]
 pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {
@@ -95,6 +90,23 @@ pub(crate) fn values() -> impl Iterator<Item = OsString> {
 #[expect(clippy::disallowed_methods, reason = "the variable is the operator's setting")]
 pub(crate) fn format() -> Option<String> {
     std::env::var("HUTCH_FORMAT").ok()
+}
+
+/// Fewer open files than any command gets by with.
+#[cfg(unix)]
+const OPEN_FILES_MIN: u64 = 64;
+
+/// Refuses to begin where the system lets this process have too few files open: what goes wrong later looks like a fault of the package's, or
+/// of who may do what.
+pub(crate) fn check_open_files() -> Result<(), Fault> {
+    #[cfg(unix)]
+    if let Some(max) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+        && max < OPEN_FILES_MIN
+    {
+        let message = format!("this process may have {max} files open at once, and needs {OPEN_FILES_MIN}");
+        return Err(Fault::host(message).suggest("allow it more, as with ulimit -n 1024"));
+    }
+    Ok(())
 }
 
 /// When there are to be rings around a run whose line does not say it.

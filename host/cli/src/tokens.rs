@@ -1,7 +1,7 @@
 //! The file of a server's tokens: made once, readable by its owner alone, and read when serving begins. No token stands on a command line.
 
 use crate::fault::Fault;
-use crate::input::{self, Source};
+use crate::input;
 use crate::new_file::NewFile;
 use crate::surroundings;
 use data_encoding::BASE64URL_NOPAD;
@@ -50,7 +50,7 @@ pub(crate) fn read(path: &Path, wait: Duration) -> Result<Vec<Token>, Fault> {
         let report = ErrorReport::new(ErrorCode::PermissionDenied, message);
         return Err(report.suggest(format!("chmod 600 {}, and replace its tokens", path.display())).into());
     }
-    let text = input::read(Source::File(path.to_owned()), BYTES_MAX, wait)?;
+    let text = input::whole(path, BYTES_MAX, wait)?;
     let text = String::from_utf8(text).map_err(|_| Fault::usage(format!("{} is no text", path.display())))?;
     Token::read_all(&text).map_err(|reason| Fault::usage(format!("{}: {reason}", path.display())))
 }

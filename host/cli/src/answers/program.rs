@@ -83,7 +83,7 @@ pub(crate) struct DoctorAnswer {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct DoctorCheck {
     pub(crate) name: String,
-    #[schemars(extend("enum" = ["ok", "bad"]))]
+    #[schemars(extend("enum" = ["ok", "warn", "bad"]))]
     pub(crate) status: &'static str,
     pub(crate) found: String,
     pub(crate) fix: Option<String>,

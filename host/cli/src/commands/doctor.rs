@@ -96,13 +96,14 @@ pub(crate) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
         ),
         false => "none: this system has no filter for system calls, or none that is known here".to_owned(),
     };
-    checks.push(check("ring", "ok", ring, None));
-    checks.push(check("ring of paths", "ok", judged(paths::abi()), None));
+    let abi = paths::abi();
+    checks.push(missing_or("ring", hutch_sandbox::ring::is_there(), ring));
+    checks.push(missing_or("ring of paths", abi >= WHOLE_ABI, judged(abi)));
     checks.extend(stores::doctored(global.wait));
     let instances = soundness::instances(global, &home);
     checks.extend(instances.checks);
     let left_out = instances.left_out;
-    let good = checks.iter().all(|check| check.status == "ok");
+    let good = checks.iter().all(|check| check.status != "bad");
     if !good {
         let code = if instances.damaged { ErrorCode::StoreDamaged } else { ErrorCode::HostFault };
         let report = ErrorReport::new(code, "not everything is as it should be");
@@ -124,6 +125,22 @@ pub(crate) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
     };
     output.answer("doctor", result, |_| told)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A ring, as it is: one that is not whole is less than what is promised, and all that there is where rings are required.
+fn missing_or(name: &str, is_whole: bool, found: String) -> DoctorCheck {
+    match (is_whole, surroundings::ring()) {
+        (true, _) => check(name, "ok", found, None),
+        (false, Ok(Ring::Required)) => check(
+            name,
+            "bad",
+            found,
+            Some("HUTCH_RING requires it: no guest starts here; set it to auto to go on without"),
+        ),
+        (false, _) => {
+            check(name, "warn", found, Some("a guest that breaks out of its sandbox meets less here; see SECURITY.md"))
+        }
+    }
 }
 
 /// What the ring that judges paths keeps from whom, where Landlock is of this version.
