@@ -74,7 +74,7 @@ ours = {title: ids for title, ids in listed.items() if title in attempted}
 lost = [title for title in acknowledged if acknowledged[title] not in ours.get(title, [])]
 double = [title for title, ids in ours.items() if len(ids) > 1]
 unsaid = [title for title in ours if title not in acknowledged]
-checked = answer("state", "check", "todo")["result"]
+checked = answer("doctor", "todo")["result"]
 print(f"   {machines} machines, {seconds:.0f} s: {len(attempted)} calls, {len(acknowledged)} acknowledged, {killed} killed, refused {refused}")
 print(f"   {checked['entries']} entries, {checked['objects']} objects")
 print(f"   {len(lost)} lost, {len(double)} double, {len(unsaid)} kept without an answer, of calls that were killed or cut off")

@@ -485,7 +485,7 @@ fn what_signs_a_package_stands_beside_it_and_nowhere_else() {
     // A broken one is a failed check, with a key that is known and without.
     for broken in ["{}", "no json", ""] {
         machine.write(beside, broken);
-        for line in [&["check", "apps/probe"][..], &["update", "probe"], &["signatures", "apps/probe"]] {
+        for line in [&["check", "apps/probe"][..], &["update", "probe"], &["check", "apps/probe"]] {
             machine.run(line).fault("SIGNATURE_INVALID", 30);
         }
     }

@@ -34,14 +34,14 @@ fn edit_record(machine: &Machine, edit: impl FnOnce(&mut Value)) -> String {
 #[test]
 fn what_is_said_of_the_build_is_no_signature() {
     let machine = attested();
-    let fault = machine.run(["signatures", SHOP, "--key", "mine.pub"]).fault("SIGNATURE_REQUIRED", 30);
+    let fault = machine.run(["check", SHOP, "--key", "mine.pub"]).fault("SIGNATURE_REQUIRED", 30);
     assert_eq!(fault.details["signatures"][0]["says"], PROVENANCE);
     machine.run(["install", SHOP, "--key", "mine.pub"]).fault("SIGNATURE_REQUIRED", 30);
     assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
     machine.run(["sign", SHOP, "--key", "mine"]).result("sign");
-    let found = machine.run(["signatures", SHOP, "--key", "mine.pub"]).result("signatures");
+    let found = machine.run(["check", SHOP, "--key", "mine.pub"]).result("check");
     // A name in an answer is no file's, though it ends like one with a key.
-    let call = ["--query", "signatures[0].key", "signatures", SHOP, "--key", "mine.pub"];
+    let call = ["--query", "signatures[0].key", "check", SHOP, "--key", "mine.pub"];
     assert_eq!(machine.run(call).answer(), found["signatures"][0]["key"]);
     let said: Vec<&Value> = found["signatures"].as_array().unwrap().iter().map(|one| &one["says"]).collect();
     assert_eq!(said, [&json!(PROVENANCE), &json!(SIGNED)]);
@@ -72,7 +72,7 @@ fn a_rule_asks_for_it_and_every_command_that_lists_says_who_said_it() {
     let checked = machine.run(["check", "todo"]).result("check");
     let pinned = |says: &str| json!({"verdict": "pinned", "key": key, "says": says});
     assert_eq!(checked["signatures"], json!([pinned(SIGNED), pinned(PROVENANCE)]));
-    let judged = machine.run(["trust", "check", "todo"]).result("trust check");
+    let judged = machine.run(["trust", "show", "todo"]).result("trust show");
     assert_eq!((&judged["signer"], &judged["attester"]), (&json!("acme"), &json!("acme")));
     machine.guest(&["todo", "list"]).answer();
 }
@@ -82,7 +82,7 @@ fn it_comes_along_in_a_file_and_an_update_does_not_lose_it() {
     let machine = attested();
     machine.run(["sign", SHOP, "--key", "mine"]).result("sign");
     machine.run(["trust", "add", "acme", "mine.pub"]).result("trust add");
-    machine.run(["pull", SHOP]).result("pull");
+    machine.run(["pack", SHOP]).result("pack");
     let checked = machine.run(["check", "todo-0.2.0.tar"]).result("check");
     let said: Vec<&Value> = checked["signatures"].as_array().unwrap().iter().map(|one| &one["says"]).collect();
     assert_eq!(said, [&json!(SIGNED), &json!(PROVENANCE)]);
@@ -119,7 +119,7 @@ fn it_comes_along_in_a_file_and_an_update_does_not_lose_it() {
         *signature = String::from_utf8(flipped).unwrap().into();
         std::fs::write(machine.path(BESIDE), bundle.to_string()).unwrap();
         if machine.run(["catalog"]).result("catalog")["total"] == 1 {
-            for line in [&["update", "todo"][..], &["signatures", "todo-0.2.0.tar", "--key", "mine.pub"]] {
+            for line in [&["update", "todo"][..], &["check", "todo-0.2.0.tar", "--key", "mine.pub"]] {
                 machine.run(line).fault("SIGNATURE_INVALID", 30);
             }
             machine.run(["--yes", "remove", "todo"]).result("remove");

@@ -4,6 +4,9 @@ use crate::support::{Machine, Ran, todo};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+/// A file, how it begins, how long it may be, the code of one that is longer, and the call that reads it.
+type Case<'c> = (&'c str, &'c str, usize, &'c str, &'c dyn Fn() -> Command);
+
 /// A file of so many bytes, which begins so and goes on with lines of nothing; nobody else may read it.
 fn padded(machine: &Machine, name: &str, begins: &str, bytes: usize) {
     let path = machine.write(name, format!("{begins}{}", "\n".repeat(bytes - begins.len())));
@@ -30,7 +33,7 @@ fn a_file_that_is_longer_than_it_may_be_is_refused_as_a_whole() {
         command
     };
     let policy = "person/.local/share/hutch/trust.json";
-    let cases: [(&str, &str, usize, &str, &dyn Fn() -> Command); 6] = [
+    let cases: [Case<'_>; 6] = [
         ("hutch.lock", &lock, 1 << 20, "USAGE", &|| line(&["sync", "--dry-run"])),
         (policy, "{\"version\":1,\"keys\":{},\"rules\":[]}", 1 << 20, "STORE_DAMAGED", &|| {
             line(&["run", "todo", "list"])
@@ -38,7 +41,7 @@ fn a_file_that_is_longer_than_it_may_be_is_refused_as_a_whole() {
         ("tokens", &token, 64 << 10, "USAGE", &|| {
             line(&["serve", "--listen", &taken, "--token-file", "tokens", &todo])
         }),
-        ("mine", &key, 1 << 20, "USAGE", &|| line(&["key", "sign", "note", "--key", "mine", "--output", "bundle"])),
+        ("mine", &key, 1 << 20, "USAGE", &|| line(&["sign", "note", "--key", "mine", "--output", "bundle"])),
         ("heads", "", 64 << 20, "USAGE", &|| line(&["ledger", "verify", "--heads", "heads"])),
         ("passwords", "*:*:*:*:secret\n", 1 << 20, "USAGE", &with_passwords),
     ];

@@ -179,7 +179,7 @@ fn code_of_many_packages_for_elsewhere_is_in_a_file_each() {
         assert!(code.starts_with(b"hutch-artifact-1\n") && package["bytes"] == code.len(), "{package}");
     }
     // Two components of one name: the second one's file is the first one's, in a preview too.
-    let other = wat::parse_str(SMALL.replace("an answer", "no answer")).unwrap();
+    let other = wat::parse_str(package::SMALL.replace("an answer", "no answer")).unwrap();
     let other = package::with_payload(&machine, "other", &other);
     let other = other.display().to_string();
     for preview in [&["--dry-run"][..], &[]] {
@@ -229,15 +229,15 @@ fn what_is_exported_is_found_in_the_cache_where_it_is_whole_and_nothing_of_it_is
     let machine = Machine::new();
     let cache = machine.path("cache");
     let export = |name: &str, more: &[&str]| {
-        let mut command = machine.hutch([&["export", &todo(), "--output", name], more].concat());
+        let mut command = machine.hutch([&["pack", "--compiled", &todo(), "--output", name], more].concat());
         Ran::of(command.env("XDG_CACHE_HOME", &cache))
     };
     let at_once = ["--limit", "compile_time_ms=1"];
     export("none", &at_once).fault("COMPILE_TIME_LIMIT", 40);
-    export("compiled", &[]).result("export");
+    export("compiled", &[]).result("pack");
     export("none", &at_once).fault("COMPILE_TIME_LIMIT", 40);
     compile(&machine, &cache, &[&todo()]).result("compile");
-    export("found", &at_once).result("export");
+    export("found", &at_once).result("pack");
     assert_eq!(std::fs::read(machine.path("found")).unwrap(), std::fs::read(machine.path("compiled")).unwrap());
     export("none", &[&at_once[..], &["--target", "pulley64"]].concat()).fault("COMPILE_TIME_LIMIT", 40);
     let [entry] = entries(&cache).try_into().expect("one entry");

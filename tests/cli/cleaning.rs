@@ -66,9 +66,9 @@ fn nothing_that_a_guest_prints_comes_out_unclean() {
             assert!(ran.stdout.len() + ran.stderr.len() > 20, "{ran:?}");
         }
         for flags in [&[][..], &["--human"], &["--query", "stdout"]] {
-            let ran = machine.run([&["ledger", "last"], &FLAGS[..], flags, &[&probe]].concat());
+            let ran = machine.run([&["ledger", "show"], &FLAGS[..], flags, &[&probe]].concat());
             assert_eq!(ran.status, 0);
-            assert_clean(&ran.stdout, &format!("ledger last {flags:?} {shown}"));
+            assert_clean(&ran.stdout, &format!("ledger show {flags:?} {shown}"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An instance that is not what was written is found by `state check` and by `doctor`, which name what is damaged and change nothing.
+//! An instance that is not what was written is found by `doctor` and by `doctor`, which name what is damaged and change nothing.
 
 use crate::support::Machine;
 use rusqlite::Connection;
@@ -36,21 +36,21 @@ fn a_flipped_byte_is_found_by_name() {
     for text in ["in the state", "in a stream"] {
         let machine = written(&["a", "b"]);
         for instance in ["a", "b"] {
-            let sound = machine.run(["state", "check", "--instance", instance, "probe"]).result("state check");
+            let sound = machine.run(["doctor", "--instance", instance, "probe"]).result("doctor");
             assert_eq!((&sound["package"], &sound["instance"]), (&Value::from("probe"), &Value::from(instance)));
             assert!(sound["entries"].as_u64().unwrap() >= 3 && sound["objects"].as_u64().unwrap() > 3, "{sound}");
         }
         assert_eq!(machine.run(["doctor"]).result("doctor")["left_out"], Value::Array(Vec::new()));
         let digest = flip(&machine, "b", text);
         let before = std::fs::read(database(&machine, "b")).unwrap();
-        let fault = machine.run(["state", "check", "--instance", "b", "probe"]).fault("STORE_DAMAGED", 50);
+        let fault = machine.run(["doctor", "--instance", "b", "probe"]).fault("STORE_DAMAGED", 50);
         let named = |damages: &Value| {
             let named = |damage: &Value| damage["what"].as_str().unwrap().contains(&digest);
             damages.as_array().unwrap().iter().filter(|damage| named(damage)).count()
         };
         assert!(named(&fault.details["damages"]) >= 1, "{text}: {fault:?}");
         assert_eq!(fault.details["instance"], "probe/b");
-        let human = machine.run(["state", "check", "--human", "--instance", "b", "probe"]);
+        let human = machine.run(["doctor", "--human", "--instance", "b", "probe"]);
         assert!(human.stderr.contains(&digest) && human.status == 50, "{human:?}");
         machine.run(["backup", "home.backup"]).fault("STORE_DAMAGED", 50);
         assert!(!machine.path("home.backup").exists());
@@ -62,7 +62,7 @@ fn a_flipped_byte_is_found_by_name() {
         assert!(bad["status"] == "bad" && named(&bad["damages"]) >= 1, "{text}: {bad}");
         assert_eq!(std::fs::read(database(&machine, "b")).unwrap(), before, "looking changes nothing");
         // The other instance is as sound as it was.
-        machine.run(["state", "check", "--instance", "a", "probe"]).result("state check");
+        machine.run(["doctor", "--instance", "a", "probe"]).result("doctor");
     }
 }
 
@@ -70,10 +70,10 @@ fn a_flipped_byte_is_found_by_name() {
 fn a_store_that_is_none_is_damage_and_one_that_is_not_there_is_not() {
     let machine = written(&["a"]);
     std::fs::write(database(&machine, "a"), "not a database".repeat(1000)).unwrap();
-    let fault = machine.run(["state", "check", "--instance", "a", "probe"]).fault("STORE_DAMAGED", 50);
+    let fault = machine.run(["doctor", "--instance", "a", "probe"]).fault("STORE_DAMAGED", 50);
     assert_eq!(fault.details["damages"].as_array().unwrap().len(), 1, "{fault:?}");
     machine.run(["doctor"]).fault("STORE_DAMAGED", 50);
-    machine.run(["state", "check", "--instance", "b", "probe"]).fault("NOT_FOUND", 20);
+    machine.run(["doctor", "--instance", "b", "probe"]).fault("NOT_FOUND", 20);
     assert!(!database(&machine, "b").exists(), "looking makes nothing");
     let fresh = Machine::new();
     assert_eq!(fresh.run(["doctor"]).result("doctor")["healthy"], true);
@@ -88,7 +88,7 @@ fn doctor_says_which_instances_it_left_out() {
     let told = machine.run(["doctor"]).result("doctor");
     let left_out = told["left_out"].as_array().unwrap();
     assert_eq!((left_out.len(), &left_out[0]["instance"]), (1, &Value::from("probe/a")), "{told}");
-    assert_eq!(left_out[0]["check"], "hutch state check --instance a probe");
+    assert_eq!(left_out[0]["check"], "hutch doctor --instance a probe");
     assert!(told["items"].as_array().unwrap().iter().any(|check| check["name"] == "instance probe/b"), "{told}");
     let human = machine.run(["doctor", "--human"]);
     assert!(human.stdout.contains("1 instances were left out"), "{human:?}");

@@ -146,15 +146,15 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         "AUTHENTICATION_FAILED" => {
             let refusal = "HTTP/1.1 401 x\r\nwww-authenticate: Basic realm=\"x\"\r\ncontent-length: 0\r\n\r\n";
             let host = answering(refusal);
-            machine.run(["pull", &format!("oci://{host}/todo:1")])
+            machine.run(["pack", &format!("oci://{host}/todo:1")])
         }
         // Nothing listens there.
-        "REGISTRY_FAILED" => machine.run(["pull", "oci://127.0.0.1:1/todo:1"]),
+        "REGISTRY_FAILED" => machine.run(["pack", "oci://127.0.0.1:1/todo:1"]),
         "ARTIFACT_INVALID" => {
             let pushed = machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
             let name = pushed["manifest"].as_str()?.strip_prefix("sha256:")?.to_owned();
             machine.write(&format!("shop/blobs/sha256/{name}"), "{}");
-            machine.run(["pull", "oci-layout:shop:0.2.0"])
+            machine.run(["pack", "oci-layout:shop:0.2.0"])
         }
         "SIGNATURE_REQUIRED" => {
             machine.run(["key", "generate", "mine"]).result("key generate");

@@ -16,7 +16,7 @@ fn an_issue_says_which_version_answered_what_call_how() {
     machine.todo(&["add", "it's milk"]).answer();
     machine.todo(&["get", "td_0099"]).guest_failure(20);
     let about = create(&machine, &["--package", &todo, "--entry", "last"]);
-    let entry = machine.run(["ledger", "last", &todo]).result("ledger last");
+    let entry = machine.run(["ledger", "show", &todo]).result("ledger show");
     assert_eq!(about["package"]["entry"], entry["hash"]);
     assert_eq!(about["package"]["digest"], entry["record"]["package"]["digest"]);
     assert_eq!((&about["package"]["slug"], &about["package"]["version"]), (&json!("todo"), &json!("0.2.0")));

@@ -70,7 +70,7 @@ fn titles(machine: &Machine, home: &str, instance: &str) -> Vec<String> {
 
 /// The last entry's record in the instance that the calls name.
 fn last(machine: &Machine) -> Value {
-    machine.run(["ledger", "last", "--home", HOME, "--instance", INSTANCE, "todo"]).result("ledger last")["record"]
+    machine.run(["ledger", "show", "--home", HOME, "--instance", INSTANCE, "todo"]).result("ledger show")["record"]
         .take()
 }
 
@@ -107,7 +107,7 @@ fn every_printed_fix_reaches_the_instance_that_was_named_or_nothing() {
         (line(&["plan", "--home", HOME, "--instance", INSTANCE, &package, "lst"]), None),
         (line(&["gc", "--keep", "1", &package, "--instance", INSTANCE, "--home", HOME]), None),
         (line(&["meta", "todo", "lst", "--home", HOME]), None),
-        (line(&["examples", "--home", HOME, "todo", "remvoe"]), None),
+        (line(&["meta", "--home", HOME, "todo", "remvoe"]), None),
         (line(&["show", "tody", "--home", HOME]), None),
         (line(&["undo", "--hmoe", HOME, "--instance", INSTANCE, "todo"]), Some(0)),
         (line(&["explain-error", "NOT_FUOND", "todo", "--home", HOME]), None),
@@ -131,6 +131,58 @@ fn every_printed_fix_reaches_the_instance_that_was_named_or_nothing() {
             assert_eq!(gone, removes.is_some_and(|which| which <= at), "{words:?}: {}: {done:?}", fix.cmd);
         }
     }
+}
+
+/// What is proposed for a word is what it says elsewhere, or a package's `run`, or mends one slip; a slip never leads to what deletes, and
+/// what asks for nothing else than reading changes nothing when it is carried out.
+#[test]
+fn a_word_that_is_no_command_leads_to_what_does_the_same_and_to_no_more() {
+    let machine = machine();
+    let kept = last(&machine);
+    for (typed, meant) in [
+        ("ls", Some(("catalog", "none"))),
+        ("info todo", Some(("show todo", "none"))),
+        ("describe todo add", Some(("meta todo add", "none"))),
+        ("search remind", Some(("find remind", "none"))),
+        ("log todo", Some(("ledger list todo", "none"))),
+        ("history todo", Some(("ledger list todo", "none"))),
+        ("status todo", Some(("state status todo", "none"))),
+        ("version", Some(("--version", "none"))),
+        ("man run", Some(("completions man run", "none"))),
+        ("signatures todo", Some(("check todo", "none"))),
+        ("chekc todo", Some(("check todo", "none"))),
+        ("ledger lst todo", Some(("ledger list todo", "none"))),
+        ("todo list", Some(("run todo list", "low"))),
+        ("todo remove td_0001", Some(("run todo remove td_0001", "low"))),
+        ("exec todo list", Some(("run todo list", "low"))),
+        ("rnu todo list", Some(("run todo list", "low"))),
+        ("publish todo oci-layout:shop", Some(("push todo oci-layout:shop", "low"))),
+        ("new made", Some(("init made", "low"))),
+        ("rm todo", Some(("remove todo", "high"))),
+        ("uninstall todo", Some(("remove todo", "high"))),
+        ("clean todo", Some(("gc todo", "high"))),
+        ("remvoe todo", None),
+        ("redo todo", None),
+        ("login", None),
+        ("tag todo", None),
+        ("gx todo", None),
+        ("trust remov todo", None),
+        ("frobnicate todo", None),
+    ] {
+        let ran = machine.run(["--home", HOME].into_iter().chain(typed.split(' ')).collect::<Vec<_>>());
+        let fault = ran.fault("USAGE", 2);
+        let found = fault.fixes.iter().find(|fix| !fix.cmd.ends_with("--help"));
+        let expected = meant.map(|(line, risk)| (format!("hutch --home 'an '\\''odd'\\'' home' {line}"), risk));
+        assert_eq!(found.map(|fix| (fix.cmd.clone(), fix.risk.as_str())), expected, "{typed}");
+        if meant.is_some_and(|(_, risk)| risk == "none") {
+            assert_eq!(carry_out(&machine, &found.unwrap().cmd, &[]).status, 0, "{typed}");
+        }
+    }
+    assert_eq!(last(&machine), kept);
+    for (home, instance) in [(HOME, INSTANCE), (HOME, "default"), (DEFAULT, INSTANCE), (DEFAULT, "default")] {
+        assert_eq!(titles(&machine, home, instance), ["keep"]);
+    }
+    assert_eq!(machine.run(["catalog", "--home", HOME]).result("catalog")["total"], 1);
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn a_repository_is_catalogued_by_its_texts_alone() {
             std::fs::remove_file(machine.path("shop").join(path)).unwrap();
         }
     }
-    machine.run(["pull", "oci-layout:shop:0.2.0"]).fault("ARTIFACT_INVALID", 46);
+    machine.run(["pack", "oci-layout:shop:0.2.0"]).fault("ARTIFACT_INVALID", 46);
     let result = build(&machine, "oci-layout:shop");
     let told: Vec<(&Value, Vec<&Value>)> = result["packages"]
         .as_array()

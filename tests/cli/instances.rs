@@ -53,7 +53,7 @@ fn a_copy_goes_on_by_itself() {
         (proved(&machine, "tried").stdout.as_str(), proved(&machine, "default").stdout.as_str()),
         ("0\n", "0\n")
     );
-    assert_eq!(machine.run(["state", "check", "--instance", "tried", "todo"]).status, 0);
+    assert_eq!(machine.run(["doctor", "--instance", "tried", "todo"]).status, 0);
     for taken in ["tried", "default"] {
         machine.run(["instance", "copy", "todo", taken]).fault("ALREADY_EXISTS", 30);
     }

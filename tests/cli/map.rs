@@ -212,7 +212,7 @@ fn fail_fast_stops_at_the_first_line_that_fails_and_says_so() {
     let told = machine.run([&["map", "--input", "lines", "--fail-fast"], &FIXED[..], &[&todo()]].concat());
     let items = told.fault("GUEST_FAILED", 1).details["items"].clone();
     assert_eq!(items.as_array().unwrap().iter().map(|line| line["status"].clone()).collect::<Vec<_>>(), [0, 0, 20]);
-    let record = machine.run(["ledger", "last", &todo()]).result("ledger last")["record"].clone();
+    let record = machine.run(["ledger", "show", &todo()]).result("ledger show")["record"].clone();
     assert_eq!((&record["error"], &record["mapped"]["calls"]), (&json!("GUEST_FAILED"), &json!(3)));
 }
 

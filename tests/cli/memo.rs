@@ -88,7 +88,7 @@ fn an_outcome_that_is_used_again_is_the_run_byte_by_byte() {
     }
     // What it is held to is this call's affair, and not that of the one that was made.
     machine.probe(&NEVER, &["two-json"]).fault("CONTRACT_VIOLATION", 46);
-    let record = machine.run(["ledger", "last", "probe"]).result("ledger last")["record"].clone();
+    let record = machine.run(["ledger", "show", "probe"]).result("ledger show")["record"].clone();
     assert_eq!((&record["memo"]["used"], &record["kept"]), (&json!("reused"), &json!(false)));
     // What a program prints without an envelope is the same too, and nothing is said of it.
     let bytes = |options: &[&str]| {
@@ -139,7 +139,7 @@ fn clock_and_seed_matter_to_whom_looks_at_them() {
 #[test]
 fn the_ledger_says_what_was_used_again_and_can_be_verified_as_ever() {
     let machine = Machine::new();
-    let record = || machine.run(["ledger", "last", &todo()]).result("ledger last")["record"].clone();
+    let record = || machine.run(["ledger", "show", &todo()]).result("ledger show")["record"].clone();
     let list = |options: &[&str]| machine.guest(&[options, &EARLY[..3], &["9", &todo(), "list"]].concat()).answer();
     machine.todo(&["add", "milk"]).answer();
     let plain = list(&[]);
@@ -254,7 +254,7 @@ fn what_somebody_else_put_there_is_noticed_and_what_is_broken_is_missed() {
     let result = serde_json::from_str::<Value>(&compared.stdout).unwrap()["result"].clone();
     assert_eq!(result["output"], truth[1]["output"]);
     assert_eq!((&result["memo"]["used"], &result["memo"]["differs"]), (&json!("differs"), &json!(["stdout", "fuel"])));
-    let record = machine.run(["ledger", "last", "probe"]).result("ledger last")["record"].clone();
+    let record = machine.run(["ledger", "show", "probe"]).result("ledger show")["record"].clone();
     assert_eq!(record["memo"], result["memo"]);
     assert_eq!(run(&NEVER), (truth.clone(), run(&NEVER).1));
     // A byte that is another, and an outcome under another key.

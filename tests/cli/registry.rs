@@ -59,7 +59,7 @@ fn nothing_is_left_of_what_was_not_what_it_was_announced_to_be() {
     let mut bytes = std::fs::read(&layer).unwrap();
     bytes[100] ^= 1;
     std::fs::write(&layer, bytes).unwrap();
-    machine.run(["pull", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).fault("ARTIFACT_INVALID", 46);
+    machine.run(["pack", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).fault("ARTIFACT_INVALID", 46);
     machine.run(["install", "oci-layout:shop:0.2.0"]).fault("ARTIFACT_INVALID", 46);
     assert!(!is_there(&machine, "todo.tar"));
     assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
@@ -68,7 +68,7 @@ fn nothing_is_left_of_what_was_not_what_it_was_announced_to_be() {
 #[test]
 fn what_was_told_to_be_pushed_is_there_however_many_push_at_once() {
     let machine = stocked();
-    machine.run(["pull", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pull");
+    machine.run(["pack", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pack");
     let start = |words: &[&str]| {
         let mut hutch = machine.hutch(words.iter().copied());
         hutch.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -92,7 +92,7 @@ fn what_was_told_to_be_pushed_is_there_however_many_push_at_once() {
     let found: BTreeSet<&str> = named.filter(|name| !name.starts_with("sha256-")).collect();
     let told: BTreeSet<&str> = tags.iter().map(|tag| &tag["oci-layout:shop:".len()..]).chain(["0.2.0"]).collect();
     assert_eq!(found, told);
-    let signatures = machine.run(["signatures", "oci-layout:shop:0.2.0"]).result("signatures");
+    let signatures = machine.run(["check", "oci-layout:shop:0.2.0"]).result("check");
     assert_eq!(signatures["signatures"].as_array().unwrap().len(), keys.len(), "{signatures}");
 }
 
@@ -162,7 +162,7 @@ fn a_credential_helper_that_answers_and_stays_is_ended_with_what_it_started() {
 #[test]
 fn a_run_takes_no_reference_and_says_what_to_do() {
     let machine = stocked();
-    for command in ["run", "plan", "check", "pack"] {
+    for command in ["run", "plan", "validate"] {
         let fault = machine.run([command, "oci-layout:shop:0.2.0"]).fault("PACKAGE_NOT_FOUND", 20);
         assert!(format!("{fault:?}").contains("install oci-layout:shop:0.2.0"), "{command}: {fault:?}");
     }
@@ -178,7 +178,7 @@ fn a_signature_goes_with_the_package_and_must_be_there_if_a_key_is_named() {
     assert_eq!(machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign")["changed"], false);
     machine.run(["install", "oci-layout:shop:0.2.0", "--key", "others.pub"]).fault("SIGNATURE_REQUIRED", 30);
     assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0, "installed all the same");
-    machine.run(["pull", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pull");
+    machine.run(["pack", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pack");
     let installed = machine.run(["install", "todo.tar", "--key", "mine.pub"]).result("install");
     assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["signer"], installed["signer"]);
     // Without its signature it is not by the signer any more.
@@ -198,16 +198,16 @@ fn a_folder_is_signed_beside_it() {
     for changed in [true, false] {
         assert_eq!(machine.run(["sign", &folder, "--key", "mine"]).result("sign")["changed"], changed);
     }
-    let found = machine.run(["signatures", &folder, "--key", "mine.pub"]).result("signatures");
+    let found = machine.run(["check", &folder, "--key", "mine.pub"]).result("check");
     assert_eq!(found["signatures"][0]["verdict"], "good", "{found}");
     // Its packed file is the same package.
     machine.run(["pack", &folder]).result("pack");
     std::fs::copy(machine.path("probe.sigstore.json"), machine.path("probe-0.1.0.tar.sigstore.json")).unwrap();
-    let packed = machine.run(["signatures", "probe-0.1.0.tar", "--key", "mine.pub"]).result("signatures");
+    let packed = machine.run(["check", "probe-0.1.0.tar", "--key", "mine.pub"]).result("check");
     assert_eq!(packed["signatures"], found["signatures"]);
     // Something else of the same name and version does not.
     std::fs::write(machine.path("probe/README.md"), "changed").unwrap();
-    machine.run(["signatures", &folder, "--key", "mine.pub"]).fault("SIGNATURE_INVALID", 30);
+    machine.run(["check", &folder, "--key", "mine.pub"]).fault("SIGNATURE_INVALID", 30);
     machine.run(["install", &folder, "--key", "mine.pub"]).fault("SIGNATURE_INVALID", 30);
 }
 
@@ -225,11 +225,11 @@ fn a_file_of_secrets_is_no_key_and_no_authority() {
 fn a_broken_signature_is_never_taken_for_none() {
     let machine = stocked();
     machine.run(["key", "generate", "mine"]).result("key generate");
-    machine.run(["pull", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pull");
+    machine.run(["pack", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pack");
     for broken in ["", "{}", "not json"] {
         machine.write("todo.tar.sigstore.json", broken);
         for line in
-            [&["install", "todo.tar"][..], &["install", "todo.tar", "--key", "mine.pub"], &["signatures", "todo.tar"]]
+            [&["install", "todo.tar"][..], &["install", "todo.tar", "--key", "mine.pub"], &["check", "todo.tar"]]
         {
             machine.run(line.iter().copied()).fault("SIGNATURE_INVALID", 30);
         }

@@ -37,7 +37,7 @@ fn what_lacks_the_level_that_a_rule_asks_for_is_neither_run_nor_installed() {
     assert_eq!(installed["trust"], "trusted");
     assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["trust"], "trusted");
     assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["trust"], "trusted");
-    let checked = machine.run(["trust", "check", "installed:todo"]).result("trust check");
+    let checked = machine.run(["trust", "show", "installed:todo"]).result("trust show");
     let rule = format!("oci-layout:{}", machine.path("shop").canonicalize().unwrap().display());
     assert_eq!(
         checked,
@@ -58,7 +58,7 @@ fn what_lacks_the_level_that_a_rule_asks_for_is_neither_run_nor_installed() {
         &["replay", "todo", "last"],
         &["mcp", "todo"],
         &["certify", "todo"],
-        &["trust", "check", "todo"],
+        &["trust", "show", "todo"],
     ] {
         machine.run(line).fault("TRUST_REQUIRED", 30);
     }
@@ -208,7 +208,7 @@ fn a_link_that_leads_nowhere_is_not_taken_for_nothing() {
     // The same in the place of a signature.
     machine.run(["pack", &todo(), "--output", "todo-0.2.0.tar"]).result("pack");
     std::os::unix::fs::symlink("nowhere", machine.path("todo-0.2.0.tar.sigstore.json")).unwrap();
-    machine.run(["signatures", "todo-0.2.0.tar"]).fault("SIGNATURE_INVALID", 30);
+    machine.run(["check", "todo-0.2.0.tar"]).fault("SIGNATURE_INVALID", 30);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_component_that_may_not_be_run_is_not_asked_what_it_describes() {
     }
     assert!(!machine.path("probe-0.1.0.tar").exists());
     // What is signed, and by whom, is read from files alone.
-    machine.run(["signatures", "package"]).result("signatures");
+    machine.run(["check", "package"]).result("check");
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn an_identity_stands_where_a_key_does_if_certificates_are_judged() {
     let found = checks.as_array().unwrap().iter().find(|check| check["name"] == "certificates").unwrap();
     assert_eq!(found["found"].as_str().unwrap().starts_with("judged"), judges, "{found}");
     for call in
-        [["trust", "add", "acme", "acme.identity"], ["signatures", "oci-layout:shop:0.2.0", "--key", "acme.identity"]]
+        [["trust", "add", "acme", "acme.identity"], ["check", "oci-layout:shop:0.2.0", "--key", "acme.identity"]]
     {
         let ran = machine.run(call);
         match (judges, call[0]) {

@@ -298,7 +298,7 @@ fn calls(package: &str, packages: &str) -> Vec<(&'static str, Vec<String>)> {
         ("meta", &["meta", p, "argz"]),
         ("examples", &["examples", p]),
         ("explain-error", &["explain-error", "ASKED_FOR", p]),
-        ("trust", &["trust", "check", p]),
+        ("trust", &["trust", "show", p]),
         ("schedule", &["schedule", p]),
         ("install", &["install", p]),
         ("catalog", &["catalog"]),
@@ -307,7 +307,7 @@ fn calls(package: &str, packages: &str) -> Vec<(&'static str, Vec<String>)> {
         ("doctor", &["doctor"]),
         ("issue", &["issue", "create", "--type", "bug", "--package", "probe", "--message", &issue]),
         ("issue", &["issue", "list"]),
-        ("man", &["man"]),
+        ("man", &["completions", "man"]),
         ("completions", &["completions", "bash"]),
     ];
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();

@@ -96,7 +96,7 @@ function entriesOf(file) {
 test("native code and hutch-edge come to the same", { skip: process.env.HUTCH_EDGE ? false : "left out" }, async (t) => {
   const machine = new Machine(temporary(t));
   const folder = temporary(t);
-  for (const slug of Object.keys(PACKAGES)) machine.answer(["export", "--output", join(folder, `${slug}.bundle`), PACKAGES[slug]]);
+  for (const slug of Object.keys(PACKAGES)) machine.answer(["pack", "--compiled", "--output", join(folder, `${slug}.bundle`), PACKAGES[slug]]);
   const ask = ({ package: slug, instance, call, entry }) => {
     const state = join(folder, `${slug}.${instance}.state`);
     const { verb = "run", args = [], limits = {}, contract = "json", stdin, unchecked, confirmed } = call ?? {};

@@ -216,7 +216,7 @@ fn what_was_refused_or_failed_is_in_the_ledger_and_changed_nothing() {
 #[test]
 fn replay_issues_the_invocation_again_and_names_the_first() {
     let home = home_with(&["one"]);
-    let first = home.json(&["ledger", "last", "todo"]);
+    let first = home.json(&["ledger", "show", "todo"]);
     home.json(&["replay", "packages/todo", "last"]);
     assert_eq!(home.titles(), ["one", "one"]);
     let second = home.json(&["ledger", "show", "todo", "@3"]);
@@ -232,7 +232,7 @@ fn replay_issues_the_invocation_again_and_names_the_first() {
 #[test]
 fn recorded_answers_can_be_queried() {
     let home = home_with(&["one"]);
-    let query = |path: &str| home.run(&["ledger", "last", "todo", "--query", path]);
+    let query = |path: &str| home.run(&["ledger", "show", "todo", "--query", path]);
     assert_eq!(query("output.items[0].id").stdout, "\"td_0001\"\n");
     assert_eq!(query("record.outcome.ending").stdout, "\"exited\"\n");
     assert_eq!(query("output.items[7]").status, 20);

@@ -187,7 +187,7 @@ fn resources_are_an_input_with_a_name() {
     let package = probe_with(&home, "    resources:\n      - skills\n");
     let package = package.to_str().unwrap();
     home.json(&["run", package, "read-file", "skills/probe-usage/SKILL.md"]);
-    let record = home.json(&["ledger", "last", "probe"])["record"].clone();
+    let record = home.json(&["ledger", "show", "probe"])["record"].clone();
     assert_eq!(record["package"]["resources"]["skills"].as_str().map(str::len), Some(64), "{record}");
     assert_eq!(record["package"]["digest"].as_str().map(str::len), Some(64), "{record}");
     assert_eq!(home.json(&["verify", package, "--all"])["equal"], 1);

@@ -152,7 +152,7 @@ fn a_run_with_a_real_folder_says_that_it_can_not_be_had_again() {
     assert_eq!(answer["mounts"]["mnt"], json!([{"path": "a.txt", "change": "modified"}]));
     let (_, error) = granted.home.error(&["verify", "tests/packages/probe", "last"]);
     assert_eq!(error["code"], "NOT_REPRODUCIBLE");
-    let record = granted.home.json(&["ledger", "last", "probe"])["record"].clone();
+    let record = granted.home.json(&["ledger", "show", "probe"])["record"].clone();
     assert_eq!(record["invocation"]["mounts"]["mnt"]["access"], "read_write");
 }
 
@@ -404,7 +404,7 @@ fn what_tools_act_on_is_refused_unless_it_is_granted() {
         granted.good(":rwx", guest);
     }
     assert!(granted.tree().contains(&"inner/.EnvRC = evil".to_owned()), "{:?}", granted.tree());
-    let record = granted.home.json(&["ledger", "last", "probe"])["record"].clone();
+    let record = granted.home.json(&["ledger", "show", "probe"])["record"].clone();
     assert_eq!(record["invocation"]["mounts"]["mnt"]["acted_on"], true);
 }
 

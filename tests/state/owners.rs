@@ -99,7 +99,7 @@ fn a_local_package_does_not_set_its_own_ceilings() {
     let asks = "    limits:\n      memory_bytes: 4GiB\n      wall_time_ms: 5min\n      stdout_bytes: 5\n    state:\n";
     std::fs::write(folder.join("APP.md"), manifest.replacen("    state:\n", asks, 1)).unwrap();
     let folder = folder.to_str().unwrap();
-    let limits = |home: &Home| home.json(&["ledger", "last", "probe"])["record"]["invocation"]["limits"].clone();
+    let limits = |home: &Home| home.json(&["ledger", "show", "probe"])["record"]["invocation"]["limits"].clone();
     home.run(&["run", folder, "return-ok"]);
     let local = limits(&home);
     assert_eq!(local["memory_bytes"], 256 << 20, "{local}");

@@ -2,9 +2,9 @@
 //! below `commands`, which know nothing of this list.
 
 use crate::commands::{
-    apply, backup, catalog, certify, check, compile, dev, doctor, examples, explain_error, export, find, gc, index,
-    init, install, instances, issue, key, ledger, lock, map, mcp, meta, pack, plan, pull, push, replay, run, schedule,
-    serve, shell, show, sign, skills, state, trust, undo, validate, verify,
+    apply, backup, catalog, certify, check, compile, dev, doctor, examples, explain_error, find, gc, index, init,
+    install, instances, issue, key, ledger, lock, map, mcp, meta, pack, plan, push, replay, run, schedule, serve,
+    shell, show, sign, skills, state, trust, undo, validate, verify,
 };
 use crate::fault::Fault;
 use crate::global::Global;
@@ -44,6 +44,13 @@ pub(crate) fn command_for(name: Option<&str>) -> Option<clap::Command> {
         None => all,
     };
     Some(crate::pairs::with_opposites(all))
+}
+
+/// What holds for a line that names a home, or none, and can't be read otherwise: a preview.
+pub(crate) fn global(home: Option<&str>) -> Option<Global> {
+    let home = home.map(|home| format!("--home={home}"));
+    let words = ["hutch".to_owned()].into_iter().chain(home).chain(["--dry-run".to_owned(), "catalog".to_owned()]);
+    Some(Arguments::try_parse_from(words).ok()?.global)
 }
 
 /// One list of the commands: what each is called, takes and needs, how it is read, and what carries it out. Doc comments are the help.
@@ -141,6 +148,8 @@ commands! {
     /// Into one that is empty. All of it is looked through first, and takes its place as a whole; --dry-run reads the file alone.
     Restore(backup::RestoreArguments): "restore", args, Needs::NOTHING.of_home().long(), |global, own, output| backup::restore(global, &own, output);
     /// Check a package
+    ///
+    /// All of its problems at once, and its signatures: by the keys that are named alone, or else by those that are trusted. A broken signature is an error, whatever else there is.
     Check(check::CheckArguments): "check", args, Needs::NOTHING.asks().long(), |global, own, output| check::check(global, &own, output);
     /// List packages
     Catalog(catalog::CatalogArguments): "catalog", args, Needs::NOTHING.long(), |global, own, output| catalog::catalog(global, &own, output);
@@ -197,17 +206,14 @@ commands! {
     /// Pack a package
     ///
     /// It can be used wherever the package's folder can. The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files
-    /// alone.
+    /// alone. What comes from a registry is held against the digests that name it. With --compiled the file is for hutch-edge, which has no compiler, and with --executable it is the
+    /// application: its bytes follow from package, target and program, and who runs it believes who made it, for nobody can tell what machine code does.
     Pack(pack::PackArguments): "pack", args, Needs::NOTHING.asks().long(), |global, own, output| pack::pack(global, &own, output);
     /// Push a package to a registry
     ///
     /// Everything but the component is in the artifact's config, so that other programs find a component alone. The digests follow
     /// from the package, and --dry-run says them without asking anybody. A tag that names something else is left alone.
     Push(push::PushArguments): "push", args, Needs::NOTHING.asks().long(), |global, own, output| push::push(global, &own, output);
-    /// Pull a package from a registry
-    ///
-    /// It comes as one file. Everything is held against the digests that name it; nothing is written before it is whole.
-    Pull(pull::PullArguments): "pull", args, Needs::NOTHING.long(), |global, own, output| pull::pull(global, &own, output);
     /// Make keys that sign packages
     #[command(subcommand)]
     Key(key::KeyCommand): "key", group, Needs::NOTHING, |global, own, output| key::key(global, own, output);
@@ -217,22 +223,14 @@ commands! {
     /// Sign a package
     ///
     /// The signature (a Sigstore bundle) is about the package's manifest in any registry and about its packed file. It is kept in the
-    /// registry, or in a file SLUG-VERSION.tar.sigstore.json; with --build in SLUG-VERSION.tar.provenance.sigstore.json.
+    /// registry, or in a file SLUG-VERSION.tar.sigstore.json; with --build in SLUG-VERSION.tar.provenance.sigstore.json. With --output
+    /// it is about files of any kind.
     Sign(sign::SignArguments): "sign", args, Needs::NOTHING.asks().long(), |global, own, output| sign::sign(global, &own, output);
-    /// Check a package's signatures
-    ///
-    /// By the keys that are named alone; nobody is asked whom to believe. A broken signature is an error, whatever else there is.
-    Signatures(sign::SignaturesArguments): "signatures", args, Needs::NOTHING.long(), |global, own, output| sign::signatures(global, &own, output);
     /// Compile packages ahead
     ///
     /// Or for another machine, with --target, into a file each. What is compiled for this machine is kept in the cache folder. What fails keeps no other package from being compiled. A file
     /// holds the engine's artifact, for programs that are built with hutch's engine of the same build key: no hutch reads one, because nobody can tell what machine code does.
     Compile(compile::CompileArguments): "compile", args, Needs::NOTHING.long(), |global, own, output| compile::compile(global, &own, output);
-    /// Export an app
-    ///
-    /// The package and its compiled code, for hutch-edge, which has no compiler; with --executable behind that program, so that the file is
-    /// the application. Its bytes follow from package, target and program. Who runs it believes who made it: nobody can tell what machine code does.
-    Export(export::ExportArguments): "export", args, Needs::NOTHING.long(), |global, own, output| export::export(global, &own, output);
     /// Make a new package
     ///
     /// It runs, and passes its check.
@@ -247,14 +245,12 @@ commands! {
     /// Record and follow feedback, on this machine
     #[command(subcommand)]
     Issue(issue::IssueCommand): "issue", group, own.needs(), |global, own, output| issue::issue(global, own, output);
-    /// Print completions
-    Completions(shell::CompletionsArguments): "completions", args, Needs::NOTHING, |_, own, output| shell::completions(&own, output);
-    /// Print a manual page
+    /// Print completions or a manual page
     ///
-    /// To read it: hutch man | man -l -
-    Man(shell::ManArguments): "man", args, Needs::NOTHING, |_, own, output| shell::man(&own, output, command());
+    /// To read one: hutch completions man run | man -l -
+    Completions(shell::CompletionsArguments): "completions", args, Needs::NOTHING, |_, own, output| shell::completions(&own, output, command);
     /// Check machine and home
-    Doctor(NoArguments): "doctor", args, Needs::NOTHING.long(), |global, _, output| doctor::doctor(global, output);
+    Doctor(doctor::DoctorArguments): "doctor", args, own.needs(), |global, own, output| doctor::doctor(global, own, output);
     /// Hold a command line to 98 rules
     ///
     /// A package is called in the sandbox on a throw-away state, destructive commands included; nothing is kept. A native

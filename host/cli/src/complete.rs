@@ -2,11 +2,12 @@
 //! script that asks is what `hutch completions SHELL` prints; it calls this program with `HUTCH_COMPLETE` set. Nothing is made, and
 //! nothing that a package says is run: names are made of plain characters, and what describes them has nothing that hides.
 
-use crate::arguments::{self, Arguments};
+use crate::arguments;
 use crate::commands::shell::VARIABLE;
+use crate::global::Global;
 use crate::{packages, surroundings};
 use clap::builder::StyledStr;
-use clap::{Arg, Command, FromArgMatches};
+use clap::{Arg, Command};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use hutch_model::contract::{Contract, Effect, Parameter};
@@ -68,7 +69,7 @@ fn value_name(argument: &Arg) -> Option<String> {
 /// Installed packages, and whatever lies in folders.
 fn package(current: &OsStr) -> Vec<CompletionCandidate> {
     let line = Line::typed();
-    let installed = line.as_ref().and_then(|line| packages::installed(&line.arguments.global).ok()?.pins().ok());
+    let installed = line.as_ref().and_then(|line| packages::installed(&line.global).ok()?.pins().ok());
     let slugs = installed.into_iter().flatten().filter_map(|pin| Some(pin.ok()?.slug));
     let mut found: Vec<CompletionCandidate> = slugs.map(CompletionCandidate::new).collect();
     found.retain(|candidate| begins(candidate.get_value(), current));
@@ -80,7 +81,7 @@ fn package(current: &OsStr) -> Vec<CompletionCandidate> {
 fn instance(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(line) = Line::typed() else { return Vec::new() };
     let slug = line.package().and_then(|package| packages::slug(Path::new(package)));
-    let Ok(home) = surroundings::home(&line.arguments.global) else { return Vec::new() };
+    let Ok(home) = surroundings::home(&line.global) else { return Vec::new() };
     let known = hutch::instances::of(&home).unwrap_or_default();
     let known = known.into_iter().filter(|known| slug.as_ref().is_none_or(|slug| *slug == known.slug));
     // Instances of several packages may have one name.
@@ -156,7 +157,7 @@ fn plain(text: &str) -> StyledStr {
 }
 
 /// The value of a flag, behind `=` or as the next word; bash makes a word of the `=`, too.
-fn flag<'w>(words: &'w [String], name: &str) -> Option<&'w str> {
+pub(crate) fn flag<'w>(words: &'w [String], name: &str) -> Option<&'w str> {
     words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(name)? {
         "" => words.iter().skip(at + 1).map(String::as_str).find(|word| *word != "="),
         rest => rest.strip_prefix('='),
@@ -166,26 +167,21 @@ fn flag<'w>(words: &'w [String], name: &str) -> Option<&'w str> {
 /// What is typed so far.
 struct Line {
     words: Vec<String>,
-    /// As if only the host's own flags stood there.
-    arguments: Arguments,
+    /// As if it named a home alone, in a preview.
+    global: Global,
 }
 
 impl Line {
     #[expect(clippy::disallowed_methods, reason = "the shell hands the line over as the program's own words")]
     fn typed() -> Option<Line> {
         let words: Vec<String> = std::env::args().skip_while(|word| word != "--").skip(2).collect();
-        let home = flag(&words, "--home").map(|home| format!("--home={home}"));
-        let own = ["hutch".to_owned()].into_iter().chain(home);
-        let matches = arguments::command()
-            .try_get_matches_from(own.chain(["--dry-run".to_owned(), "catalog".to_owned()]))
-            .ok()?;
-        Some(Line { words, arguments: Arguments::from_arg_matches(&matches).ok()? })
+        let global = arguments::global(flag(&words, "--home"))?;
+        Some(Line { words, global })
     }
 
     /// Where the package stands: the first word that is one, after the word of the command.
     fn package_at(&self) -> Option<usize> {
-        let is_one =
-            |word: &String| !word.starts_with('-') && packages::place(&self.arguments.global, Path::new(word)).is_ok();
+        let is_one = |word: &String| !word.starts_with('-') && packages::place(&self.global, Path::new(word)).is_ok();
         // The last word is still being typed.
         let end = self.words.len().saturating_sub(1);
         (1..end).find(|at| self.words.get(*at).is_some_and(is_one))
@@ -204,7 +200,7 @@ impl Line {
     /// The description that lies in the package, with the flags that `run` answers in its place; no component is asked.
     fn contract(&self) -> Option<Contract> {
         let at = self.package_at()?;
-        let (outline, _) = packages::outline(&self.arguments.global, Path::new(self.words.get(at)?)).ok()?;
+        let (outline, _) = packages::outline(&self.global, Path::new(self.words.get(at)?)).ok()?;
         let file = outline.contract().ok()??;
         let runs = self.words.iter().take(at).any(|word| word == "run");
         Some(if runs { file.contract().with_hosted() } else { file.contract().clone() })
@@ -212,7 +208,7 @@ impl Line {
 
     /// The names of the newest entries, and what each is about.
     fn entries(&self) -> Option<Vec<(String, String)>> {
-        let global = &self.arguments.global;
+        let global = &self.global;
         let slug = crate::commands::instance::slug(global, Path::new(self.package()?)).ok()?;
         let instance: InstanceName = flag(&self.words, "--instance").unwrap_or("default").parse().ok()?;
         let session = surroundings::host(global).ok()?.open_existing(&slug, &instance, surroundings::now()).ok()?;

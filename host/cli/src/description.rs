@@ -1,10 +1,10 @@
 //! The command line's shape as data: what `--help` answers. Its form is published as `agent/help.schema.json`.
 
 use crate::arguments_guard::{self, parameter_name, value_name};
-use crate::facts::{self, COMMON_ERRORS, Facts};
+use crate::facts::{self, Facts};
 use clap::{Arg, ArgAction, Command, ValueHint};
 use hutch_documents::agent;
-use hutch_model::error_code::ErrorCode;
+use hutch_model::contract::Effect;
 use serde_json::{Map, Value, json};
 use std::any::TypeId;
 use std::collections::BTreeSet;
@@ -88,8 +88,8 @@ fn index(command: &Command, path: &str) -> Map<String, Value> {
     let commands = leaves(command, path).into_iter().map(|(leaf, path)| {
         let about = leaf.get_about().map(ToString::to_string).unwrap_or_default();
         let mut listed = Map::from_iter([("name".to_owned(), path.as_str().into()), ("help".to_owned(), about.into())]);
-        if let Some(facts) = facts::of(&path).filter(|facts| facts.effect != "read") {
-            listed.insert("effect".to_owned(), facts.effect.into());
+        if let Some(facts) = facts::of(&path).filter(|facts| facts.effect != Effect::Read) {
+            listed.insert("effect".to_owned(), json!(facts.effect));
         }
         Value::Object(listed)
     });
@@ -115,32 +115,23 @@ pub(crate) fn details(command: &Command, path: &str) -> Map<String, Value> {
     let mut fields = about(command, path);
     fields.insert("parameters".to_owned(), command.get_arguments().filter(own).map(parameter).collect());
     if let Some(facts) = facts::of(path) {
-        describe_facts(&facts, &mut fields);
+        describe_facts(facts, path, &mut fields);
     }
     fields
 }
 
-fn describe_facts(facts: &Facts, fields: &mut Map<String, Value>) {
-    let codes = codes(facts);
-    let statuses: BTreeSet<u8> = codes
-        .iter()
-        .filter_map(|code| ErrorCode::from_text(code))
-        .map(ErrorCode::exit_status)
-        .chain(facts.examples.iter().map(|example| example.exit_status))
-        .chain([0])
-        .collect();
-    fields.insert("effect".to_owned(), facts.effect.as_str().into());
-    fields.insert("destructive".to_owned(), facts.destructive.into());
-    fields.insert("idempotent".to_owned(), facts.idempotent.into());
-    fields.insert("errors".to_owned(), codes.into_iter().collect());
+fn describe_facts(facts: &Facts, path: &str, fields: &mut Map<String, Value>) {
+    let (codes, examples) = (facts.errors(), facts::examples(path));
+    let ends = codes.iter().map(|code| code.exit_status()).chain(examples.iter().map(|example| example.exit_status));
+    let statuses: BTreeSet<u8> = ends.chain([0]).collect();
+    let names: BTreeSet<&str> = codes.iter().map(|code| code.text()).collect();
+    fields.insert("effect".to_owned(), json!(facts.effect));
+    fields.insert("destructive".to_owned(), (facts.effect == Effect::Delete).into());
+    fields.insert("idempotent".to_owned(), facts.is_idempotent.into());
+    fields.insert("errors".to_owned(), names.into_iter().collect());
     fields.insert("exit_statuses".to_owned(), statuses.into_iter().collect());
     fields.insert("output_schema".to_owned(), answer_schema(facts));
-    fields.insert("examples".to_owned(), serde_json::to_value(&facts.examples).unwrap_or_default());
-}
-
-/// The codes that a command can end with.
-fn codes(facts: &Facts) -> BTreeSet<&str> {
-    facts.errors.iter().map(String::as_str).chain(COMMON_ERRORS).collect()
+    fields.insert("examples".to_owned(), json!(examples));
 }
 
 /// The shape of an answer, for reading: which keys there are and what they hold. The tools of `hutch mcp` have the whole schema.

@@ -1,9 +1,11 @@
 //! Answers to lines that are not carried out: `--help`, `--version`, and mistakes. clap's own texts never reach a program; for a
 //! person asking for help they do.
 
+use crate::complete;
 use crate::description;
 use crate::fault::Fault;
 use crate::line::CallLine;
+use crate::meant::{self, Meant};
 use crate::output::{Format, Output};
 use crate::repair;
 use crate::words::{self, Words};
@@ -159,18 +161,27 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
     let path = path(&root, words.host.get(..known).unwrap_or_default());
     let mut report = ErrorReport::new(ErrorCode::Usage, message);
     let valid = context(ContextKind::ValidValue);
+    let meant = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let at = path.iter().fold(&root, |at, name| at.find_subcommand(name).unwrap_or(at));
+            let names = at.get_subcommands().filter(|inner| !inner.is_hide_set()).map(clap::Command::get_name);
+            meant::meant(&path, &command, names, complete::flag(&words.host, "--home"))
+        }
+        _ => None,
+    };
     let near = match error.kind() {
-        ErrorKind::InvalidSubcommand => near_command(&root, &path, &command),
         ErrorKind::UnknownArgument => near_flag(&root, &path, &argument),
         ErrorKind::InvalidValue => nearest(&value, valid.split(", ")).map(str::to_owned),
         _ => None,
     };
-    if let Some(near) = near {
-        report = report.suggest(format!("did you mean {near}?"));
+    // What confirms is confirmed by whoever types it, and by nobody who guesses.
+    let risk = if near.as_deref() == Some("--yes") { "high" } else { "low" };
+    if let Some(Meant { words: meant, risk }) = meant.or_else(|| near.map(|near| Meant { words: vec![near], risk })) {
+        report = report.suggest(format!("did you mean {}?", meant.join(" ")));
         let wrong = [&command, &value, &argument].into_iter().find(|wrong| words.host.contains(wrong));
         if let Some(wrong) = wrong {
-            let corrected = line.replacing(wrong, &near);
-            report = repair::fixed(report, corrected, "makes the call as it was probably meant", "low");
+            let corrected = line.replacing(wrong, &meant.iter().map(String::as_str).collect::<Vec<_>>());
+            report = repair::fixed(report, corrected, "makes the call as it was probably meant", risk);
         }
     } else if !valid.is_empty() {
         report = report.suggest(format!("use one of: {valid}"));
@@ -184,13 +195,6 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
     }
     let help = line.elsewhere(path.into_iter().chain(["--help"]));
     repair::fixed(report, help, "says what can be written there", "none").into()
-}
-
-/// The command of those at `path` that a word most likely stands for.
-fn near_command(root: &clap::Command, path: &[&str], word: &str) -> Option<String> {
-    let at = path.iter().fold(root, |at, name| at.find_subcommand(name).unwrap_or(at));
-    let names = at.get_subcommands().filter(|inner| !inner.is_hide_set()).map(clap::Command::get_name);
-    nearest(word, names).map(str::to_owned)
 }
 
 /// The flag of the command at `path` that a word most likely stands for.

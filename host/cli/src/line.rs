@@ -93,14 +93,12 @@ impl CallLine {
         self.written(&host, &self.words.guest)
     }
 
-    /// The line with another word in place of one of the host's; `None` unless it is there once, so that no value is taken for it.
-    pub(crate) fn replacing(&self, word: &str, by: &str) -> Option<String> {
+    /// The line with other words in place of one of the host's; `None` unless it is there once, so that no value is taken for it.
+    pub(crate) fn replacing(&self, word: &str, by: &[&str]) -> Option<String> {
         let mut host = self.words.host.clone();
-        let mut places = host.iter_mut().skip(1).filter(|known| *known == word);
-        match (places.next(), places.next()) {
-            (Some(place), None) => *place = by.to_owned(),
-            _ => return None,
-        }
+        let mut places = host.iter().enumerate().skip(1).filter(|(_, known)| *known == word).map(|(at, _)| at);
+        let (Some(at), None) = (places.next(), places.next()) else { return None };
+        host.splice(at..=at, by.iter().map(|word| (*word).to_owned()));
         self.written(&host, &self.words.guest)
     }
 
@@ -202,8 +200,9 @@ mod tests {
 
     #[test]
     fn only_what_is_meant_is_replaced() {
-        assert_eq!(line("hutch lst --limit 2").replacing("lst", "list").unwrap(), "hutch list --limit 2");
-        assert_eq!(line("hutch --home lst lst").replacing("lst", "list"), None, "which of the two is not known");
+        let list = ["ledger", "list"];
+        assert_eq!(line("hutch log --limit 2").replacing("log", &list).unwrap(), "hutch ledger list --limit 2");
+        assert_eq!(line("hutch --home log log").replacing("log", &list), None, "which of the two is not known");
         let corrected = |text: &str, wrong: &str, right: &str| line(text).with_arguments(&words(wrong), &words(right));
         assert_eq!(corrected("hutch run --seed 7 P lst x", "lst x", "list x").unwrap(), "hutch run --seed 7 P list x");
         assert_eq!(corrected("hutch run -- P lst", "lst", "list").unwrap(), "hutch run -- P list");

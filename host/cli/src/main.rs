@@ -33,6 +33,7 @@ mod known;
 mod launcher;
 mod line;
 mod mapped;
+mod meant;
 mod memo;
 mod needs;
 mod network;

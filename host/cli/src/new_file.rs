@@ -53,6 +53,12 @@ impl NewFile {
         self.aside.reopen().map_err(|error| Fault::file(&self.path, &error))
     }
 
+    /// Writes all of it, and gives it its name.
+    pub(crate) fn filled(mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.aside.as_file_mut().write_all(bytes).map_err(|error| Fault::file(&self.path, &error))?;
+        self.keep().map(drop)
+    }
+
     /// Gives it its name, and says its size.
     pub(crate) fn keep(self) -> Result<u64, Fault> {
         let NewFile { aside, path } = self;
@@ -70,6 +76,11 @@ impl NewFile {
             Err(error) => Err(failed(&error.error)),
         }
     }
+}
+
+/// Writes a file that is not there yet, or sees whether it could be.
+pub(crate) fn write(path: &Path, bytes: &[u8], dry_run: bool) -> Result<(), Fault> {
+    if dry_run { preview(path, bytes) } else { NewFile::begin(path)?.filled(bytes) }
 }
 
 /// Writes a file in the place of the one that is there: a reader finds the one or the other.

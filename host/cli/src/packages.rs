@@ -197,13 +197,6 @@ pub(crate) fn sound(global: &Global, path: &Path) -> Result<(Package, Place), Fa
     Ok((whole(global, path, &place, checked)?, place))
 }
 
-/// A package whose files pass their check, and if it is installed, are what was installed. Nothing of it is run.
-pub(crate) fn whole_files(global: &Global, path: &Path) -> Result<(Package, Place), Fault> {
-    let place = place(global, path)?;
-    let checked = checked(&path_of(global, &place)?)?;
-    Ok((whole(global, path, &place, checked)?, place))
-}
-
 fn whole(global: &Global, path: &Path, place: &Place, checked: Checked) -> Result<Package, Fault> {
     let sound = !checked.diagnostics.iter().any(Diagnostic::is_error);
     let Some(package) = checked.package.filter(|_| sound) else {

@@ -71,7 +71,7 @@ bounds! {
     COMPARED_STEPS = 100_000_000, Count, "the square of the differing lines of a file, summed over all files", "`omitted` says so in place of the difference";
     SHOWN_LINES = 400, Count, "lines of the difference of a text", "`omitted` says so in place of the difference";
     SHOWN_PARTS = 400, Count, "differing parts of a JSON document", "compared as text alone";
-    CHECKED_BYTES = 4 << 30, Bytes, "databases that one `doctor` looks through", "named in `left_out`, for `state check`";
+    CHECKED_BYTES = 4 << 30, Bytes, "databases that one `doctor` looks through", "named in `left_out`, for `doctor PACKAGE`";
 }
 
 #[cfg(test)]

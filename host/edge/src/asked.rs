@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const HELP: &str = "\
-Runs an application that hutch export wrote
+Runs an application that hutch pack --compiled wrote
 
 hutch-edge run [FLAGS] BUNDLE [ARGUMENTS…]
 hutch-edge verify --state FILE BUNDLE
@@ -106,7 +106,7 @@ impl Command {
                     asked.take(&flag, &mut words)?;
                 }
                 Some(other) => return Err(wrong(other.unexpected())),
-                None => return Err(usage("no bundle is named").suggest("make one with hutch export")),
+                None => return Err(usage("no bundle is named").suggest("make one with hutch pack --compiled")),
             }
         };
         if command != "run" {

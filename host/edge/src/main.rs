@@ -1,4 +1,4 @@
-//! The `hutch-edge` program: runs one application that `hutch export` wrote, and has no compiler, no database and no network. With a
+//! The `hutch-edge` program: runs one application that `hutch pack --compiled` wrote, and has no compiler, no database and no network. With a
 //! bundle behind it, it is that application: all its arguments are the guest's.
 //!
 //! All it does it does by the library, so a run comes to what `hutch run` comes to, the ledger's entry included. Around it are files

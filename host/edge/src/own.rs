@@ -75,7 +75,7 @@ pub(crate) fn read(path: &Path) -> Result<Exported, ErrorReport> {
             io::ErrorKind::InvalidInput => usage("is no file"),
             _ => ErrorReport::new(ErrorCode::HostFault, error.to_string()),
         };
-        place(report.suggest("name a file that hutch export wrote"))
+        place(report.suggest("name a file that hutch pack --compiled wrote"))
     })?;
     Exported::read(bytes).map_err(of).map_err(place)
 }

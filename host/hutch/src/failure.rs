@@ -341,7 +341,7 @@ impl Failure {
             Failure::Guard(violation) => {
                 report.detail("rule", violation.rule.id()).detail("argument", violation.index as u64 + 1)
             }
-            Failure::Bundle { .. } => report.suggest("make it again with hutch export"),
+            Failure::Bundle { .. } => report.suggest("make it again with hutch pack --compiled"),
             Failure::Environment { name } | Failure::MountNotAsked { name } => report.detail("name", name.as_str()),
             Failure::Arguments { violations } => {
                 report.detail("violations", serde_json::to_value(violations).unwrap_or_default())

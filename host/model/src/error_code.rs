@@ -89,7 +89,7 @@ codes! {
     GuestTrapped "GUEST_TRAPPED" 45 "the guest stopped on an instruction it may not carry out" "report it to the package's author with the trap's name";
     ContractViolation "CONTRACT_VIOLATION" 46 "the guest exited with 0 but did not print exactly one JSON document" "report it to the package's author, or pass --contract any to take any output";
     ArtifactInvalid "ARTIFACT_INVALID" 46 "what a registry holds is no package, or not the one that was announced" "take another tag or another registry; if it was pushed by you, push it again";
-    HostFault "HOST_FAULT" 50 "the host failed" "look with hutch ledger last whether the call was kept, then repeat it if it was not; if it stays, report it with the message";
+    HostFault "HOST_FAULT" 50 "the host failed" "look with hutch ledger show whether the call was kept, then repeat it if it was not; if it stays, report it with the message";
     RegistryFailed "REGISTRY_FAILED" 50 "the registry can't be reached, or answers what no registry should" "look at the address and the network, then repeat the call";
     AnswerLost "ANSWER_LOST" 50 "the answer could not be written to the end, or is larger than an answer may be; what the call did stays done" "make room where the answer goes or ask for less, then repeat the call";
     StoreDamaged "STORE_DAMAGED" 50 "stored state does not match its digest or its schema" "restore the instance from a copy";

@@ -15,10 +15,12 @@ fn equal_inputs_give_equal_bytes_and_nobody_s_file_is_overwritten() {
     let theirs = machine.write("theirs", "theirs");
     for options in [&[][..], &["--dry-run"], &["--target", "pulley64"]] {
         let package = todo();
-        machine.run([&["export", &package, "--output", "theirs"], options].concat()).fault("ALREADY_EXISTS", 30);
+        machine
+            .run([&["pack", &package, "--compiled", "--output", "theirs"], options].concat())
+            .fault("ALREADY_EXISTS", 30);
     }
     assert_eq!(std::fs::read(theirs).unwrap(), b"theirs");
-    assert_eq!(machine.run(["export", &todo(), "--output", "new", "--dry-run"]).answer()["dry_run"], true);
+    assert_eq!(machine.run(["pack", &todo(), "--compiled", "--output", "new", "--dry-run"]).answer()["dry_run"], true);
     assert!(!machine.path("new").exists());
 }
 
@@ -55,16 +57,16 @@ fn code_for_another_host_is_refused_and_says_for_which() {
     let machine = Machine::new();
     let other = if cfg!(target_arch = "aarch64") { "x86_64-unknown-linux-gnu" } else { "aarch64-unknown-linux-gnu" };
     for target in ["pulley32", other] {
-        if machine.run(["export", &todo(), "--target", target, "--output", target]).status != 0 {
+        if machine.run(["pack", &todo(), "--target", target, "--output", target]).status != 0 {
             // Not every build's compiler makes code for the other processor.
-            machine.run(["export", &todo(), "--target", target, "--output", target]).fault("TARGET_UNSUPPORTED", 2);
+            machine.run(["pack", &todo(), "--target", target, "--output", target]).fault("TARGET_UNSUPPORTED", 2);
             continue;
         }
         let fault = machine.edge(&["run", target, "list"]).fault("TARGET_UNSUPPORTED", 2);
         assert!(fault.message.contains(target), "{fault:?}");
         assert!(fault.details["targets"].as_array().unwrap().contains(&"pulley64".into()), "{fault:?}");
     }
-    machine.run(["export", &todo(), "--target", "mips", "--output", "mips"]).fault("TARGET_UNSUPPORTED", 2);
+    machine.run(["pack", &todo(), "--target", "mips", "--output", "mips"]).fault("TARGET_UNSUPPORTED", 2);
 }
 
 /// A bundle of a package with the code of an artifact.

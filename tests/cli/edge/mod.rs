@@ -1,4 +1,4 @@
-//! `hutch export` and `hutch-edge`: one application in one file, run without the rest of hutch, comes to what hutch comes to.
+//! `hutch pack --compiled` and `hutch-edge`: one application in one file, run without the rest of hutch, comes to what hutch comes to.
 
 mod bundles;
 mod programs;
@@ -43,7 +43,7 @@ impl Machine {
     fn export(&self, package: &str, options: &[&str], name: &str) -> PathBuf {
         let path = self.path(name);
         let named = path.display().to_string();
-        self.run([&["export", package, "--output", &named], options].concat()).result("export");
+        self.run([&["pack", package, "--compiled", "--output", &named], options].concat()).result("pack");
         path
     }
 

@@ -89,21 +89,21 @@ fn a_program_to_stand_before_it_is_needed() {
     let machine = Machine::new();
     // Where hutch stands alone.
     let alone = machine.write_program("alone/hutch", std::fs::read(HUTCH).unwrap());
-    let mut command = bare(&alone, &["export", &todo(), "--executable", "--output", "app"], &machine.path(""));
+    let mut command = bare(&alone, &["pack", &todo(), "--executable", "--output", "app"], &machine.path(""));
     let fault = Ran::of(command.env("HOME", machine.path("person"))).fault("NOT_FOUND", 20);
     assert!(fault.suggestion.contains("cargo install --locked --path host/edge"), "{fault:?}");
     // The one beside it is the one that is meant; another is named.
     let runtime = hutch_edge().display().to_string();
     let one = machine.export(&todo(), &["--executable", "--runtime", &runtime], "one");
     std::fs::copy(hutch_edge(), machine.path("alone/hutch-edge")).unwrap();
-    let mut command = bare(&alone, &["export", &todo(), "--executable", "--output", "other"], &machine.path(""));
-    Ran::of(command.env("HOME", machine.path("person"))).result("export");
+    let mut command = bare(&alone, &["pack", &todo(), "--executable", "--output", "other"], &machine.path(""));
+    Ran::of(command.env("HOME", machine.path("person"))).result("pack");
     assert_eq!(std::fs::read(&one).unwrap(), std::fs::read(machine.path("other")).unwrap());
     let twice = one.display().to_string();
-    machine.run(["export", &todo(), "--executable", "--runtime", &twice, "--output", "two"]).fault("USAGE", 2);
-    machine.run(["export", &todo(), "--runtime", &runtime, "--output", "two"]).fault("USAGE", 2);
+    machine.run(["pack", &todo(), "--executable", "--runtime", &twice, "--output", "two"]).fault("USAGE", 2);
+    machine.run(["pack", &todo(), "--runtime", &runtime, "--output", "two"]).fault("USAGE", 2);
     // For another machine it is not the one that is here.
     let target = if cfg!(target_arch = "aarch64") { "x86_64-unknown-linux-gnu" } else { "aarch64-unknown-linux-gnu" };
-    machine.run(["export", &todo(), "--executable", "--target", target, "--output", "two"]).fault("NOT_FOUND", 20);
+    machine.run(["pack", &todo(), "--executable", "--target", target, "--output", "two"]).fault("NOT_FOUND", 20);
     assert!(!machine.path("two").exists());
 }

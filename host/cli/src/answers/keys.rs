@@ -14,6 +14,14 @@ pub(crate) struct KeyGenerated {
     pub(crate) dry_run: bool,
 }
 
+/// What `sign` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Signing {
+    Package(PackageSigned),
+    Files(FilesSigned),
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FilesSigned {
     pub(crate) place: String,
@@ -53,14 +61,6 @@ pub(crate) struct PackageSigned {
     pub(crate) dry_run: bool,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct SignaturesAnswer {
-    pub(crate) slug: String,
-    pub(crate) version: String,
-    pub(crate) digest: String,
-    pub(crate) signatures: Vec<Signature>,
-}
-
 /// What became of a signature.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Signature {
@@ -77,6 +77,16 @@ pub(crate) struct Signature {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub(crate) reason: Option<String>,
+}
+
+/// What `trust show` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum TrustAnswers {
+    /// The policy.
+    Policy(TrustAnswer),
+    /// What it comes to for one package.
+    Package(TrustChecked),
 }
 
 /// The policy.

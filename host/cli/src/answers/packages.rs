@@ -1,6 +1,6 @@
 //! Answers about packages.
 
-use super::{Signature, ToolsAnswer, levels, levels_anywhere};
+use super::{FilesVerified, Signature, ToolsAnswer, levels, levels_anywhere};
 use hutch::find::Match;
 use hutch::index::Release;
 use hutch_documents::Open;
@@ -149,10 +149,19 @@ pub(crate) struct SkillAnswer {
     pub(crate) content: String,
 }
 
+/// What `check` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum CheckAnswers<'c> {
+    Package(CheckAnswer<'c>),
+    Files(FilesVerified),
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckAnswer<'c> {
     pub(crate) package: Option<String>,
     pub(crate) version: Option<String>,
+    pub(crate) digest: Option<String>,
     pub(crate) component_asked: bool,
     pub(crate) skills: Vec<String>,
     pub(crate) errors: usize,
@@ -384,7 +393,28 @@ pub(crate) struct PackAnswer {
     pub(crate) path: String,
     pub(crate) bytes: u64,
     pub(crate) digest: String,
+    #[serde(flatten)]
+    pub(crate) pulled: Option<Pulled>,
+    #[serde(flatten)]
+    pub(crate) compiled: Option<PackedCode>,
     pub(crate) dry_run: bool,
+}
+
+/// What a registry says of a package that came from one.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Pulled {
+    pub(crate) reference: String,
+    pub(crate) signatures: usize,
+}
+
+/// The compiled code beside a package.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PackedCode {
+    pub(crate) package_bytes: usize,
+    pub(crate) artifact_bytes: usize,
+    pub(crate) target: String,
+    pub(crate) component: String,
+    pub(crate) executable: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -396,18 +426,6 @@ pub(crate) struct PushAnswer {
     pub(crate) manifest: String,
     pub(crate) bytes_sent: u64,
     pub(crate) changed: bool,
-    pub(crate) dry_run: bool,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct PullAnswer {
-    pub(crate) slug: String,
-    pub(crate) version: String,
-    pub(crate) reference: String,
-    pub(crate) path: String,
-    pub(crate) bytes: usize,
-    pub(crate) signatures: usize,
-    pub(crate) digest: String,
     pub(crate) dry_run: bool,
 }
 
@@ -437,20 +455,6 @@ pub(crate) struct CompiledPackage {
 pub(crate) struct CompiledFile {
     pub(crate) path: String,
     pub(crate) bytes: usize,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ExportAnswer {
-    pub(crate) slug: String,
-    pub(crate) version: String,
-    pub(crate) path: String,
-    pub(crate) bytes: usize,
-    pub(crate) package_bytes: usize,
-    pub(crate) artifact_bytes: usize,
-    pub(crate) target: String,
-    pub(crate) component: String,
-    pub(crate) executable: bool,
-    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::SkillAnswer;
+use super::{SkillAnswer, StateChecked};
 
 /// What `skills` answers.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -67,6 +67,17 @@ pub(crate) struct StepAnswer {
     pub(crate) steps_before: Vec<&'static str>,
     /// steps of which nothing is known yet: what they find comes when this is mended
     pub(crate) steps_after: Vec<&'static str>,
+}
+
+/// What `doctor` answers.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "its schema alone is used")]
+pub(crate) enum DoctorAnswers {
+    /// Of the machine and the home.
+    All(DoctorAnswer),
+    /// Of one instance.
+    Instance(StateChecked),
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

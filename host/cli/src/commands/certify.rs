@@ -83,7 +83,7 @@ impl From<LevelChoice> for Level {
 /// or fill an empty home, which the second call does not find any more.
 const NOT_CALLED: [&str; 6] = ["certify", "compile-component", "dev", "reach-bucket", "restore", "serve"];
 /// Commands of this program whose answer is the guest's, or a text for another program.
-const PASS_THROUGH: [&str; 3] = ["run", "completions", "man"];
+const PASS_THROUGH: [&str; 2] = ["run", "completions"];
 /// Where the package stands that commands are tried on: examples name it.
 const SAMPLE: &str = "packages/todo";
 /// Parameters of this program whose values are the guest's: the host judges them as the package's guard says.

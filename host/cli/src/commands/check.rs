@@ -1,69 +1,126 @@
-//! `hutch check`: all problems of a package at once.
+//! `hutch check`: all problems of a package at once, and who signed it.
 
-use crate::answers::CheckAnswer;
+use super::files;
+use super::sign::only;
+use crate::answers::{CheckAnswer, CheckAnswers, Signature};
 use crate::fault::Fault;
 use crate::fault::diagnostics_lines;
 use crate::global::Global;
+use crate::network::{self, Fetched, NetworkArguments};
 use crate::output::Output;
 use crate::packages::{self, Place};
 use crate::signed::{self, Signed};
-use crate::{surroundings, trust};
+use crate::{human, surroundings, trust};
 use clap::Args;
 use hutch::check_described;
+use hutch::package::Checked;
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_registry::{Reference, Signer};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// The folder that holds APP.md, a packed file, or an installed package
-    #[arg(value_name = "PACKAGE")]
-    package: PathBuf,
+    /// The folder that holds APP.md, a packed file, an installed package, or oci://HOST/REPOSITORY:TAG; with --bundle files of any kind
+    #[arg(value_name = "PACKAGE", required = true)]
+    packages: Vec<PathBuf>,
+    /// A public key or an identity; one of those that are named must have signed, whoever else is trusted
+    #[arg(long = "key", value_name = "KEYFILE")]
+    keys: Vec<PathBuf>,
+    /// Check files as files, by this bundle, which may be about more
+    #[arg(long, value_name = "FILE", requires = "keys")]
+    bundle: Option<PathBuf>,
+    #[command(flatten)]
+    network: NetworkArguments,
 }
 
 pub(crate) fn check(global: &Global, own: &CheckArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let place = packages::place(global, &own.package)?;
-    let mut checked = packages::checked(&packages::path_of(global, &place)?)?;
-    // To ask a component is to run it.
-    let policy = trust::policy(global)?;
-    let asked = trust::judge(&policy, &place).is_allowed();
-    if asked {
-        check_described(&surroundings::host(global)?, &mut checked)?;
+    let keys = signed::keys(global, &own.keys)?;
+    if let Some(bundle) = &own.bundle {
+        let result = files::verified(global, &own.packages, bundle, &keys)?;
+        output.answer("check", CheckAnswers::Files(result), human::fields)?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let diagnostics = &checked.diagnostics;
-    if let Some(fault) = fault(&own.package, diagnostics) {
-        return Err(fault);
-    }
-    let (errors, warnings) = (0, diagnostics.len());
-    let signatures = match (&place, &checked.package) {
-        (Place::Installed(pin), _) => signed::pinned(pin),
-        (Place::Local { named, path }, Some(package)) => {
-            let keys = trust::keys(&policy, &path.to_string_lossy());
-            let verdicts = Signed::local(global, package, named)?.verdicts(&keys);
-            signed::sound(&verdicts)?;
-            signed::told(&verdicts)
-        }
-        (Place::Local { .. }, None) => Vec::new(),
+    let word = only(&own.packages)?;
+    let looked = match network::reference(word)? {
+        Some(reference) => there(global, own, &reference, &keys)?,
+        None => here(global, word, &keys)?,
     };
-    let package = checked.package.as_ref().map(|package| package.manifest());
+    let (checked, diagnostics, asked) = (&looked.checked, &looked.checked.diagnostics, looked.is_asked);
+    let (errors, warnings) = (0, diagnostics.len());
+    let package = checked.package.as_ref();
     let result = CheckAnswer {
-        package: package.map(|manifest| manifest.slug().to_string()),
-        version: package.map(|manifest| manifest.version().to_string()),
+        package: package.map(|package| package.manifest().slug().to_string()),
+        version: package.map(|package| package.manifest().version().to_string()),
+        digest: package.map(|package| Ok::<_, Fault>(package.digest()?.to_string())).transpose()?,
         component_asked: asked,
         skills: checked.skills.iter().map(|skill| skill.name().to_string()).collect(),
         errors,
         warnings,
         diagnostics,
-        signatures,
+        signatures: looked.signatures,
     };
-    output.answer("check", result, |_| {
-        let unasked =
-            if asked { "" } else { "; the component was not asked: the rules in trust.json don't let it run" };
+    output.answer("check", CheckAnswers::Package(result), |_| {
+        let unasked = if asked { "" } else { "; the component was not asked: no rule lets it run here" };
         format!("{}\n{}{unasked}", diagnostics_lines(diagnostics), summary(errors, warnings)).trim_start().to_owned()
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A package that has no errors, and whose signatures are not broken.
+struct Looked {
+    checked: Checked,
+    /// Whether its component was asked what it is.
+    is_asked: bool,
+    signatures: Vec<Signature>,
+}
+
+/// One that is here.
+fn here(global: &Global, word: &Path, keys: &[Signer]) -> Result<Looked, Fault> {
+    let place = packages::place(global, word)?;
+    let mut checked = packages::checked(&packages::path_of(global, &place)?)?;
+    // To ask a component is to run it.
+    let policy = trust::policy(global)?;
+    let is_asked = trust::judge(&policy, &place).is_allowed();
+    if is_asked {
+        check_described(&surroundings::host(global)?, &mut checked)?;
+    }
+    if let Some(fault) = fault(word, &checked.diagnostics) {
+        return Err(fault);
+    }
+    let signatures = match (&place, &checked.package) {
+        (Place::Installed(pin), _) if keys.is_empty() => signed::pinned(pin),
+        (_, Some(package)) => {
+            let signed = Signed::local(global, package, &packages::stands_beside(package, &place))?;
+            let trusted = match &place {
+                Place::Local { path, .. } => trust::keys(&policy, &path.to_string_lossy()),
+                Place::Installed(_) => Vec::new(),
+            };
+            judged(&signed, keys, &trusted)?
+        }
+        (_, None) if keys.is_empty() => Vec::new(),
+        (_, None) => return Err(Fault::new(ErrorCode::SignatureRequired, "nothing is there that could be signed")),
+    };
+    Ok(Looked { checked, is_asked, signatures })
+}
+
+/// One in a registry: its component is not asked.
+fn there(global: &Global, own: &CheckArguments, reference: &Reference, keys: &[Signer]) -> Result<Looked, Fault> {
+    let fetched = Fetched::get(global, &own.network, reference)?;
+    let (checked, package) = (fetched.checked(), fetched.package(global)?);
+    let trusted = trust::keys(&trust::policy(global)?, &network::settled(reference).to_string());
+    let signatures = judged(&Signed::fetched(global, &fetched, &package)?, keys, &trusted)?;
+    Ok(Looked { checked, is_asked: false, signatures })
+}
+
+/// What its signatures turn out to be, by the keys that are named, or else by those that are trusted.
+fn judged(signed: &Signed, named: &[Signer], trusted: &[Signer]) -> Result<Vec<Signature>, Fault> {
+    signed.required(named)?;
+    let verdicts = signed.verdicts(if named.is_empty() { trusted } else { named });
+    signed::sound(&verdicts)?;
+    Ok(signed::told(&verdicts))
 }
 
 /// The failure of a package that has errors.

@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::global::Global;
 use crate::input::{self, Source};
 use crate::invocation::parse_limit;
-use crate::new_file::{self, NewFile};
+use crate::new_file;
 use crate::output::Output;
 use crate::{human, packages, progress, surroundings};
 use clap::Args;
@@ -150,14 +150,7 @@ impl Compilation<'_> {
             return Err(new_file::is_another(&file));
         }
         let artifact = self.host.compile_for(package, self.target.name(), limits)?;
-        match self.global.dry_run {
-            true => new_file::preview(&file, &artifact)?,
-            false => {
-                let mut new = NewFile::begin(&file)?;
-                new.writer().write_all(&artifact).map_err(|error| Fault::file(&file, &error))?;
-                new.keep()?;
-            }
-        }
+        new_file::write(&file, &artifact, self.global.dry_run)?;
         let told = CompiledFile { path: file.display().to_string(), bytes: artifact.len() };
         self.written.insert(file, component);
         Ok(described(path, package, true, !self.global.dry_run, Some(told)))

@@ -1,25 +1,58 @@
 //! `hutch doctor`: whether this machine and this home are fit, one check after the other. Changes nothing.
 
+use super::instance::InstanceArguments;
 use super::soundness;
 use crate::answers::{DoctorAnswer, DoctorCheck};
 use crate::fault::Fault;
 use crate::global::{Global, Ring};
 use crate::health::check;
+use crate::needs::Needs;
 use crate::output::Output;
 use crate::ring;
 use crate::told::Told;
 use crate::{human, issues::Issues, packages, stores, surroundings, trust};
+use clap::Args;
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::terminal::one_line;
 use hutch_registry::Root;
 use hutch_sandbox::ring::paths::{self, WHOLE_ABI};
+use hutch_store::InstanceName;
 use serde_json::json;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// The instance
+    #[arg(long, value_name = "NAME", default_value = "default", requires = "package")]
+    instance: InstanceName,
+    /// Look through all of this package's instance instead
+    #[arg(value_name = "PACKAGE")]
+    package: Option<PathBuf>,
+}
+
+impl DoctorArguments {
+    /// What it needs before it begins: an instance may be in a database.
+    pub(crate) fn needs(&self) -> Needs {
+        let needs = Needs::NOTHING.long();
+        if self.package.is_some() { needs.instances() } else { needs }
+    }
+}
+
+pub(crate) fn doctor(global: &Global, own: DoctorArguments, output: &Output) -> Result<ExitCode, Fault> {
+    match own.package {
+        Some(package) => {
+            soundness::check(global, &InstanceArguments { instance: own.instance, package }, output)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        None => all(global, output),
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "the home is a path that may lead to nothing yet")]
-pub(crate) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
+fn all(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
     let home = surroundings::home(global)?;
     let mut checks = vec![match home.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => check("home", "ok", home.display().to_string(), None),
@@ -113,7 +146,7 @@ pub(crate) fn doctor(global: &Global, output: &Output) -> Result<ExitCode, Fault
     }
     let told = match left_out.len() {
         0 => table(&checks),
-        some => table(&checks).and(format!("{some} instances were left out; hutch state check looks through one")),
+        some => table(&checks).and(format!("{some} instances were left out; hutch doctor PACKAGE looks through one")),
     };
     let result = DoctorAnswer {
         healthy: true,

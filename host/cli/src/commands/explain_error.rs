@@ -42,7 +42,7 @@ pub(crate) fn explain_error(global: &Global, own: &ExplainErrorArguments, output
         return Err(match near {
             Some(near) => repair::fixed(
                 report.suggest(format!("did you mean {near}?")),
-                global.line.replacing(code, near),
+                global.line.replacing(code, &[near]),
                 "explains that code",
                 "none",
             ),

@@ -34,7 +34,7 @@ pub(crate) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
         Fault::from(match Slug::derived(&own.name) {
             Some(near) => repair::fixed(
                 report.suggest(format!("did you mean {near}?")),
-                global.line.replacing(&own.name, near.as_str()),
+                global.line.replacing(&own.name, &[near.as_str()]),
                 "makes it under that name",
                 "low",
             ),

@@ -28,8 +28,6 @@ enum LedgerCommand {
     List(ListArguments),
     /// Show an entry
     Show(ShowArguments),
-    /// Show the last entry
-    Last(InstanceArguments),
     /// Show the ledger's head
     Head(InstanceArguments),
     /// Export all entries
@@ -68,7 +66,7 @@ struct ShowArguments {
     #[command(flatten)]
     instance: InstanceArguments,
     /// The entry: the beginning of its hash, @ and its number, or last
-    #[arg(value_name = "ENTRY")]
+    #[arg(value_name = "ENTRY", default_value = "last")]
     entry: EntryName,
 }
 
@@ -91,8 +89,11 @@ struct ChainArguments {
 pub(crate) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) -> Result<ExitCode, Fault> {
     match &own.command {
         LedgerCommand::List(own) => list(global, own, output)?,
-        LedgerCommand::Show(own) => show("ledger show", global, &own.instance, &own.entry, output)?,
-        LedgerCommand::Last(own) => show("ledger last", global, own, &EntryName::Last, output)?,
+        LedgerCommand::Show(own) => {
+            let session = own.instance.open(global)?;
+            let value = entry_value(&session, &session.entry(&own.entry)?)?;
+            output.answer_value(true, "ledger show", value, human::fields)?;
+        }
         LedgerCommand::Head(own) => {
             let value = head_value(&own.open(global)?)?;
             output.answer_value(true, "ledger head", value, |value| {
@@ -150,15 +151,4 @@ fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<(),
     let lines =
         |items: &[Value]| items.iter().filter_map(|item| item["bytes"].as_str()).collect::<Vec<_>>().join("\n").into();
     output.list("ledger export", export_value(&session, &own.page.meant())?, &own.page, lines)
-}
-
-fn show(
-    command: &str,
-    global: &Global,
-    instance: &InstanceArguments,
-    name: &EntryName,
-    output: &Output,
-) -> Result<(), Fault> {
-    let session = instance.open(global)?;
-    output.answer_value(true, command, entry_value(&session, &session.entry(name)?)?, human::fields)
 }

@@ -91,11 +91,11 @@ fn tool(command: &Value) -> Value {
             "readOnlyHint": command["effect"] == "read",
             "destructiveHint": command["destructive"],
             "idempotentHint": command["idempotent"],
-            "openWorldHint": facts::of(name).is_some_and(|facts| facts.network),
+            "openWorldHint": facts::of(name).is_some_and(|facts| facts.is_networked),
         },
     });
     // The protocol knows structured answers only as objects; text is text.
-    if let Some(result) = facts::of(name).map(|facts| facts.result()).filter(|result| result["type"] != "string") {
+    if let Some(result) = facts::of(name).map(facts::Facts::result).filter(|result| result["type"] != "string") {
         tool["outputSchema"] = description::around(&result);
     }
     tool

@@ -1,11 +1,12 @@
-//! `hutch sign` and `signatures`: who vouches for a package, and who says how it was built.
+//! `hutch sign`: who vouches for a package, and who says how it was built.
 
-use crate::answers::{PackageSigned, SignaturesAnswer};
+use super::files;
+use crate::answers::{PackageSigned, Signing};
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::global::Global;
 use crate::network::{self, Fetched, NetworkArguments};
-use crate::new_file::{self, NewFile};
+use crate::new_file;
 use crate::output::Output;
 use crate::signed::{self, Says, Signed};
 use crate::{human, packages};
@@ -15,17 +16,20 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::PackagePath;
 use hutch_registry::{Artifact, NotAttested, PrivateKey, Reference, Verdict};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct SignArguments {
-    /// A packed file, a folder, an installed package, or oci://HOST/REPOSITORY:TAG
-    #[arg(value_name = "PACKAGE")]
-    package: PathBuf,
+    /// A packed file, a folder, an installed package, or oci://HOST/REPOSITORY:TAG; with --output files of any kind
+    #[arg(value_name = "PACKAGE", required = true)]
+    packages: Vec<PathBuf>,
     /// The private key, as hutch key generate makes it
     #[arg(long, value_name = "KEYFILE")]
     key: PathBuf,
+    /// Sign files as files, by their SHA-256, into this bundle
+    #[arg(long, value_name = "FILE", conflicts_with = "build")]
+    output: Option<PathBuf>,
     /// Sign what the record of its build says (app.wasm.provenance.json beside the component), as SLSA provenance
     #[arg(long)]
     build: bool,
@@ -33,30 +37,25 @@ pub(crate) struct SignArguments {
     network: NetworkArguments,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct SignaturesArguments {
-    /// A packed file, a folder, an installed package, or oci://HOST/REPOSITORY:TAG
-    #[arg(value_name = "PACKAGE")]
-    package: PathBuf,
-    /// A public key or an identity; one of those that are named must have signed
-    #[arg(long = "key", value_name = "KEYFILE")]
-    keys: Vec<PathBuf>,
-    #[command(flatten)]
-    network: NetworkArguments,
-}
-
 /// Signs what is there, or how it was built, once for each key.
 pub(crate) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let says = if own.build { Says::Built } else { Says::Signed };
     let text = network::small_file(global, &own.key)?;
     let key = PrivateKey::from_pem(&text).map_err(|error| Fault::usage(format!("--key: {error}")))?;
-    let reference = network::reference(&own.package)?;
-    let (package, place, changed) = match &reference {
-        Some(reference) => sign_there(global, own, reference, &key, says)?,
-        None => sign_here(global, own, &key, says)?,
+    if let Some(path) = &own.output {
+        let result = files::signed(global, &own.packages, &key, path)?;
+        if result.changed && !global.dry_run {
+            output.done(Done::changed(None));
+        }
+        output.answer("sign", Signing::Files(result), human::fields)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (word, says) = (only(&own.packages)?, if own.build { Says::Built } else { Says::Signed });
+    let (package, place, changed) = match network::reference(word)? {
+        Some(reference) => sign_there(global, own, &reference, &key, says)?,
+        None => sign_here(global, word, &key, says)?,
     };
     if changed && !global.dry_run {
-        output.done(Done::changed(global.line.elsewhere(["signatures", &own.package.display().to_string()])));
+        output.done(Done::changed(global.line.elsewhere(["check", &word.display().to_string()])));
     }
     let manifest = package.manifest();
     let result = PackageSigned {
@@ -68,8 +67,17 @@ pub(crate) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Res
         changed,
         dry_run: global.dry_run,
     };
-    output.answer("sign", result, human::fields)?;
+    output.answer("sign", Signing::Package(result), human::fields)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The package that is meant: one call signs, or checks, one.
+pub(super) fn only(packages: &[PathBuf]) -> Result<&Path, Fault> {
+    match packages {
+        [package] => Ok(package),
+        [_, more, ..] => Err(Fault::usage(format!("{} is one too many: packages come one by one", more.display()))),
+        [] => Err(Fault::usage("name a package")),
+    }
 }
 
 fn has_said(says: Says, verdicts: &[Verdict]) -> bool {
@@ -103,13 +111,8 @@ fn sign_there(
 }
 
 /// The signature goes into a file beside the package.
-fn sign_here(
-    global: &Global,
-    own: &SignArguments,
-    key: &PrivateKey,
-    says: Says,
-) -> Result<(Package, String, bool), Fault> {
-    let (package, place) = packages::sound(global, &own.package)?;
+fn sign_here(global: &Global, word: &Path, key: &PrivateKey, says: Says) -> Result<(Package, String, bool), Fault> {
+    let (package, place) = packages::sound(global, word)?;
     let (artifact, packed) = signed::made(&package)?;
     let stands = packages::stands_beside(&package, &place);
     let path = signed::beside(&stands, says);
@@ -117,14 +120,7 @@ fn sign_here(
         return Ok((package, path.display().to_string(), false));
     }
     let bundle = bundle(&package, (&artifact, &packed), key, says)?;
-    match global.dry_run {
-        true => new_file::preview(&path, &bundle)?,
-        false => {
-            let mut file = NewFile::begin(&path)?;
-            file.writer().write_all(&bundle).map_err(|error| Fault::file(&path, &error))?;
-            file.keep()?;
-        }
-    }
+    new_file::write(&path, &bundle, global.dry_run)?;
     Ok((package, path.display().to_string(), true))
 }
 
@@ -152,32 +148,4 @@ fn bundle(
             .suggest("build it again; nothing is said of a build that made something else")
             .into(),
     })
-}
-
-/// Checks every signature. Nobody is asked whom to believe: the keys are named.
-pub(crate) fn signatures(global: &Global, own: &SignaturesArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let keys = signed::keys(global, &own.keys)?;
-    let (package, signed) = match network::reference(&own.package)? {
-        Some(reference) => {
-            let fetched = Fetched::get(global, &own.network, &reference)?;
-            let package = fetched.package(global)?;
-            let signed = Signed::fetched(global, &fetched, &package)?;
-            (package, signed)
-        }
-        None => {
-            let (package, place) = packages::whole_files(global, &own.package)?;
-            let signed = Signed::local(global, &package, &packages::stands_beside(&package, &place))?;
-            (package, signed)
-        }
-    };
-    signed.required(&keys)?;
-    let manifest = package.manifest();
-    let result = SignaturesAnswer {
-        slug: manifest.slug().to_string(),
-        version: manifest.version().to_string(),
-        digest: package.digest()?.to_string(),
-        signatures: signed::told(&signed.verdicts(&keys)),
-    };
-    output.answer("signatures", result, human::fields)?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! Whether instances are what was written: all of one for `hutch state check`, those of the home for `hutch doctor`. Nothing of them is
+//! Whether instances are what was written: all of one, or those of the home. Nothing of them is
 //! changed, not even what another command would finish.
 
 use super::instance::InstanceArguments;
@@ -20,7 +20,7 @@ use std::path::Path;
 /// Damages that people are shown of one instance.
 const SHOWN_MAX: usize = 20;
 
-/// `hutch state check`: looks through one instance.
+/// Looks through one instance.
 pub(super) fn check(global: &Global, own: &InstanceArguments, output: &Output) -> Result<(), Fault> {
     let slug = own.slug(global)?;
     let checked = match &global.database {
@@ -43,7 +43,7 @@ pub(super) fn check(global: &Global, own: &InstanceArguments, output: &Output) -
         objects: stats.objects + stats.streams,
         bytes: stats.object_bytes + stats.stream_bytes,
     };
-    output.answer("state check", value, human::fields)
+    output.answer("doctor", value, human::fields)
 }
 
 /// What was found of all instances.
@@ -73,7 +73,7 @@ pub(super) fn instances(global: &Global, home: &Path) -> Instances {
         progress::at(done, known.len());
         let instance = format!("{slug}/{name}");
         if CHECKED_BYTES.is_below(bytes.saturating_add(*size)) {
-            let check = global.line.elsewhere(["state", "check", "--instance", name.as_str(), slug.as_str()]);
+            let check = global.line.elsewhere(["doctor", "--instance", name.as_str(), slug.as_str()]);
             found.left_out.push(LeftOut { instance, bytes: *size, check });
             continue;
         }

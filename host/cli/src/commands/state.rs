@@ -1,7 +1,6 @@
 //! `hutch state`: looking inside volumes, and carrying them in and out.
 
 use super::instance::InstanceArguments;
-use super::soundness;
 use super::undo::changed;
 use crate::answers::{StateExported, StateImported};
 use crate::done::Done;
@@ -46,8 +45,6 @@ enum StateCommand {
     Import(FolderArguments),
     /// Show outside changes
     Status(InstanceArguments),
-    /// Check all of an instance
-    Check(InstanceArguments),
 }
 
 #[derive(Debug, Args)]
@@ -147,7 +144,6 @@ pub(crate) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
         StateCommand::Status(own) => {
             output.answer_value(true, "state status", status_value(&own.open(global)?)?, human::fields)?;
         }
-        StateCommand::Check(own) => soundness::check(global, own, output)?,
     }
     Ok(ExitCode::SUCCESS)
 }

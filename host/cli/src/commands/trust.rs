@@ -1,6 +1,6 @@
 //! `hutch trust`: whom to believe about packages.
 
-use crate::answers::{TrustAnswer, TrustChanged, TrustChecked, TrustRule, TrustShown};
+use crate::answers::{TrustAnswer, TrustAnswers, TrustChanged, TrustChecked, TrustRule, TrustShown};
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::global::Global;
@@ -13,13 +13,15 @@ use hutch_model::names::Slug;
 use hutch_model::trust::{Level, Policy, Rule, check_pattern};
 use hutch_registry::Signer;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
     /// Show trusted keys and rules
-    Show,
+    ///
+    /// Or what they come to for one package: an error where it is not trusted enough.
+    Show(TrustShowArguments),
     /// Trust a signer
     ///
     /// A public key or an identity. What it signed is trusted wherever a rule does not name others. Nothing is needed of any package until a rule asks for it.
@@ -34,8 +36,6 @@ pub(crate) enum TrustCommand {
     Require(TrustRequireArguments),
     /// Remove a key or rule
     Remove(TrustRemoveArguments),
-    /// Show a package's trust
-    Check(TrustCheckArguments),
 }
 
 #[derive(Debug, Args)]
@@ -69,10 +69,10 @@ pub(crate) struct TrustRemoveArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TrustCheckArguments {
+pub(crate) struct TrustShowArguments {
     /// The folder that holds APP.md, a packed file, or an installed package
     #[arg(value_name = "PACKAGE")]
-    package: PathBuf,
+    package: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -98,13 +98,13 @@ impl From<Required> for Level {
 
 pub(crate) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Result<ExitCode, Fault> {
     let (name, changed) = match own {
-        TrustCommand::Show => {
+        TrustCommand::Show(TrustShowArguments { package: Some(package) }) => return check(global, &package, output),
+        TrustCommand::Show(_) => {
             let (policy, path) = (shown(&trust::policy(global)?), trust::path(global)?.display().to_string());
             let result = TrustAnswer { policy, path };
-            output.answer("trust show", result, human::fields)?;
+            output.answer("trust show", TrustAnswers::Policy(result), human::fields)?;
             return Ok(ExitCode::SUCCESS);
         }
-        TrustCommand::Check(own) => return check(global, &own, output),
         TrustCommand::Add(own) => ("trust add", add(global, &own)?),
         TrustCommand::Require(own) => ("trust require", require(global, own)?),
         TrustCommand::Remove(own) => {
@@ -197,8 +197,8 @@ fn remove(policy: &mut Policy, name: &str) -> Result<bool, Fault> {
     }
 }
 
-fn check(global: &Global, own: &TrustCheckArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let place = packages::place(global, &own.package)?;
+fn check(global: &Global, package: &Path, output: &Output) -> Result<ExitCode, Fault> {
+    let place = packages::place(global, package)?;
     let policy = trust::policy(global)?;
     let judged = trust::judge(&policy, &place);
     trust::enough(&judged, &place.word())?;
@@ -209,6 +209,6 @@ fn check(global: &Global, own: &TrustCheckArguments, output: &Output) -> Result<
         signer: judged.signer.map(str::to_owned),
         attester: judged.attester.map(str::to_owned),
     };
-    output.answer("trust check", result, human::fields)?;
+    output.answer("trust show", TrustAnswers::Package(result), human::fields)?;
     Ok(ExitCode::SUCCESS)
 }

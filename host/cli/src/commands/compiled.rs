@@ -1,11 +1,12 @@
-//! `hutch export`: an application in one file, with code that was made for one kind of host.
+//! A package packed with code that was made for one kind of host, for `hutch-edge`, which has no compiler: `pack --compiled` and
+//! `--executable`.
 
 use super::open_package;
-use crate::answers::ExportAnswer;
+use super::pack::{self, PackArguments};
+use crate::answers::{PackAnswer, PackedCode};
 use crate::done::Done;
 use crate::fault::Fault;
 use crate::global::Global;
-use crate::human;
 use crate::invocation::parse_limit;
 use crate::new_file::{self, NewFile};
 use crate::output::Output;
@@ -19,22 +20,18 @@ use hutch_model::limits::Limit;
 use hutch_sandbox::{Backend, Target};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 #[derive(Debug, Args)]
-pub(crate) struct ExportArguments {
-    /// A folder that holds APP.md, a packed file, or an installed package
-    #[arg(value_name = "PACKAGE")]
-    package: PathBuf,
-    /// The file to write
-    #[arg(long, value_name = "FILE")]
-    output: PathBuf,
-    /// What runs it: a processor and system, pulley64 or pulley32; else this machine
+pub(crate) struct CodeArguments {
+    /// Put compiled code beside the package, for hutch-edge
+    #[arg(long, requires = "output")]
+    compiled: bool,
+    /// Write a program that is the application: hutch-edge, the package and its code
+    #[arg(long, requires = "output")]
+    executable: bool,
+    /// What runs the code: a processor and system, pulley64 or pulley32; else this machine
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
-    /// Write a program that is the application
-    #[arg(long)]
-    executable: bool,
     /// The hutch-edge program to put before it; else the one beside hutch
     #[arg(long, value_name = "FILE", requires = "executable")]
     runtime: Option<PathBuf>,
@@ -43,53 +40,50 @@ pub(crate) struct ExportArguments {
     limits: Vec<(Limit, u64)>,
 }
 
-pub(crate) fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let operator: BTreeMap<Limit, u64> = own.limits.iter().copied().collect();
+impl CodeArguments {
+    /// Whether there is to be code, as far as the flags say: who names a target means code for it.
+    pub(super) fn is_asked(&self) -> bool {
+        self.compiled || self.executable || self.target.is_some()
+    }
+}
+
+pub(super) fn written(global: &Global, own: &PackArguments, output: &Output) -> Result<PackAnswer, Fault> {
+    let (code, path) = (&own.code, own.output.as_deref());
+    let path = path.ok_or_else(|| Fault::usage("name the file with --output: it is no package for everybody"))?;
+    let operator: BTreeMap<Limit, u64> = code.limits.iter().copied().collect();
     let here = Target::from(Backend::Native).name().to_owned();
-    let target = own.target.clone().unwrap_or_else(|| here.clone());
-    let runtime = match own.executable {
-        true => Some(runtime(own.runtime.as_deref(), &target, &here)?),
+    let target = code.target.clone().unwrap_or_else(|| here.clone());
+    let runtime = match code.executable {
+        true => Some(runtime(code.runtime.as_deref(), &target, &here)?),
         false => None,
     };
     let package = open_package(global, &own.package, operator.get(&Limit::Component).copied())?;
     let host = surroundings::host(global)?;
     let artifact = host.compile_for(&package, &target, &host.limits(&package, operator))?;
-    let exported = Exported { packed: packed(&package, &own.output)?, artifact };
+    let exported = Exported { packed: packed(&package, path)?, artifact };
     let file = [runtime.unwrap_or_default(), exported.written()].concat();
-    match global.dry_run {
-        true => new_file::preview(&own.output, &file)?,
-        false => {
-            let begin = if own.executable { NewFile::begin_program } else { NewFile::begin };
-            let mut written = begin(&own.output)?;
-            written.writer().write_all(&file).map_err(|error| Fault::file(&own.output, &error))?;
-            written.keep()?;
-        }
+    match code.executable {
+        true if !global.dry_run => NewFile::begin_program(path)?.filled(&file)?,
+        _ => new_file::write(path, &file, global.dry_run)?,
     }
     output.done(Done::changed(None));
-    let manifest = package.manifest();
-    let result = ExportAnswer {
-        slug: manifest.slug().to_string(),
-        version: manifest.version().to_string(),
-        path: own.output.display().to_string(),
-        bytes: file.len(),
+    let compiled = PackedCode {
         package_bytes: exported.packed.len(),
         artifact_bytes: exported.artifact.len(),
         target,
         component: package.component_digest().to_string(),
-        executable: own.executable,
-        dry_run: global.dry_run,
+        executable: code.executable,
     };
-    output.answer("export", result, human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(PackAnswer { compiled: Some(compiled), ..pack::answer(&package, path, file.len() as u64, global)? })
 }
 
 /// The package in one file. It is read again as anybody will read it: one that changed meanwhile is no package.
 fn packed(package: &Package, path: &Path) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
-    super::pack::write(package, &mut bytes, path)?;
+    pack::write(package, &mut bytes, path)?;
     let bounds = PackageBounds::default();
     if Source::packed_in_memory(bytes.clone(), &bounds)?.digest(&bounds)? != package.digest()? {
-        return Err(Fault::new(ErrorCode::Conflict, "the package changed while it was exported"));
+        return Err(Fault::new(ErrorCode::Conflict, "the package changed while it was packed"));
     }
     Ok(bytes)
 }
