@@ -1,21 +1,21 @@
 //! The list of commands: what each is called, takes and needs, and what carries it out. Each command's own arguments stand in its file
 //! below `commands`, which know nothing of this list.
 
+use crate::answer::output::Output;
 use crate::commands::{
     apply, backup, catalog, certify, check, compile, dev, doctor, examples, explain_error, find, gc, index, init,
     install, instances, issue, key, ledger, lock, map, mcp, meta, pack, plan, push, replay, run, schedule, serve,
     shell, show, sign, skills, state, trust, undo, validate, verify,
 };
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::needs::Needs;
-use crate::output::Output;
+use crate::flags::global::Global;
+use crate::machine::needs::Needs;
+use crate::refusal::fault::Fault;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// The whole shape: what is declared below, and the opposite of every flag.
 pub(crate) fn command() -> clap::Command {
-    crate::pairs::with_opposites(Arguments::command())
+    crate::flags::pairs::with_opposites(Arguments::command())
 }
 
 /// Runs Agent Applications whose payload is one WebAssembly component: untrusted, portable, deterministic.
@@ -43,7 +43,7 @@ pub(crate) fn command_for(name: Option<&str>) -> Option<clap::Command> {
         Some(name) => all.subcommand(shape(name)?),
         None => all,
     };
-    Some(crate::pairs::with_opposites(all))
+    Some(crate::flags::pairs::with_opposites(all))
 }
 
 /// What holds for a line that names a home, or none, and can't be read otherwise: a preview.
@@ -261,7 +261,7 @@ commands! {
     CompileComponent(NoArguments): "compile-component", args, Needs::NOTHING, |global, _, _| compile::as_child(global);
     /// Reach the bucket that HUTCH_STORE names, for hutch itself
     #[command(hide = true)]
-    ReachBucket(NoArguments): "reach-bucket", args, Needs::NOTHING, |global, _, _| crate::bucket::serve(global);
+    ReachBucket(NoArguments): "reach-bucket", args, Needs::NOTHING, |global, _, _| crate::machine::bucket::serve(global);
 }
 
 #[cfg(test)]

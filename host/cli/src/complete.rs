@@ -4,8 +4,9 @@
 
 use crate::arguments;
 use crate::commands::shell::VARIABLE;
-use crate::global::Global;
-use crate::{packages, surroundings};
+use crate::flags::global::Global;
+use crate::machine::surroundings;
+use crate::package::packages;
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use clap_complete::CompleteEnv;

@@ -1,14 +1,14 @@
 //! Answers to lines that are not carried out: `--help`, `--version`, and mistakes. clap's own texts never reach a program; for a
 //! person asking for help they do.
 
+use crate::answer::output::{Format, Output};
 use crate::complete;
-use crate::description;
-use crate::fault::Fault;
-use crate::line::CallLine;
+use crate::line::call_line::CallLine;
+use crate::line::words::{self, Words};
 use crate::meant::{self, Meant};
-use crate::output::{Format, Output};
-use crate::repair;
-use crate::words::{self, Words};
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::spec::description;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use hutch_documents::agent::BRIEF;
 use hutch_model::error_code::ErrorCode;
@@ -140,7 +140,7 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             "a command is missing".to_owned()
         }
-        ErrorKind::MissingRequiredArgument => format!("missing: {argument}"),
+        ErrorKind::MissingRequiredArgument => format!("missing: {}", argument.replace("...", "")),
         ErrorKind::ArgumentConflict => {
             format!("{argument} can't be given together with {}", context(ContextKind::PriorArg))
         }

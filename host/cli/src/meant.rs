@@ -3,8 +3,8 @@
 //! can't be read proposes to delete only to one who said so in another word.
 
 use crate::arguments;
-use crate::facts;
-use crate::packages;
+use crate::package::packages;
+use crate::spec::facts;
 use hutch_model::contract::Effect;
 use std::path::Path;
 
@@ -94,7 +94,7 @@ pub(crate) fn meant<'k>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::description::leaves;
+    use crate::spec::description::leaves;
     use std::collections::BTreeSet;
 
     #[test]

@@ -15,9 +15,9 @@ const KINDS: [&str; 8] =
 const OTHERS: [(&str, &str); 25] = [
     ("host/certify/src/survey/prober.rs", "WRITTEN_BYTES_MAX"),
     ("host/cli/src/commands/certify.rs", "BYTES_MAX"),
-    ("host/cli/src/guest.rs", "ERROR_BYTES_MAX"),
-    ("host/cli/src/output.rs", "DETAILS_BYTES_MAX"),
-    ("host/cli/src/report_link.rs", "LINK_BYTES_MAX"),
+    ("host/cli/src/call/guest.rs", "ERROR_BYTES_MAX"),
+    ("host/cli/src/answer/output.rs", "DETAILS_BYTES_MAX"),
+    ("host/cli/src/feedback/report_link.rs", "LINK_BYTES_MAX"),
     ("host/hutch/src/shown.rs", "SHOWN_BYTES_MAX"),
     ("host/model/src/names.rs", "BYTES_MAX"),
     ("host/model/src/names.rs", "COMPONENT_BYTES_MAX"),

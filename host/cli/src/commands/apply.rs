@@ -2,12 +2,13 @@
 
 use super::instance::InstanceArguments;
 use super::plan::tell;
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::invocation::secret_values;
-use crate::output::Output;
-use crate::{guest, repair};
+use crate::answer::done::Done;
+use crate::answer::output::Output;
+use crate::call::guest;
+use crate::call::invocation::secret_values;
+use crate::flags::global::Global;
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
 use clap::Args;
 use hutch::EntryName;
 use hutch_documents::run::kept_value;

@@ -1,13 +1,15 @@
 //! `hutch backup` and `hutch restore`: the whole home as one file, and a home again of it.
 
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{BackupAnswer, KeptInstance, RestoreAnswer};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::issues::{self, Issues};
-use crate::new_file::{NewFile, folder_of};
-use crate::output::Output;
-use crate::{human, surroundings, trust};
+use crate::feedback::issues::{self, Issues};
+use crate::flags::global::Global;
+use crate::machine::new_file::{NewFile, folder_of};
+use crate::machine::surroundings;
+use crate::package::trust;
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::{Args, ValueHint};
 use hutch::package::open_folder;
 use std::fs::File;

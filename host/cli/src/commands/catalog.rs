@@ -1,11 +1,13 @@
 //! `hutch catalog`: which packages there are, from their front matter alone (the first tier of disclosure).
 
+use crate::answer::output::Output;
 use crate::answers::{CatalogItem, InstalledItem};
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::output::Output;
-use crate::packages::{self, Place};
-use crate::{human, selection::Page, signed, trust};
+use crate::flags::global::Global;
+use crate::flags::selection::Page;
+use crate::package::packages::{self, Place};
+use crate::package::{signed, trust};
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::Args;
 use hutch::installed::Pin;
 use hutch::package::{Outline, PackageBounds};

@@ -1,11 +1,14 @@
 //! `hutch certify`: a command line held to the 98 rules.
 
 use super::open_package;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::needs::Needs;
-use crate::output::Output;
-use crate::{arguments_guard, asked, packages, surroundings};
+use crate::answer::output::Output;
+use crate::call::asked;
+use crate::flags::arguments_guard;
+use crate::flags::global::Global;
+use crate::machine::needs::Needs;
+use crate::machine::surroundings;
+use crate::package::packages;
+use crate::refusal::fault::Fault;
 use clap::{Args, ValueEnum};
 use hutch::package::Package;
 use hutch_certify::judge::feedback::Subject;

@@ -2,15 +2,17 @@
 
 use super::files;
 use super::sign::only;
+use crate::answer::output::Output;
 use crate::answers::{CheckAnswer, CheckAnswers, Signature};
-use crate::fault::Fault;
-use crate::fault::diagnostics_lines;
-use crate::global::Global;
-use crate::network::{self, Fetched, NetworkArguments};
-use crate::output::Output;
-use crate::packages::{self, Place};
-use crate::signed::{self, Signed};
-use crate::{human, surroundings, trust};
+use crate::flags::global::Global;
+use crate::machine::surroundings;
+use crate::package::network::{self, Fetched, NetworkArguments};
+use crate::package::packages::{self, Place};
+use crate::package::signed::{self, Signed};
+use crate::package::trust;
+use crate::refusal::fault::Fault;
+use crate::refusal::fault::diagnostics_lines;
+use crate::screen::human;
 use clap::Args;
 use hutch::check_described;
 use hutch::package::Checked;

@@ -1,15 +1,17 @@
 //! `hutch compile`: machine code before anybody waits for it.
 
 use super::open_package;
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{CompileAnswer, CompiledFile, CompiledPackage};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::input::{self, Source};
-use crate::invocation::parse_limit;
-use crate::new_file;
-use crate::output::Output;
-use crate::{human, packages, progress, surroundings};
+use crate::call::invocation::parse_limit;
+use crate::flags::global::Global;
+use crate::machine::input::{self, Source};
+use crate::machine::new_file;
+use crate::machine::{progress, surroundings};
+use crate::package::packages;
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Failure, Host};

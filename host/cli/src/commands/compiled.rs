@@ -3,14 +3,14 @@
 
 use super::open_package;
 use super::pack::{self, PackArguments};
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{PackAnswer, PackedCode};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::invocation::parse_limit;
-use crate::new_file::{self, NewFile};
-use crate::output::Output;
-use crate::surroundings;
+use crate::call::invocation::parse_limit;
+use crate::flags::global::Global;
+use crate::machine::new_file::{self, NewFile};
+use crate::machine::surroundings;
+use crate::refusal::fault::Fault;
 use clap::Args;
 use hutch::Exported;
 use hutch::package::{Package, PackageBounds, Source};

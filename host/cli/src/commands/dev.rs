@@ -3,16 +3,18 @@
 //! package is ever started.
 
 use super::check;
+use crate::answer::output::{Format, Output};
 use crate::answers::{DevAnswer, DevExamples};
-use crate::fault::{Fault, diagnostics_lines};
-use crate::global::Global;
-use crate::needs::Needs;
-use crate::output::{Format, Output};
-use crate::packages::{self, Place};
-use crate::told::Told;
-use crate::trial::{Answered, Differences, Failed, Trial};
-use crate::watch::{Seen, Watch, Which};
-use crate::{progress, quote, surroundings, trust};
+use crate::call::trial::{Answered, Differences, Failed, Trial};
+use crate::flags::global::Global;
+use crate::line::quote;
+use crate::machine::needs::Needs;
+use crate::machine::watch::{Seen, Watch, Which};
+use crate::machine::{progress, surroundings};
+use crate::package::packages::{self, Place};
+use crate::package::trust;
+use crate::refusal::fault::{Fault, diagnostics_lines};
+use crate::screen::told::Told;
 use clap::Args;
 use hutch::check_described;
 use hutch_documents::diff::FileDiff;

@@ -2,15 +2,18 @@
 
 use super::instance::InstanceArguments;
 use super::soundness;
+use crate::answer::output::Output;
 use crate::answers::{DoctorAnswer, DoctorCheck};
-use crate::fault::Fault;
-use crate::global::{Global, Ring};
-use crate::health::check;
-use crate::needs::Needs;
-use crate::output::Output;
-use crate::ring;
-use crate::told::Told;
-use crate::{human, issues::Issues, packages, stores, surroundings, trust};
+use crate::feedback::issues::Issues;
+use crate::flags::global::{Global, Ring};
+use crate::machine::health::check;
+use crate::machine::needs::Needs;
+use crate::machine::ring;
+use crate::machine::{stores, surroundings};
+use crate::package::{packages, trust};
+use crate::refusal::fault::Fault;
+use crate::screen::human;
+use crate::screen::told::Told;
 use clap::Args;
 use hutch::package::PackageBounds;
 use hutch_model::error_code::ErrorCode;

@@ -1,12 +1,14 @@
 //! `hutch examples`: calls that a package shows, in the form that `run --json-input` reads.
 
 use super::meta::wanted;
+use crate::answer::output::Output;
 use crate::answers::ExampleItem;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::output::Output;
-use crate::told::Told;
-use crate::{packages, quote, selection::Page};
+use crate::flags::global::Global;
+use crate::flags::selection::Page;
+use crate::line::quote;
+use crate::package::packages;
+use crate::refusal::fault::Fault;
+use crate::screen::told::Told;
 use clap::Args;
 use hutch_model::terminal::one_line;
 use serde_json::Value;

@@ -1,11 +1,13 @@
 //! `hutch explain-error`: what a code means, what must be true for it not to come, what helps, and what may come after that is mended.
 //! Codes of the host, of `check`, and those that a package declares.
 
+use crate::answer::output::Output;
 use crate::answers::{ExplainAnswer, Meaning, StepAnswer};
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::output::Output;
-use crate::{human, packages, repair};
+use crate::flags::global::Global;
+use crate::package::packages;
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::human;
 use clap::Args;
 use hutch_model::contract::Failure;
 use hutch_model::diagnostic::{Code, Severity};

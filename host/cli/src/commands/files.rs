@@ -1,9 +1,10 @@
 //! Files of any kind under one signature: `sign --output`, and `check --bundle`.
 
 use crate::answers::{FilesSigned, FilesVerified, SignedFile};
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::{network, new_file, signed, trust};
+use crate::flags::global::Global;
+use crate::machine::new_file;
+use crate::package::{network, signed, trust};
+use crate::refusal::fault::Fault;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_registry::{About, BUNDLE_BYTES_MAX, PrivateKey, Root, Sha256, Signer, Verdict, sign_files};

@@ -2,11 +2,13 @@
 
 use super::catalog::outlines;
 use super::index;
+use crate::answer::output::Output;
 use crate::answers::{FoundInIndex, FoundItem};
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::output::Output;
-use crate::{human, packages, selection::Page, trust};
+use crate::flags::global::Global;
+use crate::flags::selection::Page;
+use crate::package::{packages, trust};
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::Args;
 use hutch::find::{self, Found};
 use hutch::index::{Index, Package, Release};

@@ -1,12 +1,13 @@
 //! `hutch gc`: reclaims the space of states, streams and versions of the package that only old entries name.
 
 use super::instance::InstanceArguments;
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{GcAnswer, GcMemo};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::output::Output;
-use crate::{earlier, repair};
+use crate::flags::global::Global;
+use crate::package::earlier;
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
 use clap::Args;
 use hutch::{Failure, Session};
 use hutch_model::error_code::ErrorCode;

@@ -1,15 +1,16 @@
 //! `hutch index`: a catalogue of packages as a folder of files, for programs and for people, and what is read back from one.
 
 use super::catalog::within;
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{IndexBuilt, IndexedPackage};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::input::{self, Source};
-use crate::network::{self, NetworkArguments};
-use crate::new_file::folder_of;
-use crate::output::Output;
-use crate::{human, packages, signed, trust};
+use crate::flags::global::Global;
+use crate::machine::input::{self, Source};
+use crate::machine::new_file::folder_of;
+use crate::package::network::{self, NetworkArguments};
+use crate::package::{packages, signed, trust};
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::Args;
 use hutch::index::shelf::{Shelf, ShelfError};
 use hutch::index::{INDEX_BYTES_MAX, INDEX_FILE, Index, Package, Release};
@@ -103,7 +104,7 @@ fn local(global: &Global, path: &Path) -> Result<(Package, Release), Fault> {
     let word = path.display().to_string();
     let checked = packages::checked(path)?;
     let Some(package) = checked.package else {
-        return Err(crate::repair::refused(&global.line, path, &checked.diagnostics));
+        return Err(crate::refusal::repair::refused(&global.line, path, &checked.diagnostics));
     };
     let texts = || -> Result<Texts, RegistryError> {
         let artifact = Artifact::of(&package)?;

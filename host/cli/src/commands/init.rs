@@ -1,12 +1,14 @@
 //! `hutch init`: a new package from a template: `NAME/package` is what runs, `NAME/guest` the source that its component is built from.
 
 use super::templates::Language;
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::InitAnswer;
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::output::Output;
-use crate::{human, quote, repair};
+use crate::flags::global::Global;
+use crate::line::quote;
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::human;
 use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;

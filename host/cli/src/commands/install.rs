@@ -1,14 +1,16 @@
 //! `hutch install`, `update` and `remove`: packages that have a home. What a package asks for is shown before it is granted.
 
-use crate::admission::{self, AllowArguments, Candidate, Said};
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{InstallAnswer, RemoveAnswer};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::launcher::{self, Planned};
-use crate::network::{self, NetworkArguments};
-use crate::output::Output;
-use crate::{human, packages, repair, shared, signed};
+use crate::flags::global::Global;
+use crate::package::admission::{self, AllowArguments, Candidate, Said};
+use crate::package::launcher::{self, Planned};
+use crate::package::network::{self, NetworkArguments};
+use crate::package::{packages, shared, signed};
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::human;
 use clap::Args;
 use hutch::installed::{InstalledError, Pin};
 use hutch_model::error_code::ErrorCode;

@@ -1,10 +1,11 @@
 //! Which instance of which package a command is about.
 
 use super::open_package;
-use crate::done::show_entry;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::{packages, surroundings};
+use crate::answer::done::show_entry;
+use crate::flags::global::Global;
+use crate::machine::surroundings;
+use crate::package::packages;
+use crate::refusal::fault::Fault;
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Host, Session};

@@ -1,18 +1,20 @@
 //! `hutch instance`: whole instances, listed, copied, renamed, taken away, and carried from one home to another.
 
 use super::instance::{InstanceArguments, slug};
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{InstanceExported, InstanceImported, InstanceItem, InstanceMoved, InstancePurged};
-use crate::carried;
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::input::{self, Source};
-use crate::invocation::parse_limit;
-use crate::needs::Needs;
-use crate::new_file::{self, NewFile};
-use crate::output::Output;
-use crate::selection::Page;
-use crate::{human, progress, repair, stores, surroundings};
+use crate::call::invocation::parse_limit;
+use crate::flags::global::Global;
+use crate::flags::selection::Page;
+use crate::machine::input::{self, Source};
+use crate::machine::needs::Needs;
+use crate::machine::new_file::{self, NewFile};
+use crate::machine::{progress, stores, surroundings};
+use crate::package::carried;
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::human;
 use clap::{Args, Subcommand};
 use hutch::{EntryName, Failure, Verified};
 use hutch_model::error_code::ErrorCode;

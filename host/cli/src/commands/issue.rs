@@ -1,12 +1,17 @@
 //! `hutch issue`: feedback about this program and the packages it runs.
 
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::issues::{About, Issue, IssueAnswer, Issues, Kind, Status};
-use crate::needs::Needs;
-use crate::output::Output;
-use crate::{human, packages, quote, report_link, selection::Page, surroundings};
+use crate::answer::done::Done;
+use crate::answer::output::Output;
+use crate::feedback::issues::{About, Issue, IssueAnswer, Issues, Kind, Status};
+use crate::feedback::report_link;
+use crate::flags::global::Global;
+use crate::flags::selection::Page;
+use crate::line::quote;
+use crate::machine::needs::Needs;
+use crate::machine::surroundings;
+use crate::package::packages;
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::{Args, Subcommand};
 use hutch::EntryName;
 use hutch_model::redact;

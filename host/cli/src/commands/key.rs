@@ -1,12 +1,12 @@
 //! `hutch key`: keys that sign.
 
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::KeyGenerated;
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::human;
-use crate::new_file::{self, NewFile};
-use crate::output::Output;
+use crate::flags::global::Global;
+use crate::machine::new_file::{self, NewFile};
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::{Args, Subcommand};
 use hutch_registry::PrivateKey;
 use std::path::PathBuf;

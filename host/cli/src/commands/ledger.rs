@@ -1,12 +1,13 @@
 //! `hutch ledger`: the record of everything that was asked for.
 
 use super::instance::InstanceArguments;
+use crate::answer::output::Output;
 use crate::answers::ChainAnswer;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::output::Output;
-use crate::selection::Page;
-use crate::{heads, human};
+use crate::commands::heads;
+use crate::flags::global::Global;
+use crate::flags::selection::Page;
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::{Args, Subcommand, ValueHint};
 use hutch::{EntryName, Failure};
 use hutch_documents::ledger::{changes_value, entry_value, export_value, head_value, list_value};

@@ -1,18 +1,20 @@
 //! `hutch lock` and `hutch sync`: which packages a home has, in a file for version control, and a home that is made to agree with it.
 //! Comparing asks nobody: only what is missing is fetched.
 
-use crate::admission::{self, Admission, AllowArguments, Candidate, Said};
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{ComparedPackage, Difference, LockAnswer, LockedPackage, SyncAnswer};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::launcher;
-use crate::network::{self, NetworkArguments};
-use crate::new_file;
-use crate::output::Output;
-use crate::signed;
-use crate::taken::Taken;
-use crate::{human, packages, repair};
+use crate::flags::global::Global;
+use crate::machine::new_file;
+use crate::package::admission::{self, Admission, AllowArguments, Candidate, Said};
+use crate::package::launcher;
+use crate::package::network::{self, NetworkArguments};
+use crate::package::packages;
+use crate::package::signed;
+use crate::package::taken::Taken;
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::human;
 use clap::Args;
 use hutch::installed::{Installed, InstalledError, Pin};
 use hutch::package::PackageBounds;

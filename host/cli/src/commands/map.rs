@@ -2,18 +2,20 @@
 //! job is given, so that no order, number of threads, shard or machine can change a byte of it.
 
 use super::open_package;
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{MapAnswer, MapInput, MapOutput};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::input::InputArguments;
-use crate::input::{Line, Lines, Source};
-use crate::invocation::{ContractChoice, GuardChoice, InvocationArguments, parse_limit, parse_pair};
-use crate::mapped::{Asked, LINE_BYTES_MAX, answered, answers, asked};
-use crate::memo::MemoArguments;
-use crate::output::Output;
-use crate::resumed::{Destination, Resumed};
-use crate::{human, progress, repair};
+use crate::call::invocation::{ContractChoice, GuardChoice, InvocationArguments, parse_limit, parse_pair};
+use crate::call::mapped::{Asked, LINE_BYTES_MAX, answered, answers, asked};
+use crate::call::memo::MemoArguments;
+use crate::call::resumed::{Destination, Resumed};
+use crate::flags::global::Global;
+use crate::machine::input::InputArguments;
+use crate::machine::input::{Line, Lines, Source};
+use crate::machine::progress;
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::human;
 use clap::Args;
 use hutch::{Call, EntryName, Job};
 use hutch_documents::memo::{finding, tally_value};

@@ -2,12 +2,13 @@
 //! protocol describes tools.
 
 use super::served::{Options, TelemetryArguments, served_fault, serving};
+use crate::answer::output::Output;
 use crate::answers::ToolsAnswer;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::invocation::parse_limit;
-use crate::output::Output;
-use crate::{description, facts, human};
+use crate::call::invocation::parse_limit;
+use crate::flags::global::Global;
+use crate::refusal::fault::Fault;
+use crate::screen::human;
+use crate::spec::{description, facts};
 use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;

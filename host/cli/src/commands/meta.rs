@@ -1,14 +1,16 @@
 //! `hutch meta`: the resolved contract of a package's commands, versioned by the package: a list of them, or all about one.
 
+use crate::answer::output::Output;
 use crate::answers::{
     MetaAnswer, MetaCommand, MetaDescribed, MetaFailure, MetaGrants, MetaLine, MetaListed, MetaPackage, MetaSemantics,
     ToolsAnswer,
 };
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::line::CallLine;
-use crate::output::Output;
-use crate::{human, packages, repair, trust};
+use crate::flags::global::Global;
+use crate::line::call_line::CallLine;
+use crate::package::{packages, trust};
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::human;
 use clap::{Args, ValueEnum};
 use hutch_model::asks::Asks;
 use hutch_model::contract::{CONTRACT_SCHEMA, Command, Contract, Failure, Parameter};

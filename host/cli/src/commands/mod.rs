@@ -14,6 +14,7 @@ pub(crate) mod explain_error;
 mod files;
 pub(crate) mod find;
 pub(crate) mod gc;
+mod heads;
 pub(crate) mod index;
 pub(crate) mod init;
 pub(crate) mod install;
@@ -41,14 +42,15 @@ pub(crate) mod skills;
 pub(crate) mod soundness;
 pub(crate) mod state;
 mod templates;
+mod tokens;
 pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod validate;
 pub(crate) mod verify;
 
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::packages;
+use crate::flags::global::Global;
+use crate::package::packages;
+use crate::refusal::fault::Fault;
 use hutch::package::Package;
 use std::path::Path;
 

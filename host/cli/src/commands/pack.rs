@@ -1,15 +1,16 @@
 //! `hutch pack`: a package as one file, wherever it comes from, alone or with code that was made for one kind of host.
 
 use super::compiled::{self, CodeArguments};
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{PackAnswer, Pulled};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::network::{self, Fetched, NetworkArguments};
-use crate::new_file::{self, NewFile};
-use crate::output::Output;
-use crate::signed::{self, Signed};
-use crate::{human, packages};
+use crate::flags::global::Global;
+use crate::machine::new_file::{self, NewFile};
+use crate::package::network::{self, Fetched, NetworkArguments};
+use crate::package::packages;
+use crate::package::signed::{self, Signed};
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::Args;
 use hutch::package::{PackError, Package, PackageBounds, Source};
 use hutch_model::error_code::ErrorCode;

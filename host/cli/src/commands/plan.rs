@@ -1,15 +1,16 @@
 //! `hutch plan`: what a run would do, without doing it.
 
 use super::open_package;
-use crate::done::{Done, show_entry};
-use crate::ended::{failure_of, said};
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::guest;
-use crate::invocation::InvocationArguments;
-use crate::output::{Format, Output};
-use crate::told::Told;
-use crate::{asked, repair};
+use crate::answer::done::{Done, show_entry};
+use crate::answer::output::{Format, Output};
+use crate::call::asked;
+use crate::call::ended::{failure_of, said};
+use crate::call::guest;
+use crate::call::invocation::InvocationArguments;
+use crate::flags::global::Global;
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::told::Told;
 use clap::Args;
 use hutch::Answer;
 use hutch::package::Package;

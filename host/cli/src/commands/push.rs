@@ -1,12 +1,13 @@
 //! `hutch push`: a package as an artifact in a registry.
 
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::PushAnswer;
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::network::{self, NetworkArguments};
-use crate::output::Output;
-use crate::{human, packages};
+use crate::flags::global::Global;
+use crate::package::network::{self, NetworkArguments};
+use crate::package::packages;
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::Args;
 use hutch_registry::{Artifact, Pushed, Reference, RegistryError};
 use std::path::PathBuf;

@@ -2,13 +2,15 @@
 
 use super::instance::InstanceArguments;
 use super::plan::tell;
-use crate::done::Done;
-use crate::earlier::Earlier;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::invocation::secret_values;
-use crate::output::Output;
-use crate::{human, repair, surroundings};
+use crate::answer::done::Done;
+use crate::answer::output::Output;
+use crate::call::invocation::secret_values;
+use crate::flags::global::Global;
+use crate::machine::surroundings;
+use crate::package::earlier::Earlier;
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::human;
 use clap::Args;
 use hutch::EntryName;
 use hutch_documents::run::kept_value;

@@ -2,13 +2,16 @@
 //! or systemd call it. Hosts call nothing by themselves, and a command that needs a person is given to no clock.
 
 use super::open_package;
+use crate::answer::output::Output;
 use crate::answers::{ScheduleAnswer, ScheduleExport, ScheduleFile, ScheduledCommand};
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::invocation::{Asked, environment, mounts, parse_mount, parse_pair};
-use crate::output::Output;
-use crate::packages::{self, INSTALLED, Place};
-use crate::{asked, human, repair, stores, surroundings};
+use crate::call::asked;
+use crate::call::invocation::{Asked, environment, mounts, parse_mount, parse_pair};
+use crate::flags::global::Global;
+use crate::machine::{stores, surroundings};
+use crate::package::packages::{self, INSTALLED, Place};
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::human;
 use clap::{Args, ValueEnum};
 use hutch::Call;
 use hutch::package::Outline;

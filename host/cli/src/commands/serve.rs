@@ -1,12 +1,15 @@
 //! `hutch serve`: packages, served over HTTP.
 
 use super::served::{Options, TelemetryArguments, served_fault, serving};
+use crate::answer::output::Output;
 use crate::answers::ServeAnswer;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::invocation::parse_limit;
-use crate::output::Output;
-use crate::{human, packages, surroundings, tokens};
+use crate::call::invocation::parse_limit;
+use crate::commands::tokens;
+use crate::flags::global::Global;
+use crate::machine::surroundings;
+use crate::package::packages;
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;

@@ -1,9 +1,10 @@
 //! What `hutch mcp` and `hutch serve` serve: packages, and this program's words and documents for what becomes of them.
 
 use super::{catalog, meta, open_package};
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::{packages, surroundings, trust};
+use crate::flags::global::Global;
+use crate::machine::surroundings;
+use crate::package::{packages, trust};
+use crate::refusal::fault::Fault;
 use clap::{Args, ValueEnum};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;

@@ -2,8 +2,8 @@
 //! (`complete`), the other is made from the same shape as the parser. They are text whatever form
 //! answers have: a shell carries out what it is given, so nothing else may ever stand there.
 
-use crate::fault::Fault;
-use crate::output::Output;
+use crate::answer::output::Output;
+use crate::refusal::fault::Fault;
 use clap::Args;
 use clap_complete::env::Shells;
 use std::process::ExitCode;

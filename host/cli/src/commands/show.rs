@@ -1,13 +1,13 @@
 //! `hutch show`: a package activated: the text of its `APP.md`, and skills that are asked for (the second tier of disclosure).
 
+use crate::answer::output::Output;
 use crate::answers::{ShowAnswer, SkillAnswer};
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::network::{self, NetworkArguments};
-use crate::output::Output;
-use crate::packages::{self, Place};
-use crate::told::Told;
-use crate::{signed, trust};
+use crate::flags::global::Global;
+use crate::package::network::{self, NetworkArguments};
+use crate::package::packages::{self, Place};
+use crate::package::{signed, trust};
+use crate::refusal::fault::Fault;
+use crate::screen::told::Told;
 use clap::Args;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;

@@ -1,15 +1,16 @@
 //! `hutch sign`: who vouches for a package, and who says how it was built.
 
 use super::files;
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{PackageSigned, Signing};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::network::{self, Fetched, NetworkArguments};
-use crate::new_file;
-use crate::output::Output;
-use crate::signed::{self, Says, Signed};
-use crate::{human, packages};
+use crate::flags::global::Global;
+use crate::machine::new_file;
+use crate::package::network::{self, Fetched, NetworkArguments};
+use crate::package::packages;
+use crate::package::signed::{self, Says, Signed};
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::Args;
 use hutch::package::{Package, PackageError};
 use hutch_model::error_code::ErrorCode;

@@ -1,9 +1,10 @@
 //! `hutch skills`: what this program teaches an agent about itself.
 
+use crate::answer::output::Output;
 use crate::answers::SkillAnswer;
-use crate::fault::Fault;
-use crate::output::Output;
-use crate::{human, selection::Page};
+use crate::flags::selection::Page;
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::Args;
 use hutch_documents::agent;
 use hutch_model::error_code::ErrorCode;

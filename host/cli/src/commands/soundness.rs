@@ -2,12 +2,13 @@
 //! changed, not even what another command would finish.
 
 use super::instance::InstanceArguments;
+use crate::answer::output::Output;
 use crate::answers::{DoctorCheck, LeftOut, StateChecked};
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::health;
-use crate::output::Output;
-use crate::{human, progress, stores, surroundings};
+use crate::flags::global::Global;
+use crate::machine::health;
+use crate::machine::{progress, stores, surroundings};
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use hutch::instances::{Instance, check as check_one};
 use hutch_documents::bounds::CHECKED_BYTES;
 use hutch_model::error_code::ErrorCode;

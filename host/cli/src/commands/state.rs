@@ -2,14 +2,14 @@
 
 use super::instance::InstanceArguments;
 use super::undo::changed;
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{StateExported, StateImported};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::human;
-use crate::output::Output;
-use crate::progress;
-use crate::selection::Page;
+use crate::flags::global::Global;
+use crate::flags::selection::Page;
+use crate::machine::progress;
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::{Args, Subcommand};
 use hutch::package::open_folder;
 use hutch::{EntryName, Session, StatePath};

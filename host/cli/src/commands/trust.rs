@@ -1,11 +1,13 @@
 //! `hutch trust`: whom to believe about packages.
 
+use crate::answer::done::Done;
+use crate::answer::output::Output;
 use crate::answers::{TrustAnswer, TrustAnswers, TrustChanged, TrustChecked, TrustRule, TrustShown};
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::output::Output;
-use crate::{human, packages, repair, signed, trust};
+use crate::flags::global::Global;
+use crate::package::{packages, signed, trust};
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use crate::screen::human;
 use clap::{Args, Subcommand, ValueEnum};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;

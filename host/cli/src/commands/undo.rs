@@ -1,10 +1,10 @@
 //! `hutch undo`: back to an earlier state, as a new entry.
 
 use super::instance::InstanceArguments;
-use crate::done::Done;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::output::Output;
+use crate::answer::done::Done;
+use crate::answer::output::Output;
+use crate::flags::global::Global;
+use crate::refusal::fault::Fault;
 use clap::Args;
 use hutch::EntryName;
 use hutch_documents::moved::moved_value;

@@ -1,12 +1,14 @@
 //! `hutch validate`: checks a call against what the package declares, and runs nothing.
 
 use super::open_package;
+use crate::answer::output::Output;
 use crate::answers::ValidateAnswer;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::invocation::InvocationArguments;
-use crate::output::Output;
-use crate::{asked, repair, surroundings};
+use crate::call::asked;
+use crate::call::invocation::InvocationArguments;
+use crate::flags::global::Global;
+use crate::machine::surroundings;
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
 use clap::Args;
 use hutch::Failure;
 use std::process::ExitCode;

@@ -1,12 +1,13 @@
 //! `hutch verify`: re-executes recorded invocations and compares every byte.
 
 use super::instance::InstanceArguments;
-use crate::earlier::Earlier;
-use crate::fault::Fault;
-use crate::global::Global;
-use crate::invocation::secret_values;
-use crate::output::Output;
-use crate::{human, progress};
+use crate::answer::output::Output;
+use crate::call::invocation::secret_values;
+use crate::flags::global::Global;
+use crate::machine::progress;
+use crate::package::earlier::Earlier;
+use crate::refusal::fault::Fault;
+use crate::screen::human;
 use clap::Args;
 use hutch::{EntryName, Failure, Session};
 use hutch_documents::verified::verified_value;

@@ -1,0 +1,249 @@
+//! Arguments that say how a guest is invoked: shared by every command that invokes one.
+
+use crate::flags::global::Global;
+use crate::machine::input::InputArguments;
+use crate::machine::surroundings;
+use crate::refusal::fault::Fault;
+use clap::{Args, ValueEnum};
+use hutch::package::Package;
+use hutch::{Call, EnvironmentValue, Host, Mount};
+use hutch_model::contract::{ContractFile, ValueType};
+use hutch_model::instant::Instant;
+use hutch_model::invocation::{Access, Seed};
+use hutch_model::limits::Limit;
+use hutch_model::manifest::Guard;
+use hutch_model::outcome::Contract;
+use hutch_store::InstanceName;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// One invocation, as asked for.
+#[derive(Debug, Args)]
+pub(crate) struct InvocationArguments {
+    /// Confirm a command that asks for it
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+    /// The instance whose state the run works on
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) instance: InstanceName,
+    /// The guest's clock at the start; else now
+    #[arg(long, value_name = "INSTANT")]
+    pub(crate) now: Option<Instant>,
+    /// The guest's seed: a number or 64 hex digits; else random
+    #[arg(long, value_name = "SEED")]
+    pub(crate) seed: Option<Seed>,
+    /// Set a limit; may be repeated
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
+    pub(crate) limits: Vec<(Limit, u64)>,
+    /// Give a value of the environment that it asks for
+    #[arg(long = "env", value_name = "NAME=TEXT", value_parser = parse_pair)]
+    pub(crate) environment: Vec<(String, String)>,
+    /// The same, from this process's environment; kept as a keyed hash
+    #[arg(long = "secret", value_name = "NAME")]
+    pub(crate) secrets: Vec<String>,
+    /// Grant a real folder that it asks for; :rw to write
+    #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw|rwx]", value_parser = parse_mount)]
+    pub(crate) mounts: Vec<Asked>,
+    /// What output is held to; else json, any for --human
+    #[arg(long, value_enum)]
+    pub(crate) contract: Option<ContractChoice>,
+    /// Start even if arguments break the contract
+    #[arg(long)]
+    pub(crate) unchecked: bool,
+    /// How strictly arguments are judged; else as the package says
+    #[arg(long, value_enum)]
+    pub(crate) guard: Option<GuardChoice>,
+    /// Take over the state of another package
+    #[arg(long)]
+    pub(crate) adopt: bool,
+    /// Keep only digests of what it reads and writes
+    #[arg(long)]
+    pub(crate) digests_only: bool,
+    /// A folder, a packed file, or an installed package
+    #[arg(value_name = "PACKAGE")]
+    pub(crate) package: PathBuf,
+    /// The guest's arguments
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<String>,
+}
+
+/// As [`Contract`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ContractChoice {
+    /// Exit status 0 comes with exactly one JSON document
+    Json,
+    /// The same, and the document is of the command's declared output schema
+    Schema,
+    /// Any output
+    Any,
+}
+
+impl From<ContractChoice> for Contract {
+    fn from(choice: ContractChoice) -> Contract {
+        match choice {
+            ContractChoice::Json => Contract::Json,
+            ContractChoice::Schema => Contract::Schema,
+            ContractChoice::Any => Contract::Any,
+        }
+    }
+}
+
+/// As [`Guard`].
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum GuardChoice {
+    /// No secrets, sensitive paths, traversal, shell syntax or control characters
+    Strict,
+    /// The same, but prose is not judged as shell syntax or paths
+    Text,
+    /// Everything is let through
+    Off,
+}
+
+impl From<GuardChoice> for Guard {
+    fn from(choice: GuardChoice) -> Guard {
+        match choice {
+            GuardChoice::Strict => Guard::Strict,
+            GuardChoice::Text => Guard::Text,
+            GuardChoice::Off => Guard::Off,
+        }
+    }
+}
+
+pub(crate) fn parse_limit(text: &str) -> Result<(Limit, u64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, as memory_bytes=64MiB")?;
+    let names = || Limit::ALL.iter().map(|limit| limit.name()).collect::<Vec<_>>().join(", ");
+    let limit = Limit::from_name(name).ok_or_else(|| format!("there is no limit {name:?}; limits are {}", names()))?;
+    let amount = limit.unit().parse(value).ok_or_else(|| format!("expected {}", limit.unit().expected()))?;
+    Ok((limit, amount))
+}
+
+/// A folder that is to be granted.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    folder: PathBuf,
+    name: String,
+    access: Access,
+    /// Whether what tools act on is granted with it.
+    acted_on: bool,
+}
+
+impl Asked {
+    /// The same as a word that means it wherever it is read.
+    pub(crate) fn settled(&self) -> Result<String, Fault> {
+        let path = std::path::absolute(&self.folder).map_err(|error| Fault::file(&self.folder, &error))?;
+        let path = path.to_str().ok_or_else(|| Fault::usage(format!("{} is not UTF-8", path.display())))?;
+        let access = match (self.access, self.acted_on) {
+            (Access::ReadOnly, _) => "ro",
+            (Access::ReadWrite, false) => "rw",
+            (Access::ReadWrite, true) => "rwx",
+        };
+        Ok(format!("{path}:{}:{access}", self.name))
+    }
+}
+
+/// Read-only unless it says otherwise.
+pub(crate) fn parse_mount(text: &str) -> Result<Asked, String> {
+    let (text, access, acted_on) = match text.rsplit_once(':') {
+        Some((rest, "ro")) => (rest, Access::ReadOnly, false),
+        Some((rest, "rw")) => (rest, Access::ReadWrite, false),
+        Some((rest, "rwx")) => (rest, Access::ReadWrite, true),
+        _ => (text, Access::ReadOnly, false),
+    };
+    let (folder, name) = text.rsplit_once(':').ok_or("expected DIR:NAME, and then :ro, :rw or :rwx if need be")?;
+    Ok(Asked { folder: folder.into(), name: name.to_owned(), access, acted_on })
+}
+
+/// The granted folders. What can't be granted is refused before anything else is looked at.
+pub(crate) fn mounts(asked: Vec<Asked>, host: &Host) -> Result<BTreeMap<String, Mount>, Fault> {
+    let mut mounts = BTreeMap::new();
+    for Asked { folder, name, access, acted_on } in asked {
+        let path = std::path::absolute(&folder).map_err(|error| Fault::file(&folder, &error))?;
+        let mount = Mount::open(&path, access).map_err(|error| Fault::file(&folder, &error))?;
+        let mount = if acted_on { mount.with_acted_on() } else { mount };
+        host.check_mounts([&mount])?;
+        if mounts.insert(name.clone(), mount).is_some() {
+            return Err(Fault::usage(format!("two folders are to be mounted as {name}")));
+        }
+    }
+    Ok(mounts)
+}
+
+pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl InvocationArguments {
+    /// The limits that the operator sets.
+    pub(crate) fn operator_limits(&self) -> BTreeMap<Limit, u64> {
+        self.limits.iter().copied().collect()
+    }
+
+    /// The largest component that the operator wants to open.
+    pub(crate) fn component_bytes_max(&self) -> Option<u64> {
+        self.operator_limits().get(&Limit::Component).copied()
+    }
+
+    /// The host to make the call with.
+    pub(crate) fn host(&self, global: &Global) -> Result<Host, Fault> {
+        let host = surroundings::host(global)?;
+        Ok(if self.adopt { host.adopting() } else { host })
+    }
+
+    /// The call that these arguments ask for, with what is missing taken from the surroundings.
+    pub(crate) fn call(self, global: &Global, host: &Host, package: &Package, retries: u32) -> Result<Call, Fault> {
+        let limits = self.operator_limits();
+        let mounts = mounts(self.mounts, host)?;
+        let granted = host.limits(package, limits.clone());
+        let at = surroundings::now();
+        let seed = self.seed.map_or_else(surroundings::random_seed, Ok)?;
+        let mut input = self.input;
+        input.stdin |= input.is_absent() && !self.unchecked && reads_batch(package, &self.arguments)?;
+        let mut call = Call::new(self.arguments, at, seed).in_instance(self.instance);
+        call.stdin = surroundings::guest_stdin(&input, granted.get(Limit::Stdin), global.wait)?;
+        call.clock_start = self.now.unwrap_or(at);
+        call.environment = environment(self.environment, self.secrets)?;
+        (call.mounts, call.limits) = (mounts, limits);
+        (call.contract, call.guard) = (self.contract.map(Into::into), self.guard.map(Into::into));
+        (call.unchecked, call.confirmed) = (self.unchecked, self.yes);
+        call.retries = retries;
+        call.keep_streams = !self.digests_only;
+        Ok(call)
+    }
+}
+
+/// Whether the application itself takes a batch from standard input in this call, as the host does for those that do not.
+fn reads_batch(package: &Package, arguments: &[String]) -> Result<bool, Fault> {
+    let is_given = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json-input");
+    if !is_given {
+        return Ok(false);
+    }
+    let file = package.contract().map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
+    let Some(contract) = file.map(ContractFile::contract) else { return Ok(false) };
+    let of_command = contract.read_arguments(arguments).command.map(|command| &command.parameters);
+    let mut declared = of_command.into_iter().flatten().chain(&contract.parameters);
+    Ok(declared.any(|one| one.name == "json-input" && one.value_type == ValueType::Boolean))
+}
+
+pub(crate) fn environment(
+    values: Vec<(String, String)>,
+    secrets: Vec<String>,
+) -> Result<BTreeMap<String, EnvironmentValue>, Fault> {
+    let mut environment = BTreeMap::new();
+    for (name, value) in values {
+        environment.insert(name, EnvironmentValue { value, secret: false });
+    }
+    for (name, value) in secret_values(&secrets)? {
+        if environment.insert(name.clone(), EnvironmentValue { value, secret: true }).is_some() {
+            return Err(Fault::usage(format!("{name} is given by --env and by --secret")));
+        }
+    }
+    Ok(environment)
+}
+
+/// Secrets, from the program's environment.
+pub(crate) fn secret_values(names: &[String]) -> Result<BTreeMap<String, String>, Fault> {
+    names.iter().map(|name| Ok((name.clone(), surroundings::environment_value(name)?))).collect()
+}

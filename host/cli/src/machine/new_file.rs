@@ -1,0 +1,148 @@
+//! A file that a caller wants written: as a whole or not at all. One that is there is left alone: the same bytes are what was asked
+//! for, other bytes are somebody's.
+
+use crate::refusal::fault::Fault;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A file that is written aside until it is whole.
+#[derive(Debug)]
+pub(crate) struct NewFile {
+    aside: NamedTempFile,
+    path: PathBuf,
+}
+
+impl NewFile {
+    /// Begins to write the file at `path`, beside it.
+    pub(crate) fn begin(path: &Path) -> Result<NewFile, Fault> {
+        NewFile::begin_with(path, 0o666)
+    }
+
+    /// The same, of a file that can be started.
+    pub(crate) fn begin_program(path: &Path) -> Result<NewFile, Fault> {
+        NewFile::begin_with(path, 0o777)
+    }
+
+    fn begin_with(path: &Path, mode: u32) -> Result<NewFile, Fault> {
+        let aside = builder(mode).tempfile_in(folder_of(path)).map_err(|error| Fault::file(path, &error))?;
+        Ok(NewFile { aside, path: path.to_owned() })
+    }
+
+    /// The same, of a file that nobody else may read.
+    pub(crate) fn begin_private(path: &Path) -> Result<NewFile, Fault> {
+        let aside = NamedTempFile::new_in(folder_of(path)).map_err(|error| Fault::file(path, &error))?;
+        Ok(NewFile { aside, path: path.to_owned() })
+    }
+
+    /// Where its bytes go.
+    pub(crate) fn writer(&mut self) -> &mut dyn Write {
+        self.aside.as_file_mut()
+    }
+
+    /// The same, for what goes back to a place before.
+    pub(crate) fn file(&mut self) -> &mut File {
+        self.aside.as_file_mut()
+    }
+
+    /// The file, to be read from its beginning.
+    pub(crate) fn reopen(&self) -> Result<File, Fault> {
+        self.aside.reopen().map_err(|error| Fault::file(&self.path, &error))
+    }
+
+    /// Writes all of it, and gives it its name.
+    pub(crate) fn filled(mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.aside.as_file_mut().write_all(bytes).map_err(|error| Fault::file(&self.path, &error))?;
+        self.keep().map(drop)
+    }
+
+    /// Gives it its name, and says its size.
+    pub(crate) fn keep(self) -> Result<u64, Fault> {
+        let NewFile { aside, path } = self;
+        let failed = |error: &io::Error| Fault::file(&path, error);
+        aside.as_file().sync_all().map_err(|error| failed(&error))?;
+        let bytes = aside.as_file().metadata().map_err(|error| failed(&error))?.len();
+        match aside.persist_noclobber(&path) {
+            Ok(_) => Ok(bytes),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                match is_same(&error.file, &path).map_err(|error| failed(&error))? {
+                    true => Ok(bytes),
+                    false => Err(is_another(&path)),
+                }
+            }
+            Err(error) => Err(failed(&error.error)),
+        }
+    }
+}
+
+/// Writes a file that is not there yet, or sees whether it could be.
+pub(crate) fn write(path: &Path, bytes: &[u8], dry_run: bool) -> Result<(), Fault> {
+    if dry_run { preview(path, bytes) } else { NewFile::begin(path)?.filled(bytes) }
+}
+
+/// Writes a file in the place of the one that is there: a reader finds the one or the other.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    let mut file = NewFile::begin(path)?;
+    let failed = |error: io::Error| Fault::file(path, &error);
+    file.aside.as_file_mut().write_all(bytes).map_err(failed)?;
+    file.aside.as_file().sync_all().map_err(failed)?;
+    file.aside.persist(path).map(drop).map_err(|error| failed(error.error))
+}
+
+/// Whether the file could be written, without writing it.
+#[expect(clippy::disallowed_methods, reason = "the caller named the file; nothing that is there is overwritten")]
+pub(crate) fn preview(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    let folder = folder_of(path);
+    hutch::package::open_folder(folder).map_err(|error| Fault::file(folder, &error))?;
+    let there = path.symlink_metadata().is_ok_and(|found| found.is_file()).then(|| std::fs::read(path).ok());
+    if path.symlink_metadata().is_ok() && there.flatten().as_deref() != Some(bytes) {
+        return Err(is_another(path));
+    }
+    Ok(())
+}
+
+/// The folder that a file lies in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+pub(crate) fn is_another(path: &Path) -> Fault {
+    let message = format!("{} is there already, and is another file", path.display());
+    ErrorReport::new(ErrorCode::AlreadyExists, message).suggest("remove it, or name another with --output").into()
+}
+
+/// A new file that can be used by whom the umask lets.
+#[cfg_attr(not(unix), expect(unused_variables, reason = "there are no modes"))]
+fn builder(mode: u32) -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(mode));
+    }
+    builder
+}
+
+#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
+fn is_same(written: &NamedTempFile, path: &Path) -> io::Result<bool> {
+    let (one, found) = (written.reopen()?, path.symlink_metadata()?);
+    // Opening anything else could wait, or follow a link.
+    if !found.is_file() || found.len() != one.metadata()?.len() {
+        return Ok(false);
+    }
+    let other = File::open(path)?;
+    let (mut one, mut other) = (BufReader::new(one).bytes(), BufReader::new(other).bytes());
+    loop {
+        match (one.next().transpose()?, other.next().transpose()?) {
+            (None, None) => return Ok(true),
+            (one, other) if one == other => {}
+            _ => return Ok(false),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Where instances are: in the home, or in the database or bucket that HUTCH_STORE names, which other machines use too. It is connected to before
+//! the rings are up, which refuse that later.
+
+use crate::answers::DoctorCheck;
+use crate::flags::database::{Connected, VARIABLE, stores};
+use crate::flags::global::Global;
+use crate::machine::bucket;
+use crate::machine::needs::Instances;
+use crate::machine::surroundings;
+use crate::refusal::fault::Fault;
+use hutch::Failure;
+use hutch::instances::{Checked, Instance};
+use hutch_model::ledger::Pin;
+use hutch_model::names::Slug;
+use hutch_serve::Collected;
+use hutch_store::{InstanceName, StoreError};
+use std::ffi::OsStr;
+use std::time::Duration;
+
+/// The database or bucket that a command's instances are in; none if they are in the home, or the command has none.
+pub(crate) fn connected(instances: Instances, global: &Global) -> Result<Option<Connected>, Fault> {
+    let Some(setting) = surroundings::database_variable(VARIABLE) else { return Ok(None) };
+    let is_long = match instances {
+        Instances::None => return Ok(None),
+        Instances::Anywhere => false,
+        Instances::Staying => true,
+        Instances::Home => {
+            let message = format!(
+                "instances in a database or bucket are neither copied, renamed nor purged; {VARIABLE} names one"
+            );
+            return Err(Fault::usage(message)
+                .suggest("unset HUTCH_STORE for instances of the home; to carry one, export and import it"));
+        }
+        Instances::WholeHome => {
+            let message = format!("a backup is of a home with its instances; {VARIABLE} names another place for them");
+            return Err(Fault::usage(message).suggest(
+                "unset HUTCH_STORE for the instances of the home; back the others up with the tools of their server, or export them",
+            ));
+        }
+    };
+    connect(&setting, global.wait, (is_long, !global.dry_run)).map(Some)
+}
+
+/// Refuses what works with instances of the home alone where the surroundings name a database.
+pub(crate) fn none_named(what: &str) -> Result<(), Fault> {
+    match surroundings::database_variable(VARIABLE) {
+        None => Ok(()),
+        Some(_) => Err(Fault::usage(format!(
+            "{what} is of an instance of the home, and {VARIABLE} names another place for them"
+        ))
+        .suggest("unset HUTCH_STORE, or have what makes the calls set it")),
+    }
+}
+
+/// The instances that are there.
+pub(crate) fn known(global: &Global) -> Result<Vec<Instance>, Fault> {
+    match &global.database {
+        Some(database) => listed(database),
+        None => {
+            let home = surroundings::home(global)?;
+            hutch::instances::of(&home).map_err(|error| Fault::file(&home, &error))
+        }
+    }
+}
+
+/// The last entry of an instance; none where it can't be read.
+pub(crate) fn head(global: &Global, known: &Instance) -> Result<Option<Pin>, Fault> {
+    let head = match &global.database {
+        Some(database) => stores(database, surroundings::random_seed)(&known.slug, &known.name)
+            .and_then(|store| store.head())
+            .map_err(Failure::from),
+        None => hutch::instances::head(&surroundings::home(global)?, known, global.wait),
+    };
+    Ok(head.ok().map(|head| head.last))
+}
+
+/// Whether a server connects elsewhere while it serves: to the database that keeps its instances, or to a collector. What reaches a bucket is a
+/// process of its own, and was started before.
+pub(crate) fn connects() -> Result<bool, Fault> {
+    let database = surroundings::database_variable(VARIABLE).is_some_and(|setting| !bucket::is_named(&setting));
+    Ok(database || surroundings::collected()? != (Collected::No, Collected::No))
+}
+
+/// Connects to what the setting names, as its beginning says.
+fn connect(setting: &OsStr, wait: Duration, how: (bool, bool)) -> Result<Connected, Fault> {
+    match bucket::is_named(setting) {
+        true => bucket::connect(wait),
+        false => there::connect(setting, wait, how),
+    }
+}
+
+/// The instances that are there.
+fn listed(connected: &Connected) -> Result<Vec<Instance>, Fault> {
+    match *connected {
+        #[cfg(feature = "postgres")]
+        Connected::Database(ref database) => there::listed(database),
+        #[cfg(feature = "bucket")]
+        Connected::Bucket(ref bucket) => bucket::listed(bucket),
+    }
+}
+
+/// Looks through all that is kept of an instance.
+pub(crate) fn check(connected: &Connected, slug: &Slug, instance: &InstanceName) -> Result<Checked, Fault> {
+    let store = stores(connected, surroundings::random_seed)(slug, instance).map_err(Failure::from)?;
+    if !store.is_there().map_err(Failure::from)? {
+        let missing = StoreError::Missing { at: store.at(), what: "instance".to_owned() };
+        return Err(Failure::from(missing).into());
+    }
+    let damages = store.check().map_err(Failure::from)?;
+    Ok(Checked { damages, stats: store.stats().ok() })
+}
+
+/// What there is to say of what the environment names.
+pub(crate) fn doctored(wait: Duration) -> Vec<DoctorCheck> {
+    match surroundings::database_variable(VARIABLE) {
+        None => Vec::new(),
+        Some(setting) if bucket::is_named(&setting) => bucket::doctored(wait),
+        Some(setting) => there::doctored(&setting, wait),
+    }
+}
+
+/// A database.
+#[cfg(feature = "postgres")]
+mod there {
+    use super::*;
+    use crate::flags::database::fastest;
+    use crate::machine::health::check as told;
+    use crate::machine::input;
+    use hutch_model::error_code::ErrorCode;
+    use hutch_model::error_report::ErrorReport;
+    use hutch_store_postgres::{Address, Database, Opening, Password};
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    /// Connections of a command that ends, and of one that stays. A run needs one, and another if it undoes or imports much.
+    const CONNECTIONS_MAX: usize = 2;
+    const CONNECTIONS_LONG_MAX: usize = 8;
+    /// The longest file of passwords.
+    const PASSWORDS_BYTES_MAX: u64 = 1 << 20;
+
+    pub(super) fn connect(
+        setting: &OsStr,
+        wait: Duration,
+        (is_long, makes_tables): (bool, bool),
+    ) -> Result<Connected, Fault> {
+        database(setting, wait, (is_long, makes_tables)).map(Connected::Database)
+    }
+
+    fn database(
+        setting: &OsStr,
+        wait: Duration,
+        (is_long, makes_tables): (bool, bool),
+    ) -> Result<Arc<Database>, Fault> {
+        let wrong = |reason: String| {
+            let report = ErrorReport::new(ErrorCode::Usage, format!("{VARIABLE}: {reason}"));
+            Fault::from(report.suggest(
+                "set it as postgres://USER@HOST/DATABASE or s3://BUCKET/FOLDER, or unset it for instances of the home",
+            ))
+        };
+        let text = setting.to_str().ok_or_else(|| wrong("is not UTF-8".to_owned()))?;
+        let address = Address::parse(text).map_err(|error| wrong(error.to_string()))?;
+        let variable = |name: &str| surroundings::database_variable(name).and_then(|value| value.into_string().ok());
+        let user = address.user.clone().or_else(|| variable("PGUSER")).or_else(|| variable("USER"));
+        let user = user.ok_or_else(|| wrong("names no role, and neither does PGUSER".to_owned()))?;
+        let password = match variable("PGPASSWORD") {
+            Some(password) => Some(Password::new(password)),
+            None => kept_password(&address, &user, wait)?,
+        };
+        let connections_max = if is_long { CONNECTIONS_LONG_MAX } else { CONNECTIONS_MAX };
+        let opening = Opening { user, password, wait, connections_max, makes_tables };
+        Ok(Database::connect(address, opening).map_err(Failure::from)?)
+    }
+
+    /// The password that the person's file has for a database. Who could read the file could use it.
+    fn kept_password(address: &Address, user: &str, wait: Duration) -> Result<Option<Password>, Fault> {
+        let named = surroundings::database_variable("PGPASSFILE").map(PathBuf::from);
+        let is_named = named.is_some();
+        let Some(path) = named.or_else(surroundings::passwords) else { return Ok(None) };
+        #[expect(clippy::disallowed_methods, reason = "the operator names the file by its path")]
+        let metadata = match path.metadata() {
+            Err(_) if !is_named => return Ok(None),
+            metadata => metadata.map_err(|error| Fault::unreadable(&path, &error))?,
+        };
+        #[cfg(unix)]
+        if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 != 0 {
+            let report =
+                ErrorReport::new(ErrorCode::PermissionDenied, format!("{}: others can read it", path.display()));
+            return Err(report.suggest("take that away with chmod 600").into());
+        }
+        #[cfg(not(unix))]
+        let _ = metadata;
+        let bytes = input::whole(&path, PASSWORDS_BYTES_MAX, wait)?;
+        Ok(address.password_in(&String::from_utf8_lossy(&bytes), user))
+    }
+
+    pub(super) fn listed(database: &Database) -> Result<Vec<Instance>, Fault> {
+        let known = database.instances().map_err(Failure::from)?;
+        Ok(known.into_iter().map(|known| Instance { slug: known.slug, name: known.name, bytes: known.bytes }).collect())
+    }
+
+    /// What there is to say of the database that the environment names.
+    pub(super) fn doctored(setting: &OsStr, wait: Duration) -> Vec<DoctorCheck> {
+        let looked = database(setting, wait, (false, false)).and_then(|database| {
+            let about = database.about().map_err(Failure::from)?;
+            Ok((about, fastest(|| database.ping()).map_err(Failure::from)?))
+        });
+        let (about, fastest) = match looked {
+            Ok(looked) => looked,
+            Err(fault) if fault.report().code == ErrorCode::NotFound => {
+                let found = format!("{}: they are made when they are first needed", fault.report().message);
+                return vec![told(VARIABLE, "ok", found, None)];
+            }
+            Err(fault) => {
+                let (found, fix) = (fault.report().message.clone(), fault.report().suggestion.clone());
+                return vec![told(VARIABLE, "bad", found, Some(&fix))];
+            }
+        };
+        let trip = format!("{:.1} ms there and back", fastest.as_secs_f64() * 1000.0);
+        let found = format!("PostgreSQL {}, tables of version {}, {trip}", about.version, about.schema);
+        let server = match about.is_copy {
+            true => told(
+                VARIABLE,
+                "bad",
+                format!("{found}; a copy that takes no writes"),
+                Some("name the server that it is a copy of"),
+            ),
+            false => told(VARIABLE, "ok", found, None),
+        };
+        let found = format!("fsync is {}, synchronous_commit is {}", about.fsync, about.synchronous_commit);
+        let is_durable = about.fsync == "on";
+        let durable = match is_durable {
+            true => told("store is durable", "ok", format!("{found}; changes are synced in any case"), None),
+            false => told(
+                "store is durable",
+                "bad",
+                found,
+                Some("set fsync on: what was answered can be lost with the power, or all of it"),
+            ),
+        };
+        vec![server, durable]
+    }
+}
+
+/// Without the feature there is no database, and who names one is told so.
+#[cfg(not(feature = "postgres"))]
+mod there {
+    use super::*;
+
+    pub(super) fn connect(_setting: &OsStr, _wait: Duration, _how: (bool, bool)) -> Result<Connected, Fault> {
+        Err(without())
+    }
+
+    pub(super) fn doctored(_setting: &OsStr, _wait: Duration) -> Vec<DoctorCheck> {
+        let fault = without();
+        let (found, fix) = (fault.report().message.clone(), fault.report().suggestion.clone());
+        vec![crate::machine::health::check(VARIABLE, "bad", found, Some(&fix))]
+    }
+
+    fn without() -> Fault {
+        Fault::usage(format!("{VARIABLE} names a database, and this program was built without the feature postgres"))
+    }
+}

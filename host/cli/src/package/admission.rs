@@ -1,0 +1,300 @@
+//! What comes into the home, by whatever command: judged here, and pinned here alone. A command says what the caller said and where the
+//! package is; what that is worth beside the version that is installed is decided once, for `install`, `update` and `sync` alike.
+
+use crate::answer::output::Output;
+use crate::answers::Changes;
+use crate::flags::global::Global;
+use crate::machine::surroundings;
+use crate::package::launcher::Planned;
+use crate::package::network::NetworkArguments;
+use crate::package::signed::{self, Says, Signed};
+use crate::package::taken::Taken;
+use crate::package::{packages, shared, trust};
+use crate::refusal::fault::Fault;
+use crate::refusal::repair;
+use clap::Args;
+use hutch::installed::{InstalledError, Pin, Remembered};
+use hutch::package::{Package, PackageBounds};
+use hutch_model::asks::Asks;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use hutch_model::names::Slug;
+use hutch_model::trust::Subject;
+use hutch_registry::Signer;
+use semver::Version;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+mod commands;
+
+pub(crate) use commands::may_ask;
+
+use commands::Commands;
+
+/// What may be other than in the version before, once somebody says so.
+#[derive(Debug, Args)]
+pub(crate) struct AllowArguments {
+    /// Grant this, as needs_grant lists it; may be repeated; --yes grants all
+    #[arg(long = "grant", value_name = "ASK")]
+    pub(crate) grants: Vec<String>,
+    /// Take also what the signer of the installed version has not signed, or its attester not attested
+    #[arg(long)]
+    pub(crate) allow_signer_change: bool,
+    /// Take also other files of the same version; from the folder that it came from that needs no saying
+    #[arg(long)]
+    pub(crate) allow_replaced_version: bool,
+    /// Take it also from another place than the installed version; what the package kept is handed over
+    #[arg(long)]
+    pub(crate) allow_source_change: bool,
+}
+
+impl AllowArguments {
+    /// A grant of what nobody asks for is a misunderstanding. A command that `may_ask` to change something unconfirmed may have done so
+    /// before.
+    pub(crate) fn check_grants<'a>(
+        &self,
+        asks: impl Iterator<Item = &'a str>,
+        may_ask: impl Fn(&str) -> bool,
+    ) -> Result<(), Fault> {
+        let asks: BTreeSet<&str> = asks.collect();
+        let is_known = |grant: &&String| asks.contains(grant.as_str()) || may_ask(grant);
+        match self.grants.iter().find(|grant| !is_known(grant)) {
+            Some(grant) => {
+                let known = if asks.is_empty() { "nothing".to_owned() } else { Vec::from_iter(asks).join(", ") };
+                let report = ErrorReport::new(ErrorCode::Usage, format!("nothing asks for {grant:?}"));
+                Err(report.suggest(format!("what is asked for is {known}")).into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What the caller said, on the line or in a lock.
+#[derive(Debug)]
+pub(crate) struct Said<'s> {
+    /// What may change.
+    pub(crate) allowed: &'s AllowArguments,
+    /// Whether the version is meant, be it older.
+    pub(crate) version: bool,
+    /// Whose signature is as good as that of the version before; one of them must have signed.
+    pub(crate) keys: &'s [Signer],
+    /// Who must have signed, whoever signed the version before.
+    pub(crate) signer: Option<Signer>,
+    /// Who must say how it was built.
+    pub(crate) attester: Option<Signer>,
+}
+
+/// A package that is to be installed, as it was read: what becomes of its source afterwards changes nothing.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) package: Package,
+    /// Where it is from, as pins say it.
+    pub(crate) source: String,
+    signed: Signed,
+}
+
+impl Candidate {
+    /// What is at a place.
+    pub(crate) fn take(global: &Global, network: &NetworkArguments, word: &Path) -> Result<Candidate, Fault> {
+        let taken = Taken::from(global, network, word)?;
+        let checked = taken.checked()?;
+        let Some(package) = checked.package else {
+            return Err(repair::refused(&global.line, word, &checked.diagnostics));
+        };
+        Ok(Candidate { signed: taken.signed(global, &package)?, source: taken.source(), package })
+    }
+
+    /// Whether it is from where another one came from: from the same repository, or the same folder or file whatever led there.
+    pub(crate) fn is_from_where(&self, pin: &Pin) -> bool {
+        trust::pinned(&self.source) == trust::pinned(&pin.source)
+    }
+}
+
+/// The version that is installed under a slug, if one is. Of a pin that nobody can read nobody can tell whose the state is.
+///
+/// # Errors
+/// The pin can't be read, and nobody said that this doesn't matter.
+pub(crate) fn before(global: &Global, slug: &Slug, allowed: &AllowArguments) -> Result<Option<Pin>, Fault> {
+    match packages::installed(global)?.pin(slug) {
+        Ok(pin) => Ok(Some(pin)),
+        Err(InstalledError::Missing(_)) => Ok(None),
+        Err(InstalledError::Damaged { .. }) if allowed.allow_source_change => Ok(None),
+        Err(error) => {
+            let report = ErrorReport::new(error.code(), error.to_string());
+            Err(match error {
+                InstalledError::Damaged { .. } => report
+                    .suggest("restore it from a copy; or install it anew with --allow-source-change, if the source is the right one")
+                    .into(),
+                _ => report.into(),
+            })
+        }
+    }
+}
+
+/// A package that may be installed, but for what is yet to be granted.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    pub(crate) candidate: Candidate,
+    /// What it was judged beside.
+    before: Option<Pin>,
+    pub(crate) signer: Option<Signer>,
+    pub(crate) attester: Option<Signer>,
+    /// How far it is trusted once it is installed.
+    pub(crate) trust: &'static str,
+    pub(crate) asks: Asks,
+    /// What was not granted to the version before.
+    pub(crate) beyond: Vec<String>,
+    /// What of its commands is other than in the version before, if there is one.
+    pub(crate) changes: Option<Changes>,
+}
+
+/// Judges a package beside the version that is installed.
+///
+/// # Errors
+/// What is other than before and was not said, what it lacks that was asked for, or a rule that it breaks.
+pub(crate) fn admit(
+    global: &Global,
+    candidate: Candidate,
+    before: Option<&Pin>,
+    said: &Said<'_>,
+) -> Result<Admission, Fault> {
+    if let Some(before) = before {
+        check_change(&candidate, before, said)?;
+    }
+    let policy = trust::policy(global)?;
+    let from = trust::pinned(&candidate.source);
+    let trusted = trust::keys(&policy, &from);
+    let signer = signer(&candidate.signed, before, said, &trusted)?;
+    let attester = attester(&candidate.signed, before, said, &trusted)?;
+    let texts = [&signer, &attester].map(|by| by.as_ref().map(Signer::text));
+    let [by, built] = [&texts[0], &texts[1]].map(Option::as_deref);
+    let judged = policy.judge(Subject { source: &from, is_installed: true, signer: by, attester: built });
+    let manifest = candidate.package.manifest();
+    trust::enough(&judged, manifest.slug().as_str())?;
+    let trust = judged.level.text();
+    let asks = Asks::of(manifest);
+    let mut beyond: Vec<String> = asks.beyond(before.map(|pin| &pin.asks)).into_iter().map(str::to_owned).collect();
+    let changes = match before {
+        None => None,
+        Some(pin) if candidate.package.digest()? == pin.digest => Some(Changes::default()),
+        Some(pin) => {
+            let now = Commands::of(&candidate.package)?;
+            // Of one that can't be read nothing is known, so nothing was promised to be as it is now.
+            let old = packages::installed(global)?.open(pin, PackageBounds::default(), None);
+            let old = old.ok().and_then(|old| Commands::of(&old).ok()).unwrap_or_default();
+            beyond.extend(now.unconfirmed_beyond(&old));
+            Some(now.changes(&old))
+        }
+    };
+    Ok(Admission { candidate, before: before.cloned(), signer, attester, trust, asks, beyond, changes })
+}
+
+impl Admission {
+    /// Whose it is.
+    pub(crate) fn slug(&self) -> &Slug {
+        self.candidate.package.manifest().slug()
+    }
+
+    /// Whether all that it needs was granted one by one.
+    pub(crate) fn is_granted(&self, allowed: &AllowArguments) -> bool {
+        self.beyond.iter().all(|ask| allowed.grants.contains(ask))
+    }
+
+    /// Installs it: the one way to a pin. What it was granted is what it asks for, so nothing may be ungranted.
+    pub(crate) fn install(self, global: &Global, launcher: Option<&Planned>, output: &Output) -> Result<Pin, Fault> {
+        let Candidate { package, source, signed } = &self.candidate;
+        // What others can have is no harm to anybody, should it not be installed here after all.
+        shared::keep(global, package, signed, output)?;
+        // The launcher first: where it can't be, nothing is installed.
+        launcher.map_or(Ok(()), Planned::write)?;
+        let remembered = Remembered {
+            launcher: launcher.map(Planned::launcher),
+            signer: self.signer.as_ref().map(Signer::text),
+            attester: self.attester.as_ref().map(Signer::text),
+            signed_by: self.signer.as_ref().and_then(|by| signed.identity(by, Says::Signed)),
+            attested_by: self.attester.as_ref().and_then(|by| signed.identity(by, Says::Built)),
+        };
+        let installed = packages::installed(global)?;
+        let done = installed.install(package, source, surroundings::now(), remembered, self.before.as_ref());
+        let pin = done.inspect_err(|_| launcher.into_iter().for_each(Planned::take_back))?;
+        launcher.into_iter().for_each(Planned::finish);
+        Ok(pin)
+    }
+}
+
+/// Refuses what should not happen unsaid: to come from elsewhere, go back, or change what a version means.
+fn check_change(candidate: &Candidate, before: &Pin, said: &Said<'_>) -> Result<(), Fault> {
+    let (version, source) = (candidate.package.manifest().version(), &candidate.source);
+    let refuse = |code, message: String| {
+        let report = ErrorReport::new(code, message).detail("from", before.source.as_str());
+        Err(report.detail("source", source.as_str()).into())
+    };
+    let stays = candidate.is_from_where(before);
+    if !stays && !said.allowed.allow_source_change {
+        let message = format!("{} was installed from {}", before.slug, trust::pinned(&before.source));
+        return refuse(ErrorCode::SourceChanged, message);
+    }
+    if Version::parse(&before.version).is_ok_and(|before| *version < before) && !said.version {
+        let message = format!("{} is installed in version {}, and this one is {version}", before.slug, before.version);
+        return refuse(ErrorCode::VersionOlder, message);
+    }
+    // In the folder where it is made a version is what it is now.
+    let is_made_here = stays && !packages::is_packed(Path::new(source)) && !Taken::is_remote(source);
+    let is_replaced = version.to_string() == before.version && candidate.package.digest()? != before.digest;
+    if is_replaced && !is_made_here && !said.allowed.allow_replaced_version {
+        let message = format!("version {version} of {} is installed with other files", before.slug);
+        return refuse(ErrorCode::VersionReplaced, message);
+    }
+    Ok(())
+}
+
+/// Who did something for the version before, by the pin.
+fn known(pin: Option<&Pin>, who: &str, text: impl Fn(&Pin) -> Option<&str>) -> Result<Option<Signer>, Fault> {
+    let known = pin.and_then(text).map(Signer::parse).transpose();
+    known.map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the {who} in the pin: {error}")))
+}
+
+/// Who signed it: whoever must have, else who signed the version before, else somebody whom the policy knows.
+fn signer(signed: &Signed, before: Option<&Pin>, said: &Said<'_>, trusted: &[Signer]) -> Result<Option<Signer>, Fault> {
+    let known = known(before, "signer", |pin| pin.signer.as_deref())?;
+    let must = [said.signer.as_slice(), said.keys].concat();
+    let found = match &known {
+        _ if !must.is_empty() => signed.required(&must)?,
+        Some(known) => signed.by(std::slice::from_ref(known))?,
+        None => None,
+    };
+    let found = if found.is_none() { signed.by(trusted)? } else { found };
+    match known {
+        Some(known) if found.as_ref() != Some(&known) && !said.allowed.allow_signer_change && said.keys.is_empty() => {
+            let message = format!("the version that is installed was signed by {}, and this one was not", known.name());
+            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("signer", known.name()).into())
+        }
+        _ => Ok(found),
+    }
+}
+
+/// Who says how it was built: whoever must, else who said it of the version before, else one who was named, else one whom the policy knows.
+fn attester(
+    signed: &Signed,
+    before: Option<&Pin>,
+    said: &Said<'_>,
+    trusted: &[Signer],
+) -> Result<Option<Signer>, Fault> {
+    let known = known(before, "attester", |pin| pin.attester.as_deref())?;
+    let must = said.attester.as_slice();
+    signed::sound(&signed.verdicts(&[must, known.as_slice(), said.keys, trusted].concat()))?;
+    let found = signed.attested(must);
+    if let (Some(must), None) = (&said.attester, &found) {
+        let message = format!("{} does not say how it was built, and must", must.name());
+        return Err(ErrorReport::new(ErrorCode::SignatureRequired, message).into());
+    }
+    let kept = signed.attested(&[known.as_slice(), said.keys].concat());
+    match known {
+        Some(known) if kept.is_none() && !said.allowed.allow_signer_change => {
+            let message =
+                format!("{} says how the installed version was built, and not how this one was", known.name());
+            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("attester", known.name()).into())
+        }
+        _ => Ok(found.or(kept).or_else(|| signed.attested(trusted))),
+    }
+}

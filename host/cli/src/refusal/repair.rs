@@ -1,0 +1,121 @@
+//! Commands that mend a refused call: added to the library's report here, where it is known how the call was written.
+
+use crate::line::call_line::CallLine;
+use crate::refusal::fault::{Fault, diagnostics_lines};
+use hutch::package::Package;
+use hutch::{Call, Failure};
+use hutch_model::contract::{ArgumentViolation, ContractFile, Parameter, ValueType, ViolationKind};
+use hutch_model::diagnostic::Diagnostic;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
+use std::path::Path;
+
+/// A failure to invoke `package` as `call` says, with fixes that can be executed as they stand.
+pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&Package, &str), call: &Call) -> Fault {
+    let (report, arguments) = (failure.report(), &call.arguments);
+    let report = match failure {
+        Failure::Arguments { violations } => {
+            let corrected = corrected(violations, arguments).and_then(|by| line.with_arguments(arguments, &by));
+            let report = fixed(report, corrected, "makes the call as it was probably meant", "low");
+            let report = match violations.iter().find_map(|violation| misplaced(line, violation, arguments)) {
+                Some(flag) => {
+                    report.suggest(format!("{flag} is a flag of hutch's too: there it stands before PACKAGE"))
+                }
+                None => report,
+            };
+            let command: Vec<&str> =
+                arguments.iter().take_while(|word| !word.starts_with('-')).take(1).map(String::as_str).collect();
+            let known = violations.iter().all(|one| one.kind != ViolationKind::UnknownCommand);
+            let words = ["meta", package].into_iter().chain(command.into_iter().filter(|_| known));
+            fixed(report, line.elsewhere(words), "shows what the contract declares", "none")
+        }
+        Failure::Confirmation { .. } => {
+            let asks = asks_itself(opened, arguments);
+            // What was meant for the host is no flag of the application's, which would refuse it.
+            let mut confirmed = without_flag(opened, arguments, "--yes");
+            confirmed.extend(asks.then(|| "--confirm".to_owned()));
+            let again = match confirmed == *arguments {
+                true => line.with_flag("--yes"),
+                false => line.with_arguments_and_flag(arguments, &confirmed, "--yes"),
+            };
+            let effect = match asks {
+                true => {
+                    "makes the call, confirmed to the host and to the application; only after the user agreed to it"
+                }
+                false => "makes the call; only after the user agreed to it",
+            };
+            return fixed(report, again, effect, "high").into();
+        }
+        _ => report,
+    };
+    again(report, line, call.retries).into()
+}
+
+/// The arguments without a flag of the host's that stands among them, if it is none of the application's.
+fn without_flag(package: &Package, arguments: &[String], flag: &str) -> Vec<String> {
+    let contract = package.contract().ok().flatten().map(ContractFile::contract);
+    let read = contract.map(|contract| (contract, contract.read_arguments(arguments).command));
+    let is_own = read.is_none_or(|(contract, command)| {
+        let mut declared = command.iter().flat_map(|command| &command.parameters).chain(&contract.parameters);
+        declared.any(|one| flag.strip_prefix("--") == Some(one.name.as_str()))
+    });
+    let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
+    let left = arguments.iter().enumerate().filter(|(at, word)| is_own || *at >= end || *word != flag);
+    left.map(|(_, word)| word.clone()).collect()
+}
+
+/// Whether the application wants a confirmation of its own that the call does not give.
+fn asks_itself(package: &Package, arguments: &[String]) -> bool {
+    let contract = package.contract().ok().flatten().map(ContractFile::contract);
+    let command = contract.and_then(|contract| contract.read_arguments(arguments).command);
+    let takes = |parameter: &Parameter| parameter.name == "confirm" && parameter.value_type == ValueType::Boolean;
+    command.is_some_and(|command| command.parameters.iter().any(takes))
+        && !arguments.iter().any(|word| word == "--confirm" || word == "--no-confirm" || word == "--")
+}
+
+/// A report of a call that can be made again with one flag more: confirmed, or on the new state if `retries` were too few.
+pub(crate) fn again(report: ErrorReport, line: &CallLine, retries: u32) -> ErrorReport {
+    match report.code {
+        ErrorCode::ConfirmationRequired => {
+            fixed(report, line.with_flag("--yes"), "makes the call; only after the user agreed to it", "high")
+        }
+        ErrorCode::Conflict if line.is_command(&["run", "replay"]) => {
+            let more = retries.saturating_mul(10).max(3).to_string();
+            fixed(report, line.with_option("--retry", &more), "makes the call on the new state", "low")
+        }
+        _ => report,
+    }
+}
+
+/// A report with one more fix, if there is one.
+pub(crate) fn fixed(report: ErrorReport, cmd: Option<String>, effect: &str, risk: &'static str) -> ErrorReport {
+    match cmd {
+        Some(cmd) => report.fixed_by(cmd, effect, risk),
+        None => report,
+    }
+}
+
+/// A package whose check came to nothing.
+pub(crate) fn refused(line: &CallLine, path: &Path, diagnostics: &[Diagnostic]) -> Fault {
+    let shown = path.display().to_string();
+    let report = ErrorReport::new(ErrorCode::PackageInvalid, format!("{shown} breaks the rules of packages"))
+        .detail("diagnostics", serde_json::to_value(diagnostics).unwrap_or_default());
+    let report = fixed(report, line.elsewhere(["check", &shown]), "lists every problem", "none");
+    Fault::from(report).seen_as(diagnostics_lines(diagnostics))
+}
+
+/// A flag of hutch's that was written behind the package, where every word is the application's.
+fn misplaced<'a>(line: &CallLine, violation: &ArgumentViolation, arguments: &'a [String]) -> Option<&'a str> {
+    let word = arguments.get(violation.index.filter(|_| violation.kind == ViolationKind::UnknownFlag)?)?;
+    let flag = word.split('=').next().filter(|flag| flag.starts_with("--"))?;
+    line.is_flag_of_run(flag).then_some(flag)
+}
+
+/// The arguments with every violation mended, if that is known of each.
+fn corrected(violations: &[ArgumentViolation], arguments: &[String]) -> Option<Vec<String>> {
+    let mut corrected = arguments.to_vec();
+    for violation in violations {
+        *corrected.get_mut(violation.index?)? = violation.instead.clone()?;
+    }
+    Some(corrected)
+}

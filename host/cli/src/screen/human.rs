@@ -1,0 +1,152 @@
+//! Answers for people: aligned tables under a heading, and plain lines.
+
+use crate::line::quote;
+use crate::screen::table::Table;
+use crate::screen::told::Told;
+use crate::screen::tone::Tone;
+use hutch_model::instant::Instant;
+use hutch_model::terminal::one_line;
+use serde_json::Value;
+
+/// How many digits of an entry's hash people are shown.
+const HASH_DIGITS: usize = 12;
+
+/// A table of these columns: the field of each item, and its heading.
+pub(crate) fn table(items: &[Value], columns: &[(&str, &str)]) -> Told {
+    let mut table = Table::of(columns.iter().map(|(_, heading)| (*heading).to_owned()), []);
+    for item in items {
+        let value = |field: &str| item.pointer(&format!("/{}", field.replace('.', "/")));
+        table.toned_row(columns.iter().enumerate().map(|(column, (field, _))| {
+            let value = value(field);
+            (column, cell(field, value), Tone::of(field, value))
+        }));
+    }
+    table.into()
+}
+
+/// What stands in a table: a call as it is typed, an instant to the second, as much of a hash as names it, anything else as a person would
+/// write it.
+fn cell(field: &str, value: Option<&Value>) -> String {
+    match value {
+        Some(Value::Array(words)) if field == "argv" => quote::line(words.iter().filter_map(Value::as_str)),
+        Some(Value::String(hash)) if field == "hash" => hash.chars().take(HASH_DIGITS).collect(),
+        Some(Value::String(given)) if given.parse::<Instant>().is_ok() => {
+            given.split_once('.').map_or_else(|| given.clone(), |(seconds, _)| format!("{seconds}Z"))
+        }
+        value => text(value),
+    }
+}
+
+/// A value as a person would write it.
+pub(crate) fn text(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "-".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(items)) if items.is_empty() => "-".to_owned(),
+        Some(Value::Array(items)) => items.iter().map(|item| text(Some(item))).collect::<Vec<_>>().join(", "),
+        Some(Value::Bool(true)) => "yes".to_owned(),
+        Some(Value::Bool(false)) => "no".to_owned(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// A text as it is, anything else as JSON.
+pub(crate) fn text_or_json(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The fields of an object, one a line; objects inside are indented.
+pub(crate) fn fields(value: &Value) -> String {
+    fields_within(value, usize::MAX).unwrap_or_default()
+}
+
+/// The same, unless it is longer than so many bytes.
+pub(crate) fn fields_within(value: &Value, bytes_max: usize) -> Option<String> {
+    let mut lines = Lines { text: Vec::new(), left: bytes_max };
+    describe(value, "", &mut lines)?;
+    Some(lines.text.join("\n"))
+}
+
+/// Lines, and how many bytes more there may be.
+struct Lines {
+    text: Vec<String>,
+    left: usize,
+}
+
+impl Lines {
+    fn push(&mut self, line: String) -> Option<()> {
+        self.left = self.left.checked_sub(line.len() + 1)?;
+        self.text.push(line);
+        Some(())
+    }
+}
+
+fn describe(value: &Value, indent: &str, lines: &mut Lines) -> Option<()> {
+    let Value::Object(known) = value else {
+        return lines.push(format!("{indent}{}", indented(&text(Some(value)), indent)));
+    };
+    for (name, value) in known {
+        let name = one_line(&name.replace('_', " "));
+        match value {
+            Value::Object(inner) if !inner.is_empty() => {
+                lines.push(format!("{indent}{name}:"))?;
+                describe(value, &format!("{indent}  "), lines)?;
+            }
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                lines.push(format!("{indent}{name}:"))?;
+                for item in items {
+                    let at = lines.text.len();
+                    describe(item, &format!("{indent}    "), lines)?;
+                    if let Some(first) = lines.text.get_mut(at) {
+                        *first = format!("{indent}  - {}", first.trim_start());
+                    }
+                }
+            }
+            Value::Object(_) => lines.push(format!("{indent}{name}: -"))?,
+            value => lines.push(format!("{indent}{name}: {}", indented(&text(Some(value)), indent)))?,
+        }
+    }
+    Some(())
+}
+
+/// A text of several lines: none of them can look like a field.
+fn indented(text: &str, indent: &str) -> String {
+    text.trim_end().replace('\n', &format!("\n{indent}    "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::screen::told::Screen;
+    use serde_json::json;
+
+    #[test]
+    fn tables_align_and_hide_control_characters() {
+        let items = [json!({"a": "x", "b": ["1", "2"]}), json!({"a": "lo\u{1b}[2Jng", "c": {"d": true}})];
+        let shown = table(&items, &[("a", "A"), ("b", "B"), ("c.d", "D")]);
+        assert_eq!(shown.shown(Screen::default()), "A         B     D\nx         1, 2  -\nlo\u{fffd}[2Jng  -     yes");
+        assert_eq!(table(&[], &[("a", "A")]).shown(Screen::default()), "nothing");
+    }
+
+    #[test]
+    fn calls_are_shown_as_they_are_typed_and_instants_to_the_second() {
+        let item = json!({"argv": ["todo", "add", "Write docs"], "at": "2026-11-23T03:36:52.660123Z", "on": "2026-11-23T03:36:52Z", "x": "1.5"});
+        let shown =
+            table(&[item], &[("argv", "CALL"), ("at", "AT"), ("on", "ON"), ("x", "X")]).shown(Screen::default());
+        let row = shown.lines().nth(1).map(|row| row.split("  ").map(str::trim).collect::<Vec<_>>());
+        assert_eq!(row.unwrap(), ["todo add 'Write docs'", "2026-11-23T03:36:52Z", "2026-11-23T03:36:52Z", "1.5"]);
+    }
+
+    #[test]
+    fn objects_become_indented_lines() {
+        let value = json!({"a_b": 1, "c": {"d": null}, "e": [{"f": 1, "g": 2}]});
+        assert_eq!(fields(&value), "a b: 1\nc:\n  d: -\ne:\n  - f: 1\n    g: 2");
+        let forged = json!({"a": {"b": "x\nhash: forged\n"}, "c\nd": 1});
+        assert_eq!(fields(&forged), "a:\n  b: x\n      hash: forged\nc d: 1");
+        assert_eq!(
+            fields_within(&forged, 30).as_deref(),
+            Some("a:\n  b: x\n      hash: forged\nc d: 1").filter(|text| text.len() < 30)
+        );
+        assert_eq!(fields_within(&value, 10), None);
+    }
+}

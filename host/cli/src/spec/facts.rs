@@ -1,0 +1,246 @@
+//! What the command line's shape does not say about a command: its effect, what it answers and how it can fail, one line of a table for
+//! each, and calls that show its use (`examples.json`). Tests hold both to be complete and true.
+
+use crate::answers::{self, *};
+use crate::call::trial::Answered;
+use crate::feedback::issues::{Issue, IssueAnswer};
+use ErrorCode::*;
+use hutch_certify::report::Report;
+use hutch_documents::Listed;
+use hutch_documents::ledger::{EntryAnswer, Exported, HeadAnswer, Summary};
+use hutch_documents::moved::{Changed, MovedAnswer};
+use hutch_documents::run::{PlanAnswer, RunAnswer};
+use hutch_documents::state::{FileAnswer, ItemAnswer, StatusAnswer};
+use hutch_documents::verified::VerifiedAnswer;
+use hutch_model::contract::Effect;
+use hutch_model::error_code::ErrorCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The facts about one command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// The most that it does to anything that is kept. What it deletes is gone for good, and needs `--yes`.
+    pub(crate) effect: Effect,
+    /// Whether the same call, right after one that succeeded, succeeds and changes nothing.
+    pub(crate) is_idempotent: bool,
+    /// Whether it may reach another machine.
+    pub(crate) is_networked: bool,
+    errors: &'static [&'static [ErrorCode]],
+    answer: Shape,
+}
+
+const fn facts<A: JsonSchema>(effect: Effect, errors: &'static [&'static [ErrorCode]]) -> Facts {
+    let is_idempotent = matches!(effect, Effect::Read);
+    Facts { effect, is_idempotent, is_networked: false, errors, answer: A::json_schema }
+}
+
+const fn reads<A: JsonSchema>(errors: &'static [&'static [ErrorCode]]) -> Facts {
+    facts::<A>(Effect::Read, errors)
+}
+
+const fn writes<A: JsonSchema>(errors: &'static [&'static [ErrorCode]]) -> Facts {
+    facts::<A>(Effect::Write, errors)
+}
+
+const fn deletes<A: JsonSchema>(errors: &'static [&'static [ErrorCode]]) -> Facts {
+    facts::<A>(Effect::Delete, errors)
+}
+
+impl Facts {
+    const fn idempotent(self) -> Facts {
+        Facts { is_idempotent: true, ..self }
+    }
+
+    const fn networked(self) -> Facts {
+        Facts { is_networked: true, ..self }
+    }
+
+    /// The codes that it can end with.
+    pub(crate) fn errors(&self) -> BTreeSet<ErrorCode> {
+        self.errors.iter().copied().flatten().chain(EVERYWHERE).copied().collect()
+    }
+
+    /// JSON Schema of `result`, as it follows from the answer's type.
+    pub(crate) fn result(&self) -> Value {
+        answers::schema(self.answer)
+    }
+}
+
+/// A call and how it ends, on a new home.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Example {
+    pub(crate) description: String,
+    /// Calls that make what the example needs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) before: Vec<Vec<String>>,
+    /// What stands on standard input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stdin: Option<String>,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) exit_status: u8,
+}
+
+/// What every command can end with.
+const EVERYWHERE: &[ErrorCode] = &[Usage, ArgumentRefused, NotFound, HostFault, AnswerLost];
+/// What reads the home.
+const KEPT: &[ErrorCode] = &[PermissionDenied, StoreDamaged];
+/// What writes a file.
+const FILES: &[ErrorCode] = &[AlreadyExists, PermissionDenied];
+/// What opens a package;
+const PACKAGE: &[ErrorCode] = &[PackageChanged, PackageInvalid, PackageNotFound, PermissionDenied, StoreDamaged];
+/// asks whether it is believed;
+const JUDGED: &[ErrorCode] = &[SignatureInvalid, TrustRequired];
+/// looks at its component;
+const COMPONENT: &[ErrorCode] = &[ComponentInvalid, EntryUnsupported];
+/// compiles it.
+const COMPILED: &[ErrorCode] = &[CompileTimeLimit, ComponentLimit];
+/// What opens an instance;
+const INSTANCE: &[ErrorCode] = &[InstanceBusy, PackageNotFound, PermissionDenied, StoreDamaged, StoreTooNew];
+/// commits to it.
+const COMMIT: &[ErrorCode] = &[CommitUncertain, Conflict];
+/// What reads a call.
+const ARGUMENTS: &[ErrorCode] = &[ArgumentInvalid, ArgumentLimit];
+/// What runs a guest;
+#[rustfmt::skip]
+const LIMITS: &[ErrorCode] = &[
+    ArgumentLimit, FileBytesLimit, FolderDepthLimit, FuelLimit, HandleLimit, HostCallLimit, InstanceForeign, InstanceLimit, MemoryLimit,
+    RingRequired, StackLimit, StateBytesLimit, StateFilesLimit, StderrLimit, StdinLimit, StdoutLimit, TableLimit, WallTimeLimit,
+];
+/// and takes its own end for the end of the call.
+const ENDINGS: &[ErrorCode] = &[ArgumentInvalid, ContractViolation, GuestFailed, GuestTrapped, StdinTerminal];
+/// What asks a registry.
+const REGISTRY: &[ErrorCode] = &[ArtifactInvalid, AuthenticationFailed, RegistryFailed];
+/// What puts a package in another's place.
+const SIGNERS: &[ErrorCode] = &[SignatureRequired, SignerChanged, SourceChanged, VersionReplaced];
+
+/// Each command by its words.
+#[rustfmt::skip]
+const TABLE: &[(&str, Facts)] = &[
+    ("run", writes::<RunAnswers>(&[LIMITS, PACKAGE, INSTANCE, ENDINGS, JUDGED, COMPONENT, COMMIT, COMPILED, &[ConfirmationRequired,
+        StdinTimeLimit]])),
+    ("validate", reads::<ValidateAnswer>(&[PACKAGE, JUDGED, COMPONENT, ARGUMENTS, &[ComponentLimit, ConfirmationRequired,
+        RingRequired, StdinLimit, StdinTerminal, StdinTimeLimit]])),
+    ("plan", writes::<PlanAnswer>(&[LIMITS, PACKAGE, INSTANCE, ENDINGS, JUDGED, COMPONENT, COMPILED, &[CommitUncertain, StdinTimeLimit]])),
+    ("apply", writes::<RunAnswer>(&[LIMITS, PACKAGE, INSTANCE, ENDINGS, JUDGED, COMPONENT, COMMIT, COMPILED,
+        &[ConfirmationRequired, NotReproducible]])),
+    ("undo", writes::<MovedAnswer>(&[INSTANCE, COMMIT])),
+    ("replay", writes::<RunAnswer>(&[LIMITS, PACKAGE, INSTANCE, ENDINGS, JUDGED, COMPONENT, COMMIT, COMPILED,
+        &[ConfirmationRequired, NotReproducible]])),
+    ("verify", reads::<VerifiedAnswer>(&[INSTANCE, JUDGED, &[ComponentInvalid, InstanceForeign, NotReproducible, PackageInvalid,
+        RingRequired, VerifyFailed]])),
+    ("map", writes::<MapAnswer>(&[LIMITS, PACKAGE, INSTANCE, ENDINGS, JUDGED, COMPONENT, COMMIT, COMPILED, &[AlreadyExists,
+        StdinTimeLimit]])),
+    ("ledger list", reads::<Listed<Summary>>(&[INSTANCE])),
+    ("ledger show", reads::<EntryAnswer>(&[INSTANCE])),
+    ("ledger head", reads::<HeadAnswer>(&[INSTANCE])),
+    ("ledger export", reads::<Listed<Exported>>(&[INSTANCE])),
+    ("ledger verify", reads::<ChainAnswer>(&[INSTANCE, &[StdinTimeLimit]])),
+    ("state ls", reads::<Listed<ItemAnswer>>(&[INSTANCE])),
+    ("state cat", reads::<FileAnswer>(&[INSTANCE])),
+    ("state diff", reads::<Changed>(&[INSTANCE])),
+    ("state status", reads::<StatusAnswer>(&[INSTANCE])),
+    ("state export", writes::<StateExported>(&[INSTANCE, &[AlreadyExists]])),
+    ("state import", writes::<StateImported>(&[INSTANCE, COMMIT, &[FolderDepthLimit, StateBytesLimit, StateFilesLimit]])),
+    ("schedule", reads::<ScheduleAnswer>(&[PACKAGE, JUDGED, COMPONENT, ARGUMENTS, &[ComponentLimit, ConfirmationRequired]])),
+    ("gc", deletes::<GcAnswer>(&[INSTANCE, &[CommitUncertain, ConfirmationRequired]]).idempotent()),
+    ("backup", writes::<BackupAnswer>(&[COMMIT, FILES, &[InstanceBusy, PackageChanged, PackageInvalid, StoreDamaged,
+        StoreTooNew]]).idempotent()),
+    ("restore", writes::<RestoreAnswer>(&[FILES, &[InstanceBusy, StoreDamaged, StoreTooNew]])),
+    ("certify", reads::<Report>(&[JUDGED, KEPT, &[ComponentInvalid, ComponentLimit, LevelNotReached, PackageInvalid, PackageNotFound]])),
+    ("check", reads::<CheckAnswers>(&[PACKAGE, COMPONENT, REGISTRY, &[SignatureInvalid, SignatureRequired]]).networked()),
+    ("catalog", reads::<Listed<CatalogItem>>(&[KEPT, &[PackageNotFound]])),
+    ("find", reads::<Listed<FoundItem>>(&[KEPT, &[PackageNotFound]])),
+    ("index", writes::<IndexBuilt>(&[REGISTRY, COMPONENT, FILES, &[PackageInvalid, PackageNotFound, SignatureInvalid,
+        StoreDamaged]]).idempotent().networked()),
+    ("show", reads::<ShowAnswer>(&[PACKAGE, REGISTRY]).networked()),
+    ("meta", reads::<MetaAnswer>(&[PACKAGE, JUDGED, &[ComponentInvalid]])),
+    ("mcp", writes::<ToolsAnswer>(&[PACKAGE, INSTANCE, JUDGED, COMPONENT, &[Cancelled, ConfirmationRequired, Conflict, ServerBusy]])),
+    ("serve", writes::<ServeAnswer>(&[PACKAGE, INSTANCE, COMPONENT, &[AlreadyExists, AuthenticationRequired, Cancelled,
+        ConfirmationRequired, Conflict, RequestConflict, RequestInvalid, ServerBusy, SignatureInvalid]])),
+    ("examples", reads::<Listed<ExampleItem>>(&[PACKAGE, JUDGED, &[ComponentInvalid]])),
+    ("skills", reads::<SkillsAnswers>(&[])),
+    ("explain-error", reads::<ExplainAnswer>(&[PACKAGE, JUDGED])),
+    ("install", writes::<InstallAnswer>(&[PACKAGE, REGISTRY, JUDGED, &[AlreadyExists, ConfirmationRequired,
+        SignatureRequired]]).networked()),
+    ("update", writes::<InstallAnswer>(&[PACKAGE, SIGNERS, REGISTRY, JUDGED, &[AlreadyExists, ConfirmationRequired,
+        VersionOlder]]).idempotent().networked()),
+    ("remove", deletes::<RemoveAnswer>(&[KEPT, &[ConfirmationRequired, PackageNotFound]])),
+    ("lock", writes::<LockAnswer>(&[FILES, &[StoreDamaged]]).idempotent()),
+    ("sync", writes::<SyncAnswer>(&[PACKAGE, SIGNERS, REGISTRY, JUDGED, &[AlreadyExists, ConfirmationRequired, LockDiffers,
+        LockMismatch]]).idempotent().networked()),
+    ("pack", writes::<PackAnswer>(&[PACKAGE, JUDGED, COMPONENT, COMPILED, REGISTRY, &[AlreadyExists, Conflict, TargetUnsupported]])
+        .idempotent().networked()),
+    ("key generate", writes::<KeyGenerated>(&[FILES])),
+    ("trust show", reads::<TrustAnswers>(&[KEPT, &[PackageNotFound, TrustRequired]])),
+    ("trust add", writes::<TrustChanged>(&[FILES, &[ConfirmationRequired, InstanceBusy, StdinTimeLimit, StoreDamaged]]).idempotent()),
+    ("trust require", writes::<TrustChanged>(&[KEPT, &[ConfirmationRequired, InstanceBusy]]).idempotent()),
+    ("trust remove", deletes::<TrustChanged>(&[KEPT, &[ConfirmationRequired, Conflict, InstanceBusy]])),
+    ("sign", writes::<Signing>(&[PACKAGE, REGISTRY, JUDGED, COMPONENT, &[AlreadyExists, Conflict]]).idempotent().networked()),
+    ("push", writes::<PushAnswer>(&[PACKAGE, REGISTRY, COMPONENT, &[AlreadyExists, Conflict, TrustRequired]]).idempotent().networked()),
+    ("compile", writes::<CompileAnswer>(&[PACKAGE, JUDGED, COMPONENT, COMPILED, &[AlreadyExists, TargetUnsupported]]).idempotent()),
+    ("init", writes::<InitAnswer>(&[FILES])),
+    ("dev", writes::<DevAnswer<Answered>>(&[COMPONENT, COMPILED, &[BuildFailed, ExampleFailed, PackageChanged, PackageInvalid,
+        PackageNotFound, PermissionDenied, TrustRequired]])),
+    ("instance list", reads::<Listed<InstanceItem>>(&[&[PackageNotFound, PermissionDenied]])),
+    ("instance copy", writes::<InstanceMoved>(&[INSTANCE, COMMIT, &[AlreadyExists]])),
+    ("instance rename", writes::<InstanceMoved>(&[INSTANCE, &[AlreadyExists]])),
+    ("instance purge", deletes::<InstancePurged>(&[INSTANCE, &[ConfirmationRequired]])),
+    ("instance export", writes::<InstanceExported>(&[PACKAGE, INSTANCE, COMPONENT, &[AlreadyExists, ComponentLimit,
+        NotReproducible, TrustRequired]]).idempotent()),
+    ("instance import", writes::<InstanceImported>(&[LIMITS, PACKAGE, INSTANCE, COMPONENT, COMMIT, COMPILED, &[NotReproducible,
+        StdinTimeLimit, TrustRequired, VerifyFailed]]).idempotent()),
+    ("issue create", writes::<IssueAnswer>(&[KEPT, &[Conflict, NotFound, PackageInvalid, PackageNotFound]])),
+    ("issue list", reads::<Listed<Issue>>(&[KEPT])),
+    ("issue show", reads::<IssueAnswer>(&[KEPT])),
+    ("issue close", writes::<IssueAnswer>(&[KEPT]).idempotent()),
+    ("issue transition", writes::<IssueAnswer>(&[KEPT]).idempotent()),
+    ("completions", reads::<Text>(&[])),
+    ("doctor", reads::<DoctorAnswers>(&[INSTANCE])),
+];
+
+/// The facts about the command of these words, as `issue create`.
+pub(crate) fn of(words: &str) -> Option<&'static Facts> {
+    TABLE.iter().find(|(known, _)| *known == words).map(|(_, facts)| facts)
+}
+
+/// Calls that show the use of the command of these words.
+pub(crate) fn examples(words: &str) -> Vec<Example> {
+    all_examples().remove(words).unwrap_or_default()
+}
+
+fn all_examples() -> BTreeMap<String, Vec<Example>> {
+    serde_json::from_str(include_str!("../../examples.json")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::description::leaves;
+
+    #[test]
+    fn every_command_has_its_facts_and_examples_and_they_have_their_command() {
+        let all = crate::arguments::command();
+        let commands: BTreeSet<String> = leaves(&all, "").into_iter().map(|(_, path)| path).collect();
+        assert_eq!(commands, TABLE.iter().map(|(path, _)| (*path).to_owned()).collect());
+        assert_eq!(commands, all_examples().into_keys().collect());
+    }
+
+    #[test]
+    fn facts_are_well_formed() {
+        for (path, facts) in TABLE {
+            let schema = facts.result();
+            assert!(schema.is_object() && jsonschema::validator_for(&schema).is_ok(), "{path}: {schema}");
+            let examples = examples(path);
+            assert!(examples.iter().any(|example| example.exit_status == 0), "{path}: an example that works");
+            let words: Vec<&str> = path.split(' ').collect();
+            for example in examples {
+                let is_of_it = example.arguments.windows(words.len()).any(|part| part == words);
+                assert!(is_of_it, "{path}: {}", example.description);
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What is said of each command, and what follows from it.
+
+pub(crate) mod description;
+pub(crate) mod facts;
+pub(crate) mod known;
