@@ -132,7 +132,9 @@ fn finish(mut guest: Guest, stopped: Stopped) -> Result<(Outcome, WorldAfter), F
             Err(stop) => ending = cut_short(stop)?,
         }
     }
-    if let Err(stop) = world.check() {
+    // What ended by another limit a moment before the deadline was ended by that one.
+    let is_limited = matches!(ending, Ending::Limited { .. });
+    if let Some(stop) = world.check().err().filter(|stop| !is_limited || !matches!(stop, Stop::Late)) {
         (after, ending) = (WorldAfter::default(), cut_short(stop)?);
     }
     let interrupted = ending == (Ending::Limited { limit: Limit::WallTime });
@@ -150,4 +152,34 @@ fn finish(mut guest: Guest, stopped: Stopped) -> Result<(Outcome, WorldAfter), F
     outcome.refused = world.meter.refused().to_vec();
     outcome.unreproducible = unreproducible;
     Ok((outcome, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hutch_model::invocation::{Invocation, InvocationParts};
+    use hutch_model::snapshot::MemoryObjects;
+    use hutch_world::World;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    /// How a run ends that stopped so, where the deadline is over by the time that this is weighed.
+    fn late(stopped: Stopped) -> Ending {
+        let invocation = Invocation::new(InvocationParts::default()).unwrap();
+        let world = World::new(&invocation, &BTreeMap::new(), Arc::new(MemoryObjects::default())).unwrap();
+        let guest = Guest::new(world, invocation);
+        guest.world.meter.late().store(true, Ordering::Relaxed);
+        finish(guest, stopped).unwrap().0.ending
+    }
+
+    #[test]
+    fn what_another_limit_ended_is_not_late() {
+        for limit in [Limit::Fuel, Limit::Memory, Limit::Stack] {
+            assert_eq!(late(Stopped::Limited(limit)), Ending::Limited { limit });
+        }
+        // What it would have left was to be looked at yet.
+        for stopped in [Stopped::Exited(0), Stopped::Exited(1), Stopped::Interrupted] {
+            assert_eq!(late(stopped), Ending::Limited { limit: Limit::WallTime });
+        }
+    }
 }

@@ -57,7 +57,7 @@ pub fn check_described(host: &Host, checked: &mut Checked) -> Result<(), Failure
             }
             (_, None) => described.diagnostics,
         },
-        Err(failure @ (Failure::Load(_) | Failure::Describe(DescribeError::Guest(_))))
+        Err(failure @ (Failure::Load(_) | Failure::Describe(DescribeError::Guest(_) | DescribeError::Late)))
             if failure.code() != hutch_model::error_code::ErrorCode::HostFault =>
         {
             vec![Diagnostic::new(Code::ComponentUnusable, component, Position::START, failure.to_string())]

@@ -63,6 +63,16 @@ impl<'h> Instance<'h> {
         Instance { session: self.session.clone().on_behalf(caller, stop), ..*self }
     }
 
+    /// A request as this instance's ledger knows it: by a key that travels nowhere, so that no entry that was made elsewhere has carried it out.
+    ///
+    /// # Errors
+    /// The store can't be read.
+    #[cfg(feature = "machine")]
+    pub fn sealed(&self, request: Request) -> Result<Request, Failure> {
+        let key = self.session.store.secret_key()?.seal(&[b"request", request.key.as_bytes()]);
+        Ok(Request { key, ..request })
+    }
+
     /// The same, for a request to which its caller gave a name. What is done through it bears that name in the ledger.
     #[cfg(feature = "machine")]
     #[must_use]

@@ -30,6 +30,9 @@ pub enum DescribeError {
     /// The guest did not answer.
     #[error("the component's contract export failed: {0}")]
     Guest(String),
+    /// The guest did not answer in time: how far it comes within one is another each time.
+    #[error("the component's contract export failed: it took longer than it may")]
+    Late,
     /// A ring is required, and there is none.
     #[error("{0}, so a component is not asked what it is")]
     Unenclosed(&'static str),
@@ -80,6 +83,7 @@ pub(crate) fn described(program: &Program, limits: &Limits) -> Result<Value, Des
         let called = call(store, &linked, &interface).map_err(|error| match classify(&error) {
             Stopped::Fault(reason) => DescribeError::Host(RunError::Host(reason)),
             Stopped::State(error) => DescribeError::Host(error.into()),
+            Stopped::Interrupted => DescribeError::Late,
             stopped => DescribeError::Guest(format!("{stopped:?}")),
         })?;
         called.map_err(DescribeError::Guest)
@@ -180,7 +184,6 @@ mod machine {
     use crate::ring;
     use crate::run::RunError;
     use crate::verdict::Verdict;
-    use hutch_engine::Stopped;
     use hutch_engine::settings::Backend;
     use hutch_model::contract::CONTRACT_BYTES_MAX;
     use hutch_model::limits::Limits;
@@ -191,8 +194,10 @@ mod machine {
     pub(crate) enum Described {
         /// A description.
         As(Value),
-        /// The guest gave none, for this reason; and whether it would not the next time either.
-        Not(String, bool),
+        /// The guest gives none, for this reason.
+        Not(String),
+        /// It gave none in time.
+        Late,
         /// It was not for the component that there is none, or not for it alone.
         Failed(String),
     }
@@ -204,7 +209,8 @@ mod machine {
         fn result(self) -> Result<Value, DescribeError> {
             match self {
                 Described::As(value) => Ok(value),
-                Described::Not(reason, _) => Err(DescribeError::Guest(reason)),
+                Described::Not(reason) => Err(DescribeError::Guest(reason)),
+                Described::Late => Err(DescribeError::Late),
                 Described::Failed(reason) => Err(RunError::Host(reason).into()),
             }
         }
@@ -232,7 +238,7 @@ mod machine {
                     ask((child, arguments, key), self.backend(), &code, limits)?
                 }
             };
-            if let (Some(cache), Described::As(_) | Described::Not(_, true)) = (self.cache(), &answer) {
+            if let (Some(cache), Described::As(_) | Described::Not(_)) = (self.cache(), &answer) {
                 cache.keep_note(&kept, serde_json::to_vec(&answer).unwrap_or_default());
             }
             answer.result()
@@ -244,15 +250,12 @@ mod machine {
             Ok(value) => match serde_json::to_vec(&value).map(|text| text.len()) {
                 Ok(length) if length <= CONTRACT_BYTES_MAX => Described::As(value),
                 Ok(length) => {
-                    Described::Not(format!("its description has {length} bytes, {CONTRACT_BYTES_MAX} allowed"), true)
+                    Described::Not(format!("its description has {length} bytes, {CONTRACT_BYTES_MAX} allowed"))
                 }
                 Err(error) => Described::Failed(error.to_string()),
             },
-            Err(DescribeError::Guest(reason)) => {
-                // How far a guest comes within a time is another each time.
-                let is_final = reason != format!("{:?}", Stopped::Interrupted);
-                Described::Not(reason, is_final)
-            }
+            Err(DescribeError::Guest(reason)) => Described::Not(reason),
+            Err(DescribeError::Late) => Described::Late,
             Err(error) => Described::Failed(error.to_string()),
         }
     }

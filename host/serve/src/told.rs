@@ -65,7 +65,7 @@ impl Work<'_, '_> {
             Known::Done(place) => self.told_again(&session, place, tell),
             Known::New(looked) => {
                 let instance = self.instance.looked_up_to(looked);
-                let work = Work { worker: self.worker, served: self.served, instance, at: self.at, lane: self.lane };
+                let work = Work { instance, ..*self };
                 let _under_way = UnderWay { work: self, package, request };
                 match work.tell(package, tell) {
                     // By another server on the same home.

@@ -12,7 +12,7 @@ use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::Sealed;
+use hutch_model::ledger::{Request, Sealed};
 use hutch_model::outcome::Contract;
 use hutch_sandbox::Stop;
 use serde_json::{Map, Value, json};
@@ -75,7 +75,7 @@ impl<'s> Worker<'s> {
             What::Undo(back) => work.undo(back),
             What::Verify(entry) => work.verify(entry.as_ref()),
             What::History { before, limit } => work.history(*before, *limit),
-            What::Told(tell) => work.told((ask.package, by.request), tell),
+            What::Told(tell) => work.told((ask.package, work.request), tell),
         };
         done.unwrap_or_else(|failure| Reply::failed(failure.report()))
     }
@@ -135,7 +135,8 @@ impl<'s> Worker<'s> {
                 kept.insert(open).on_behalf(by.caller.clone(), stop.clone())
             }
         };
-        Ok(Some(Work { worker: self, served, instance: instance.requested(by.request), at, lane: &by.lane }))
+        let request = by.request.map(|request| instance.sealed(request)).transpose()?;
+        Ok(Some(Work { worker: self, served, instance: instance.requested(request), request, at, lane: &by.lane }))
     }
 }
 
@@ -144,6 +145,8 @@ pub(crate) struct Work<'w, 's> {
     pub(crate) worker: &'w Worker<'s>,
     pub(crate) served: &'s Served,
     pub(crate) instance: Instance<'s>,
+    /// What is asked for, if it has a name.
+    pub(crate) request: Option<Request>,
     pub(crate) at: Instant,
     /// Who asks.
     pub(crate) lane: &'w Arc<str>,

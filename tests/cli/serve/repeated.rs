@@ -167,3 +167,24 @@ fn what_was_carried_out_for_a_caller_that_left_is_told_under_its_name() {
     assert_eq!(lasting(&told)["kept"], true);
     assert_eq!(server.get("/api/packages/todo/ledger")["total"], 2);
 }
+
+/// What an instance file says was carried out under a name was carried out elsewhere: nobody is answered with it here.
+#[test]
+fn no_entry_that_was_made_elsewhere_has_carried_out_a_request() {
+    let (here, there) = (Machine::new(), Machine::new());
+    let add = |server: &Server| {
+        let answer = named(server, &server.operator, "once", RUN, &json!({"arguments": ["add", "milk"]}));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.header("idempotency-replayed").is_some()
+    };
+    let server = Server::start(&there, &[&todo()]);
+    assert_eq!([add(&server), add(&server)], [false, true]);
+    drop(server);
+    let file = here.path("file").display().to_string();
+    there.run(["instance", "export", "--output", &file, &todo()]).result("instance export");
+    here.run(["instance", "import", "--input", &file, &todo()]).result("instance import");
+    let server = Server::start(&here, &[&todo()]);
+    assert_eq!([add(&server), add(&server)], [false, true]);
+    drop(server);
+    assert_eq!(here.todo(&["list"]).answer()["items"].as_array().unwrap().len(), 2);
+}
