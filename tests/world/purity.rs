@@ -44,7 +44,8 @@ fn it_depends_on_the_model_and_on_the_random_generator_alone() {
     for line in manifest.lines() {
         if line.starts_with('[') {
             section = line;
-            let known = ["[package]", "[lints]", "[features]", "[dependencies]", "[dev-dependencies]", "[[test]]"];
+            let known =
+                ["[package]", "[lib]", "[lints]", "[features]", "[dependencies]", "[dev-dependencies]", "[[test]]"];
             assert!(known.contains(&section), "what is {section} for?");
         } else if section == "[dependencies]" && !line.starts_with('#') && !line.is_empty() {
             dependencies.push(line);
