@@ -139,6 +139,8 @@ fn every_printed_fix_reaches_the_instance_that_was_named_or_nothing() {
 fn a_word_that_is_no_command_leads_to_what_does_the_same_and_to_no_more() {
     let machine = machine();
     let kept = last(&machine);
+    // What merely lies there is no package.
+    machine.write("folder/note.txt", "");
     for (typed, meant) in [
         ("ls", Some(("catalog", "none"))),
         ("info todo", Some(("show todo", "none"))),
@@ -168,6 +170,8 @@ fn a_word_that_is_no_command_leads_to_what_does_the_same_and_to_no_more() {
         ("gx todo", None),
         ("trust remov todo", None),
         ("frobnicate todo", None),
+        ("folder list", None),
+        ("folder/note.txt", None),
     ] {
         let ran = machine.run(["--home", HOME].into_iter().chain(typed.split(' ')).collect::<Vec<_>>());
         let fault = ran.fault("USAGE", 2);

@@ -80,7 +80,7 @@ pub(crate) fn meant<'k>(
             return Some(Meant::command(command));
         }
         let global = arguments::global(home);
-        if global.is_some_and(|global| packages::place(&global, Path::new(word)).is_ok()) {
+        if global.is_some_and(|global| packages::outline(&global, Path::new(word)).is_ok()) {
             return Some(Meant { words: vec!["run".to_owned(), word.to_owned()], risk: "low" });
         }
     }
