@@ -102,8 +102,7 @@ fn here(global: &Global, word: &Path, keys: &[Signer]) -> Result<Looked, Fault> 
             };
             judged(&signed, keys, &trusted)?
         }
-        (_, None) if keys.is_empty() => Vec::new(),
-        (_, None) => return Err(Fault::new(ErrorCode::SignatureRequired, "nothing is there that could be signed")),
+        (_, None) => unsigned(keys)?,
     };
     Ok(Looked { checked, is_asked, signatures })
 }
@@ -111,10 +110,24 @@ fn here(global: &Global, word: &Path, keys: &[Signer]) -> Result<Looked, Fault> 
 /// One in a registry: its component is not asked.
 fn there(global: &Global, own: &CheckArguments, reference: &Reference, keys: &[Signer]) -> Result<Looked, Fault> {
     let fetched = Fetched::get(global, &own.network, reference)?;
-    let (checked, package) = (fetched.checked(), fetched.package(global)?);
+    let checked = fetched.checked();
+    if let Some(fault) = fault(Path::new(&fetched.reference.to_string()), &checked.diagnostics) {
+        return Err(fault);
+    }
     let trusted = trust::keys(&trust::policy(global)?, &network::settled(reference).to_string());
-    let signatures = judged(&Signed::fetched(global, &fetched, &package)?, keys, &trusted)?;
+    let signatures = match &checked.package {
+        Some(package) => judged(&Signed::fetched(global, &fetched, package)?, keys, &trusted)?,
+        None => unsigned(keys)?,
+    };
     Ok(Looked { checked, is_asked: false, signatures })
+}
+
+/// What has no component that could be signed has no signatures, and nobody who was named has signed it.
+fn unsigned(named: &[Signer]) -> Result<Vec<Signature>, Fault> {
+    match named {
+        [] => Ok(Vec::new()),
+        _ => Err(Fault::new(ErrorCode::SignatureRequired, "nothing is there that could be signed")),
+    }
 }
 
 /// What its signatures turn out to be, by the keys that are named, or else by those that are trusted.

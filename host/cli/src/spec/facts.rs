@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 /// The facts about one command.
 #[derive(Clone, Copy, Debug)]
@@ -207,13 +208,13 @@ pub(crate) fn of(words: &str) -> Option<&'static Facts> {
     TABLE.iter().find(|(known, _)| *known == words).map(|(_, facts)| facts)
 }
 
-/// Calls that show the use of the command of these words.
-pub(crate) fn examples(words: &str) -> Vec<Example> {
-    all_examples().remove(words).unwrap_or_default()
-}
+/// Calls that show the use of each command, by its words.
+static EXAMPLES: LazyLock<BTreeMap<String, Vec<Example>>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../../examples.json")).unwrap_or_default());
 
-fn all_examples() -> BTreeMap<String, Vec<Example>> {
-    serde_json::from_str(include_str!("../../examples.json")).unwrap_or_default()
+/// Those of one command.
+pub(crate) fn examples(words: &str) -> &'static [Example] {
+    EXAMPLES.get(words).map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -226,7 +227,7 @@ mod tests {
         let all = crate::arguments::command();
         let commands: BTreeSet<String> = leaves(&all, "").into_iter().map(|(_, path)| path).collect();
         assert_eq!(commands, TABLE.iter().map(|(path, _)| (*path).to_owned()).collect());
-        assert_eq!(commands, all_examples().into_keys().collect());
+        assert_eq!(commands, EXAMPLES.keys().cloned().collect());
     }
 
     #[test]
