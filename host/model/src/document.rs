@@ -2,7 +2,8 @@
 //! ask here, or the same bytes would be kept by one and be nothing to the other. Knows nothing of who wrote it and what it is for.
 //!
 //! It is UTF-8 and JSON as RFC 8259 has it, with white space around it, and what a value here can hold: half a surrogate is no text, a number
-//! beyond those of 64 bits is none, and there are at most 127 arrays and objects in each other. Of fields with one name the last counts. No name
+//! beyond those of 64 bits is none, and there are at most 127 arrays and objects in each other. Of fields with one name the last counts, but in what
+//! a caller asks for: who looked at it before may have read the first. No name
 //! begins as those do by which `serde_json` tells itself that an object is something else: what reads such an object as a value makes
 //! of it the document that stands in a text of it, behind every bound that was held against the text.
 
@@ -31,7 +32,13 @@ pub(crate) fn is_reserved(name: &str) -> bool {
 /// # Errors
 /// They are not one.
 pub fn read(bytes: &[u8]) -> Result<Value, serde_json::Error> {
-    serde_json::from_slice(bytes).map(|Document(value)| value)
+    read_by(bytes, Reader::<true> { floats: None, once: false })
+}
+
+fn read_by(bytes: &[u8], reader: Reader<'_, true>) -> Result<Value, serde_json::Error> {
+    let mut reading = serde_json::Deserializer::from_slice(bytes);
+    let value = reader.deserialize(&mut reading)?;
+    reading.end().map(|()| value)
 }
 
 /// The same, of which nothing is looked at here and all of it is handed on: a number that would become another one by being read is kept by its
@@ -40,9 +47,7 @@ pub fn read(bytes: &[u8]) -> Result<Value, serde_json::Error> {
 /// # Errors
 /// They are not one.
 pub fn read_to_hand_on(bytes: &[u8]) -> Result<Value, serde_json::Error> {
-    let mut reading = serde_json::Deserializer::from_slice(bytes);
-    let value = Reader::<true>(Some(&RefCell::new(Floats(bytes)))).deserialize(&mut reading)?;
-    reading.end().map(|()| value)
+    read_by(bytes, Reader { floats: Some(&RefCell::new(Floats(bytes))), once: false })
 }
 
 /// Why bytes that somebody sent are not read.
@@ -94,17 +99,22 @@ const MESSAGE_MEMORY_FACTOR: u64 = 4;
 /// The document that a message of a caller is, of at most so many bytes.
 ///
 /// # Errors
-/// It is none, or takes more memory than a message may.
+/// It is none, has a field twice, or takes more memory than a message may.
 pub fn read_message(bytes: &[u8], bytes_max: usize) -> Result<Value, Unread> {
-    read_within(bytes, bytes_max as u64 * MESSAGE_MEMORY_FACTOR)
+    at_most(bytes, bytes_max as u64 * MESSAGE_MEMORY_FACTOR)?;
+    Ok(read_once(bytes)?)
 }
 
-/// What the document that `bytes` are says, if it is of that form.
+fn read_once(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    read_by(bytes, Reader { floats: None, once: true })
+}
+
+/// What a caller asks for, if it is of that form.
 ///
 /// # Errors
-/// They are no document, or one of another form.
+/// It is no document, one of another form, or has a field twice.
 pub fn read_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
-    serde_json::from_value(read(bytes)?)
+    serde_json::from_value(read_once(bytes)?)
 }
 
 /// Whether `bytes` are one document: those that [`read`] reads, and no others. Nothing is kept of it.
@@ -163,13 +173,13 @@ fn fields(value: &Value) -> usize {
     }
 }
 
-/// A document, where it stands among others.
+/// A document of a caller, where it stands among others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Document(pub Value);
 
 impl<'de> Deserialize<'de> for Document {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Document, D::Error> {
-        Reader::<true>(None).deserialize(deserializer).map(Document)
+        Reader::<true> { floats: None, once: true }.deserialize(deserializer).map(Document)
     }
 }
 
@@ -179,7 +189,7 @@ pub struct Sound;
 
 impl<'de> Deserialize<'de> for Sound {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sound, D::Error> {
-        Reader::<false>(None).deserialize(deserializer).map(|_| Sound)
+        Reader::<false> { floats: None, once: false }.deserialize(deserializer).map(|_| Sound)
     }
 }
 
@@ -193,9 +203,14 @@ impl<'de> Deserialize<'de> for NameBytes {
     }
 }
 
-/// Reads a value, or goes through it and gives null. Beside it, if it is to be handed on, the numbers that are still to come.
+/// Reads a value, or goes through it and gives null.
 #[derive(Clone, Copy)]
-struct Reader<'r, const KEEPS: bool>(Option<&'r RefCell<Floats<'r>>>);
+struct Reader<'r, const KEEPS: bool> {
+    /// If it is to be handed on, the numbers that are still to come.
+    floats: Option<&'r RefCell<Floats<'r>>>,
+    /// Whether each name stands once in its object, or it is none.
+    once: bool,
+}
 
 impl<const KEEPS: bool> Reader<'_, KEEPS> {
     fn kept(value: impl FnOnce() -> Value) -> Value {
@@ -235,7 +250,7 @@ impl<'de, const KEEPS: bool> Visitor<'de> for Reader<'_, KEEPS> {
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
-        let as_written = self.0.and_then(|floats| floats.borrow_mut().next()).filter(|written| !is_held(written));
+        let as_written = self.floats.and_then(|floats| floats.borrow_mut().next()).filter(|written| !is_held(written));
         let value = as_written.map(by_digits).or_else(|| Number::from_f64(number).map(Value::Number));
         value.ok_or_else(|| E::custom("number out of range"))
     }
@@ -262,8 +277,8 @@ impl<'de, const KEEPS: bool> Visitor<'de> for Reader<'_, KEEPS> {
         let mut kept = Map::new();
         while let Some(name) = fields.next_key_seed(Name(|name: &str| KEEPS.then(|| name.to_owned())))? {
             let value = fields.next_value_seed(self)?;
-            if let Some(name) = name {
-                kept.insert(name, value);
+            if name.is_some_and(|name| kept.insert(name, value).is_some()) && self.once {
+                return Err(de::Error::custom("a field is there twice"));
             }
         }
         Ok(Value::Object(kept))
@@ -303,6 +318,8 @@ mod tests {
     use crate::outcome::{Contract, Ending, Outcome, Verdict};
     use serde_json::json;
 
+    const TWICE: &str = r#"{"a":1,"\u0061":2}"#;
+
     fn nested(depth: usize) -> String {
         format!("{}{}", "[".repeat(depth), "]".repeat(depth))
     }
@@ -314,7 +331,8 @@ mod tests {
             (r#"{"a":[1,-2,0.5,null,true,"x\u00e9"],"b":{}}"#, json!({"a": [1, -2, 0.5, null, true, "xé"], "b": {}})),
             (" null\n", Value::Null),
             ("\"\\ud83d\\ude00\"", json!("😀")),
-            (r#"{"a":1,"a":2}"#, json!({"a": 2})),
+            (TWICE, json!({"a": 2})),
+            (r#"{"a":1,"b":[{"b":1},{"b":2}]}"#, json!({"a": 1, "b": [{"b": 1}, {"b": 2}]})),
             ("18446744073709551615", json!(u64::MAX)),
             ("-9223372036854775808", json!(i64::MIN)),
             ("1e308", json!(1e308)),
@@ -368,7 +386,10 @@ mod tests {
             let bytes = text.as_bytes();
             assert_eq!(read(bytes).ok(), expect, "{shown}");
             assert_eq!(check(bytes).is_ok(), expect.is_some(), "{shown}");
-            assert_eq!(read_as::<Value>(bytes).ok(), expect, "{shown}");
+            // Callers say everything once.
+            let asked = expect.clone().filter(|_| !shown.starts_with(TWICE));
+            assert_eq!(read_as::<Value>(bytes).ok(), asked, "{shown}");
+            assert_eq!(read_message(bytes, 2_000_000).ok(), asked, "{shown}");
             if let (Err(of_read), Err(of_check)) = (read(bytes), check(bytes)) {
                 assert_eq!(of_read.to_string(), of_check.to_string(), "{shown}");
             }
@@ -379,8 +400,8 @@ mod tests {
             // Among others, as those of a batch stand.
             let among = format!("{text}\n7");
             let mut stream = serde_json::Deserializer::from_str(&among).into_iter::<Document>();
-            if let Some(expect) = expect {
-                assert_eq!(stream.next().and_then(Result::ok), Some(Document(expect)), "{shown}");
+            if let Some(asked) = asked {
+                assert_eq!(stream.next().and_then(Result::ok), Some(Document(asked)), "{shown}");
                 assert_eq!(stream.next().and_then(Result::ok), Some(Document(json!(7))), "{shown}");
             }
         }
