@@ -38,7 +38,7 @@ const SAME: Coming = Coming {
     sync: &[],
 };
 
-const COMING: [Coming; 11] = [
+const COMING: [Coming; 12] = [
     SAME,
     Coming {
         what: "from another place",
@@ -72,6 +72,19 @@ const COMING: [Coming; 11] = [
         change: |folder| {
             edit(folder, "confirmationRequired:\n  - remove\n", "");
             describe(folder, "remove", |command| command["confirmationRequired"] = json!(false));
+        },
+        code: "CONFIRMATION_REQUIRED",
+        update: &["--grant", "unconfirmed:remove"],
+        sync: &["--grant", "probe unconfirmed:remove"],
+        ..SAME
+    },
+    Coming {
+        what: "a confirmation less, of what is said to read now",
+        change: |folder| {
+            edit(folder, "confirmationRequired:\n  - remove\n", "");
+            describe(folder, "remove", |command| {
+                (command["confirmationRequired"], command["effect"]) = (json!(false), json!("read"));
+            });
         },
         code: "CONFIRMATION_REQUIRED",
         update: &["--grant", "unconfirmed:remove"],
@@ -254,7 +267,7 @@ fn asked_for(machine: &Machine, coming: &Coming, command: &[&str], word: &[&str]
     // What comes and goes is said, and is all that was asked for.
     let none = json!({"added": [], "removed": []});
     let (commands, confirmations) = match *what {
-        "a confirmation less" => (none.clone(), json!({"added": [], "removed": ["remove"]})),
+        what if what.starts_with("a confirmation less") => (none.clone(), json!({"added": [], "removed": ["remove"]})),
         "a command more that writes" => (json!({"added": ["wipe"], "removed": []}), none),
         _ => (none.clone(), none),
     };

@@ -41,10 +41,11 @@ impl Commands {
     }
 
     /// What changes more unconfirmed than in the version before, as it is asked for: each command that is new and changes something, that
-    /// changes more than it did, or that a person had to confirm.
+    /// changes more than it did, or that a person had to confirm, whatever it says that it does now.
     pub(super) fn unconfirmed_beyond(&self, before: &Commands) -> Vec<String> {
         let more = |name: &&String| {
-            self.unconfirmed(name).is_some_and(|now| now > before.unconfirmed(name).unwrap_or(Effect::Read))
+            let had = before.unconfirmed(name).unwrap_or(Effect::Read);
+            self.unconfirmed(name).is_some_and(|now| now > had || before.confirmed.contains(*name))
         };
         let anything = self.open && !before.open;
         let own = self.commands.keys().filter(|_| !anything).chain(&before.confirmed);
@@ -101,6 +102,7 @@ mod tests {
         // A confirmation that goes, a command that comes, and one that does more.
         assert_eq!(now(&[("remove", Delete)], &[], false), ["unconfirmed:remove"]);
         assert_eq!(now(&[("remove", Write)], &[], false), ["unconfirmed:remove"]);
+        assert_eq!(now(&[("remove", Read)], &[], false), ["unconfirmed:remove"]);
         assert_eq!(now(&[("put", Write), ("wipe", Delete)], &[], false), ["unconfirmed:put", "unconfirmed:wipe"]);
         assert_eq!(now(&[("list", Write), ("add", Delete)], &[], false), ["unconfirmed:add", "unconfirmed:list"]);
         // Without a description any word may be a command, those that had to be confirmed among them.
