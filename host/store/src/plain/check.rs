@@ -8,7 +8,7 @@ use super::update::is_other_case;
 use crate::error::StoreError;
 use crate::names::VolumeName;
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Handles, Stamp, list, look};
+use hutch_folder::{Form, Handles, Stamp, list, look, open_folder};
 use hutch_model::acted_on::is_acted_on;
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::{
@@ -203,10 +203,17 @@ impl Looking<'_> {
     }
 }
 
-/// Whether a state can hold what stands there, `depth` folders below the volume.
+fn is_open<T>(opened: io::Result<T>) -> bool {
+    !opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
+/// Whether a state can hold what stands there, `depth` folders below the volume. What the user may not read it can't.
 pub(super) fn can_be_held(folder: &Dir, name: &str, stamp: &Stamp, depth: usize) -> bool {
     match stamp.form {
-        Form::File | Form::Folder => true,
+        Form::File => is_open(hutch_folder::open_file(folder, name)),
+        Form::Folder => {
+            is_open(open_folder(folder, name).and_then(|below| below.map(|below| list(&below)).transpose()))
+        }
         Form::Other => false,
         Form::Link => hutch_folder::link_target(folder, name)
             .is_ok_and(|target| target.is_some_and(|target| hutch_folder::stays_inside(depth, &target))),

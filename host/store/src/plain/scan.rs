@@ -152,7 +152,8 @@ impl Objects for Overlay<'_> {
 }
 
 /// Reads the folder `root` as a state. `path` is where it is, for messages. What no state can hold (a device, a pipe, a link that
-/// leaves it, a name that is not UTF-8) is skipped, and said.
+/// leaves it, a name that is not UTF-8) is skipped, and said. What the user may not read is an error here, and in a volume's directory
+/// it is skipped too: what the state has of it stays, and nobody takes it for removed.
 ///
 /// # Errors
 /// It holds more than `bounds`, or can't be read.
@@ -274,8 +275,16 @@ impl Scanner<'_> {
         full
     }
 
-    fn failed(&self, error: io::Error) -> StoreError {
-        StoreError::io(self.full_path(), "read", error)
+    /// `name` is in the folder in which the scan is, or empty for that one.
+    fn failed(&self, name: &str, error: io::Error) -> StoreError {
+        StoreError::io(self.full_path().join(name), "read", error)
+    }
+
+    /// What the user may not read. Nobody can say whether it is an edit.
+    fn unread(&mut self, name: &str, old: Option<Entry>) -> Result<Option<Entry>, StoreError> {
+        self.skip(name, "it may not be read");
+        self.add(old.as_ref().map(|entry| entry.node.totals()).unwrap_or_default())?;
+        Ok(old)
     }
 
     fn skip(&mut self, name: &str, reason: &'static str) {
@@ -309,7 +318,13 @@ impl Scanner<'_> {
                     let (limit, allowed) = (Limit::FolderDepth, self.bounds.depth as u64);
                     return Err(StoreError::Limited { at: at(&self.full_path()), limit, allowed });
                 }
-                match self.look(frame, &name)? {
+                let found = match self.look(frame, &name) {
+                    Err(StoreError::Denied { .. }) if self.expected.is_some() => {
+                        self.unread(&name, frame.old.get(&name).cloned())?.map_or(Found::Nothing, Found::Entry)
+                    }
+                    found => found?,
+                };
+                match found {
                     Found::Nothing => {}
                     Found::Entry(entry) => frame.entries.push(entry),
                     Found::Folder(place) => {
@@ -317,9 +332,15 @@ impl Scanner<'_> {
                             Some(Node::Folder { tree, .. }) => Some((*tree, self.below(frame.id, &name)?)),
                             _ => None,
                         };
+                        let old = place.old.clone();
                         self.path.push(name);
-                        let frame = self.enter(known, Some(place))?;
-                        open.push(frame);
+                        match self.enter(known, Some(place)) {
+                            Err(StoreError::Denied { .. }) if self.expected.is_some() => {
+                                let name = self.path.pop().unwrap_or_default();
+                                frame.entries.extend(self.unread(&name, old)?);
+                            }
+                            entered => open.push(entered?),
+                        }
                     }
                 }
             } else if let Some(frame) = open.pop() {
@@ -357,7 +378,7 @@ impl Scanner<'_> {
         let folder = self.handles.at(&self.path);
         // A folder that went away meanwhile holds nothing.
         let listing = folder.and_then(|folder| folder.map(list).transpose());
-        let listing = listing.map_err(|error| self.failed(error))?.unwrap_or_default();
+        let listing = listing.map_err(|error| self.failed("", error))?.unwrap_or_default();
         for name in &listing.not_text {
             self.skip(name, "the name is not UTF-8");
         }
@@ -395,8 +416,10 @@ impl Scanner<'_> {
             return Ok(Found::Nothing);
         }
         let folder = self.handles.at(&self.path).and_then(|folder| folder.map(Dir::try_clone).transpose());
-        let Some(folder) = folder.map_err(|error| self.failed(error))? else { return Ok(Found::Nothing) };
-        let Some(stamp) = look(&folder, name).map_err(|error| self.failed(error))? else { return Ok(Found::Nothing) };
+        let Some(folder) = folder.map_err(|error| self.failed("", error))? else { return Ok(Found::Nothing) };
+        let Some(stamp) = look(&folder, name).map_err(|error| self.failed(name, error))? else {
+            return Ok(Found::Nothing);
+        };
         let old = frame.old.get(name).cloned();
         let held = old.as_ref().and_then(|old| content(&old.node));
         let restarted = self.expected.is_some_and(|expected| expected.restarted);
@@ -457,7 +480,7 @@ impl Scanner<'_> {
     fn file(&mut self, folder: &Dir, name: &str) -> Result<Option<Node>, StoreError> {
         let mut file = match open_file(folder, name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(|error| self.failed(error))?,
+            opened => opened.map_err(|error| self.failed(name, error))?,
         };
         let allowed = self.bounds.bytes.saturating_sub(self.totals.bytes);
         let number = self.files.len();
@@ -471,7 +494,7 @@ impl Scanner<'_> {
                 again.push((digest, (number, start)));
             }
         });
-        let node = read.map_err(|error| self.failed(error))?;
+        let node = read.map_err(|error| self.failed(name, error))?;
         for (digest, bytes) in kept {
             self.memory.insert_named(digest, bytes);
         }

@@ -477,7 +477,11 @@ impl Update<'_> {
         let versions: Vec<Version<'_>> = shown.chain(place.earlier.iter().map(Version::Earlier)).collect();
         let judged = Look { stamp, mark, restarted: self.scope.restarted }.judge(
             &versions,
-            |node| holds(folder, name, &stamp, node).map_err(self.failed(name, "read the file")),
+            |node| match holds(folder, name, &stamp, node) {
+                // What nobody can read is nobody's to take away.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+                holds => holds.map_err(self.failed(name, "read the file")),
+            },
             |entry| self.is_torn(folder, name, entry),
         )?;
         let wanted = place.is.as_ref().and_then(|is| content(&is.node));

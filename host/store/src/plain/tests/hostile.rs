@@ -245,3 +245,43 @@ fn deep_volumes_come_and_go() {
     setting.plain().update().unwrap();
     assert_eq!(real(&setting.folder()), expected(&[]));
 }
+
+/// It is neither taken for removed nor overwritten, and stands in no other file's way.
+#[cfg(unix)]
+#[test]
+fn what_the_user_may_not_read_stays_in_folder_and_state_and_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let setting = Setting::new();
+    put(&setting.store, &[("a", "one"), ("b", "two"), ("d/c", "three"), ("n/x", "four")]);
+    setting.plain().update().unwrap();
+    let at = |name: &str| setting.folder().join(name);
+    let set = |name: &str, mode| std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    std::fs::write(at("mine"), "mine").unwrap();
+    std::fs::create_dir(at("own")).unwrap();
+    for name in ["a", "d", "mine", "own"] {
+        set(name, 0);
+    }
+    set("n", 0o444);
+    // Who is root reads everything.
+    if std::fs::read(at("mine")).is_ok() {
+        return;
+    }
+    std::fs::write(at("b"), "edited").unwrap();
+    assert_eq!(setting.adopt(), [("b".to_owned(), Change::Modified)]);
+    assert_eq!(setting.skipped(), ["a", "d", "mine", "n", "own"]);
+    assert_eq!(setting.status(), []);
+    assert_eq!(setting.check(&["mine", "own"]), None);
+    put(&setting.store, &[("a", "one"), ("b", "three"), ("d/c", "three"), ("n/x", "four"), ("mine", "xxxx")]);
+    let left: Vec<_> = setting.plain().update().unwrap().left.into_iter().map(|(_, path)| path).collect();
+    assert_eq!(left, ["mine"]);
+    for name in ["a", "mine"] {
+        set(name, 0o644);
+    }
+    for name in ["d", "own", "n"] {
+        set(name, 0o755);
+    }
+    assert_eq!(std::fs::read_to_string(at("mine")).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(at("b")).unwrap(), "three");
+    let adopted = setting.adopt();
+    assert_eq!(adopted, [("mine".to_owned(), Change::Modified), ("own".to_owned(), Change::Added)]);
+}
