@@ -157,12 +157,13 @@ fi
 chmod +x "$scratch/rustc"
 cmp -s "$scratch/rustc" "$work/rustc" || mv "$scratch/rustc" "$work/rustc"
 
-# One of the samples has C in it, SQLite. The compiler is clang, which knows every target; the headers are those of the libc that is linked.
-samples=(convert json tables)
+# Two of the samples have C in them, SQLite. The compiler is clang, which knows every target; the headers are those of the libc that is
+# linked.
+samples=(convert json notes tables)
 is_sample() { case " ${samples[*]} " in *" $1 "*) true ;; *) false ;; esac; }
 if [ "$std" = source ]; then c_headers=/usr/include/wasm32-wasi; else c_headers=${WASI_SYSROOT:+$WASI_SYSROOT/include/$target}; fi
 c_environment=()
-has_c() { [ "$1" = tables ]; }
+has_c() { case "$1" in notes | tables) true ;; *) false ;; esac; }
 can_c() { [ -n "$c_headers" ] && [ -e "$c_headers/stdio.h" ] && command -v clang >/dev/null; }
 if can_c; then
     c_flags="-isystem $c_headers -ffile-prefix-map=$root=/hutch -ffile-prefix-map=$work=/target"

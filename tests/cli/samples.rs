@@ -159,6 +159,39 @@ fn json_is_asked_in_the_language_of_jq() {
     call(&machine, &["--mount", &mount], "json", &["query", ".", "data/deep.json"]).fault("STACK_LIMIT", 42);
 }
 
+/// A folder of notes, as somebody has it who writes them by hand: taken in, linked, found, taken out, and as it was again.
+#[test]
+fn notes_are_found_by_their_words() {
+    let machine = Machine::new();
+    machine.write("data/frost.md", "Late frost took *half* of the blossom. See [[Orchard]]. #garden\n");
+    let mount = granted(&machine);
+    let notes = |arguments: &[&str]| call(&machine, &["--mount", &mount], "notes", arguments);
+    notes(&["write", "Orchard", "--file", "samples/orchard.md"]).answer();
+    let frost = notes(&["write", "Frost of 2026", "--file", "data/frost.md"]).answer();
+    assert_eq!(frost["items"][0]["links"], json!(["Orchard"]));
+    let found = notes(&["search", "frost half", "--fields", "title,excerpt"]).answer();
+    assert_eq!(found["items"][0]["title"], "Frost of 2026");
+    assert!(found["items"][0]["excerpt"].as_str().unwrap().starts_with("Late **frost** took"), "{found}");
+    assert_eq!(found["total"], 2);
+    assert_eq!(notes(&["show", "orchard"]).answer()["items"][0]["backlinks"], json!(["Frost of 2026"]));
+    let file = machine.path("person/.local/share/hutch/instances/notes/default/state/notes.sqlite");
+    let before = std::fs::read(&file).unwrap();
+    // The index is one that any FTS5 asks.
+    let database = rusqlite::Connection::open(&file).unwrap();
+    let asked =
+        database.query_row("SELECT title FROM words WHERE words MATCH 'windfalls'", [], |row| row.get::<_, String>(0));
+    assert_eq!(asked.as_deref(), Ok("Orchard"));
+    drop(database);
+    let refused = notes(&["search", "late-frost"]).guest_failure(2);
+    assert_eq!(refused["error"]["code"], "QUERY_INVALID");
+    notes(&["remove", "Orchard", "--confirm"]).fault("CONFIRMATION_REQUIRED", 30);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    call(&machine, &["--yes"], "notes", &["remove", "Orchard", "--confirm"]).answer();
+    assert_eq!(notes(&["show", "Frost of 2026"]).answer()["items"][0]["missing"], json!(["Orchard"]));
+    machine.run(["undo", &package("notes")]).result("undo");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
 /// A call is the same wherever and whenever it is made, with C and a jq inside as without.
 #[test]
 fn samples_are_deterministic() {
@@ -167,6 +200,7 @@ fn samples_are_deterministic() {
         ("tables", &["query", "SELECT random(), datetime('now'), hex(randomblob(8))"][..]),
         ("json", &["query", "now, (.[0] | tojson)", "samples/planets.json"]),
         ("convert", &["show", "samples/budget.xlsx", "--as", "html"]),
+        ("notes", &["write", "Orchard", "--file", "samples/orchard.md"]),
     ] {
         let fixed = ["--now", "2026-04-01T09:00:00Z", "--seed", "7"];
         let (first, second) = (call(&one, &fixed, name, arguments), call(&other, &fixed, name, arguments));
@@ -183,7 +217,7 @@ fn samples_are_deterministic() {
 /// What a sample has of its own is short: what every application needs is in the library.
 #[test]
 fn a_sample_has_at_most_200_lines_of_code() {
-    for name in ["convert", "json", "tables"] {
+    for name in ["convert", "json", "notes", "tables"] {
         let sources = std::fs::read_dir(repository().join("guest-todo/samples").join(name).join("src")).unwrap();
         let sources = sources.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("tests.rs"));
         let text: String = sources.map(|path| std::fs::read_to_string(path).unwrap()).collect();
