@@ -64,7 +64,9 @@ fn what_init_makes_and_the_samples_reach_the_highest_level() {
     let machine = Machine::new();
     assert_eq!(machine.run(["init", "made"]).status, 0);
     let made = machine.path("made/package").display().to_string();
-    for package in [made.as_str(), "packages/convert", "packages/json", "packages/notes", "packages/tables"] {
+    for package in
+        [made.as_str(), "packages/convert", "packages/images", "packages/json", "packages/notes", "packages/tables"]
+    {
         let report = report(&certify(&machine, &[package, "--level", "agent-native"]));
         assert_eq!(
             (&report["level"], &report["unreached"]),

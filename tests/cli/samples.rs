@@ -159,6 +159,46 @@ fn json_is_asked_in_the_language_of_jq() {
     call(&machine, &["--mount", &mount], "json", &["query", ".", "data/deep.json"]).fault("STACK_LIMIT", 42);
 }
 
+/// A bitmap of one colour: a head of 54 bytes, and the points if it is as small as it says.
+fn bitmap(width: u32, height: u32) -> Vec<u8> {
+    let head = [
+        &b"BM"[..],
+        &[0; 8],
+        &54_u32.to_le_bytes(),
+        &40_u32.to_le_bytes(),
+        &width.to_le_bytes(),
+        &height.to_le_bytes(),
+    ];
+    let points = if width <= 8 { vec![0x40; 24 * height as usize] } else { Vec::new() };
+    [head.concat(), vec![1, 0, 24, 0], vec![0; 24], points].concat()
+}
+
+/// A picture is made ready to send: smaller, in another format, and the file that it was made of is as it was.
+#[test]
+fn a_picture_is_written_in_another_size_and_format() {
+    let machine = Machine::new();
+    machine.write("data/scan.bmp", bitmap(8, 6));
+    machine.write("data/huge.bmp", bitmap(30_000, 30_000));
+    machine.write("data/wide.bmp", bitmap(16_000, 16_000));
+    machine.write("data/cut.bmp", &bitmap(8, 6)[..70]);
+    let mount = granted(&machine);
+    let images = |arguments: &[&str]| call(&machine, &["--mount", &mount], "images", arguments);
+    let shown = images(&["show", "data/scan.bmp", "--fields", "format,width,height"]).answer();
+    assert_eq!(shown["items"], json!([{"format": "bmp", "width": 8, "height": 6}]));
+    let written = images(&["write", "data/scan.bmp", "scan.png", "--width", "4"]).answer();
+    assert_eq!((&written["items"][0]["width"], &written["items"][0]["height"]), (&json!(4), &json!(3)));
+    let state = machine.path("person/.local/share/hutch/instances/images/default/state");
+    let png = std::fs::read(state.join("scan.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "{png:?}");
+    assert_eq!(std::fs::read(machine.path("data/scan.bmp")).unwrap(), bitmap(8, 6));
+    for (file, code) in [("huge", "IMAGE_TOO_LARGE"), ("wide", "IMAGE_TOO_LARGE"), ("cut", "IMAGE_INVALID")] {
+        let refused = images(&["write", &format!("data/{file}.bmp"), "scan.png"]).guest_failure(2);
+        assert_eq!(refused["error"]["code"], code, "{file}");
+    }
+    assert_eq!(std::fs::read(state.join("scan.png")).unwrap(), png);
+    assert_eq!(std::fs::read_dir(state).unwrap().count(), 1);
+}
+
 /// A folder of notes, as somebody has it who writes them by hand: taken in, linked, found, taken out, and as it was again.
 #[test]
 fn notes_are_found_by_their_words() {
@@ -200,6 +240,7 @@ fn samples_are_deterministic() {
         ("tables", &["query", "SELECT random(), datetime('now'), hex(randomblob(8))"][..]),
         ("json", &["query", "now, (.[0] | tojson)", "samples/planets.json"]),
         ("convert", &["show", "samples/budget.xlsx", "--as", "html"]),
+        ("images", &["write", "samples/flag.ppm", "flag.jpg", "--width", "7"]),
         ("notes", &["write", "Orchard", "--file", "samples/orchard.md"]),
     ] {
         let fixed = ["--now", "2026-04-01T09:00:00Z", "--seed", "7"];
@@ -217,7 +258,7 @@ fn samples_are_deterministic() {
 /// What a sample has of its own is short: what every application needs is in the library.
 #[test]
 fn a_sample_has_at_most_200_lines_of_code() {
-    for name in ["convert", "json", "notes", "tables"] {
+    for name in ["convert", "images", "json", "notes", "tables"] {
         let sources = std::fs::read_dir(repository().join("guest-todo/samples").join(name).join("src")).unwrap();
         let sources = sources.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("tests.rs"));
         let text: String = sources.map(|path| std::fs::read_to_string(path).unwrap()).collect();
