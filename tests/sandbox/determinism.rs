@@ -1,10 +1,8 @@
 //! Equal inputs give equal outcomes: whole outcomes and the digests of what is left, whatever is around the run. Scripts of
 //! invocations run again and again under changing surroundings; each pair of runs is compared, and the pairs are counted.
-#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
-#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
 
-mod support;
-
+use crate::support::processor::Full;
+use crate::support::{KEY, VOLUME, limits, parts, probe_bytes, sandbox, todo_bytes};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::{Invocation, Seed};
 use hutch_model::limits::{Limit, Limits};
@@ -15,8 +13,6 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::processor::Full;
-use support::{KEY, VOLUME, limits, parts, probe_bytes, sandbox, todo_bytes};
 
 /// What one invocation came to.
 type Observed = (String, Outcome, Option<Digest>);
@@ -242,11 +238,15 @@ fn processes_do_not_show() {
     let mut pairs = 0;
     for (script, environment) in surroundings {
         let mut command = Command::new("sh");
-        command.args(["-c", script]).arg(&program).args(["--exact", "observations_are_printed", "--show-output"]);
+        command.args(["-c", script]).arg(&program).args([
+            "--exact",
+            "determinism::observations_are_printed",
+            "--show-output",
+        ]);
         command
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
-            .env(support::CRATE, support::repository("host/sandbox"))
+            .env(crate::support::CRATE, crate::support::repository("host/sandbox"))
             .envs(environment.iter().copied())
             .current_dir(elsewhere.path());
         let output = command.output().expect("a child process");
@@ -307,10 +307,10 @@ fn on_full(full: &Full, bytes: &[u8]) -> Program {
 /// The same for what compilers do in different ways where they have different instructions.
 #[test]
 fn computing_is_the_same_everywhere() {
-    let module = support::wat_guest::wat(&computing());
+    let module = crate::support::wat_guest::wat(&computing());
     let load = |sandbox: Sandbox| sandbox.load(&module, &Limits::default()).expect("a program");
     let observe = |program: &Program| {
-        let run = support::run_parts(program, parts(&[], Limits::default())).expect("an outcome");
+        let run = crate::support::run_parts(program, parts(&[], Limits::default())).expect("an outcome");
         assert_eq!((&run.outcome.ending, run.outcome.stdout.len()), (&Ending::Exited { status: 0 }, COMPUTED_BYTES));
         run.outcome
     };
@@ -465,7 +465,7 @@ fn a_program_that_was_kept_ready_is_as_one_that_was_loaded() {
     let sandbox = Sandbox::new(Compile::Here, None);
     let run = |limits: Limits, arguments: &[&str]| {
         let program = sandbox.load(&probe_bytes(), &limits).expect("the probe loads");
-        support::run_parts(&program, parts(arguments, limits)).expect("an outcome")
+        crate::support::run_parts(&program, parts(arguments, limits)).expect("an outcome")
     };
     let first = run(Limits::default(), &["grow-and-touch"]);
     assert!(first.measured.compiled);
@@ -480,7 +480,7 @@ fn a_program_that_was_kept_ready_is_as_one_that_was_loaded() {
 
 #[test]
 fn every_nan_is_one_nan() {
-    use support::wat_guest::{WatGuest, wat};
+    use crate::support::wat_guest::{WatGuest, wat};
     // Each makes a NaN from others by an operation, and must leave the canonical one.
     let bits32 = |value: &str| format!("(i32.ne (i32.reinterpret_f32 {value}) (i32.const 0x7fc00000))");
     let bits64 = |value: &str| format!("(i64.ne (i64.reinterpret_f64 {value}) (i64.const 0x7ff8000000000000))");
@@ -516,7 +516,7 @@ fn every_nan_is_one_nan() {
     checks.push(bits64("(f64.sqrt (f64.const -1))"));
     let sum = checks.iter().fold("(i32.const 0)".to_owned(), |sum, check| format!("(i32.add {sum} {check})"));
     let text = WatGuest::body(&format!("(if (i32.ne {sum} (i32.const 0)) (then unreachable)) (i32.const 0)")).text();
-    let program = support::sandbox().load(&wat(&text), &Limits::default()).expect("a program");
-    let run = support::run_parts(&program, parts(&[], Limits::default())).expect("an outcome");
-    assert_eq!(run.outcome.ending, support::case::exited(0), "of {} NaNs some are not canonical", checks.len());
+    let program = crate::support::sandbox().load(&wat(&text), &Limits::default()).expect("a program");
+    let run = crate::support::run_parts(&program, parts(&[], Limits::default())).expect("an outcome");
+    assert_eq!(run.outcome.ending, crate::support::case::exited(0), "of {} NaNs some are not canonical", checks.len());
 }

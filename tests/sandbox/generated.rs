@@ -1,10 +1,8 @@
 //! Modules that nobody thought of come to the same on both engines, and in code for the baseline and for all that this processor has: what they leave in memory, what they return, how they end, the work
 //! and the peak of memory. HUTCH_GENERATED says how many.
-#![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
-#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot prepare its data has failed")]
 
-mod support;
-
+use crate::support::processor::Full;
+use crate::support::{limits, parts, run_parts, sandbox};
 use arbitrary::Unstructured;
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::outcome::{Ending, Outcome, Unreproducible};
@@ -12,8 +10,6 @@ use hutch_sandbox::{Backend, Compile, LoadError, Sandbox};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
-use support::processor::Full;
-use support::{limits, parts, run_parts, sandbox};
 use wasm_smith::{Config, Module};
 
 /// What all of them import and export.
@@ -82,7 +78,7 @@ fn comparable(observed: Result<Outcome, LoadError>) -> Result<Outcome, String> {
 
 #[test]
 fn generated_modules_come_to_the_same_on_both_engines() {
-    let count = std::env::var("HUTCH_GENERATED").map_or(300, |count| count.parse().expect("a number"));
+    let count = crate::support::generated(300);
     let interpreter = Sandbox::new(Compile::Here, None).on(Backend::Interpreter64);
     let limits = limits(&[(Limit::Fuel, 500_000)]);
     let full = Full::new();

@@ -72,7 +72,7 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), || Some(KEY)));
     sandbox.load(&probe_bytes(), &Limits::default()).expect("the probe");
-    for words in WORDS {
+    support::side_by_side(WORDS, |words| {
         let reference = run(folder.path(), words, "nothing", 0).expect("an end");
         assert!(reference.starts_with("outcome Exited { status: 0 }"), "{words}: {reference}");
         // Up to what the largest reservation takes, and through it in steps of what the smaller ones do.
@@ -85,7 +85,7 @@ fn main() {
         // Spread over the whole run.
         let turns: Vec<u64> = (0..allocations).step_by(1 + allocations as usize / 250).collect();
         sweep(folder.path(), words, "allocation", &turns, &reference);
-    }
+    });
 }
 
 /// Runs with each of these amounts. Panics unless the host's failures are told as its own, and some were seen.

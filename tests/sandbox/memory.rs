@@ -14,9 +14,10 @@ use hutch_model::limits::{Limit, Limits};
 use hutch_sandbox::{ArtifactCache, Compile, Sandbox};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
 use support::wasi_text::wasi;
 use support::wat_guest::{WatGuest, wat};
-use support::{KEY, limits, parts, probe_bytes, run_parts};
+use support::{KEY, limits, parts, probe_bytes, run_parts, side_by_side};
 
 const MIB: u64 = 1 << 20;
 const MEMORY_BYTES: u64 = 64 * MIB;
@@ -202,9 +203,9 @@ fn main() {
         BEHAVIOURS.map(|(words, shows)| (words.to_owned(), probe_bytes(), words, shows)).to_vec();
     guests.extend(made().into_iter().map(|(name, bytes, shows)| (name, bytes, "", shows)));
     let program = std::env::current_exe().expect("a path");
-    let mut failed = Vec::new();
-    for (name, bytes, words, shows) in guests {
-        let component = folder.path().join("component");
+    let failed = Mutex::new(Vec::new());
+    side_by_side(guests.into_iter().enumerate(), |(number, (name, bytes, words, shows))| {
+        let component = folder.path().join(format!("component-{number}"));
         std::fs::write(&component, &bytes).expect("a component");
         sandbox.load(&bytes, &greedy_limits()).unwrap_or_else(|error| panic!("{name}: {error}"));
         let output =
@@ -217,9 +218,10 @@ fn main() {
         let allowed = 2 * MEMORY_BYTES.min(counted) + 2 * captured + BESIDE_BYTES;
         println!("{:6.1} MiB of {:6.1}, {:6.1} counted: {name}", mib(rose), mib(allowed), mib(counted));
         if rose > allowed || counted > MEMORY_BYTES || (shows && rose < 8 * MIB) {
-            failed.push(name);
+            failed.lock().expect("names").push(name);
         }
-    }
+    });
+    let failed = failed.into_inner().expect("names");
     assert!(failed.is_empty(), "{failed:?} used more memory than they may, or none");
 }
 

@@ -143,7 +143,7 @@ CARGO_TARGET_DIR=$(dirname "$(dirname "$hutch")") "$node_path" --test --test-nam
 
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$self --alone"
 if [ $# -eq 0 ]; then
-    set -- --test world --test endings --test determinism --test generated --no-fail-fast --
+    set -- --test world --test sandbox --no-fail-fast --
     for name in "${unfit[@]}"; do set -- "$@" --skip "$name"; done
 fi
 HUTCH_GENERATED=40 /usr/bin/cargo test --locked --release --workspace --target "$target" "$@" || state=1

@@ -4,7 +4,7 @@
 
 use crate::support::case::{exited, laws};
 use crate::support::wat_guest::BUMP;
-use crate::support::{limits, parts, repository, run_parts, sandbox};
+use crate::support::{generated, limits, parts, repository, run_parts, sandbox};
 use hutch_model::limits::Limit;
 use hutch_sandbox::{Backend, Compile, Sandbox};
 use rand_chacha::ChaCha8Rng;
@@ -425,7 +425,9 @@ fn any_call_is_answered_or_ends_the_run() {
     let changed = [(Limit::Fuel, 20_000_000)];
     let mut returns = vec![0_u64; interfaces.imports.len()];
     let mut whole = 0;
-    for seed in 0..400 {
+    // Fewer do not come to every call.
+    let guests = generated(200).max(200);
+    for seed in 0..guests {
         let random = ChaCha8Rng::seed_from_u64(seed);
         let wild = [0, 0, 10, 100][seed as usize % 4];
         let mut maker = Maker { interfaces: &interfaces, random, wild, needed: Vec::new(), taken: Vec::new() };
@@ -457,8 +459,8 @@ fn any_call_is_answered_or_ends_the_run() {
     let never =
         interfaces.imports.iter().zip(&returns).filter(|(import, count)| **count == 0 && !is_out_of_reach(import));
     let never: Vec<_> = never.map(|(import, _)| format!("{} {}", import.module, import.name)).collect();
-    println!("{whole} of 400 went all the way, with {} calls", returns.iter().sum::<u64>());
-    assert!(whole > 100, "only {whole} of 400 went all the way");
+    println!("{whole} of {guests} went all the way, with {} calls", returns.iter().sum::<u64>());
+    assert!(whole > guests / 4, "only {whole} of {guests} went all the way");
     assert_eq!(never, [""; 0], "never answered");
 }
 

@@ -12,7 +12,7 @@ use hutch_model::snapshot::{MemoryObjects, Objects};
 use hutch_sandbox::{ArtifactCache, Compile, Program, Run, RunError, Sandbox, SealKey};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What the tests' caches and compiling children are sealed with.
@@ -96,6 +96,23 @@ pub(crate) fn again_until<T>(mut attempt: impl FnMut() -> T, is_good: impl Fn(&T
             return came;
         }
     }
+}
+
+/// How many guests of random shape a test makes: so many, or as HUTCH_GENERATED says.
+pub(crate) fn generated(everyday: u64) -> u64 {
+    std::env::var("HUTCH_GENERATED").map_or(everyday, |count| count.parse().expect("a number"))
+}
+
+/// Does it for each of these, on as many threads as there are processors. Panics if one of them does.
+pub(crate) fn side_by_side<T: Send>(items: impl IntoIterator<Item = T, IntoIter: Send>, job: impl Fn(T) + Sync) {
+    let items = Mutex::new(items.into_iter());
+    let next = || items.lock().expect("an iterator that does not panic").next();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| std::iter::from_fn(next).for_each(&job));
+        }
+    });
 }
 
 /// Runs on an empty volume.

@@ -211,7 +211,10 @@ fn expected(files: Files<'_>) -> BTreeMap<String, String> {
     files.map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect()
 }
 
-const JOURNEYS: &[(Files<'_>, Files<'_>)] = &[
+/// What a folder holds before a run, and what the run makes of it.
+type Journey<'a> = (Files<'a>, Files<'a>);
+
+const JOURNEYS: &[Journey<'_>] = &[
     (&[], &[("a", "1"), ("d/b", "2")]),
     (&[("a", "1"), ("d/b", "2"), ("l", "->a")], &[]),
     (&[("a", "1"), ("b", "1")], &[("a", "2"), ("b", "1"), ("c", "3")]),
@@ -242,8 +245,7 @@ fn what_a_run_wants_is_there_afterwards_and_nothing_else() {
 fn a_failure_at_any_step_leaves_the_folder_as_it_was() {
     let ways =
         [(false, true, true), (false, false, true), (true, true, true), (true, false, true), (true, false, false)];
-    let ways = JOURNEYS.iter().flat_map(|journey| ways.map(|way| (journey, way)));
-    for ((before, after), (ends, exchanges, exchanges_later)) in ways {
+    side_by_side(ways, |(before, after), (ends, exchanges, exchanges_later)| {
         let mut failed = 0;
         for fatal in 1.. {
             let granted = Granted::new(before);
@@ -279,7 +281,17 @@ fn a_failure_at_any_step_leaves_the_folder_as_it_was() {
             assert_eq!(granted.all(), was, "{before:?} -> {after:?}, step {fatal}, ends, exchanges: {way:?}");
         }
         assert!(failed > 3, "{before:?} -> {after:?} took {failed} steps");
-    }
+    });
+}
+
+/// Does it for each journey in each way. The ways go beside each other: most of the time of each is the disk's.
+fn side_by_side<W: Copy + Send>(ways: impl IntoIterator<Item = W>, job: impl Fn(&Journey<'_>, W) + Sync) {
+    let job = &job;
+    std::thread::scope(|scope| {
+        for way in ways {
+            scope.spawn(move || JOURNEYS.iter().for_each(|journey| job(journey, way)));
+        }
+    });
 }
 
 /// Taking back can end at any step too, and the next one takes back the rest; so can the cleaning up of a run that was recorded.
@@ -287,8 +299,7 @@ fn a_failure_at_any_step_leaves_the_folder_as_it_was() {
 fn a_recovery_that_ends_at_any_step_is_ended_by_the_next() {
     let ways = [(false, [true; 3]), (true, [true; 3]), (false, [false; 3]), (true, [false; 3])];
     let mixed = [(false, [true, false, true]), (false, [true, false, false]), (false, [false, true, false])];
-    let ways = ways.into_iter().chain(mixed);
-    for ((before, after), (recorded, exchanges)) in ways.flat_map(|way| JOURNEYS.iter().map(move |to| (to, way))) {
+    side_by_side(ways.into_iter().chain(mixed), |(before, after), (recorded, exchanges)| {
         for fatal in 1.. {
             let granted = Granted::new(before);
             let mount = granted.mount();
@@ -306,7 +317,7 @@ fn a_recovery_that_ends_at_any_step_is_ended_by_the_next() {
                 break;
             }
         }
-    }
+    });
 }
 
 /// Where there is no exchange, a place is empty for a moment, and another program may make a file in it just then: that file stays, and

@@ -1,6 +1,5 @@
 //! Components that say so much that a parser which calls itself comes to the end of its stack: refused where they would be compiled, in
 //! this process too.
-#![allow(clippy::unwrap_used, reason = "a helper of tests is a test")]
 
 use hutch_model::limits::Limits;
 use hutch_sandbox::{Compile, LoadError, Sandbox};
