@@ -81,7 +81,14 @@ struct State {
 }
 
 /// Every file, and every folder, which has no content.
-type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
+type Tree = BTreeMap<PathBuf, Option<Arc<Content>>>;
+
+/// What a file holds.
+#[derive(PartialEq, Eq)]
+struct Content {
+    bytes: Vec<u8>,
+    digest: Digest,
+}
 
 impl ProcessTarget {
     /// A target; nothing is started yet.
@@ -102,7 +109,7 @@ impl ProcessTarget {
             samples: tested.samples,
             ..Facts::sandboxed(tested.name)
         };
-        let current = Arc::new(State::of(tree(&tested.home)));
+        let current = Arc::new(State::of(tree(&tested.home, &Tree::new())));
         ProcessTarget {
             program: tested.program,
             leading: tested.leading,
@@ -155,7 +162,7 @@ impl Target for ProcessTarget {
             false => self.slowest = self.slowest.max(took),
         }
         if watched {
-            let files = tree(&self.home);
+            let files = tree(&self.home, &before.files);
             let after = if files == before.files { Arc::clone(before) } else { Arc::new(State::of(files)) };
             seen.state = Some((before.digest, after.digest));
             match options.keep {
@@ -252,26 +259,36 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
+impl Content {
+    fn of(bytes: &[u8]) -> Content {
+        let mut hasher = Hasher::new(Kind::Package);
+        hasher.update_part(bytes);
+        Content { bytes: bytes.to_vec(), digest: hasher.finish() }
+    }
+}
+
 impl State {
     fn of(files: Tree) -> State {
         let mut hasher = Hasher::new(Kind::Package);
         for (path, content) in &files {
             hasher.update_part(path.as_os_str().as_encoded_bytes());
-            hasher.update_part(content.as_deref().unwrap_or_default());
+            hasher.update_part(content.as_ref().map_or(&[], |content| content.digest.as_bytes()));
         }
         State { files, digest: hasher.finish() }
     }
 }
 
 /// Every file below a folder, and every folder, which has no content. Caches are no state: what they hold is made again; nor is
-/// what SQLite keeps beside a database to share its log between processes.
+/// what SQLite keeps beside a database to share its log between processes. What is as it was before is not held twice.
 #[expect(
     clippy::disallowed_methods,
     reason = "the home is a throw-away folder that the program under test reaches by its path"
 )]
-fn tree(root: &Path) -> Tree {
+fn tree(root: &Path, before: &Tree) -> Tree {
     let mut files = BTreeMap::new();
     let inside = |path: &Path| path.strip_prefix(root).map(Path::to_owned).unwrap_or_default();
+    // One place that every file is read into: memory that is taken anew for each costs more than reading.
+    let mut bytes = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -282,7 +299,12 @@ fn tree(root: &Path) -> Tree {
                     folders.push(path);
                 }
                 Ok(kind) if kind.is_file() && !path.as_os_str().as_encoded_bytes().ends_with(b"-shm") => {
-                    files.insert(inside(&path), Some(std::fs::read(&path).unwrap_or_default()));
+                    bytes.clear();
+                    let _ = std::fs::File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+                    let path = inside(&path);
+                    let known = before.get(&path).and_then(Option::as_ref).filter(|known| known.bytes == bytes);
+                    let content = known.map_or_else(|| Arc::new(Content::of(&bytes)), Arc::clone);
+                    files.insert(path, Some(content));
                 }
                 _ => {}
             }
@@ -310,7 +332,7 @@ fn change(root: &Path, now: &Arc<State>, wanted: &Arc<State>) -> std::io::Result
     }
     for (path, content) in wanted.iter().filter(|(path, content)| now.get(*path) != Some(content)) {
         match content {
-            Some(content) => std::fs::write(root.join(path), content)?,
+            Some(content) => std::fs::write(root.join(path), &content.bytes)?,
             None => std::fs::create_dir_all(root.join(path))?,
         }
     }
