@@ -316,6 +316,7 @@ fn unsafe_code_has_its_known_homes() {
     // Two tests count allocations, which takes an allocator of their own.
     let expected = [
         "host/capi/src/door.rs",
+        "host/cli/src/machine/memory.rs",
         "host/edge/src/application.rs",
         "host/engine/src/settings/compile.rs",
         "host/hutch/examples/ask.rs",

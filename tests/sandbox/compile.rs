@@ -59,10 +59,12 @@ fn main() {
         ("a child dies with its parent's interest", killed_children_leave_nothing),
     ];
     std::thread::scope(|scope| {
-        beside.map(|check| scope.spawn(move || passes(check)));
-        among.map(passes);
+        for check in beside {
+            scope.spawn(move || passes(check));
+        }
+        among.into_iter().for_each(passes);
     });
-    alone.map(passes);
+    alone.into_iter().for_each(passes);
 }
 
 fn passes((name, check): (&str, fn())) {

@@ -86,6 +86,35 @@ impl Home {
     }
 }
 
+/// The program as somebody starts it who may not read everything: who is root may, so it is somebody else then, whose home, program and
+/// probe these are. What it ends with, and all that it says.
+#[cfg(unix)]
+pub fn unprivileged(home: &Home) -> impl Fn(&[&str]) -> (Option<i32>, String) + use<> {
+    use std::os::unix::fs::{MetadataExt, lchown};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let home = home.path().to_owned();
+    std::fs::copy(env!("CARGO_BIN_EXE_hutch"), home.join("hutch")).expect("not copied");
+    copy(&repository().join("tests/packages/probe"), &home.join("probe"));
+    let is_root = std::fs::metadata(&home).expect("a home").uid() == 0;
+    let mut theirs = if is_root { vec![home.clone()] } else { Vec::new() };
+    while let Some(path) = theirs.pop() {
+        lchown(&path, Some(NOBODY), Some(NOBODY)).expect("not given away");
+        if std::fs::symlink_metadata(&path).expect("a file").is_dir() {
+            theirs.extend(std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
+        }
+    }
+    move |words| {
+        let mut command = Command::new(home.join("hutch"));
+        command.env_clear().env("HOME", &home).current_dir(&home).args(words).stdin(std::process::Stdio::null());
+        if is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.output().expect("not started");
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    }
+}
+
 pub fn repository() -> PathBuf {
     Path::new("../..").canonicalize().expect("tests begin in the folder of their crate")
 }

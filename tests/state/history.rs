@@ -394,6 +394,52 @@ fn what_no_state_can_hold_blocks_nothing_and_is_named() {
     assert!(edits.as_array().unwrap().iter().all(|entry| entry["kind"] != "edit"), "{edits}");
 }
 
+/// What the user may not read is neither taken for removed nor overwritten, stands in no other file's way, and is named.
+#[test]
+fn what_the_user_may_not_read_stays_as_it_is_and_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let hutch = common::unprivileged(&home);
+    let guest = |words: &[&str]| hutch(&[&["run", "--guard", "off", "probe"], words].concat());
+    let good = |words: &[&str]| {
+        let (status, said) = guest(words);
+        assert_eq!(status, Some(0), "{words:?}: {said}");
+        said
+    };
+    good(&["make-dir", "state/d"]);
+    for (path, text) in [("state/a", "one"), ("state/b", "two"), ("state/d/c", "three")] {
+        good(&["write-text", path, text]);
+    }
+    let folder = home.path().join(".local/share/hutch/instances/probe/default/state");
+    let set = |name: &str, mode| {
+        std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    std::fs::write(folder.join("mine"), "mine").unwrap();
+    std::fs::create_dir(folder.join("own")).unwrap();
+    ["a", "d", "mine", "own"].iter().for_each(|name| set(name, 0));
+    // A person's edit is seen whatever lies beside it.
+    std::fs::write(folder.join("b"), "edited").unwrap();
+    assert!(good(&["read-file", "state/b"]).contains("edited"));
+    let (status, said) = hutch(&["state", "status", "--query", "result.volumes.state", "probe"]);
+    let told: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((status, &told["edited_outside"]), (Some(0), &json!([])), "{said}");
+    let skipped = told["skipped"]["paths"].as_array().unwrap();
+    let named: Vec<&str> = skipped.iter().map(|skipped| skipped["path"].as_str().unwrap()).collect();
+    assert_eq!(named, ["a", "d", "mine", "own"], "{said}");
+    // Who wants what can't be told is refused, and told which file it is.
+    let (status, said) = guest(&["read-file", "state/a"]);
+    assert!(status == Some(11) && said.contains("state/a: may not read"), "{said}");
+    // What stands in the way of the state's own stays there.
+    good(&["write-text", "state/mine", "the guest's"]);
+    good(&["read-file", "state/mine"]);
+    ["a", "mine"].iter().for_each(|name| set(name, 0o644));
+    ["d", "own"].iter().for_each(|name| set(name, 0o755));
+    assert_eq!(std::fs::read_to_string(folder.join("mine")).unwrap(), "mine");
+    for (path, text) in [("state/a", "one"), ("state/d/c", "three"), ("state/b", "edited"), ("state/mine", "mine")] {
+        assert!(good(&["read-file", path]).contains(&format!("\"content\":{text:?}")), "{path}");
+    }
+}
+
 /// What a shell or an editor would act on for an application is in its state, is named, and stands in no folder.
 #[test]
 fn what_tools_act_on_is_in_no_plain_folder() {

@@ -204,3 +204,42 @@ fn what_stays_within_reach_follows_from_the_call() {
     let expected: Vec<_> = expected.into_iter().map(|(path, may)| (ino(path), may)).collect();
     assert_eq!(*left.lock().unwrap(), expected);
 }
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match from.is_dir() {
+            true => copy(&from, &to),
+            false => drop(std::fs::copy(&from, &to).unwrap()),
+        }
+    }
+}
+
+/// A copy of the probe with a resource that takes a while to read, though it takes no place.
+fn probe_with_resource(folder: &Path) -> Package {
+    copy(&in_repository("tests/packages/probe"), folder);
+    let manifest = std::fs::read_to_string(folder.join("APP.md")).unwrap();
+    let manifest = manifest.replacen("    state:", "    resources: [docs]\n    state:", 1);
+    std::fs::write(folder.join("APP.md"), manifest).unwrap();
+    std::fs::create_dir(folder.join("docs")).unwrap();
+    let large = std::fs::File::create(folder.join("docs/large")).unwrap();
+    large.set_len(128 << 20).unwrap();
+    let bounds = PackageBounds::with_component(64 << 20);
+    Package::open(&Source::open(folder, &bounds).unwrap(), bounds).unwrap()
+}
+
+#[test]
+fn what_is_read_before_a_run_is_of_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let package = probe_with_resource(folder.path());
+    let host = Host::in_memory(SecretKey::new([7; 32]), sandbox());
+    let limits = |ms: u64| BTreeMap::from([(hutch_model::limits::Limit::WallTime, ms)]);
+    let mut first = call(&["return-ok"]);
+    first.limits = limits(20);
+    let ended = host.run(&package, &first).unwrap();
+    assert_eq!(ended.bad_end().unwrap().code, ErrorCode::WallTimeLimit);
+    assert!(ended.measured.wall_time_us > 20_000 && !ended.kept, "{:?}", ended.measured);
+    // It is read once.
+    assert_eq!(host.run(&package, &call(&["return-ok"])).unwrap().verdict, Verdict::Good);
+}

@@ -185,40 +185,19 @@ fn what_is_no_file_is_not_shown_and_not_opened() {
 /// refused whole.
 #[test]
 fn what_the_user_may_not_read_is_the_guests_error() {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    use std::os::unix::process::CommandExt;
-    const NOBODY: u32 = 65_534;
+    use std::os::unix::fs::PermissionsExt;
     let granted = granted();
-    let (home, folder) = (granted.home.path(), &granted.folder);
+    let folder = &granted.folder;
     fs::write(folder.join("closed.txt"), "closed").expect("not written");
     fs::create_dir(folder.join("closed")).expect("no folder");
     fs::write(folder.join("closed/x"), "x").expect("not written");
-    // Who is root may read everything, so somebody else is, whose program and package these are.
-    let (program, package) = (home.join("hutch"), home.join("probe"));
-    fs::copy(env!("CARGO_BIN_EXE_hutch"), &program).expect("not copied");
-    let run = |command: &mut std::process::Command| assert!(command.status().expect("not started").success());
-    run(std::process::Command::new("cp")
-        .arg("-R")
-        .arg(common::repository().join("tests/packages/probe"))
-        .arg(&package));
-    let is_root = fs::metadata(home).expect("a home").uid() == 0;
-    if is_root {
-        run(std::process::Command::new("chown").args(["-R", &format!("{NOBODY}:{NOBODY}")]).arg(home));
-    }
+    let hutch = common::unprivileged(&granted.home);
     let set =
         |name: &str, mode| fs::set_permissions(folder.join(name), fs::Permissions::from_mode(mode)).expect("not set");
     set("closed.txt", 0);
     set("closed", 0);
-    let guest = |words: &[&str]| {
-        let mut command = std::process::Command::new(&program);
-        command.env_clear().env("HOME", home).current_dir(home).args(["run", "--guard", "off", "--mount"]);
-        command.arg(format!("{}:mnt:rw", folder.display())).arg(&package).args(words);
-        if is_root {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        let output = command.output().expect("not started");
-        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
-    };
+    let mount = format!("{}:mnt:rw", folder.display());
+    let guest = |words: &[&str]| hutch(&[&["run", "--guard", "off", "--mount", &mount, "probe"], words].concat());
     for words in [["read-file", "mnt/closed.txt"], ["list-dir", "mnt/closed"], ["stat", "mnt/closed/x"]] {
         let (status, said) = guest(&words);
         assert_eq!(status, Some(1), "{words:?}: {said}");
@@ -240,6 +219,45 @@ fn what_the_user_may_not_read_is_the_guests_error() {
         "{said}"
     );
     set("closed", 0o700);
+}
+
+/// What a run is given is written down with what became of it, so it has to fit before anything begins.
+#[test]
+fn folders_with_more_to_write_down_than_an_entry_holds_are_not_granted() {
+    const FOLDERS: usize = 40;
+    let home = Home::new();
+    let package = home.path().join("package");
+    common::copy(&common::repository().join("tests/packages/probe"), &package);
+    let manifest = fs::read_to_string(package.join("APP.md")).unwrap();
+    let names: String = (0..FOLDERS).map(|number| format!("      - m{number}\n")).collect();
+    fs::write(package.join("APP.md"), manifest.replacen("      - mnt\n", &names, 1)).unwrap();
+    let above = (0..4).fold(home.path().to_owned(), |above, _| above.join("x".repeat(200)));
+    let mounts: Vec<String> = (0..FOLDERS)
+        .map(|number| {
+            let folder = above.join(number.to_string());
+            fs::create_dir_all(&folder).unwrap();
+            format!("--mount={}:m{number}:rw", folder.display())
+        })
+        .collect();
+    let run = |mounts: &[String]| {
+        let mounts = mounts.iter().map(String::as_str);
+        home.run(
+            &["run"]
+                .into_iter()
+                .chain(mounts)
+                .chain(["package", "write-text", "m0/a", "hi"])
+                .map(|word| if word == "package" { package.to_str().unwrap() } else { word })
+                .collect::<Vec<_>>(),
+        )
+    };
+    let refused = run(&mounts);
+    assert!(refused.status == 2 && refused.stderr.contains("granted folders"), "{}", refused.stderr);
+    assert!(fs::read_dir(above.join("0")).unwrap().next().is_none());
+    // What fits is written down whole.
+    let ran = run(&mounts[..10]);
+    assert_eq!(ran.status, 0, "{}", ran.stderr);
+    let entry = home.json(&["ledger", "show", package.to_str().unwrap()]);
+    assert_eq!(entry["record"]["invocation"]["mounts"].as_object().unwrap().len(), 10, "{entry}");
 }
 
 /// A program that may be started is replaced by no two runs either.

@@ -293,6 +293,34 @@ fn what_is_interpreted_comes_to_the_same_ledger() {
 }
 
 #[test]
+fn a_page_has_so_many_items() {
+    let library = in_memory();
+    result(&library, &run(&todo(), &["add", "one"]));
+    let list = |limit: u64| about("ledger list", json!({ "limit": limit }));
+    assert_eq!(result(&library, &list(10_000))["total"], 2);
+    for limit in [0, 10_001] {
+        refused(&library, &list(limit), "USAGE");
+    }
+}
+
+#[test]
+fn a_number_keeps_its_digits() {
+    const DIGITS: &str =
+        r#"{"n":[12345678901234567890123,-9223372036854775809,0.1000000000000000055511151231257827,1e-400]}"#;
+    let library = in_memory();
+    let echo = with(run(&probe(), &["stdin-echo"]), json!({"stdin": DIGITS}));
+    for command in ["run", "plan"] {
+        let request = with(echo.clone(), json!({"command": command})).to_string();
+        let answer = String::from_utf8(library.call(request.as_bytes(), b"").json).unwrap();
+        assert!(answer.contains(&format!("\"output\":{DIGITS}")), "{answer}");
+        assert!(serde_json::from_str::<Value>(&answer.replace("1e-400", "0")).is_ok(), "{answer}");
+    }
+    // Of what a caller asks for there is one reading.
+    let twice = run(&probe(), &["return-ok"]).to_string().replacen('{', r#"{"arguments":["stdin-echo"],"#, 1);
+    assert_eq!(library.call(twice.as_bytes(), b"").status, 2);
+}
+
+#[test]
 fn standard_input_is_text_of_the_request_or_bytes_beside_it() {
     let library = in_memory();
     let echo = with(run(&probe(), &["stdin-echo"]), json!({"contract": "any"}));

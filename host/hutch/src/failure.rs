@@ -98,6 +98,14 @@ pub enum Failure {
         /// The folder.
         path: String,
     },
+    /// The folders that were granted take more room in a ledger's entry than there may be.
+    #[error("where the granted folders are takes {bytes} bytes in the ledger, {allowed} allowed")]
+    MountsTooLong {
+        /// How much they take.
+        bytes: usize,
+        /// How much they may.
+        allowed: usize,
+    },
     /// The state belongs to another package.
     #[error("the state of {slug}/{instance} belongs to {owners}, and not to the package at hand")]
     Foreign {
@@ -290,7 +298,10 @@ impl Failure {
             Failure::NoEntry { .. } | Failure::NoPlan | Failure::Path { .. } | Failure::NothingToUndo { .. } => {
                 ErrorCode::NotFound
             }
-            Failure::AmbiguousEntry { .. } | Failure::NotAPlan { .. } | Failure::NoChange { .. } => ErrorCode::Usage,
+            Failure::AmbiguousEntry { .. }
+            | Failure::NotAPlan { .. }
+            | Failure::NoChange { .. }
+            | Failure::MountsTooLong { .. } => ErrorCode::Usage,
             Failure::Entry(_) | Failure::Chain(_) => ErrorCode::StoreDamaged,
             Failure::CarriedOut { .. } => ErrorCode::RequestConflict,
             Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
@@ -364,6 +375,7 @@ impl Failure {
             Failure::MountShared { path } => report
                 .detail("folder", path.as_str())
                 .suggest("grant it for reading, or use an instance of a home: unset HUTCH_STORE"),
+            Failure::MountsTooLong { .. } => report.suggest("grant fewer folders at once, or by shorter paths"),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
             Failure::Store(StoreError::Unsettled { open, .. }) => report.detail("open", open.clone()).suggest(
                 "bring the folder back and call again, or let go of what is in it with hutch gc --unsettled FOLDER",

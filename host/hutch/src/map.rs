@@ -75,6 +75,9 @@ impl Host {
         };
         self.load(package, &self.limits(package, call.limits.clone()))?;
         package.resources()?;
+        // They are read for all calls, so it is no call's time.
+        #[cfg(feature = "machine")]
+        package.reading();
         self.enclose(package, Some(session), &BTreeMap::new())?;
         Ok((state, session.store().secret_key()?))
     }

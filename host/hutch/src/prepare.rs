@@ -19,6 +19,10 @@ use hutch_sandbox::Program;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The most that an entry takes to say which folders a call was granted: with the longest names of a package and the longest inputs
+/// beside it, there is room for it.
+const MOUNTS_BYTES_MAX: usize = 64 << 10;
+
 /// An invocation that may start.
 pub(crate) struct Prepared {
     pub(crate) program: Program,
@@ -145,6 +149,10 @@ impl Host {
             return Err(Failure::MountNotAsked { name: name.clone() });
         }
         self.check_mounts(call.mounts.values())?;
+        let bytes = call.mounts.iter().map(|(name, mount)| 3 * name.len() + mount.recorded_bytes()).sum();
+        if bytes > MOUNTS_BYTES_MAX {
+            return Err(Failure::MountsTooLong { bytes, allowed: MOUNTS_BYTES_MAX });
+        }
         let invocation = self.invocation(package, call)?;
         Ok(Validated { command: decision.command, changes, invocation, confirmation: decision.confirmation })
     }
@@ -201,6 +209,8 @@ impl Host {
         }
         let hidden = call.environment.values().filter(|value| value.secret).map(|value| value.value.clone()).collect();
         let ready = self.ready(package, session, invocation, record.clone(), call.mounts.clone());
+        #[cfg(feature = "machine")]
+        let ready = ready.map(|ready| Prepared { program: ready.program.having_spent(package.reading()), ..ready });
         ready
             .map(|ready| Prepared { inputs, secrets: hidden, changes, wall_time_us: call.wall_time_us, ..ready })
             .map_err(|failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) })
@@ -288,6 +298,9 @@ impl Host {
             mounts: BTreeSet::new(),
         })?;
         let ready = self.ready(package, session, invocation, recorded.clone(), BTreeMap::new())?;
+        // What is read to find out whether it is the same is no part of what the run took.
+        #[cfg(feature = "machine")]
+        package.reading();
         Ok(Prepared { secrets: hidden, ..ready })
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct Keeper {
     pub(crate) threads: Arc<Threads>,
     /// What stops its runs before their end.
     pub(crate) stop: Option<Stop>,
+    /// What the host has taken of the wall time already.
+    pub(crate) spent: Duration,
 }
 
 /// Time between reminders of a deadline.
@@ -58,7 +60,10 @@ pub(crate) fn on_thread<R: Send + 'static>(
         return Err(RunError::Stopped);
     }
     let wall_time = Duration::from_millis(guest.world.meter.limit(Limit::WallTime));
+    let wall_time = wall_time.saturating_sub(program.keeper.spent);
     let late = guest.world.meter.late();
+    // A guest that is through before anybody looks is late all the same.
+    late.store(wall_time.is_zero(), Ordering::Release);
     let stack_bytes = usize::try_from(program.stack_bytes + HOST_STACK_BYTES).unwrap_or(usize::MAX);
     let running = program.keeper.threads.start(stack_bytes, move || body(guest))?;
     let mut stopped = false;

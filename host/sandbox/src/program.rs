@@ -13,6 +13,7 @@ use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::limits::{Limit, Limits};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use wasmtime::Engine;
 
 /// Makes programs. One for a process; it may be shared by threads.
@@ -300,6 +301,12 @@ impl Program {
     #[must_use]
     pub fn stopped_by(self, stop: Stop) -> Program {
         Program { keeper: Keeper { stop: Some(stop), ..self.keeper }, ..self }
+    }
+
+    /// The same program, for a run for which the host has worked so long already: that counts as the run's own time.
+    #[must_use]
+    pub fn having_spent(self, spent: Duration) -> Program {
+        Program { keeper: Keeper { spent, ..self.keeper }, ..self }
     }
 
     /// A program of nothing but code, for a process that does no more than ask it what it is.

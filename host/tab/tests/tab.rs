@@ -97,6 +97,21 @@ fn a_plan_is_committed_undone_and_run_again() {
     assert_eq!(result(&mut tab, call("run", &["list"]), b"").0["output"]["count"], 0);
 }
 
+#[test]
+fn a_number_keeps_its_digits() {
+    const DIGITS: &str =
+        r#"{"n":[12345678901234567890123,-9223372036854775809,0.1000000000000000055511151231257827,1e-400]}"#;
+    let mut tab = Tab::new();
+    result(&mut tab, json!({ "op": "load" }), &packed("tests/packages/probe"));
+    result(&mut tab, json!({ "op": "open", "package": "probe", "instance": "default", "key": KEY }), b"");
+    for op in ["run", "plan"] {
+        let mut echo = call(op, &["stdin-echo"]);
+        (echo["package"], echo["stdin"]) = ("probe".into(), DIGITS.into());
+        let answer = String::from_utf8(tab.answer(echo.to_string().as_bytes(), Vec::new()).json).unwrap();
+        assert!(answer.contains(&format!("\"output\":{DIGITS}")), "{answer}");
+    }
+}
+
 /// A package as whoever has it under this origin opens it.
 fn package(packed: Vec<u8>, origin: Origin) -> Package {
     let bounds = PackageBounds::with_component(64 << 20);

@@ -293,6 +293,30 @@ fn a_server_keeps_its_instance_where_it_is() {
     assert_eq!(titles("copied"), json!(["one", "rename", "purge"]));
 }
 
+/// Who takes it all the same takes the place where calls are written down, and that is said with what failed.
+#[test]
+fn a_call_that_cannot_be_written_down_says_so_and_keeps_nothing() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &[&todo()], json!({}));
+    client.done("todo_add", json!({"title": "one"}));
+    let (here, away) = (machine.home().join("instances/todo/default"), machine.path("away"));
+    std::fs::rename(&here, &away).unwrap();
+    for tool in ["todo_add", "todo_list"] {
+        let arguments = if tool == "todo_add" { json!({"title": "lost"}) } else { json!({}) };
+        let answer = client.call(tool, arguments);
+        let error = &answer["_meta"]["hutch/error"];
+        assert_eq!((&answer["isError"], error["code"].as_str()), (&json!(true), Some("NOT_FOUND")), "{answer}");
+        let unrecorded = error["details"]["unrecorded"].as_str().unwrap_or_default();
+        assert!(unrecorded.contains("no such instance"), "{answer}");
+        assert!(!here.exists(), "{tool} made it anew");
+    }
+    std::fs::rename(&away, &here).unwrap();
+    let listed = client.done("todo_list", json!({}));
+    assert_eq!((&listed["count"], &listed["items"][0]["title"]), (&json!(1), &json!("one")), "{listed}");
+    let (status, ..) = client.close();
+    assert!(status.success());
+}
+
 #[test]
 fn a_number_keeps_its_digits_in_every_answer() {
     let machine = Machine::new();

@@ -2,7 +2,7 @@
 //! on.
 
 use super::{Server, read};
-use crate::support::{Machine, PATIENCE, again_until, todo};
+use crate::support::{Machine, PATIENCE, again_until, probe, todo};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,6 +12,29 @@ const RUN: &str = "/api/packages/todo/run";
 /// A server that has little room, and waits this long for what is sent.
 fn strict(machine: &Machine, sent_within: &str) -> Server {
     Server::start(machine, &["--sent-within", sent_within, "--body-max", "1KiB", "--connections-max", "4", &todo()])
+}
+
+/// What once had much to answer holds no more of it than one that had not.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn what_answers_took_is_given_back() {
+    const MOST_KIB: u64 = 96 << 10;
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&probe()]);
+    let run =
+        |words: &[&str]| server.ask("POST", "/api/packages/probe/run", Some(&json!({ "arguments": words }))).status;
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..12).map(|_| scope.spawn(|| run(&["stdout", "4000000"]))).collect();
+        assert!(asking.into_iter().all(|one| one.join().unwrap() == 200));
+    });
+    let resident = || {
+        let told = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+        let line = told.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    // An answer is there before the last of what it took is.
+    let held: Vec<u64> = (0..100).map(|_| (run(&["return-ok"]) == 200).then(resident).unwrap()).collect();
+    assert!(held.iter().any(|kib| *kib < MOST_KIB), "{held:?}");
 }
 
 /// So long that a client which does send is never too slow, however busy the machine is.
@@ -55,6 +78,8 @@ fn bodies_are_bounded_however_they_are_sent() {
         "{\"arguments\":[\"list\"],\"seed\":\"-\"}",
         "{\"arguments\":[\"list\"],\"now\":\"yesterday\"}",
         "\u{feff}{}",
+        "{\"arguments\":[\"list\"],\"arguments\":[\"add\",\"x\"]}",
+        "{\"arguments\":[\"list\"],\"argumen\\u0074s\":[\"add\",\"x\"]}",
     ] {
         server.request("POST", RUN, &known, Some(body)).fault(400, "REQUEST_INVALID");
     }

@@ -2,7 +2,7 @@
 
 use super::{catalog, meta, open_package};
 use crate::flags::global::Global;
-use crate::machine::surroundings;
+use crate::machine::{memory, surroundings};
 use crate::package::{packages, trust};
 use crate::refusal::fault::Fault;
 use clap::{Args, ValueEnum};
@@ -41,6 +41,7 @@ pub(super) struct Options<'o> {
 
 /// A host that serves these packages.
 pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>) -> Result<Serving, Fault> {
+    memory::give_back();
     let mut served: Vec<Served> = Vec::new();
     for path in paths {
         let one = open(global, path, options.limits)?;

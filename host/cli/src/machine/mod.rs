@@ -3,6 +3,7 @@
 pub(crate) mod bucket;
 pub(crate) mod health;
 pub(crate) mod input;
+pub(crate) mod memory;
 pub(crate) mod needs;
 pub(crate) mod new_file;
 pub(crate) mod place;

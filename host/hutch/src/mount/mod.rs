@@ -95,6 +95,14 @@ impl Mount {
         self.real_path.to_string_lossy().into_owned()
     }
 
+    /// How much an entry takes at most that says where it is, and that something in it was changed.
+    pub(crate) fn recorded_bytes(&self) -> usize {
+        // Numbers, digests and the names of fields.
+        const AROUND_BYTES: usize = 400;
+        let written = |path: &Path| serde_json::Value::from(path.to_string_lossy()).to_string().len();
+        written(&self.path) + written(&self.real_path) + AROUND_BYTES
+    }
+
     /// Its number and that of its file system. They tell that it is another folder, never that it is the same.
     pub(crate) fn identity(&self) -> (u64, u64) {
         self.dir.dir_metadata().map_or((0, 0), |metadata| {

@@ -13,6 +13,7 @@ use hutch_model::manifest::{MANIFEST_FILE, Manifest};
 use hutch_model::names::PackagePath;
 use hutch_model::payload::Payload;
 use hutch_sandbox::ArtifactCache;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 /// After so long a package is read again, whatever it looks like.
@@ -90,6 +91,7 @@ impl Memory {
             payload: known.payload,
             origin: None,
             resources: OnceLock::from(resources),
+            read_us: AtomicU64::default(),
         };
         Some((package, known.digest))
     }
@@ -124,7 +126,7 @@ impl Memory {
             component: (package.component_digest, package.component_bytes),
             payload: package.payload,
             texts: package.texts,
-            resources: package.resources().ok()?.keep(),
+            resources: package.resources().ok()?.keep()?,
         });
         Some((name, note.ok()?))
     }

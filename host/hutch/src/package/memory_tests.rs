@@ -234,6 +234,7 @@ fn of_resources_nothing_is_read_but_what_is_asked_for() {
     case.remember();
     let recalled = case.recalled().unwrap();
     let (source, resources) = (case.at("docs"), recalled.resources().unwrap());
+    assert!(!resources.objects.is_named(), "what names them was read before anybody looked");
     fs::remove_file(case.at("docs/sub/b.txt")).unwrap();
     let a = find(&*resources.objects, &resources.trees["docs"], ["a.txt"]).unwrap().unwrap();
     let b = find(&*resources.objects, &resources.trees["docs"], ["sub", "b.txt"]).unwrap().unwrap();

@@ -41,6 +41,10 @@ use hutch_model::payload::Payload;
 use hutch_model::skill::Skill;
 use std::borrow::Cow;
 use std::sync::OnceLock;
+#[cfg(feature = "machine")]
+use std::sync::atomic::{AtomicU64, Ordering};
+#[cfg(feature = "machine")]
+use std::time::Duration;
 
 /// A package that can be run.
 #[derive(Debug)]
@@ -58,6 +62,18 @@ pub struct Package {
     payload: Payload,
     origin: Option<Origin>,
     resources: OnceLock<Resources>,
+    /// How long it took to read those, if that was not counted yet.
+    #[cfg(feature = "machine")]
+    read_us: AtomicU64,
+}
+
+#[cfg(feature = "machine")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "measures what is read for a run; nothing that a guest sees depends on it"
+)]
+fn begun() -> std::time::Instant {
+    std::time::Instant::now()
 }
 
 /// Why a folder or a packed file is no package that can be run.
@@ -194,8 +210,18 @@ impl Package {
         if let Some(resources) = self.resources.get() {
             return Ok(resources);
         }
+        #[cfg(feature = "machine")]
+        let begun = begun();
         let resources = Resources::of(self)?;
+        #[cfg(feature = "machine")]
+        self.read_us.fetch_add(u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
         Ok(self.resources.get_or_init(|| resources))
+    }
+
+    /// How long they took to read, for the run that they were read for: once.
+    #[cfg(feature = "machine")]
+    pub(crate) fn reading(&self) -> Duration {
+        Duration::from_micros(self.read_us.swap(0, Ordering::Relaxed))
     }
 
     /// The name of all that a run depends on: manifest, contract, component and resources. Skills and other files are not part of it.
@@ -330,6 +356,8 @@ fn open_parts(
                 payload,
                 origin: None,
                 resources: OnceLock::new(),
+                #[cfg(feature = "machine")]
+                read_us: AtomicU64::default(),
             };
             (Some(package), None)
         }

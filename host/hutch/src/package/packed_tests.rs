@@ -103,6 +103,11 @@ fn an_archive_may_end_anywhere_in_a_record() {
         bytes.resize(bytes.len().next_multiple_of(20 * 512), 0);
         seen.insert(bytes.rchunks(512).take_while(|block| block.iter().all(|byte| *byte == 0)).count());
         assert_eq!(opened(&bytes).unwrap().digest(&BOUNDS).unwrap(), source.digest(&BOUNDS).unwrap(), "{blocks}");
+        // More than any end of one is something else.
+        let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        bytes.resize(end.next_multiple_of(512) + 22 * 512, 0);
+        let refused = opened(&bytes).err().unwrap().to_string();
+        assert!(refused.contains("something follows the end"), "{refused}");
     }
     assert!(seen.contains(&21) && seen.len() > 10, "{seen:?}");
 }

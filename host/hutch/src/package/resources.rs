@@ -7,7 +7,7 @@ use hutch_model::snapshot::{CHUNK_BYTES, Lack, MemoryObjects, ObjectError, Objec
 #[cfg(feature = "machine")]
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What they hold.
 #[derive(Clone)]
@@ -31,36 +31,39 @@ impl Resources {
         Ok(Resources { trees, objects: Arc::new(chunks) })
     }
 
-    /// Those that are remembered as these. Nothing is read.
+    /// Those that are remembered as these. Nothing of them is read, and what names what they hold when it is first looked at.
     #[cfg(feature = "machine")]
     pub(super) fn known(source: &Source, kept: KeptResources) -> Resources {
-        let mut names = MemoryObjects::default();
-        kept.names.into_iter().for_each(|object| names.insert_named(Digest::from_bytes(object.name), object.bytes));
-        let places = kept.places.into_iter().map(|(name, file, number)| (Digest::from_bytes(name), (file, number)));
-        let chunks = Chunks { source: source.clone(), names, files: kept.files, places: places.collect() };
+        let chunks = Chunks { source: source.clone(), named: OnceLock::new(), kept: kept.named };
         Resources { trees: kept.trees, objects: Arc::new(chunks) }
     }
 
     /// What is to be remembered of them.
     #[cfg(feature = "machine")]
-    pub(super) fn keep(&self) -> KeptResources {
-        let Chunks { names, files, places, .. } = &*self.objects;
+    pub(super) fn keep(&self) -> Option<KeptResources> {
+        let Named { names, files, places } = self.objects.named()?;
         let object = |(name, bytes): (&Digest, &Arc<[u8]>)| Object { name: *name.as_bytes(), bytes: bytes.to_vec() };
-        let places = places.iter().map(|(name, (file, number))| (*name.as_bytes(), *file, *number));
-        KeptResources {
-            trees: self.trees.clone(),
-            names: names.iter().map(object).collect(),
-            files: files.clone(),
-            places: places.collect(),
-        }
+        let names = names.iter().map(object).collect();
+        let places = places.iter().map(|(name, (file, number))| (*name.as_bytes(), *file, *number)).collect();
+        let named = postcard::to_allocvec(&KeptNames { names, files: files.clone(), places }).ok()?;
+        Some(KeptResources { trees: self.trees.clone(), named })
     }
 }
 
-/// Resources as they are remembered: all that names them, so that a guest's first look at them costs what it looks at.
+/// Resources as they are remembered.
 #[cfg(feature = "machine")]
 #[derive(Serialize, Deserialize)]
 pub(super) struct KeptResources {
     trees: BTreeMap<String, Digest>,
+    /// [`KeptNames`]: a run that looks at nothing of them does without.
+    #[serde(with = "hutch_model::kept::bytes")]
+    named: Vec<u8>,
+}
+
+/// All that names them, so that a guest's first look at them costs what it looks at.
+#[cfg(feature = "machine")]
+#[derive(Serialize, Deserialize)]
+struct KeptNames {
     names: Vec<Object>,
     files: Vec<(PackagePath, u64)>,
     places: Vec<([u8; 32], u32, u32)>,
@@ -77,6 +80,14 @@ struct Object {
 /// The files of resources, read chunk by chunk as a guest asks for them. Held in memory is what names them: 1/1000 of what they hold.
 pub(crate) struct Chunks {
     source: Source,
+    named: OnceLock<Option<Named>>,
+    /// What names them, as it is remembered.
+    #[cfg(feature = "machine")]
+    kept: Vec<u8>,
+}
+
+/// What names them.
+struct Named {
     /// Folders, and lists of chunks.
     names: MemoryObjects,
     /// With their sizes.
@@ -114,12 +125,39 @@ impl Chunks {
             })?;
             trees.insert(folder.to_string(), tree);
         }
-        Ok((trees, Chunks { source: source.clone(), names, files, places }))
+        let chunks = Chunks {
+            source: source.clone(),
+            named: OnceLock::from(Some(Named { names, files, places })),
+            #[cfg(feature = "machine")]
+            kept: Vec::new(),
+        };
+        Ok((trees, chunks))
+    }
+
+    /// What names them; nothing if that can't be told any more.
+    fn named(&self) -> Option<&Named> {
+        #[cfg(feature = "machine")]
+        let known = || {
+            let kept: KeptNames = postcard::from_bytes(&self.kept).ok()?;
+            let mut names = MemoryObjects::default();
+            kept.names.into_iter().for_each(|object| names.insert_named(Digest::from_bytes(object.name), object.bytes));
+            let places = kept.places.into_iter().map(|(name, file, number)| (Digest::from_bytes(name), (file, number)));
+            Some(Named { names, files: kept.files, places: places.collect() })
+        };
+        #[cfg(not(feature = "machine"))]
+        let known = || None;
+        self.named.get_or_init(known).as_ref()
+    }
+
+    /// Whether somebody has looked at them.
+    #[cfg(all(test, feature = "machine"))]
+    pub(super) fn is_named(&self) -> bool {
+        self.named.get().is_some()
     }
 
     /// A chunk as it is now, and of which file.
-    fn read(&self, file: u32, number: u32) -> Result<(&PackagePath, Vec<u8>), String> {
-        let (path, size) = self.files.get(file as usize).ok_or("no file has it")?;
+    fn read<'n>(&self, named: &'n Named, file: u32, number: u32) -> Result<(&'n PackagePath, Vec<u8>), String> {
+        let (path, size) = named.files.get(file as usize).ok_or("no file has it")?;
         let at = u64::from(number) * CHUNK_BYTES;
         let read = self.source.part_now(path, at, CHUNK_BYTES.min(size.saturating_sub(at)));
         Ok((path, read.map_err(|problem| problem.to_string())?.unwrap_or_default()))
@@ -128,12 +166,14 @@ impl Chunks {
 
 impl Objects for Chunks {
     fn get(&self, kind: Kind, digest: &Digest) -> Result<Arc<[u8]>, ObjectError> {
-        let place = match self.places.get(digest) {
-            Some(place) if kind == Kind::Chunk => place,
-            _ => return self.names.get(kind, digest),
-        };
         let lacks = |lack| ObjectError { digest: *digest, kind, lack };
-        let (path, bytes) = self.read(place.0, place.1).map_err(|reason| lacks(Lack::Unreadable(reason)))?;
+        let unnamed = || lacks(Lack::Unreadable("what is remembered of it is not as it was written".to_owned()));
+        let named = self.named().ok_or_else(unnamed)?;
+        let place = match named.places.get(digest) {
+            Some(place) if kind == Kind::Chunk => place,
+            _ => return named.names.get(kind, digest),
+        };
+        let (path, bytes) = self.read(named, place.0, place.1).map_err(|reason| lacks(Lack::Unreadable(reason)))?;
         // Whoever changes a package under a run is neither its guest nor its host.
         match Digest::of(kind, &bytes) == *digest {
             true => Ok(bytes.into()),
@@ -186,7 +226,7 @@ mod tests {
         assert!(read("again").unwrap() == content()[..70_000], "other bytes");
         assert_eq!(read("empty").unwrap(), b"");
         // Two lists and one above them, one for the second file, and the folder.
-        assert_eq!(chunks.names.len(), 5);
+        assert_eq!(chunks.named().unwrap().names.len(), 5);
         let mut changed = content();
         changed[200 * CHUNK_BYTES as usize + 77] ^= 1;
         std::fs::write(&at, changed).unwrap();

@@ -171,6 +171,7 @@ mod tests {
     fn a_line_that_is_no_message_is_answered_with_its_number() {
         for (line, code, id) in [
             ("{not json", -32700, json!(null)),
+            ("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"x\",\"params\":{\"a\":1,\"a\":2}}", -32700, json!(null)),
             ("{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"x\",\"params\":\"\\ud99c\"}", -32700, json!(null)),
             ("[]", -32600, json!(null)),
             ("{\"jsonrpc\":\"2.0\",\"id\":12,\"method\":7}", -32600, json!(12)),
