@@ -3,7 +3,7 @@
 
 #![cfg(unix)]
 
-use crate::support::{Fault, HUTCH, Machine, Ran, package, todo};
+use crate::support::{Fault, HUTCH, Machine, Ran, package, repository, todo};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -164,7 +164,6 @@ fn a_word_that_is_no_command_leads_to_what_does_the_same_and_to_no_more() {
         ("uninstall todo", Some(("remove todo", "high"))),
         ("clean todo", Some(("gc todo", "high"))),
         ("remvoe todo", None),
-        ("redo todo", None),
         ("login", None),
         ("tag todo", None),
         ("gx todo", None),
@@ -287,4 +286,46 @@ fn nothing_of_a_list_is_offered_to_be_done_again() {
     let fault = Ran::with_input(&mut machine.hutch(call), batch).fault("CONFIRMATION_REQUIRED", 30);
     assert!(fault.fixes.iter().all(|fix| fix.risk == "none"), "{fault:?}");
     assert_eq!(titles(&machine, HOME, INSTANCE), ["keep", "one"]);
+}
+
+/// Each line is wrong, and behind the arrow stands the first call that is offered for it. Every call that is offered is carried out: one that
+/// is said to risk nothing changes nothing, none with little risk loses anything, and what deletes is offered to who said so.
+#[test]
+fn no_fix_of_a_wrong_line_makes_anything_worse() {
+    let mut machine = machine();
+    let state = |machine: &Machine| {
+        let entries = machine.run(["ledger", "head", "todo"]).result("ledger head")["sequence"].as_u64().unwrap();
+        let packages = machine.run(["catalog"]).result("catalog")["total"].as_u64().unwrap();
+        (titles(machine, DEFAULT, "default"), packages, entries)
+    };
+    let table = std::fs::read_to_string(repository().join("tests/cli/wrong_lines.txt")).unwrap();
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines.len() >= 108, "{}", lines.len());
+    for line in lines {
+        let (typed, meant) = line.split_once(" =>").unwrap_or_else(|| panic!("{line}"));
+        let ran = carry_out(&machine, &format!("hutch {typed}"), &[]);
+        assert!(ran.status != 0 && ran.stdout.is_empty(), "{typed}: {ran:?}");
+        let fault = fault(&ran);
+        let first = fault.fixes.iter().find(|fix| !fix.cmd.ends_with("--help"));
+        let first = first.and_then(|fix| fix.cmd.strip_prefix("hutch ")).unwrap_or_default();
+        assert_eq!(first, meant.trim(), "{typed}: {fault:?}");
+        for fix in &fault.fixes {
+            let before = state(&machine);
+            let done = carry_out(&machine, &fix.cmd, &[]);
+            assert!(done.status == 0 || done.stderr != ran.stderr, "{typed}: {} comes to the same", fix.cmd);
+            let after = state(&machine);
+            let is_kept = before.0.iter().all(|title| after.0.contains(title)) && before.1 <= after.1;
+            match fix.risk.as_str() {
+                "none" => assert_eq!((&after.0, after.1), (&before.0, before.1), "{typed}: {}", fix.cmd),
+                "low" => assert!(is_kept, "{typed}: {}", fix.cmd),
+                _ => {
+                    let asked = ["rm", "uninstall", "delete", "remove", "clean", "prune", "gc", "install"];
+                    assert!(typed.split(' ').any(|word| asked.contains(&word)), "{typed}: {}", fix.cmd);
+                }
+            }
+            if !is_kept {
+                machine = self::machine();
+            }
+        }
+    }
 }

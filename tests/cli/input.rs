@@ -1,6 +1,6 @@
 //! Standard input: empty unless one source is named, and never a terminal.
 
-use crate::support::{HUTCH, Machine, Ran, probe};
+use crate::support::{HUTCH, Machine, Ran, probe, repository, todo};
 use serde_json::json;
 use std::fs::File;
 use std::process::Stdio;
@@ -10,6 +10,27 @@ fn without_a_source_there_is_nothing_to_read() {
     let machine = Machine::new();
     let ran = Ran::with_input(&mut machine.hutch(["run", &probe(), "stdin"]), b"this is for nobody");
     assert_eq!(ran.answer()["length"], 0);
+}
+
+/// What the arguments name is given where the contract says that the command reads it; a person who agreed is asked by nobody else.
+#[test]
+fn the_host_gives_what_a_call_already_says() {
+    let machine = Machine::new();
+    let package = |name: &str| repository().join("packages").join(name).display().to_string();
+    let piped = |words: &[&str], bytes: &[u8]| Ran::with_input(&mut machine.hutch(words), bytes);
+    let shown = piped(&["run", &package("convert"), "show", "-"], b"# Hello").answer();
+    assert!(shown.to_string().contains("Hello</h1>"), "{shown}");
+    assert_eq!(piped(&["run", &package("json"), "query", ".a", "-"], br#"{"a":1}"#).answer()["count"], 1);
+    // What is named is given.
+    let named = ["run", "--stdin-text", "{}", &package("json"), "query", ".a", "-"];
+    assert_eq!(piped(&named, br#"{"a":1}"#).answer()["items"], json!([null]));
+    // Nothing reads it here: it is not waited for.
+    assert_eq!(piped(&["run", &probe(), "args", "-"], b"x").answer()["args"], json!(["-"]));
+    machine.todo(&["add", "milk"]).answer();
+    machine.run(["run", &todo(), "remove", "td_0001"]).fault("CONFIRMATION_REQUIRED", 30);
+    assert_eq!(machine.run(["run", "--yes", &todo(), "remove", "--no-confirm", "td_0001"]).status, 30, "it says no");
+    machine.run(["run", "--yes", &todo(), "remove", "td_0001"]).answer();
+    assert_eq!(machine.todo(&["list"]).answer()["count"], 0);
 }
 
 #[test]

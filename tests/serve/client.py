@@ -35,7 +35,7 @@ def error(result):
 def over_http():
     """A server over HTTP, and what makes a connection to it with the operator's token."""
     with tempfile.TemporaryDirectory() as home:
-        words = ["hutch", "serve", "--home", home, "--listen", "127.0.0.1:0", TODO]
+        words = ["hutch", "serve", "--home", home, "--listen", "127.0.0.1:0", "--tools-max", "40", TODO]
         running = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         try:
             told = json.loads(running.stdout.readline())["result"]
@@ -136,7 +136,7 @@ async def configurations():
 async def main():
     for mode in ["legacy", "auto"]:
         line = lambda refused: "apply --yes" in refused["fixes"][0]["cmd"]
-        await conversation(mode, lambda: server("--instance", mode, TODO), line)
+        await conversation(mode, lambda: server("--instance", mode, "--tools-max", "40", "--output-schemas", TODO), line)
         with over_http() as (url, connect):
             page = f"http://{urlsplit(url).netloc}/approvals"
             await conversation(mode, connect, lambda refused: refused["details"]["approve_at"] == page)

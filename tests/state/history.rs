@@ -40,8 +40,8 @@ fn a_plan_is_looked_at_applied_and_taken_back() {
     home.json(&["undo", "todo"]);
     assert_eq!(digest(&home), before);
     assert_eq!(home.titles(), ["one", "two", "three"]);
-    home.json(&["undo", "todo"]);
-    assert_eq!(home.titles(), ["one", "two"], "an undo can be undone");
+    home.json(&["redo", "todo"]);
+    assert_eq!(home.titles(), ["one", "two"], "an undo can be taken back");
 
     let verified = home.json(&["verify", "packages/todo", "--all"]);
     assert_eq!((&verified["differ"], &verified["not_reproducible"]), (&json!(0), &json!(0)));
@@ -54,7 +54,7 @@ fn a_plan_is_looked_at_applied_and_taken_back() {
         .map(|item| item["kind"].clone())
         .filter(|kind| kind != "run")
         .collect();
-    assert_eq!(kinds, ["create", "plan", "apply", "undo", "undo"]);
+    assert_eq!(kinds, ["create", "plan", "apply", "undo", "restore"]);
 }
 
 /// A plan that was refused has nothing to apply, and hides none that has.
@@ -365,8 +365,52 @@ fn undo_and_restore_move_the_whole_state() {
         assert_eq!(now(&home), at(3), "{line:?}");
     }
     assert_eq!(home.json(&["ledger", "head", "probe"])["sequence"], head + 3, "each refusal is an entry");
-    home.json(&["undo", "probe", "2"]);
-    assert_eq!(now(&home), at(2), "two steps back: before the first restore, which was after the first undo");
+    home.json(&["undo", "probe"]);
+    assert_eq!(now(&home), at(2), "before the edit, wherever moves led meanwhile");
+}
+
+/// Each undo goes further back than the one before it, redo comes the same way again, and what is done between ends what can be made again.
+#[test]
+fn undo_goes_further_back_each_time_and_redo_comes_back() {
+    let home = home_with(&["a", "b", "c", "d"]);
+    let reach = |line: &[&str]| {
+        let further = home.json(line)["further"].clone();
+        (home.titles().concat(), further["undo"].as_u64().unwrap(), further["redo"].as_u64().unwrap())
+    };
+    for (line, titles, back, forward) in [
+        (&["undo", "todo"][..], "abc", 3, 1),
+        (&["undo", "todo"], "ab", 2, 2),
+        (&["undo", "todo"], "a", 1, 3),
+        (&["redo", "todo"], "ab", 2, 2),
+        (&["redo", "todo", "2"], "abcd", 4, 0),
+        (&["undo", "todo", "3"], "a", 1, 3),
+        (&["undo", "--redo", "todo"], "ab", 2, 2),
+        // By its entry: what lies between is passed as well.
+        (&["undo", "todo", "--to", "@4"], "abc", 3, 1),
+        (&["undo", "todo", "@2"], "", 0, 4),
+        (&["redo", "todo"], "a", 1, 3),
+    ] {
+        assert_eq!(reach(line), (titles.to_owned(), back, forward), "{line:?}");
+    }
+    let kept = |line: &[&str], count: u64| {
+        let (status, error) = home.error(line);
+        assert_eq!(
+            (status, &error["code"], home.titles().concat()),
+            (20, &json!("NOT_FOUND"), "a".to_owned()),
+            "{line:?}"
+        );
+        assert!(error["message"].as_str().unwrap().ends_with(&format!("there are {count}")), "{error}");
+    };
+    kept(&["undo", "todo", "2"], 1);
+    kept(&["redo", "todo", "4"], 3);
+    assert_eq!(home.error(&["redo", "todo", "@3"]).0, 2, "redo counts");
+    // A preview writes nothing, and so nothing is further or less far.
+    assert_eq!(home.json(&["redo", "--dry-run", "todo"]).get("further"), None);
+    assert_eq!(home.titles(), ["a"]);
+    home.json(&["run", "packages/todo", "add", "e"]);
+    let (status, error) = home.error(&["redo", "todo"]);
+    assert_eq!((status, &error["code"]), (20, &json!("NOT_FOUND")));
+    assert_eq!(reach(&["undo", "todo"]), ("a".to_owned(), 1, 1));
 }
 
 /// An editor's lock link, a pipe, a name that is not UTF-8: none of them blocks anything, and each is named.

@@ -32,14 +32,27 @@ hutch runs command-line applications that somebody else wrote, without trusting 
 
 hutch help lists all commands, and hutch help COMMAND says all about one.";
 
-/// `help` where a command stands asks what `--help` asks.
-pub(crate) fn as_flag(mut words: Vec<String>) -> Vec<String> {
-    if !words.iter().any(|word| word == "help") {
-        return words;
+/// Where this word stands in the place of a command.
+fn place_of(word: &str, words: &[String]) -> Option<usize> {
+    if !words.iter().any(|one| one == word) {
+        return None;
     }
-    let all = crate::arguments::command_for(None);
-    let named = all.and_then(|all| Words::command(&words, &all).filter(|name| *name == "help").map(str::as_ptr));
-    let Some(at) = named.and_then(|named| words.iter().position(|word| word.as_ptr() == named)) else { return words };
+    let all = crate::arguments::command_for(None)?;
+    let named = Words::command(words, &all).filter(|name| *name == word)?.as_ptr();
+    words.iter().position(|one| one.as_ptr() == named)
+}
+
+/// `help` where a command stands asks what `--help` asks, and `redo` what `undo --redo` does.
+pub(crate) fn as_flags(words: Vec<String>) -> Vec<String> {
+    let mut words = as_flag(words);
+    if let Some(at) = place_of("redo", &words) {
+        words.splice(at..=at, ["undo".to_owned(), "--redo".to_owned()]);
+    }
+    words
+}
+
+fn as_flag(mut words: Vec<String>) -> Vec<String> {
+    let Some(at) = place_of("help", &words) else { return words };
     words.remove(at);
     let rest = words.split_off(at);
     let named = named_until(&crate::arguments::command(), rest.iter());
@@ -64,7 +77,10 @@ pub(crate) fn answer(line: &CallLine, error: &clap::Error, output: &Output) -> E
             output.told(GREETING)
         }
         ErrorKind::DisplayHelp => match output.format.get() {
-            Format::Human if !output.shaping.selects() => output.told(error.render().to_string()),
+            // Who sees it directly reads it, unless it is asked for as data.
+            format if !output.shaping.selects() && (format == Format::Human || is_seen() && !words.asks("--agent")) => {
+                output.told(error.render().to_string())
+            }
             _ => describe(&words.host, output),
         },
         ErrorKind::DisplayVersion => match output.format.get() {
@@ -174,15 +190,26 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
         ErrorKind::InvalidValue => nearest(&value, valid.split(", ")).map(str::to_owned),
         _ => None,
     };
+    let wrong = [&command, &value, &argument].into_iter().find(|wrong| words.host.contains(wrong));
+    let taken = meant::value(&argument, &value).map(|value| vec![value]);
+    let option = meant::option(&argument).map(|words| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     // What confirms is confirmed by whoever types it, and by nobody who guesses.
     let risk = if near.as_deref() == Some("--yes") { "high" } else { "low" };
     if let Some(Meant { words: meant, risk }) = meant.or_else(|| near.map(|near| Meant { words: vec![near], risk })) {
         report = report.suggest(format!("did you mean {}?", meant.join(" ")));
-        let wrong = [&command, &value, &argument].into_iter().find(|wrong| words.host.contains(wrong));
         if let Some(wrong) = wrong {
             let corrected = line.replacing(wrong, &meant.iter().map(String::as_str).collect::<Vec<_>>());
             report = repair::fixed(report, corrected, "makes the call as it was probably meant", risk);
         }
+    } else if let Some((wrong, words)) = wrong.zip(taken.or(option)) {
+        report = report.suggest(match words.as_slice() {
+            [] => "leave it out: answers are JSON unless --human asks for text".to_owned(),
+            words => format!("did you mean {}?", words.join(" ")),
+        });
+        let corrected = line.replacing(wrong, &words.iter().map(String::as_str).collect::<Vec<_>>());
+        report = repair::fixed(report, corrected, "makes the call as it was probably meant", "low");
+    } else if let Some(said) = meant::elsewhere(&command).filter(|_| path.is_empty()) {
+        report = report.suggest(said);
     } else if !valid.is_empty() {
         report = report.suggest(format!("use one of: {valid}"));
     } else {

@@ -29,6 +29,7 @@ use line::call_line::CallLine;
 use line::words::Words;
 use machine::{progress, ring, stores, surroundings};
 use refusal::fault::Fault;
+use refusal::repair;
 use spec::known;
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
             return Output::new(Format::Json, false).fail(&Fault::usage(message));
         }
     };
-    let Line { command, words, parsed } = Line::read(help::as_flag(words));
+    let Line { command, words, parsed } = Line::read(help::as_flags(words));
     let line =
         CallLine::new(words.clone(), surroundings::home_variable()).beside(|| arguments::command_for(Some("run")));
     let mut output = Output::new(Format::asked_for(&words.host), words.host.iter().any(|word| word == "--quiet"));
@@ -103,7 +104,7 @@ fn carry_out(mut arguments: Arguments, output: &Output) -> ExitCode {
     }
     let _step = needs.step().map(progress::during);
     let done = arguments.command.carry_out(&arguments.global, output);
-    done.unwrap_or_else(|fault| output.fail(&ring::told(fault)))
+    done.unwrap_or_else(|fault| output.fail(&repair::addressed(ring::told(fault), &arguments.global.line)))
 }
 
 /// The command whose form of answer a line gets: the preview of a run is a plan.

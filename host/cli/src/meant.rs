@@ -6,14 +6,19 @@ use crate::arguments;
 use crate::package::packages;
 use crate::spec::facts;
 use hutch_model::contract::Effect;
+use hutch_model::instant::Instant;
+use hutch_model::limits::Limit;
+use hutch_registry::Reference;
 use std::path::Path;
 
 /// What other programs call it, and what it is called here.
 const SYNONYMS: &[(&str, &str)] = &[
+    ("apps", "catalog"),
     ("bundle", "pack"),
     ("call", "run"),
     ("cat", "state cat"),
     ("clean", "gc"),
+    ("commit", "apply"),
     ("create", "init"),
     ("delete", "remove"),
     ("describe", "meta"),
@@ -26,12 +31,14 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("history", "ledger list"),
     ("info", "show"),
     ("inspect", "meta"),
+    ("instances", "instance list"),
     ("lint", "check"),
     ("list", "catalog"),
     ("log", "ledger list"),
     ("ls", "catalog"),
     ("man", "completions man"),
     ("new", "init"),
+    ("packages", "catalog"),
     ("preview", "plan"),
     ("prune", "gc"),
     ("publish", "push"),
@@ -47,6 +54,99 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("upload", "push"),
     ("version", "--version"),
 ];
+
+/// What has no command here, and where it is done.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("config", "there is no configuration: flags, and the variables that hutch help names"),
+    ("login", "docker login HOST, or another program that writes the same file: hutch takes credentials from there"),
+    ("logout", "docker logout HOST, or another program that writes the same file: hutch takes credentials from there"),
+    ("tag", "a tag is given as a package is pushed: hutch push PACKAGE oci://HOST/REPOSITORY:TAG"),
+];
+
+/// Options of other programs, and what does the same here; nothing where it goes without saying.
+const OPTIONS: &[(&str, Option<&str>)] = &[
+    ("--format=json", None),
+    ("--json", None),
+    ("--output=json", None),
+    ("--port", Some("--listen")),
+    ("--silent", Some("--quiet")),
+    ("-n", Some("--dry-run")),
+    ("-q", Some("--quiet")),
+    ("-v", Some("--version")),
+];
+
+/// Where something is done that is none of the program's commands.
+pub(crate) fn elsewhere(word: &str) -> Option<&'static str> {
+    ELSEWHERE.iter().find(|(other, _)| *other == word).map(|(_, where_)| *where_)
+}
+
+/// The words that belong in the place of an option of other programs; none where it is to be left out.
+pub(crate) fn option(word: &str) -> Option<&'static [&'static str]> {
+    let (_, meant) = OPTIONS.iter().find(|(other, _)| *other == word)?;
+    Some(meant.as_ref().map_or(&[], std::slice::from_ref))
+}
+
+/// A value as its argument takes it, where it was written as other programs take it.
+pub(crate) fn value(argument: &str, value: &str) -> Option<String> {
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let meant = match argument {
+        _ if argument.contains("INSTANT") => {
+            format!("{value}T00:00:00Z").parse::<Instant>().ok().map(|at| at.to_string())
+        }
+        _ if argument.contains("ADDRESS:PORT") => {
+            let port = value.strip_prefix("localhost:").or_else(|| value.strip_prefix(':')).unwrap_or(value);
+            port.parse::<u16>().ok().map(|port| format!("127.0.0.1:{port}"))
+        }
+        _ if argument.contains("ENTRY") || argument.contains("PLAN") => is_number.then(|| format!("@{value}")),
+        _ if argument.contains("--limit") => {
+            let (name, amount) = value.split_once('=')?;
+            let mut known = Limit::ALL.iter().filter(|limit| limit.name().starts_with(name));
+            let (Some(limit), None) = (known.next(), known.next()) else { return None };
+            let amount = ["KB", "MB", "GB"]
+                .iter()
+                .find_map(|unit| Some(format!("{}{}iB", amount.strip_suffix(unit)?, unit.get(..1)?)));
+            let amount = amount.as_deref().or_else(|| value.split_once('=').map(|(_, amount)| amount))?;
+            limit.unit().parse(amount).map(|_| format!("{}={amount}", limit.name()))
+        }
+        _ => None,
+    };
+    meant.filter(|meant| meant != value)
+}
+
+/// What a word means that names a package by an address, as other programs do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// This reference.
+    Reference(String),
+    /// Something that hutch does not fetch, and what does.
+    Web(&'static str),
+}
+
+/// Hosts of sources, whose addresses name no package.
+const SOURCES: &[&str] = &["bitbucket.org", "codeberg.org", "git.sr.ht", "github.com", "gitlab.com"];
+
+/// The address that a word is; none if it is a reference as it stands, or no address.
+pub(crate) fn address(word: &str) -> Option<Address> {
+    if Reference::is_meant(word) || packages::is_there(Path::new(word)) {
+        return None;
+    }
+    let web = ["https://", "http://"].iter().find_map(|scheme| word.strip_prefix(scheme));
+    let rest = web.or_else(|| word.strip_prefix("docker://")).or_else(|| word.strip_prefix("oci:")).unwrap_or(word);
+    let (host, path) = rest.split_once('/')?;
+    let is_host = host == "localhost" || host.starts_with("localhost:") || host.contains('.') && !host.starts_with('.');
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let is_file = [".tar", ".gz", ".tgz", ".zip", ".wasm", ".md"].iter().any(|ending| last.ends_with(ending));
+    let reference = format!("oci://{rest}");
+    match () {
+        () if !is_host => None,
+        () if web.is_some() && is_file => Some(Address::Web("download it first, with curl -LO, and name the file")),
+        () if SOURCES.contains(&host) || word.ends_with(".git") => {
+            Some(Address::Web("git clone it first, and name its folder"))
+        }
+        () if !is_file && reference.parse::<Reference>().is_ok() => Some(Address::Reference(reference)),
+        () => None,
+    }
+}
 
 /// What a word was meant for.
 #[derive(Debug, PartialEq, Eq)]
@@ -106,7 +206,45 @@ mod tests {
             let known = commands.contains(*command) || *command == "--version";
             assert!(known || commands.contains(command.split(' ').next().unwrap()), "{word}: {command} is none");
         }
-        assert!(SYNONYMS.is_sorted());
+        assert!(SYNONYMS.is_sorted() && OPTIONS.is_sorted() && ELSEWHERE.is_sorted());
+    }
+
+    #[test]
+    fn what_other_programs_take_is_written_as_it_is_taken_here() {
+        for (argument, given, meant) in [
+            ("[ENTRY]", "5", Some("@5")),
+            ("[ENTRY]", "five", None),
+            ("<PLAN>", "12", Some("@12")),
+            ("--now <INSTANT>", "2026-04-01", Some("2026-04-01T00:00:00Z")),
+            ("--now <INSTANT>", "tomorrow", None),
+            ("--listen <ADDRESS:PORT>", "8080", Some("127.0.0.1:8080")),
+            ("--listen <ADDRESS:PORT>", ":8080", Some("127.0.0.1:8080")),
+            ("--listen <ADDRESS:PORT>", "localhost:80", Some("127.0.0.1:80")),
+            ("--listen <ADDRESS:PORT>", "99999", None),
+            ("--limit <NAME=VALUE>", "memory=64MB", Some("memory_bytes=64MiB")),
+            ("--limit <NAME=VALUE>", "memory_bytes=64MB", Some("memory_bytes=64MiB")),
+            ("--limit <NAME=VALUE>", "std=1", None),
+            ("--limit <NAME=VALUE>", "fuel=much", None),
+            ("--instance <NAME>", "5", None),
+        ] {
+            assert_eq!(value(argument, given).as_deref(), meant, "{argument} {given}");
+        }
+        let reference = |text: &str| Some(Address::Reference(text.to_owned()));
+        for (word, meant) in [
+            ("ghcr.io/acme/todo:1", reference("oci://ghcr.io/acme/todo:1")),
+            ("https://ghcr.io/acme/todo:1", reference("oci://ghcr.io/acme/todo:1")),
+            ("docker://ghcr.io/acme/todo", reference("oci://ghcr.io/acme/todo")),
+            ("localhost:5000/todo:1", reference("oci://localhost:5000/todo:1")),
+            ("github.com/acme/todo", Some(Address::Web("git clone it first, and name its folder"))),
+            ("https://example.com/a/b.tar", Some(Address::Web("download it first, with curl -LO, and name the file"))),
+            ("oci://ghcr.io/acme/todo:1", None),
+            ("packages/todo", None),
+            ("./some.where/todo", None),
+            ("a.tar", None),
+            ("some.dir/todo.tar", None),
+        ] {
+            assert_eq!(address(word), meant, "{word}");
+        }
     }
 
     #[test]

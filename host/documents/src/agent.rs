@@ -1,6 +1,7 @@
 //! What this program tells an agent about itself: the texts of `agent/`, embedded. Every answer carries the rules, the skills and
 //! where to send feedback (rules R1 to R3), so that an agent never needs to have read a manual.
 
+use hutch_model::contract::{Command, Parameter};
 use hutch_model::names::SkillName;
 use hutch_model::skill::{self, Skill};
 use serde_json::{Value, json};
@@ -53,6 +54,13 @@ pub fn skill_names() -> impl Iterator<Item = &'static str> {
 
 fn read(name: &str, text: &str) -> Option<Skill> {
     skill::parse(text, name, &SkillName::parse(name).ok()?).0
+}
+
+/// Whether a command says that it reads standard input: one of its parameters names it, other than the one for batches.
+pub fn reads_stdin(command: &Command) -> bool {
+    let names =
+        |parameter: &Parameter| parameter.name != "json-input" && parameter.description.contains("standard input");
+    command.parameters.iter().any(names)
 }
 
 #[cfg(test)]

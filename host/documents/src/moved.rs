@@ -1,7 +1,7 @@
 //! A move to another state, and the parts of documents about changes.
 
 use crate::{Open, is_zero};
-use hutch::{Moved, Session};
+use hutch::{Moved, Reach, Session};
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{Pin, Sealed};
 use hutch_model::snapshot::{Changes, PathChange};
@@ -95,6 +95,16 @@ pub struct MovedAnswer {
     changed: Changed,
     #[serde(flatten)]
     aside: Aside,
+    /// How far one may go from here; nothing where it is a preview.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    further: Option<Further>,
+}
+
+/// How many changes can be taken back from here, and how many that were can be made again; neither is counted beyond 100.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Further {
+    undo: u64,
+    redo: u64,
 }
 
 /// The document about a move to another state: a [`MovedAnswer`].
@@ -104,5 +114,10 @@ pub fn moved_value(session: &Session, moved: &Moved) -> Value {
         follows: moved.follows.pin().into(),
         changed: Changed::from(&moved.changes),
         aside: moved.skipped.iter().collect(),
+        further: session
+            .keeps()
+            .then(|| session.reach().ok())
+            .flatten()
+            .map(|Reach { back, forward }| Further { undo: back, redo: forward }),
     })
 }

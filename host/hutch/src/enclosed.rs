@@ -18,6 +18,15 @@ fn unopened(dir: &InstanceDir, error: &io::Error) -> Failure {
     Failure::Unenclosed { reason: format!("{}: {error}", dir.path().display()), missing: false }
 }
 
+/// A granted folder, as far as its guest may go in it.
+fn granted(mount: &Mount) -> Left<'_> {
+    let may = match mount.access() {
+        Access::ReadOnly => May::Read,
+        Access::ReadWrite => May::Write,
+    };
+    (mount.dir(), may)
+}
+
 impl Host {
     /// Has this process enclosed, if its owner wants that: the program is there, and the guest has not started.
     pub(crate) fn enclose(
@@ -36,13 +45,7 @@ impl Host {
         left.extend(instance.iter().map(|folder| (folder, May::Write)));
         // A packed file is open, and needs no path.
         left.extend(package.folder().map(|folder| (folder, May::Read)));
-        left.extend(mounts.values().map(|mount| {
-            let may = match mount.access() {
-                Access::ReadOnly => May::Read,
-                Access::ReadWrite => May::Write,
-            };
-            (mount.dir(), may)
-        }));
+        left.extend(mounts.values().map(granted));
         enclose(&left, Role::Runs)
     }
 
@@ -54,8 +57,8 @@ impl Host {
         self.enclose(package, None, &BTreeMap::new())
     }
 
-    /// Has this process enclosed before it serves calls of these packages on instances of this name, if its owner wants that: their programs are
-    /// there by then, for as long as this host is, and no other thread is. The folder of an instance that is not there yet is made, and empty; what other
+    /// Has this process enclosed before it serves calls of these packages on instances of this name, with these folders granted, if its owner
+    /// wants that: their programs are there by then, for as long as this host is, and no other thread is. The folder of an instance that is not there yet is made, and empty; what other
     /// machines share has none here.
     ///
     /// # Errors
@@ -65,6 +68,7 @@ impl Host {
         packages: impl IntoIterator<Item = &'p Package>,
         instance: &InstanceName,
         limits: &BTreeMap<Limit, u64>,
+        mounts: impl IntoIterator<Item = &'p Mount>,
     ) -> Result<(), Failure> {
         let Some(enclose) = self.encloser() else { return Ok(()) };
         let (mut served, mut instances) = (Vec::new(), Vec::new());
@@ -89,8 +93,10 @@ impl Host {
                 opened => instances.push(opened.map_err(|error| unopened(&dir, &error))?),
             }
         }
-        let instances = instances.iter().map(|folder| (folder, May::Write));
-        let left: Vec<Left<'_>> = instances.chain(served.into_iter().map(|folder| (folder, May::Read))).collect();
+        let mounts: Vec<&Mount> = mounts.into_iter().collect();
+        let mut left: Vec<Left<'_>> = instances.iter().map(|folder| (folder, May::Write)).collect();
+        left.extend(served.iter().map(|folder| (*folder, May::Read)));
+        left.extend(mounts.iter().map(|mount| granted(mount)));
         enclose(&left, Role::Serves)
     }
 }

@@ -225,10 +225,20 @@ pub enum Failure {
         sequence: u64,
     },
     /// There are fewer changes than are to be undone.
-    #[error("there are not {count} changes to undo")]
+    #[error("{count} changes are to be undone, and there are {there}")]
     NothingToUndo {
         /// How many were asked for.
         count: u64,
+        /// How many there are.
+        there: u64,
+    },
+    /// There are fewer changes that were taken back than are to be made again.
+    #[error("{count} undone changes are to be made again, and there are {there}")]
+    NothingToRedo {
+        /// How many were asked for.
+        count: u64,
+        /// How many there are.
+        there: u64,
     },
     /// Going there would change nothing.
     #[error("the state is already the one {place} entry {sequence}")]
@@ -295,9 +305,8 @@ impl Failure {
             Failure::NoSchema => ErrorCode::Usage,
             Failure::Volume { .. } => ErrorCode::PackageInvalid,
             Failure::Store(error) => error.code(),
-            Failure::NoEntry { .. } | Failure::NoPlan | Failure::Path { .. } | Failure::NothingToUndo { .. } => {
-                ErrorCode::NotFound
-            }
+            Failure::NoEntry { .. } | Failure::NoPlan | Failure::Path { .. } => ErrorCode::NotFound,
+            Failure::NothingToUndo { .. } | Failure::NothingToRedo { .. } => ErrorCode::NotFound,
             Failure::AmbiguousEntry { .. }
             | Failure::NotAPlan { .. }
             | Failure::NoChange { .. }

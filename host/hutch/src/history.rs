@@ -11,6 +11,18 @@ use hutch_store::Skipped;
 use hutch_store::{Collected, Retention, StoreError};
 use std::collections::BTreeMap;
 
+/// The most changes that are counted to say how far one may go.
+pub const REACH_MAX: u64 = 100;
+
+/// How far one may go from a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// How many changes can be taken back.
+    pub back: u64,
+    /// How many that were taken back can be made again.
+    pub forward: u64,
+}
+
 /// A move to another state.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -37,34 +49,110 @@ impl Session {
         self.recorded(EntryKind::Collect, collected.map(|(collected, _)| collected).map_err(Failure::from))
     }
 
-    /// Goes back before the last `count` entries that changed the state.
+    /// Goes back before the last `count` changes that are not taken back yet, so that each goes further back than the one before it.
     ///
     /// # Errors
     /// There are not so many; or a state is not kept any more.
     pub fn undo_last(&self, count: u64) -> Result<Moved, Failure> {
         let undone = self.absorb_edits().and_then(|edits| {
-            let sealed = self.changed_before_last(count.max(1))?;
-            self.go(EntryKind::Undo, &sealed, edits)
+            let done = self.done(count.max(1))?;
+            let last = Session::nth(&done, count).ok_or(Failure::NothingToUndo { count, there: done.len() as u64 })?;
+            self.go(EntryKind::Undo, &self.entry(&EntryName::Sequence(last))?, edits)
         });
         self.recorded(EntryKind::Undo, undone)
     }
 
-    /// The entry before which to go so that the last `count` changes are undone.
-    fn changed_before_last(&self, count: u64) -> Result<Sealed, Failure> {
-        let nothing = || Failure::NothingToUndo { count };
-        let mut sequence = self.head()?.last.sequence;
-        let mut left = count;
-        loop {
-            sequence = self.store.last_change(sequence)?.ok_or_else(nothing)?;
-            let sealed = self.entry(&EntryName::Sequence(sequence))?;
-            if sealed.open().map_err(Failure::Entry)?.record.kind != EntryKind::Create {
-                left -= 1;
-            }
-            if left == 0 {
-                return Ok(sealed);
-            }
-            sequence = sequence.checked_sub(1).ok_or_else(nothing)?;
+    /// Goes forward again over the last `count` changes that were taken back, as long as nothing was changed since.
+    ///
+    /// # Errors
+    /// There are not so many; or a state is not kept any more.
+    pub fn redo_last(&self, count: u64) -> Result<Moved, Failure> {
+        let redone = self.absorb_edits().and_then(|edits| {
+            let undone = self.undone()?;
+            let last =
+                Session::nth(&undone, count).ok_or(Failure::NothingToRedo { count, there: undone.len() as u64 })?;
+            self.go(EntryKind::Restore, &self.entry(&EntryName::Sequence(last))?, edits)
+        });
+        self.recorded(EntryKind::Restore, redone)
+    }
+
+    /// How far one may go: how many changes can be taken back, and how many that were can be made again. Neither is counted further than
+    /// [`REACH_MAX`].
+    ///
+    /// # Errors
+    /// The ledger can't be read.
+    pub fn reach(&self) -> Result<Reach, Failure> {
+        let (back, forward) = (self.done(REACH_MAX)?.len() as u64, self.undone()?.len() as u64);
+        Ok(Reach { back, forward: forward.min(REACH_MAX) })
+    }
+
+    fn nth(changes: &[u64], count: u64) -> Option<u64> {
+        changes.get(usize::try_from(count.max(1)).ok()?.checked_sub(1)?).copied()
+    }
+
+    /// The last changes that are not taken back, the last first.
+    fn done(&self, most: u64) -> Result<Vec<u64>, Failure> {
+        let (mut at, mut done) = (self.change_of(self.head()?.last.sequence)?, Vec::new());
+        while at > 0 && (done.len() as u64) < most {
+            done.push(at);
+            at = self.change_of(at - 1)?;
         }
+        Ok(done)
+    }
+
+    /// The changes that were taken back since the last one, the next to be made again first.
+    fn undone(&self) -> Result<Vec<u64>, Failure> {
+        let (mut moves, mut sequence) = (Vec::new(), self.head()?.last.sequence);
+        while let Some((at, Some(_))) = self.last_move(sequence)?.filter(|_| (moves.len() as u64) < REACH_MAX) {
+            moves.push(at);
+            sequence = at - 1;
+        }
+        let mut at = self.change_of(sequence)?;
+        // The next one last.
+        let mut undone: Vec<u64> = Vec::new();
+        for one in moves.into_iter().rev() {
+            let (to, mut here) = (self.change_of(one)?, at);
+            let mut passed = Vec::new();
+            while here > to {
+                passed.push(here);
+                here = self.change_of(here - 1)?;
+            }
+            if here == to && !passed.is_empty() {
+                undone.extend(passed);
+            } else {
+                // Forward over what was taken back; or aside, where it can't be found.
+                while undone.pop().is_some_and(|next| next != to) {}
+            }
+            at = to;
+        }
+        undone.reverse();
+        Ok(undone)
+    }
+
+    /// The change that made the state which an entry left, wherever moves led; 0 if that is how it began.
+    fn change_of(&self, mut sequence: u64) -> Result<u64, Failure> {
+        loop {
+            match self.last_move(sequence)? {
+                Some((_, Some(led))) => sequence = led,
+                Some((change, None)) => return Ok(change),
+                None => return Ok(0),
+            }
+        }
+    }
+
+    /// The last entry up to there that changed the state, and after which one the state is that it led to if it is a move.
+    fn last_move(&self, sequence: u64) -> Result<Option<(u64, Option<u64>)>, Failure> {
+        let Some(changed) = self.store.last_change(sequence)? else { return Ok(None) };
+        let record = self.entry(&EntryName::Sequence(changed))?.open().map_err(Failure::Entry)?.record;
+        let led = match (record.kind, record.follows) {
+            (EntryKind::Create, _) => return Ok(None),
+            (kind @ (EntryKind::Undo | EntryKind::Restore), Some(follows)) => {
+                let follows = self.entry(&EntryName::Prefix(follows.to_string()))?.sequence;
+                Some(if kind == EntryKind::Undo { follows.saturating_sub(1) } else { follows })
+            }
+            _ => None,
+        };
+        Ok(Some((changed, led)))
     }
 
     /// Goes back to the state from before an entry.

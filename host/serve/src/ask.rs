@@ -139,8 +139,25 @@ pub(crate) struct Words {
 pub(crate) enum Back {
     /// Before the last so many changes.
     Count(u64),
+    /// Forward again over so many changes that were taken back.
+    Forward(u64),
     /// Before this entry.
     Entry(EntryName),
+}
+
+impl Back {
+    /// What is asked for by its parts.
+    pub(crate) fn of(entry: Option<EntryName>, count: Option<u64>, redo: bool) -> Result<Back, String> {
+        match (entry, count.unwrap_or(1)) {
+            (Some(_), _) if count.is_some() || redo => {
+                Err("count and redo contradict entry: give entry alone".to_owned())
+            }
+            (Some(name), _) => Ok(Back::Entry(name)),
+            (None, count @ 1..=9999) if redo => Ok(Back::Forward(count)),
+            (None, count @ 1..=9999) => Ok(Back::Count(count)),
+            (None, count) => Err(format!("count: expected a number from 1 to 9999, found {count}")),
+        }
+    }
 }
 
 /// A command of a package, named by the fields of a tool that can call any.
@@ -163,6 +180,7 @@ pub(crate) struct About {
     pub(crate) plan: Option<String>,
     pub(crate) entry: Option<String>,
     pub(crate) count: Option<u64>,
+    pub(crate) redo: bool,
     pub(crate) before: Option<u64>,
     pub(crate) limit: Option<u64>,
     pub(crate) text: Option<String>,

@@ -2,9 +2,10 @@
 
 use crate::ask::{About, Ask, Back, Called, Form, What, Words, entry, fields, invalid};
 use crate::own_tools;
-use crate::serving::Serving;
+use crate::serving::{Serving, TOOLS_BYTES_MAX};
 use hutch::find::{self, KnownCommand};
-use hutch_model::contract::{Command, Contract};
+use hutch_documents::agent::reads_stdin;
+use hutch_model::contract::{Command, Contract, ValueType};
 use hutch_model::digest::{Digest, Kind as DigestKind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -49,24 +50,41 @@ impl Catalog {
     pub fn of(serving: &Serving) -> Catalog {
         let slugs: Vec<&str> = serving.packages.iter().map(|served| served.slug()).collect();
         let count: usize = serving.packages.iter().map(|served| served.contract.commands.len()).sum();
-        let by_name = count > serving.tools_max;
         let mut catalog =
             Catalog { packages: Vec::new(), tools: Vec::new(), commands: BTreeMap::new(), found: Vec::new() };
         let own = own_tools::about(&slugs);
         let own_names: Vec<String> = own.iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect();
-        if by_name {
-            catalog.tools.extend(own_tools::by_name(&slugs));
-        }
         for (place, served) in serving.packages.iter().enumerate() {
             let manifest = served.package.manifest();
             catalog.found.extend(find::commands(manifest, Some(&served.contract), &served.word, served.trust));
-            for (at, tool) in served.contract.tools().into_iter().enumerate().filter(|_| !by_name) {
-                catalog.add(served.slug(), (place, at), tool, served.is_held(), &own_names);
+            let mut contract = served.contract.clone();
+            for command in &mut contract.commands {
+                command.confirmation_required |=
+                    manifest.confirmation_required().iter().any(|path| path.as_str() == command.name);
             }
-            let (slug, contract) = (served.slug().to_owned(), served.contract.clone());
-            catalog.packages.push(Known { slug, contract });
+            for (at, (command, mut tool)) in contract.commands.iter().zip(contract.tools()).enumerate() {
+                tool["inputSchema"] = fields_of(command);
+                let described = served.is_held() && serving.output_schemas;
+                catalog.add(served.slug(), (place, at), tool, described, &own_names);
+            }
+            catalog.packages.push(Known { slug: served.slug().to_owned(), contract });
         }
-        catalog.tools.extend(own);
+        catalog.tools.extend(own.iter().cloned());
+        let without = |tools: &mut Vec<Value>| {
+            let told = tools.iter_mut().filter_map(Value::as_object_mut).filter(|_| !serving.output_schemas);
+            told.for_each(|tool| drop(tool.remove("outputSchema")));
+        };
+        without(&mut catalog.tools);
+        let is_too_much = match serving.tools_max {
+            Some(most) => count > most,
+            None => serde_json::to_string(&catalog.tools).is_ok_and(|text| text.len() > TOOLS_BYTES_MAX),
+        };
+        if is_too_much {
+            catalog.commands.clear();
+            catalog.tools = own_tools::by_name(&slugs);
+            catalog.tools.extend(own);
+            without(&mut catalog.tools);
+        }
         catalog
     }
 
@@ -140,20 +158,17 @@ impl Catalog {
     pub(crate) fn wanted(&self, tool: &str, given: &Map<String, Value>) -> Option<Result<Wanted, ErrorReport>> {
         if let Some((package, at)) = self.commands.get(tool) {
             let command = self.packages.get(*package)?.contract.commands.get(*at)?;
-            return Some(words(command, given).map(|arguments| {
-                let words = Words { arguments, ..Words::default() };
-                Wanted::Ask(Ask { package: *package, what: What::Run(words) })
-            }));
+            let words = called(command, given, String::new());
+            return Some(words.map(|words| Wanted::Ask(Ask { package: *package, what: What::Run(words) })));
         }
         self.tools.iter().any(|known| known["name"] == tool).then(|| self.wanted_of_own(tool, given))
     }
 
     fn wanted_of_own(&self, tool: &str, given: &Map<String, Value>) -> Result<Wanted, ErrorReport> {
         if matches!(tool, "hutch_call" | "hutch_plan") {
-            let called: Called = fields(given)?;
-            let (package, known) = self.package(called.package.as_deref())?;
-            let arguments = words(self.command(known, &called.command)?, &called.arguments)?;
-            let words = Words { arguments, stdin: called.stdin, ..Words::default() };
+            let asked: Called = fields(given)?;
+            let (package, known) = self.package(asked.package.as_deref())?;
+            let words = called(self.command(known, &asked.command)?, &asked.arguments, asked.stdin)?;
             let what = if tool == "hutch_call" { What::Run(words) } else { What::Plan(words) };
             return Ok(Wanted::Ask(Ask { package, what }));
         }
@@ -168,25 +183,23 @@ impl Catalog {
             let text = own.text.ok_or_else(|| invalid("text is missing: what is wanted"))?;
             return Ok(Wanted::Known(json!({"items": find::find(&self.found, &text)})));
         }
+        if tool == "hutch_describe" && own.package.is_none() && self.packages.len() > 1 {
+            let all = self.packages.iter().map(
+                |known| json!({"package": known.slug, "description": known.contract.summary, "commands": names(known)}),
+            );
+            return Ok(Wanted::Known(json!({"packages": all.collect::<Vec<_>>()})));
+        }
         let (package, known) = self.package(own.package.as_deref())?;
+        if tool == "hutch_describe" {
+            return self.describe(known, own.command.as_deref()).map(Wanted::Known);
+        }
         let named = own.entry.as_deref().map(entry).transpose()?;
         let what = match tool {
-            "hutch_describe" => return self.describe(known, own.command.as_deref()).map(Wanted::Known),
             "hutch_apply" => {
                 let plan = own.plan.ok_or_else(|| invalid("plan is missing: what hutch_plan answered with"))?;
                 What::Apply { plan: entry(&plan)?, confirmed: false, answer: Form::Told }
             }
-            "hutch_undo" => match (named, own.count) {
-                (Some(_), Some(_)) => return Err(invalid("count and entry contradict each other: give one of them")),
-                (Some(name), None) => What::Undo(Back::Entry(name)),
-                (None, count) => {
-                    let count = count.unwrap_or(1);
-                    if !(1..=9999).contains(&count) {
-                        return Err(invalid(format!("count: expected a number from 1 to 9999, found {count}")));
-                    }
-                    What::Undo(Back::Count(count))
-                }
-            },
+            "hutch_undo" => What::Undo(Back::of(named, own.count, own.redo).map_err(invalid)?),
             "hutch_verify" => What::Verify(named),
             _ => What::History { before: own.before, limit: own.limit.unwrap_or(ENTRIES).clamp(1, ENTRIES_MAX) },
         };
@@ -208,7 +221,7 @@ impl Catalog {
             "effect": command.effect,
             "idempotent": command.idempotent,
             "confirmationRequired": command.confirmation_required,
-            "inputSchema": command.input_schema(),
+            "inputSchema": fields_of(command),
             "outputSchema": command.output_schema,
             "errors": errors.collect::<Vec<_>>(),
             "examples": command.examples,
@@ -233,11 +246,42 @@ impl Catalog {
 
     fn command<'k>(&self, known: &'k Known, name: &str) -> Result<&'k Command, ErrorReport> {
         known.contract.command(name).ok_or_else(|| {
-            let names: Vec<&str> = known.contract.commands.iter().map(|command| command.name.as_str()).collect();
             let message = format!("{} has no command {name:?}", known.slug);
-            ErrorReport::new(ErrorCode::NotFound, message).suggest(format!("commands are {}", names.join(", ")))
+            ErrorReport::new(ErrorCode::NotFound, message).suggest(format!("commands are {}", names(known).join(", ")))
         })
     }
+}
+
+/// The names of a package's commands.
+fn names(known: &Known) -> Vec<&str> {
+    known.contract.commands.iter().map(|command| command.name.as_str()).collect()
+}
+
+/// What confirms to the application, if it wants that besides: the host gives it where a person is asked before anything is done.
+const CONFIRMED: &str = "confirm";
+/// What only a line needs: a tool of its own previews.
+const PREVIEWED: &str = "dry-run";
+/// What stands on a command's standard input.
+pub(crate) const STDIN: &str = "stdin";
+
+fn has_flag(command: &Command, name: &str) -> bool {
+    command.parameters.iter().any(|one| one.name == name && one.value_type == ValueType::Boolean)
+}
+
+/// The fields of a command that a client is told of.
+pub(crate) fn fields_of(command: &Command) -> Value {
+    let mut schema = command.input_schema();
+    let Some(fields) = schema["properties"].as_object_mut() else { return schema };
+    for (name, left_out) in [(CONFIRMED, command.confirmation_required), (PREVIEWED, true)] {
+        if left_out && has_flag(command, name) {
+            fields.remove(name);
+        }
+    }
+    if reads_stdin(command) && !fields.contains_key(STDIN) {
+        let description = "what stands on its standard input";
+        fields.insert(STDIN.to_owned(), json!({"type": "string", "description": description}));
+    }
+    schema
 }
 
 /// The most fields of a call.
@@ -245,12 +289,28 @@ const FIELDS_MAX: usize = 1000;
 /// The most that is said of what is wrong with one.
 const VIOLATIONS_MAX: usize = 20;
 
+/// A command's call by its fields, of which one may be what stands on its standard input.
+fn called(command: &Command, given: &Map<String, Value>, stdin: String) -> Result<Words, ErrorReport> {
+    let mut given = given.clone();
+    let own = command.parameters.iter().any(|one| one.name == STDIN);
+    let stdin = match if own { None } else { given.remove(STDIN) } {
+        None => stdin,
+        Some(Value::String(text)) if reads_stdin(command) && stdin.is_empty() => text,
+        Some(_) => return Err(invalid("stdin is a text, given once, where the command reads it".to_owned())),
+    };
+    Ok(Words { arguments: words(command, &given)?, stdin, ..Words::default() })
+}
+
 /// The words of a command's call.
 fn words(command: &Command, given: &Map<String, Value>) -> Result<Vec<String>, ErrorReport> {
     if given.len() > FIELDS_MAX {
         return Err(invalid(format!("a call has at most {FIELDS_MAX} fields, found {}", given.len())));
     }
-    command.words(given).map_err(|mut violations| {
+    let mut given = given.clone();
+    if command.confirmation_required && has_flag(command, CONFIRMED) {
+        given.entry(CONFIRMED).or_insert(true.into());
+    }
+    command.words(&given).map_err(|mut violations| {
         let more = violations.len().saturating_sub(VIOLATIONS_MAX);
         violations.truncate(VIOLATIONS_MAX);
         let mut message = violations.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");

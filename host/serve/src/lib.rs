@@ -27,5 +27,5 @@ mod who;
 mod work;
 
 pub use catalog::Catalog;
-pub use serving::{About, Line, ServeError, Served, Serving, Surroundings, TOOLS_MAX};
+pub use serving::{About, Line, ServeError, Served, Serving, Surroundings, TOOLS_BYTES_MAX};
 pub use telemetry::{Collected, Telemetry, Wanted};

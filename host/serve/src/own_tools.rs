@@ -13,11 +13,21 @@ const READS: Hints = Hints { reads: true, destroys: false, repeats: true };
 const CHANGES: Hints = Hints { reads: false, destroys: true, repeats: false };
 
 impl Hints {
+    /// What is otherwise than a client takes for granted of a tool that says nothing: that it changes and destroys, is no more to be repeated,
+    /// and reaches outside. The sandbox has no sockets.
     fn value(&self) -> Value {
-        // Nothing outside is reached: the sandbox has no sockets.
-        json!({
-            "readOnlyHint": self.reads, "destructiveHint": self.destroys, "idempotentHint": self.repeats, "openWorldHint": false,
-        })
+        let mut hints = json!({"openWorldHint": false});
+        for (name, value, usual) in [
+            ("readOnlyHint", self.reads, false),
+            ("destructiveHint", self.destroys, true),
+            ("idempotentHint", self.repeats, false),
+        ] {
+            // Nothing that reads destroys.
+            if value != usual && !(self.reads && name == "destructiveHint") {
+                hints[name] = value.into();
+            }
+        }
+        hints
     }
 }
 
@@ -27,24 +37,21 @@ pub(crate) fn by_name(slugs: &[&str]) -> Vec<Value> {
     vec![
         tool(
             "hutch_find",
-            "Find commands",
-            "Finds commands by what they do, in any words, the best first. Describe one with hutch_describe, then call it with hutch_call.",
+            "Finds commands by what they do, in any words. Then hutch_describe, then hutch_call.",
             json!({"text": {"type": "string", "description": "what is wanted"}}),
             &["text"],
             (READS, Some(found)),
         ),
         tool(
             "hutch_describe",
-            "Describe a command",
-            "The description of a command: its fields, its answer, its errors and calls that show its use. Without a command, the names of all.",
-            with_package(slugs, json!({"command": {"type": "string", "description": "the command's name"}})),
-            &required(slugs, &[]),
+            "A command's fields, answer, errors and examples. Without command, the names of all; without package, the packages.",
+            with_package(slugs, json!({"command": {"type": "string"}})),
+            &[],
             (READS, None),
         ),
         tool(
             "hutch_call",
-            "Call a command",
-            "Calls a command. Its state is kept if it ends well, and else dropped. One that needs a person's confirmation asks for it.",
+            "Calls a command. Its state is kept if it ends well, and else dropped. Asks a person where one must agree.",
             with_package(slugs, command_fields()),
             &required(slugs, &["command"]),
             (CHANGES, None),
@@ -56,7 +63,7 @@ pub(crate) fn by_name(slugs: &[&str]) -> Vec<Value> {
 pub(crate) fn about(slugs: &[&str]) -> Vec<Value> {
     let entry = json!({
         "type": "string",
-        "description": "an entry of the history: last, @ and its number, or the beginning of its hash",
+        "description": "last, @ and its number, or its hash",
     });
     let moved = json!({"type": "object", "required": ["entry", "changes"], "properties": {
         "entry": {"type": "object"}, "follows": {"type": "object"}, "changes": {"type": "object"},
@@ -78,47 +85,42 @@ pub(crate) fn about(slugs: &[&str]) -> Vec<Value> {
     vec![
         tool(
             "hutch_plan",
-            "Preview a call",
-            "Shows what a call would answer and change, file by file, and changes nothing. Carry it out with hutch_apply.",
+            "Shows what a call would answer and change, and changes nothing. Carry it out with hutch_apply.",
             with_package(slugs, command_fields()),
             &required(slugs, &["command"]),
             (READS, Some(planned)),
         ),
         tool(
             "hutch_apply",
-            "Carry out a plan",
-            "Does what a plan said, if the state is still the one that it saw. If its command needs a confirmation, a person is asked.",
-            with_package(
-                slugs,
-                json!({"plan": {"type": "string", "description": "the plan that hutch_plan answered with; last for the last one"}}),
-            ),
+            "Does what a plan said, if the state is still the one that it saw. Asks a person where one must agree.",
+            with_package(slugs, json!({"plan": {"type": "string", "description": "from hutch_plan, or last"}})),
             &required(slugs, &["plan"]),
             (CHANGES, Some(applied)),
         ),
         tool(
             "hutch_undo",
-            "Take back changes",
-            "Goes back to the state before the last change, before the last count changes, or before an entry. Can be undone too.",
-            with_package(slugs, json!({"count": {"type": "integer", "minimum": 1, "maximum": 9999}, "entry": entry})),
+            "Takes back the last change, count changes, or all from an entry on; each goes further back. redo makes them again.",
+            with_package(
+                slugs,
+                json!({"count": {"type": "integer", "minimum": 1}, "redo": {"type": "boolean"}, "entry": entry}),
+            ),
             &required(slugs, &[]),
             (CHANGES, Some(moved)),
         ),
         tool(
             "hutch_verify",
-            "Prove an entry",
-            "Runs what an entry of the history recorded once more, apart, and compares every byte. The last run if no entry is named.",
+            "Runs what an entry recorded once more, apart, and compares every byte. The last run if none is named.",
             with_package(slugs, json!({"entry": entry})),
             &required(slugs, &[]),
             (READS, Some(verified)),
         ),
         tool(
             "hutch_history",
-            "Show the history",
-            "Lists what was asked for and what came of it, the last first.",
+            "Lists what was asked for and what came of it, last first.",
             with_package(
                 slugs,
                 json!({
-                    "before": {"type": "integer", "minimum": 2, "description": "only entries before this number"},
+                    "before": {"type": "integer", "minimum": 2, "description": "only entries before it"},
                     "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
                 }),
             ),
@@ -130,16 +132,16 @@ pub(crate) fn about(slugs: &[&str]) -> Vec<Value> {
 
 fn command_fields() -> Value {
     json!({
-        "command": {"type": "string", "description": "the command's name, as \"reminder set\""},
-        "arguments": {"type": "object", "description": "the command's fields", "default": {}},
-        "stdin": {"type": "string", "description": "what stands on the command's standard input", "default": ""},
+        "command": {"type": "string", "description": "its name, as \"reminder set\""},
+        "arguments": {"type": "object", "description": "its fields"},
+        "stdin": {"type": "string", "description": "its standard input"},
     })
 }
 
 /// The fields, and which package is meant if that is a question.
 fn with_package(slugs: &[&str], mut fields: Value) -> Value {
     if slugs.len() > 1 {
-        fields["package"] = json!({"type": "string", "enum": slugs});
+        fields["package"] = json!({"type": "string"});
     }
     fields
 }
@@ -151,7 +153,6 @@ fn required<'n>(slugs: &[&str], names: &[&'n str]) -> Vec<&'n str> {
 
 fn tool(
     name: &str,
-    title: &str,
     description: &str,
     fields: Value,
     required: &[&str],
@@ -159,9 +160,8 @@ fn tool(
 ) -> Value {
     let mut tool = json!({
         "name": name,
-        "title": title,
         "description": description,
-        "inputSchema": {"type": "object", "properties": fields, "required": required, "additionalProperties": false},
+        "inputSchema": {"type": "object", "properties": fields, "required": required},
         "annotations": hints.value(),
     });
     if let Some(schema) = answer {

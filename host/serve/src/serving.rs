@@ -2,7 +2,7 @@
 
 use crate::telemetry::Telemetry;
 use hutch::package::Package;
-use hutch::{Failure, Host};
+use hutch::{Failure, Host, Mount};
 use hutch_model::contract::Contract;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The most commands that are tools of their own, unless the operator says otherwise: what a client shows its model for each of them
-/// takes room there.
-pub const TOOLS_MAX: usize = 40;
+/// The most bytes of tools, unless the operator says how many commands may be tools of their own: what a client shows its model for each of
+/// them takes room there.
+pub const TOOLS_BYTES_MAX: usize = 4000;
 
 /// A host, the packages that it serves, and how.
 pub struct Serving {
@@ -27,8 +27,13 @@ pub struct Serving {
     pub instance: InstanceName,
     /// Limits that the operator sets for every call.
     pub limits: BTreeMap<Limit, u64>,
-    /// The most commands that are tools of their own; where there are more, they are found, described and called by three tools.
-    pub tools_max: usize,
+    /// The most commands that are tools of their own; where there are more, they are found, described and called by three tools. If absent,
+    /// they are where all tools together have at most [`TOOLS_BYTES_MAX`] bytes.
+    pub tools_max: Option<usize>,
+    /// Whether tools tell the schemas of their answers too.
+    pub output_schemas: bool,
+    /// Folders that whoever serves grants to every package that asks for one of the name.
+    pub mounts: BTreeMap<String, Mount>,
     /// The clock and the randomness.
     pub surroundings: Surroundings,
     /// Who is told of the work.
@@ -41,7 +46,7 @@ impl Serving {
     /// Has this process enclosed, where its owner wants that. What the system has to give is there by then, and no other thread.
     pub(crate) fn enclose(&self) -> Result<(), ServeError> {
         let packages = self.packages.iter().map(|served| &served.package);
-        Ok(self.host.enclose_serving(packages, &self.instance, &self.limits)?)
+        Ok(self.host.enclose_serving(packages, &self.instance, &self.limits, self.mounts.values())?)
     }
 }
 

@@ -108,6 +108,7 @@ impl Work<'_, '_> {
                 let session = self.instance.session(self.at)?;
                 let moved = match back {
                     Back::Count(count) => session.undo_last(*count)?,
+                    Back::Forward(count) => session.redo_last(*count)?,
                     Back::Entry(name) => session.undo(name)?,
                 };
                 return Ok(self.moved(&session, &moved));

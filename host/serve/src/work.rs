@@ -6,7 +6,7 @@ use crate::names::Names;
 use crate::question::{Change, Lines, Question, SHOWN_CHARS_MAX, short};
 use crate::reply::{Facts, Reply, entry_facts, facts, failure};
 use crate::serving::{Served, Serving};
-use hutch::{Answer, Call, EntryName, Failure, Instance, Verified};
+use hutch::{Answer, Call, EntryName, Failure, Instance, Reach, Verified};
 use hutch_documents::diff::volume_diffs;
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
@@ -168,6 +168,14 @@ impl Work<'_, '_> {
             .ok_or_else(|| Failure::Run(hutch_sandbox::RunError::Host("the system gives no randomness".to_owned())))?;
         let mut call = Call::new(words.arguments.clone(), self.at, seed).in_instance(self.serving().instance.clone());
         call.stdin = words.stdin.clone().into_bytes();
+        let asked = self
+            .served
+            .package
+            .manifest()
+            .mounts()
+            .iter()
+            .filter_map(|name| Some((name.to_string(), self.serving().mounts.get(name.as_str())?.clone())));
+        call.mounts = asked.collect();
         call.clock_start = words.now.unwrap_or(self.at);
         call.limits = self.serving().limits.clone();
         // A client is told the schema, and is given nothing else.
@@ -337,15 +345,19 @@ impl Work<'_, '_> {
         let session = self.instance.session(self.at)?;
         let moved = match back {
             Back::Count(count) => session.undo_last(*count)?,
+            Back::Forward(count) => session.redo_last(*count)?,
             Back::Entry(name) => session.undo(name)?,
         };
         let changes: Map<String, Value> =
             moved.changes.iter().map(|(volume, changes)| (volume.clone(), json!(changes.listed))).collect();
-        let document = json!({
+        let mut document = json!({
             "entry": { "sequence": moved.entry.sequence, "hash": moved.entry.hash },
             "follows": { "sequence": moved.follows.sequence, "hash": moved.follows.hash },
             "changes": changes,
         });
+        if let Some(Reach { back, forward }) = session.keeps().then(|| session.reach().ok()).flatten() {
+            document["further"] = json!({"undo": back, "redo": forward});
+        }
         Ok(Reply::Done { document, facts: entry_facts(&moved.entry.pin()) })
     }
 

@@ -151,7 +151,7 @@ fn tools_for_another_protocol_name_every_command() {
 
 #[test]
 fn the_tools_that_reach_other_machines_are_those_that_sign_in_there() {
-    let tools = Hutch::new().line("mcp").result();
+    let tools = Hutch::new().line("mcp --print").result();
     let is_open = |tool: &Value| tool["annotations"]["openWorldHint"] == true;
     let signs_in = |tool: &Value| tool["inputSchema"]["properties"].get("token-host").is_some();
     let (mut open, mut closed) = (0, 0);

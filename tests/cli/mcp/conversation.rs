@@ -45,17 +45,20 @@ fn a_command_is_called_and_recorded_in_both_lifecycles() {
 #[test]
 fn hints_are_those_of_the_contract_and_the_list_is_what_print_says() {
     let machine = Machine::new();
-    let mut client = Client::legacy(&machine, &[&todo()], json!({}));
+    let words = ["--tools-max=40", "--output-schemas", &todo()];
+    let mut client = Client::legacy(&machine, &words, json!({}));
     let listed = tools(&mut client);
-    let printed = machine.run(["mcp", "--print", &todo()]).result("mcp");
+    let printed = machine.run([&["mcp", "--print"], &words[..]].concat()).result("mcp");
     assert_eq!(printed["tools"], Value::from(listed.clone()));
     // The folder that the server may reach is there, and empty.
     assert_eq!(machine.run(["instance", "list"]).result("instance list")["items"], json!([]), "looking makes nothing");
     let hints = |name: &str| {
         let tool = listed.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("{name}"));
-        let hint = |hint: &str| tool["annotations"][hint].as_bool().unwrap();
-        assert!(!hint("openWorldHint"), "{name}");
-        (hint("readOnlyHint"), hint("destructiveHint"), hint("idempotentHint"))
+        // What is not said is as the protocol has it; nothing that reads destroys.
+        let hint = |hint: &str, usual: bool| tool["annotations"][hint].as_bool().unwrap_or(usual);
+        let reads = hint("readOnlyHint", false);
+        assert!(!hint("openWorldHint", true), "{name}");
+        (reads, !reads && hint("destructiveHint", true), hint("idempotentHint", false))
     };
     for (name, expected) in [
         ("todo_list", (true, false, true)),
@@ -97,10 +100,11 @@ fn a_plan_changes_nothing_and_what_was_done_is_undone_and_proved() {
     assert_eq!(client.done("todo_list", json!({}))["count"], 1);
     client.done("todo_add", json!({"title": "cake"}));
     assert_eq!(client.done("hutch_verify", json!({}))["equal"], true);
-    client.done("hutch_undo", json!({"count": 2}));
+    assert_eq!(client.done("hutch_undo", json!({}))["further"], json!({"undo": 1, "redo": 1}));
+    client.done("hutch_undo", json!({}));
     assert_eq!(client.done("todo_list", json!({}))["count"], 0);
     assert_eq!(client.failed("hutch_undo", json!({"count": 99}))["code"], "NOT_FOUND");
-    client.done("hutch_undo", json!({}));
+    client.done("hutch_undo", json!({"redo": true, "count": 2}));
     assert_eq!(client.done("todo_list", json!({}))["count"], 2);
 }
 
@@ -146,6 +150,7 @@ fn failures_are_data_with_a_code_a_place_and_a_way_on() {
         ("hutch_apply", json!({"plan": "last", "confirmed": true})),
         ("hutch_undo", json!({"count": 1, "entry": "@1"})),
         ("hutch_undo", json!({"count": 0})),
+        ("hutch_undo", json!({"redo": true, "entry": "@1"})),
         ("hutch_verify", json!({"entry": "first"})),
         ("hutch_history", json!({"limit": "all"})),
     ] {
@@ -235,7 +240,10 @@ fn what_cant_be_served_is_said_before_serving() {
     machine.run(["mcp", "missing"]).fault("PACKAGE_NOT_FOUND", 20);
     machine.run(["mcp", &todo(), &todo()]).fault("USAGE", 2);
     machine.run(["mcp", "--yes", &todo()]).fault("USAGE", 2);
-    machine.run(["mcp", "--print"]).fault("USAGE", 2);
+    // Nothing is installed, and none is named.
+    machine.run(["mcp"]).fault("PACKAGE_NOT_FOUND", 20);
+    let denied = machine.run(["mcp", "--mount", ".:data", &todo()]).fault("PERMISSION_DENIED", 11);
+    assert!(denied.message.contains("data"), "{denied:?}");
     assert!(machine.is_untouched());
 }
 
@@ -350,4 +358,87 @@ fn however_many_packages_are_served_each_has_its_program_without_a_cache() {
     }
     let failed = client.failed("hutch_call", call(last.rsplit('/').next().unwrap()));
     assert_eq!(failed["code"], "COMPONENT_INVALID", "{failed}");
+}
+
+/// The four packages of the repository, installed.
+fn shelf(machine: &Machine) -> [&'static str; 4] {
+    let all = ["todo", "tables", "convert", "json"];
+    for slug in all {
+        machine.run(["install", "--yes", repository().join("packages").join(slug).to_str().unwrap()]).result("install");
+    }
+    all
+}
+
+#[test]
+fn what_is_installed_is_served_in_few_bytes_and_every_command_can_be_called() {
+    const BYTES_MAX: usize = 4000;
+    let machine = Machine::new();
+    let all = shelf(&machine);
+    // No package named is all that are installed.
+    for named in [&[][..], &all, &all[..1], &all[3..]] {
+        let mut client = Client::legacy(&machine, &[&["--no-output-schemas"][..], named].concat(), json!({}));
+        let listed = Value::from(tools(&mut client));
+        assert!(listed.to_string().len() <= BYTES_MAX, "{named:?}: {} bytes", listed.to_string().len());
+        assert!(listed.as_array().unwrap().iter().all(|tool| tool.get("outputSchema").is_none()), "{listed}");
+        if named.len() != 1 {
+            let call = json!({"package": "todo", "command": "add", "arguments": {"title": "x"}});
+            assert_eq!(client.done("hutch_call", call)["changed"], true, "{named:?}");
+            let known = client.done("hutch_describe", json!({}));
+            assert_eq!(known["packages"].as_array().unwrap().len(), 4, "{known}");
+        }
+    }
+}
+
+/// What an application needs to read is given: text on its standard input, and a folder that whoever starts the server grants.
+#[test]
+fn a_tool_takes_what_its_command_reads_and_folders_that_were_granted() {
+    let machine = Machine::new();
+    let [_, tables, convert, json_] = shelf(&machine);
+    machine.write("sales/s.csv", "town,sum\nBern,3\nChur,4\n");
+    let words = ["--tools-max=40", "--mount", "sales:data", tables, convert, json_];
+    let mut client = Client::legacy(&machine, &words, json!({}));
+    let shown = client.done("convert_show", json!({"file": "-", "stdin": "# Hello"}));
+    assert!(shown.to_string().contains("Hello</h1>"), "{shown}");
+    assert_eq!(client.done("json_query", json!({"filter": ".a", "file": "-", "stdin": "{\"a\":7}"}))["count"], 1);
+    assert_eq!(client.done("tables_import", json!({"name": "s", "file": "data/s.csv"}))["ok"], true);
+    let refused = client.failed("tables_query", json!({"sql": "select 1", "stdin": "x"}));
+    assert_eq!(refused["code"], "ARGUMENT_INVALID");
+    // Who has tools has no command line.
+    for (tool, fields) in [("json_query", json!({"file": 1})), ("convert_show", json!({"file": "-", "limit": "x"}))] {
+        let said = client.failed(tool, fields)["suggestion"].as_str().unwrap().to_owned();
+        assert!(!said.contains("--") && !said.contains("hutch meta"), "{said}");
+    }
+    assert_eq!(std::fs::read_to_string(machine.path("sales/s.csv")).unwrap(), "town,sum\nBern,3\nChur,4\n");
+}
+
+/// What a client is to be told is printed; with --write it stands in the client's file, beside all that stood there, whose bytes are kept.
+#[test]
+fn a_client_is_told_what_starts_the_server() {
+    let machine = Machine::new();
+    shelf(&machine);
+    let file = machine.path("person/.cursor/mcp.json");
+    let printed = machine.run(["mcp", "--client", "cursor", "todo"]).result("mcp");
+    let server = &printed["configuration"]["mcpServers"]["hutch"];
+    assert_eq!((&printed["path"], &printed["written"]), (&json!(file.to_str().unwrap()), &json!(false)));
+    assert!(std::path::Path::new(server["command"].as_str().unwrap()).is_absolute(), "{server}");
+    assert_eq!(server["args"][0], "mcp");
+    assert!(!file.exists());
+    let write = |words: &[&str]| machine.run([&["mcp", "--client", "cursor", "--write"], words].concat());
+    let before = "{\"theme\": 1, \"mcpServers\": {\"other\": {\"command\": \"x\"}}}";
+    machine.write("person/.cursor/mcp.json", before);
+    machine.run(["mcp", "--dry-run", "--client", "cursor", "--write", "todo"]).result("mcp");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    let written = write(&["todo"]).result("mcp");
+    assert_eq!(std::fs::read_to_string(written["backup"].as_str().unwrap()).unwrap(), before);
+    let now: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!((&now["theme"], &now["mcpServers"]["other"]["command"]), (&json!(1), &json!("x")));
+    assert_eq!(&now["mcpServers"]["hutch"], server);
+    // The same again changes nothing, and needs no backup.
+    assert_eq!(write(&["todo"]).result("mcp").get("backup"), None);
+    // What can't be read is nobody's to replace.
+    for broken in ["{// mine\n}", "[]", "{\"mcpServers\": 7}"] {
+        machine.write("person/.cursor/mcp.json", broken);
+        write(&["todo"]).fault("USAGE", 2);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
+    }
 }

@@ -36,7 +36,14 @@ impl Client {
 
     /// The same with these variables in its environment.
     fn start_in(machine: &Machine, variables: &[(&str, &str)], words: &[&str]) -> Client {
-        let mut command = machine.hutch([&["mcp"], words].concat());
+        // All commands as tools, unless it is said how many.
+        let most: &[&str] = if words.iter().any(|word| word.starts_with("--tools-") || word.ends_with("output-schemas"))
+        {
+            &[]
+        } else {
+            &["--tools-max=40"]
+        };
+        let mut command = machine.hutch([&["mcp"], most, words].concat());
         command.envs(variables.iter().copied());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());

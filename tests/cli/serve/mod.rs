@@ -43,7 +43,7 @@ impl Server {
     /// One with these variables in its environment.
     #[track_caller]
     fn start_in(machine: &Machine, variables: &[(&str, &str)], words: &[&str]) -> Server {
-        let words = [&["serve", "--listen", "127.0.0.1:0"], words].concat();
+        let words = [&["serve", "--listen", "127.0.0.1:0", "--tools-max=40"], words].concat();
         let mut command = machine.hutch(words);
         command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();

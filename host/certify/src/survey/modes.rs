@@ -61,7 +61,10 @@ impl Prober<'_> {
             let options = Options { confirmed: true, ..Options::default() };
             self.call(Purpose::CommandHelp, Some(at), "", args, &options)?;
             if command.words.iter().any(|word| word == "mcp") {
-                self.call(Purpose::Mcp, Some(at), "", command.words, &Options::default())?;
+                // One that serves prints its tools where it is asked to.
+                let print = command.parameters.iter().any(|one| one.name == "print").then(|| "--print".to_owned());
+                let args = command.words.into_iter().chain(print).collect();
+                self.call(Purpose::Mcp, Some(at), "", args, &Options::default())?;
             }
         }
         if self.description.parameters.iter().any(|parameter| parameter.name == "mcp") {

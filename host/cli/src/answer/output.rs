@@ -94,7 +94,11 @@ impl Output {
             false => serde_json::to_string(value),
         };
         let text = text.map_err(|error| self.unanswered(answer_lost(&error)))?;
-        self.data(&document::written(&text))
+        self.data(&document::written(&text))?;
+        if io::stdout().is_terminal() && io::stderr().is_terminal() {
+            self.remark("--human, or HUTCH_FORMAT=human, shows it as text");
+        }
+        Ok(())
     }
 
     /// Prints a text for programs, and ends its line: every byte, unless a person would see it directly.

@@ -118,13 +118,38 @@ pub(crate) struct ToolsAnswer {
     pub(crate) tools: Vec<Value>,
 }
 
+/// What `mcp` answers with, where it serves nobody: tools, or what a client is to be told.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct McpAnswer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<Tool>")]
+    pub(crate) tools: Option<Vec<Value>>,
+    /// The file that the client reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(crate) path: Option<String>,
+    /// What belongs in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Open")]
+    pub(crate) configuration: Option<Value>,
+    /// Whether it stands there now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
+    pub(crate) written: Option<bool>,
+    /// What the file was before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(crate) backup: Option<String>,
+}
+
 /// As a tool is written.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 #[expect(dead_code, reason = "its schema alone is used")]
 struct Tool {
     name: String,
-    title: String,
+    #[schemars(skip_serializing_if = "Option::is_none", with = "String")]
+    title: Option<String>,
     description: String,
     input_schema: Open,
     #[schemars(skip_serializing_if = "Option::is_none", with = "Open")]

@@ -4,10 +4,12 @@ use crate::flags::global::Global;
 use crate::machine::input::InputArguments;
 use crate::machine::surroundings;
 use crate::refusal::fault::Fault;
+use crate::refusal::repair;
 use clap::{Args, ValueEnum};
 use hutch::package::Package;
 use hutch::{Call, EnvironmentValue, Host, Mount};
-use hutch_model::contract::{ContractFile, ValueType};
+use hutch_documents::agent::reads_stdin;
+use hutch_model::contract::{Command, ContractFile, ValueType};
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Seed};
 use hutch_model::limits::Limit;
@@ -200,8 +202,13 @@ impl InvocationArguments {
         let at = surroundings::now();
         let seed = self.seed.map_or_else(surroundings::random_seed, Ok)?;
         let mut input = self.input;
-        input.stdin |= input.is_absent() && !self.unchecked && reads_batch(package, &self.arguments)?;
-        let mut call = Call::new(self.arguments, at, seed).in_instance(self.instance);
+        input.stdin |= input.is_absent() && !self.unchecked && reads_input(package, &self.arguments)?;
+        let mut arguments = self.arguments;
+        // A person who agreed is not asked once more by the application.
+        if self.yes && repair::asks_itself(package, &arguments) && is_confirmed(package, &arguments) {
+            arguments.push("--confirm".to_owned());
+        }
+        let mut call = Call::new(arguments, at, seed).in_instance(self.instance);
         call.stdin = surroundings::guest_stdin(&input, granted.get(Limit::Stdin), global.wait)?;
         call.clock_start = self.now.unwrap_or(at);
         call.environment = environment(self.environment, self.secrets)?;
@@ -214,17 +221,31 @@ impl InvocationArguments {
     }
 }
 
-/// Whether the application itself takes a batch from standard input in this call, as the host does for those that do not.
-fn reads_batch(package: &Package, arguments: &[String]) -> Result<bool, Fault> {
-    let is_given = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json-input");
-    if !is_given {
+/// Whether the host asks for a confirmation of this call, in which nothing is wrong.
+fn is_confirmed(package: &Package, arguments: &[String]) -> bool {
+    let Ok(Some(contract)) = package.contract() else { return false };
+    let read = contract.contract().read_arguments(arguments);
+    let is_asked = |command: &Command| {
+        let of_manifest = package.manifest().confirmation_required();
+        command.confirmation_required || of_manifest.iter().any(|path| path.as_str() == command.name)
+    };
+    read.violations.is_empty() && read.command.is_some_and(is_asked)
+}
+
+/// Whether the application itself reads standard input in this call: it takes a batch, as the host does for those that do not, or what `-`
+/// stands for.
+fn reads_input(package: &Package, arguments: &[String]) -> Result<bool, Fault> {
+    let given = |flag: &str| arguments.iter().take_while(|word| *word != "--").any(|word| word == flag);
+    let (batch, named) = (given("--json-input"), given("-"));
+    if !batch && !named {
         return Ok(false);
     }
     let file = package.contract().map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
     let Some(contract) = file.map(ContractFile::contract) else { return Ok(false) };
-    let of_command = contract.read_arguments(arguments).command.map(|command| &command.parameters);
-    let mut declared = of_command.into_iter().flatten().chain(&contract.parameters);
-    Ok(declared.any(|one| one.name == "json-input" && one.value_type == ValueType::Boolean))
+    let command = contract.read_arguments(arguments).command;
+    let mut declared = command.iter().flat_map(|command| &command.parameters).chain(&contract.parameters);
+    let takes_batch = batch && declared.any(|one| one.name == "json-input" && one.value_type == ValueType::Boolean);
+    Ok(takes_batch || named && command.is_some_and(reads_stdin))
 }
 
 pub(crate) fn environment(

@@ -22,7 +22,7 @@ pub(crate) struct ApplyArguments {
     #[command(flatten)]
     instance: InstanceArguments,
     /// The plan: its plan_id or the beginning of it, @ and its number in the ledger, or last for the last plan
-    #[arg(value_name = "PLAN")]
+    #[arg(value_name = "PLAN", default_value = "last")]
     plan: EntryName,
 }
 

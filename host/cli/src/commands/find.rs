@@ -10,11 +10,11 @@ use crate::package::{packages, trust};
 use crate::refusal::fault::Fault;
 use crate::screen::human;
 use clap::Args;
-use hutch::find::{self, Found};
+use hutch::find::{self, Found, KnownCommand};
 use hutch::index::{Index, Package, Release};
 use hutch_model::trust::{Level, Policy};
 use hutch_registry::Reference;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -36,7 +36,14 @@ pub(crate) struct FindArguments {
 pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Result<ExitCode, Fault> {
     let policy = trust::policy(global)?;
     let items = match &own.index {
-        Some(folder) => indexed(global, &policy, &index::read(global, folder)?, &own.text.join(" ")),
+        Some(folder) => {
+            let index = index::read(global, folder)?;
+            let items = indexed(global, &policy, &index, &own.text.join(" "));
+            if items.is_empty() {
+                output.remark(&there_is(index.packages.iter().map(|one| (one.slug.as_str(), ""))));
+            }
+            items
+        }
         None => here(global, own, &policy, output)?,
     };
     output.list("find", own.page.meant().of(items), &own.page, |items| {
@@ -48,18 +55,45 @@ pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
+/// The most packages that are named where nothing was found.
+const NAMED_MAX: usize = 20;
+
+/// What there is, where none of it was found.
+fn there_is<'p>(packages: impl Iterator<Item = (&'p str, &'p str)>) -> String {
+    let mut named: Vec<String> = packages
+        .take(NAMED_MAX + 1)
+        .map(|(slug, about)| if about.is_empty() { slug.to_owned() } else { format!("{slug} ({about})") })
+        .collect();
+    if named.is_empty() {
+        return "no package is here to be searched: install one (hutch install), or name a folder of packages (--in DIR)".to_owned();
+    }
+    if named.len() > NAMED_MAX {
+        named.truncate(NAMED_MAX);
+        named.push("more, which hutch catalog lists".to_owned());
+    }
+    format!("no command has these words; there is {}", named.join(", "))
+}
+
 /// Those of packages on this machine.
 fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) -> Result<Vec<FoundItem>, Fault> {
     let mut known = Vec::new();
-    for (outline, place) in outlines(global, &own.folders, output)? {
+    let outlines = outlines(global, &own.folders, output)?;
+    for (outline, place) in &outlines {
         let contract = outline.contract().unwrap_or_else(|error| {
             output.remark(&format!("{} is searched by its front matter alone: {error}", place.word()));
             None
         });
         let contract = contract.as_ref().map(|file| file.contract());
-        known.extend(find::commands(outline.manifest(), contract, &place.word(), trust::level(policy, &place)));
+        known.extend(find::commands(outline.manifest(), contract, &place.word(), trust::level(policy, place)));
     }
+    // The same package in two places is found once, where it was looked for first: as it is installed.
+    let mut seen = BTreeSet::new();
+    known.retain(|one: &KnownCommand| seen.insert((one.package.clone(), one.command.clone(), one.description.clone())));
     let found = find::find(&known, &own.text.join(" "));
+    if found.is_empty() {
+        let manifests = outlines.iter().map(|(outline, _)| outline.manifest());
+        output.remark(&there_is(manifests.map(|one| (one.slug().as_str(), one.description()))));
+    }
     Ok(found
         .into_iter()
         .map(|found| {

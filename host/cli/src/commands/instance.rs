@@ -6,10 +6,12 @@ use crate::flags::global::Global;
 use crate::machine::surroundings;
 use crate::package::packages;
 use crate::refusal::fault::Fault;
+use crate::refusal::repair;
 use clap::Args;
 use hutch::package::Package;
 use hutch::{Host, Session};
 use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Pin;
 use hutch_model::names::Slug;
 use hutch_store::InstanceName;
@@ -31,7 +33,15 @@ impl InstanceArguments {
     pub(crate) fn open(&self, global: &Global) -> Result<Session, Fault> {
         let host = surroundings::host(global)?;
         let slug = self.slug(global)?;
-        Ok(host.open_existing(&slug, &self.instance, surroundings::now())?)
+        host.open_existing(&slug, &self.instance, surroundings::now()).map_err(|failure| match failure.report() {
+            report if report.code == ErrorCode::NotFound => {
+                let message = format!("{slug} has no instance {} here: nothing was kept of it yet", self.instance);
+                let report = ErrorReport::new(ErrorCode::NotFound, message).detail("reason", report.message);
+                let list = global.line.elsewhere(["instance", "list"]);
+                repair::fixed(report.suggest("name one that there is"), list, "lists what there is", "none").into()
+            }
+            _ => failure.into(),
+        })
     }
 
     /// The same; an instance that is not there is made, if the package is.

@@ -1,11 +1,13 @@
-//! `hutch mcp`: packages, served over the Model Context Protocol on standard input and output; and this program's own commands as that
-//! protocol describes tools.
+//! `hutch mcp`: packages, served over the Model Context Protocol on standard input and output; this program's own commands as that
+//! protocol describes tools; and what makes a client start such a server.
 
-use super::served::{Options, TelemetryArguments, served_fault, serving};
+use super::clients::{Client, Told};
+use super::served::{Options, TelemetryArguments, ToolsArguments, served_fault, serving};
 use crate::answer::output::Output;
-use crate::answers::ToolsAnswer;
-use crate::call::invocation::parse_limit;
+use crate::answers::McpAnswer;
+use crate::call::invocation::{Asked, parse_limit, parse_mount};
 use crate::flags::global::Global;
+use crate::package::packages;
 use crate::refusal::fault::Fault;
 use crate::screen::human;
 use crate::spec::{description, facts};
@@ -13,30 +15,38 @@ use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
+use hutch_serve::Catalog;
 use hutch_serve::mcp::stdio;
-use hutch_serve::{Catalog, TOOLS_MAX};
 use hutch_store::InstanceName;
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArguments {
-    /// Print the tools, and serve nobody
-    #[arg(long, requires = "packages")]
+    /// Print the tools, and serve nobody; hutch's own commands as tools if no package is named
+    #[arg(long)]
     print: bool,
+    /// Print what makes this client start the server, and serve nobody
+    #[arg(long, value_name = "NAME", conflicts_with = "print")]
+    client: Option<Client>,
+    /// Put it into the client's file, whose bytes are kept beside it
+    #[arg(long, requires = "client")]
+    write: bool,
     /// The instance of each package that is worked on
     #[arg(long, value_name = "NAME", default_value = "default")]
     instance: InstanceName,
     /// Set a limit for every call; may be repeated
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     limits: Vec<(Limit, u64)>,
-    /// With more commands, three tools find, describe and call them
-    #[arg(long, value_name = "N", default_value_t = TOOLS_MAX)]
-    tools_max: usize,
+    /// Grant a real folder to the packages that ask for it; :rw to write
+    #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw|rwx]", value_parser = parse_mount)]
+    mounts: Vec<Asked>,
+    #[command(flatten)]
+    tools: ToolsArguments,
     #[command(flatten)]
     told: TelemetryArguments,
-    /// What to serve; hutch's own commands are printed as tools if absent
+    /// What to serve; all installed packages if absent
     #[arg(value_name = "PACKAGE")]
     packages: Vec<PathBuf>,
 }
@@ -48,26 +58,67 @@ pub(crate) fn mcp(
     output: &Output,
     shape: fn() -> clap::Command,
 ) -> Result<ExitCode, Fault> {
-    if own.packages.is_empty() {
+    if own.print && own.packages.is_empty() {
         return own_commands(output, shape());
     }
     if global.yes {
         let message = "nobody can confirm before it is known what is to be done";
         return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("leave --yes out").into());
     }
-    let options = Options {
-        instance: &own.instance,
-        limits: &own.limits,
-        tools_max: own.tools_max,
-        told: (!own.print).then_some(&own.told),
-    };
+    if let Some(client) = own.client {
+        return configure(global, own, client, output);
+    }
+    let (tools, mounts) = (&own.tools, own.mounts.as_slice());
+    let told = (!own.print).then_some(&own.told);
+    let options = Options { instance: &own.instance, limits: &own.limits, tools, mounts, told };
     let serving = serving(global, &own.packages, &options)?;
     if own.print {
-        output.answer("mcp", ToolsAnswer { tools: Catalog::of(&serving).tools().to_vec() }, human::fields)?;
+        let tools = Some(Catalog::of(&serving).tools().to_vec());
+        output.answer("mcp", McpAnswer { tools, ..McpAnswer::default() }, human::fields)?;
         return Ok(ExitCode::SUCCESS);
     }
     stdio(&serving).map_err(served_fault)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What makes a client start what this line would serve, wherever the client stands.
+fn configure(global: &Global, own: &McpArguments, client: Client, output: &Output) -> Result<ExitCode, Fault> {
+    let mut words = vec!["mcp".to_owned()];
+    if let Some(home) = &global.home {
+        words.extend(["--home".to_owned(), absolute(home)?]);
+    }
+    if own.instance.as_str() != "default" {
+        words.extend(["--instance".to_owned(), own.instance.to_string()]);
+    }
+    for (limit, amount) in &own.limits {
+        words.extend(["--limit".to_owned(), format!("{}={amount}", limit.name())]);
+    }
+    for mount in &own.mounts {
+        words.extend(["--mount".to_owned(), mount.settled()?]);
+    }
+    words.extend(own.tools.words());
+    for package in &own.packages {
+        let named = packages::place(global, package)?;
+        words.push(match named {
+            packages::Place::Local { path, .. } => absolute(&path)?,
+            packages::Place::Installed(_) => named.word(),
+        });
+    }
+    let Told { path, configuration, backup } = client.told(&words, own.write && !global.dry_run, global.wait)?;
+    let result = McpAnswer {
+        tools: None,
+        path: Some(path),
+        configuration: Some(configuration),
+        written: Some(own.write && !global.dry_run),
+        backup,
+    };
+    output.answer("mcp", result, human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn absolute(path: &Path) -> Result<String, Fault> {
+    let path = std::path::absolute(path).map_err(|error| Fault::file(path, &error))?;
+    path.to_str().map(str::to_owned).ok_or_else(|| Fault::usage(format!("{} is not UTF-8", path.display())))
 }
 
 /// This program's commands as tools, which nobody serves: what an agent that has a shell reads.
@@ -77,7 +128,7 @@ fn own_commands(output: &Output, mut root: clap::Command) -> Result<ExitCode, Fa
     let commands = description::leaves(&root, "");
     let tools: Vec<Value> =
         commands.iter().map(|(command, path)| tool(&Value::Object(description::details(command, path)))).collect();
-    output.answer("mcp", ToolsAnswer { tools }, human::fields)?;
+    output.answer("mcp", McpAnswer { tools: Some(tools), ..McpAnswer::default() }, human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 

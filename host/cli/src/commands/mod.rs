@@ -5,6 +5,7 @@ pub(crate) mod backup;
 pub(crate) mod catalog;
 pub(crate) mod certify;
 pub(crate) mod check;
+mod clients;
 pub(crate) mod compile;
 mod compiled;
 pub(crate) mod dev;

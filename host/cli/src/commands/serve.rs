@@ -1,9 +1,9 @@
 //! `hutch serve`: packages, served over HTTP.
 
-use super::served::{Options, TelemetryArguments, served_fault, serving};
+use super::served::{Options, TelemetryArguments, ToolsArguments, served_fault, serving};
 use crate::answer::output::Output;
 use crate::answers::ServeAnswer;
-use crate::call::invocation::parse_limit;
+use crate::call::invocation::{Asked, parse_limit, parse_mount};
 use crate::commands::tokens;
 use crate::flags::global::Global;
 use crate::machine::surroundings;
@@ -14,8 +14,8 @@ use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::{Limit, Unit};
+use hutch_serve::ServeError;
 use hutch_serve::http::{Bounds, Http};
-use hutch_serve::{ServeError, TOOLS_MAX};
 use hutch_store::InstanceName;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
     /// Where to listen; port 0 takes any that is free, and the answer says which
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8645")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8645", value_parser = parse_listen)]
     listen: SocketAddr,
     /// The file of tokens, a name, scopes and a token on each line; else serve.tokens in the home, made if it is missing
     #[arg(long, value_name = "FILE")]
@@ -42,9 +42,11 @@ pub(crate) struct ServeArguments {
     /// Set a limit for every call; may be repeated
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     limits: Vec<(Limit, u64)>,
-    /// With more commands, three tools find, describe and call them
-    #[arg(long, value_name = "N", default_value_t = TOOLS_MAX)]
-    tools_max: usize,
+    #[command(flatten)]
+    tools: ToolsArguments,
+    /// Grant a real folder to the packages that ask for it; :rw to write
+    #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw|rwx]", value_parser = parse_mount)]
+    mounts: Vec<Asked>,
     /// The most bytes of a request's body
     #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = parse_size)]
     body_max: u64,
@@ -62,6 +64,13 @@ pub(crate) struct ServeArguments {
     /// What to serve; all installed packages if absent
     #[arg(value_name = "PACKAGE")]
     packages: Vec<PathBuf>,
+}
+
+/// A port alone is one of this machine.
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    let port = text.parse::<u16>().ok().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    port.map_or_else(|| text.parse(), Ok)
+        .map_err(|_| "expected a port, or an address with one, as 127.0.0.1:8645".to_owned())
 }
 
 fn parse_origin(text: &str) -> Result<String, String> {
@@ -104,13 +113,9 @@ pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
         let report = ErrorReport::new(ErrorCode::Usage, message);
         return Err(report.suggest("say with --origin under which address a browser reaches it").into());
     }
-    let named = match own.packages.is_empty() {
-        false => own.packages.clone(),
-        true => installed(global)?,
-    };
-    let options =
-        Options { instance: &own.instance, limits: &own.limits, tools_max: own.tools_max, told: Some(&own.told) };
-    let serving = serving(global, &named, &options)?;
+    let (tools, mounts) = (&own.tools, own.mounts.as_slice());
+    let options = Options { instance: &own.instance, limits: &own.limits, tools, mounts, told: Some(&own.told) };
+    let serving = serving(global, &own.packages, &options)?;
     let token_file = match &own.token_file {
         Some(path) => path.clone(),
         None => {
@@ -153,19 +158,4 @@ pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
     };
     hutch_serve::http::serve(&serving, http, ready).map_err(served_fault)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The installed packages; there is at least one.
-fn installed(global: &Global) -> Result<Vec<PathBuf>, Fault> {
-    let mut found = Vec::new();
-    for pin in packages::installed(global)?.pins()? {
-        found.push(PathBuf::from(format!("{}{}", packages::INSTALLED, pin?.slug)));
-    }
-    match found.is_empty() {
-        false => Ok(found),
-        true => {
-            let report = ErrorReport::new(ErrorCode::PackageNotFound, "no package is installed, and none is named");
-            Err(report.suggest("name the packages to serve, or install one").into())
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! What `hutch mcp` and `hutch serve` serve: packages, and this program's words and documents for what becomes of them.
 
 use super::{catalog, meta, open_package};
+use crate::call::invocation::{Asked, mounts};
 use crate::flags::global::Global;
 use crate::machine::{memory, surroundings};
 use crate::package::{packages, trust};
@@ -34,16 +35,38 @@ enum LogFormat {
 pub(super) struct Options<'o> {
     pub(super) instance: &'o InstanceName,
     pub(super) limits: &'o [(Limit, u64)],
-    pub(super) tools_max: usize,
+    pub(super) tools: &'o ToolsArguments,
+    pub(super) mounts: &'o [Asked],
     /// What is told of the work while serving goes on; nothing where nobody is served.
     pub(super) told: Option<&'o TelemetryArguments>,
 }
 
-/// A host that serves these packages.
+/// Which tools a client of the protocol sees.
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArguments {
+    /// With more commands, three tools find, describe and call them; else if all tools have more than 4000 bytes
+    #[arg(long, value_name = "N")]
+    tools_max: Option<usize>,
+    /// Tell the schemas of answers too
+    #[arg(long)]
+    output_schemas: bool,
+}
+
+impl ToolsArguments {
+    /// The same as words.
+    pub(super) fn words(&self) -> Vec<String> {
+        let most = self.tools_max.map(|most| format!("--tools-max={most}"));
+        most.into_iter().chain(self.output_schemas.then(|| "--output-schemas".to_owned())).collect()
+    }
+}
+
+/// A host that serves these packages; all that are installed if none is named.
 pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>) -> Result<Serving, Fault> {
     memory::give_back();
+    let installed = if paths.is_empty() { installed(global)? } else { Vec::new() };
+    let host = surroundings::host(global)?;
     let mut served: Vec<Served> = Vec::new();
-    for path in paths {
+    for path in paths.iter().chain(&installed) {
         let one = open(global, path, options.limits)?;
         let slug = one.package.manifest().slug().clone();
         if served.iter().any(|other| *other.package.manifest().slug() == slug) {
@@ -51,17 +74,45 @@ pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>)
         }
         served.push(one);
     }
+    let mounts = mounts(options.mounts.to_vec(), &host)?;
+    let asked = |name: &&String| {
+        served.iter().any(|one| one.package.manifest().mounts().iter().any(|path| path.as_str() == **name))
+    };
+    if let Some(name) = mounts.keys().find(|name| !asked(name)) {
+        let report =
+            ErrorReport::new(ErrorCode::PermissionDenied, format!("no package asks for a folder mounted as {name:?}"));
+        return Err(report
+            .suggest("leave it out, or name it as a package does: hutch show PACKAGE tells what it asks for")
+            .into());
+    }
     let line = global.line.clone();
     Ok(Serving {
-        host: surroundings::host(global)?,
+        host,
         packages: served,
         instance: options.instance.clone(),
         limits: options.limits.iter().copied().collect(),
-        tools_max: options.tools_max,
+        tools_max: options.tools.tools_max,
+        output_schemas: options.tools.output_schemas,
+        mounts,
         telemetry: Arc::new(telemetry(options.told)?),
         surroundings: Surroundings { now: surroundings::now, seed: || surroundings::random_seed().ok() },
         line: Box::new(move |words| line.elsewhere(words.iter().copied())),
     })
+}
+
+/// The installed packages; there is at least one.
+pub(super) fn installed(global: &Global) -> Result<Vec<PathBuf>, Fault> {
+    let mut found = Vec::new();
+    for pin in packages::installed(global)?.pins()? {
+        found.push(PathBuf::from(format!("{}{}", packages::INSTALLED, pin?.slug)));
+    }
+    match found.is_empty() {
+        false => Ok(found),
+        true => {
+            let report = ErrorReport::new(ErrorCode::PackageNotFound, "no package is installed, and none is named");
+            Err(report.suggest("name the packages to serve, or install one").into())
+        }
+    }
 }
 
 /// Who is told of the work.

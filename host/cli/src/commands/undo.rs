@@ -6,8 +6,10 @@ use crate::answer::output::Output;
 use crate::flags::global::Global;
 use crate::refusal::fault::Fault;
 use clap::Args;
-use hutch::EntryName;
+use hutch::{EntryName, Reach};
 use hutch_documents::moved::moved_value;
+use hutch_model::error_code::ErrorCode;
+use hutch_model::error_report::ErrorReport;
 use hutch_model::snapshot::PathChange;
 use hutch_model::terminal::one_line;
 use std::process::ExitCode;
@@ -22,6 +24,9 @@ pub(crate) struct UndoArguments {
     /// Go to the state that this entry left
     #[arg(long, value_name = "ENTRY", conflicts_with = "what")]
     to: Option<EntryName>,
+    /// Make N changes again that were taken back
+    #[arg(long, conflicts_with = "to")]
+    redo: bool,
 }
 
 /// A number of changes, or an entry.
@@ -49,12 +54,19 @@ pub(crate) fn undo(global: &Global, own: &UndoArguments, output: &Output) -> Res
     let session = own.instance.open(global)?;
     let moved = match (&own.to, &own.what) {
         (Some(name), _) => session.restore(name)?,
+        (None, What::Count(count)) if own.redo => session.redo_last(*count)?,
+        (None, What::Entry(_)) if own.redo => {
+            let report =
+                ErrorReport::new(ErrorCode::Usage, "--redo goes forward by a number of changes, and not to an entry");
+            return Err(report.suggest("give a number, or --to ENTRY without --redo").into());
+        }
         (None, What::Count(count)) => session.undo_last(*count)?,
         (None, What::Entry(name)) => session.undo(name)?,
     };
     output.done(Done::entry(moved.entry.pin(), own.instance.show(global, &moved.entry.pin())));
     output.behind(moved.behind.as_deref());
-    let place = if own.to.is_some() { "to what was there after" } else { "back before" };
+    let forward = own.to.is_some() || own.redo;
+    let place = if forward { "to what was there after" } else { "back before" };
     output.answer_value(true, "undo", moved_value(&session, &moved), |_| {
         let mut text = match session.keeps() {
             true => format!("{place} entry {}, written down as entry {}", moved.follows.sequence, moved.entry.sequence),
@@ -64,6 +76,9 @@ pub(crate) fn undo(global: &Global, own: &UndoArguments, output: &Output) -> Res
             for change in &changes.listed {
                 text.push_str(&format!("\n  {}", changed(volume, change)));
             }
+        }
+        if let Some(Reach { back, forward }) = session.keeps().then(|| session.reach().ok()).flatten() {
+            text.push_str(&format!("\n{back} more to undo, {forward} to redo"));
         }
         text
     })?;

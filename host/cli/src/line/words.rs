@@ -54,6 +54,11 @@ impl Words {
         None
     }
 
+    /// Whether one of the host's words is this.
+    pub(crate) fn asks(&self, word: &str) -> bool {
+        self.host.iter().any(|one| one == word)
+    }
+
     /// All words, for a parser that may take nothing after the package for an option.
     pub(crate) fn parsed(&self) -> Vec<String> {
         let end = (!self.guest.is_empty()).then(|| "--".to_owned());

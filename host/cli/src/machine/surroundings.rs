@@ -236,12 +236,15 @@ pub(crate) fn passwords() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.home_dir().join(".pgpass"))
 }
 
+/// The home directory of whoever calls.
+pub(crate) fn person() -> Result<PathBuf, Fault> {
+    let platform = etcetera::choose_base_strategy();
+    platform.map(|platform| platform.home_dir().to_owned()).map_err(|_| Fault::usage("there is no home directory"))
+}
+
 /// The folder where a person keeps commands of their own.
 pub(crate) fn command_folder() -> Result<PathBuf, Fault> {
-    let platform = etcetera::choose_base_strategy();
-    let platform =
-        platform.map_err(|_| Fault::usage("there is no home directory; name a folder with --launcher-dir"))?;
-    Ok(platform.home_dir().join(".local/bin"))
+    person().map(|home| home.join(".local/bin")).map_err(|fault| fault.suggest("name a folder with --launcher-dir"))
 }
 
 /// The folders that commands are looked for in.

@@ -81,12 +81,17 @@ pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
     let missing = |suggestion: Option<String>| {
         let report = ErrorReport::new(ErrorCode::PackageNotFound, format!("there is no package {}", path.display()));
         let report = match suggestion {
-            Some(slug) => repair::fixed(
-                report.suggest(format!("did you mean {slug}?")),
-                global.line.elsewhere(["show", &slug]),
-                "shows the package that was probably meant",
-                "none",
-            ),
+            Some(slug) => {
+                let report = report.suggest(format!("did you mean {slug}?"));
+                // A guess confirms nothing.
+                let made = global.line.is_command(&["run", "plan", "validate", "meta", "show", "examples", "check"]);
+                let named = path.to_str().filter(|_| made && !global.yes && !global.line.words().asks("--yes"));
+                let again = named.and_then(|named| global.line.replacing(named, &[&slug]));
+                let report =
+                    repair::fixed(report, again, "makes the call of the package that was probably meant", "low");
+                let show = global.line.elsewhere(["show", &slug]);
+                repair::fixed(report, show, "shows the package that was probably meant", "none")
+            }
             None => report.suggest("name a folder that holds APP.md, a packed file, or an installed package"),
         };
         Fault::from(repair::fixed(report, global.line.elsewhere(["catalog"]), "shows the installed packages", "none"))

@@ -102,6 +102,14 @@ impl Fault {
         self
     }
 
+    /// The same, with a command that mends it, if there is one.
+    pub(crate) fn fixed_by(self, cmd: Option<String>, effect: &str, risk: &'static str) -> Fault {
+        match cmd {
+            Some(cmd) => Fault { report: Box::new(self.report.fixed_by(cmd, effect, risk)), ..self },
+            None => self,
+        }
+    }
+
     /// What people are shown of its details.
     pub(crate) fn seen(&self) -> Option<&Told> {
         self.seen.as_ref()

@@ -1,9 +1,11 @@
 //! Commands that mend a refused call: added to the library's report here, where it is known how the call was written.
 
 use crate::line::call_line::CallLine;
+use crate::meant::{self, Address};
 use crate::refusal::fault::{Fault, diagnostics_lines};
 use hutch::package::Package;
 use hutch::{Call, Failure};
+use hutch_model::asks::Asks;
 use hutch_model::contract::{ArgumentViolation, ContractFile, Parameter, ValueType, ViolationKind};
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
@@ -46,6 +48,10 @@ pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&P
             };
             return fixed(report, again, effect, "high").into();
         }
+        Failure::Environment { .. } | Failure::MountNotAsked { .. } => {
+            let asks: Vec<String> = Asks::of(opened.manifest()).iter().map(str::to_owned).collect();
+            report.suggest(format!("leave it out: all that the package asks for is {}", asks.join(", ")))
+        }
         _ => report,
     };
     again(report, line, call.retries).into()
@@ -65,7 +71,7 @@ fn without_flag(package: &Package, arguments: &[String], flag: &str) -> Vec<Stri
 }
 
 /// Whether the application wants a confirmation of its own that the call does not give.
-fn asks_itself(package: &Package, arguments: &[String]) -> bool {
+pub(crate) fn asks_itself(package: &Package, arguments: &[String]) -> bool {
     let contract = package.contract().ok().flatten().map(ContractFile::contract);
     let command = contract.and_then(|contract| contract.read_arguments(arguments).command);
     let takes = |parameter: &Parameter| parameter.name == "confirm" && parameter.value_type == ValueType::Boolean;
@@ -92,6 +98,23 @@ pub(crate) fn fixed(report: ErrorReport, cmd: Option<String>, effect: &str, risk
     match cmd {
         Some(cmd) => report.fixed_by(cmd, effect, risk),
         None => report,
+    }
+}
+
+/// A failure of a line in which a package is named by an address, as other programs name theirs.
+pub(crate) fn addressed(fault: Fault, line: &CallLine) -> Fault {
+    if !matches!(fault.report().code, ErrorCode::PackageNotFound | ErrorCode::NotFound | ErrorCode::Usage) {
+        return fault;
+    }
+    let words = line.words();
+    let mut named = words.host.iter().skip(words.named).filter_map(|word| Some((word, meant::address(word)?)));
+    match named.next() {
+        Some((word, Address::Reference(reference))) => {
+            let fixed = fault.suggest(&format!("did you mean {reference}?"));
+            fixed.fixed_by(line.replacing(word, &[&reference]), "makes the call as it was probably meant", "low")
+        }
+        Some((_, Address::Web(how))) => fault.suggest(how),
+        None => fault,
     }
 }
 

@@ -159,7 +159,7 @@ const TABLE: &[(&str, Facts)] = &[
         StoreDamaged]]).idempotent().networked()),
     ("show", reads::<ShowAnswer>(&[PACKAGE, REGISTRY]).networked()),
     ("meta", reads::<MetaAnswer>(&[PACKAGE, JUDGED, &[ComponentInvalid]])),
-    ("mcp", writes::<ToolsAnswer>(&[PACKAGE, INSTANCE, JUDGED, COMPONENT, &[Cancelled, ConfirmationRequired, Conflict, ServerBusy]])),
+    ("mcp", writes::<McpAnswer>(&[PACKAGE, INSTANCE, JUDGED, COMPONENT, &[AlreadyExists, Cancelled, ConfirmationRequired, Conflict, ServerBusy]])),
     ("serve", writes::<ServeAnswer>(&[PACKAGE, INSTANCE, COMPONENT, &[AlreadyExists, AuthenticationRequired, Cancelled,
         ConfirmationRequired, Conflict, RequestConflict, RequestInvalid, ServerBusy, SignatureInvalid]])),
     ("examples", reads::<Listed<ExampleItem>>(&[PACKAGE, JUDGED, &[ComponentInvalid]])),

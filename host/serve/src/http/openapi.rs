@@ -148,7 +148,7 @@ fn schemas() -> Value {
         },
         "Undo": {
             "type": "object",
-            "properties": {"count": {"type": "integer", "minimum": 1, "maximum": 9999}, "entry": entry},
+            "properties": {"count": {"type": "integer", "minimum": 1, "maximum": 9999}, "entry": entry, "redo": {"type": "boolean", "default": false}},
             "additionalProperties": false,
         },
         "Verify": {"type": "object", "properties": {"entry": entry}, "additionalProperties": false},

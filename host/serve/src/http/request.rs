@@ -50,6 +50,9 @@ struct Call {
 struct Undo {
     count: Option<u64>,
     entry: Option<String>,
+    /// Forward again, over what was taken back.
+    #[serde(default)]
+    redo: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -143,15 +146,8 @@ pub(super) fn words(body: Value, catalog: &Catalog, package: usize) -> Result<Wo
 
 /// How far back.
 pub(super) fn back(body: Value) -> Result<Back, Refused> {
-    let Undo { count, entry: named } = read(body)?;
-    match (count, named) {
-        (Some(_), Some(_)) => Err(unfit("count and entry contradict each other: give one of them".to_owned())),
-        (None, Some(name)) => named_entry(&name).map(Back::Entry),
-        (count, None) => match count.unwrap_or(1) {
-            count @ 1..=9999 => Ok(Back::Count(count)),
-            count => Err(unfit(format!("count: expected a number from 1 to 9999, found {count}"))),
-        },
-    }
+    let Undo { count, entry, redo } = read(body)?;
+    Back::of(entry.as_deref().map(named_entry).transpose()?, count, redo).map_err(unfit)
 }
 
 /// Which entry is to be verified.

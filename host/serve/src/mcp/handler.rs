@@ -11,6 +11,8 @@ use crate::serving::ServeError;
 use crate::telemetry::{self, Telemetry, Work, some};
 use crate::who::{Principal, Scope};
 use hutch_model::document;
+use hutch_model::error_code::ErrorCode as Code;
+use hutch_model::error_report::ErrorReport;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::Caller;
 use opentelemetry::context::FutureExt;
@@ -252,7 +254,8 @@ fn result(reply: Reply) -> CallToolResult {
             result.structured_content = Some(document);
             with_facts(result, facts)
         }
-        Reply::Failed { report, mut facts } => {
+        Reply::Failed { mut report, mut facts } => {
+            report.suggestion = advice(&report);
             let report = serde_json::to_value(&*report).unwrap_or_default();
             facts.insert("hutch/error".to_owned(), report.clone());
             with_facts(CallToolResult::error(vec![ContentBlock::text(seen(&report))]), facts)
@@ -260,6 +263,23 @@ fn result(reply: Reply) -> CallToolResult {
         // Who confirmed once is not asked again.
         Reply::Ask(question) => result(Reply::failed(question.refusal("it was asked for twice"))),
     }
+}
+
+/// What to do, for one who has tools and no command line: what a person is to do with one stays as it is.
+fn advice(report: &ErrorReport) -> String {
+    let is_typed = report.suggestion.split(' ').any(|word| word == "hutch" || word.starts_with("--"));
+    let said = match report.code {
+        _ if !is_typed => return report.suggestion.clone(),
+        Code::ConfirmationRequired => return report.suggestion.clone(),
+        Code::ArgumentInvalid | Code::ArgumentRefused => {
+            "correct the fields as the tool's schema or hutch_describe says"
+        }
+        Code::PermissionDenied => "tell the user: whoever starts the server grants what is missing",
+        _ if report.code.text().ends_with("_LIMIT") => "ask for less; whoever starts the server sets the limits",
+        Code::NotFound => "look with hutch_history what there is",
+        _ => "tell the user: whoever starts the server can mend it",
+    };
+    said.to_owned()
 }
 
 /// A document as a text in which everything is seen: a model gets it as it is.
