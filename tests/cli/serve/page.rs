@@ -114,7 +114,41 @@ fn the_whole_story_without_a_script() {
     assert_eq!(raw.header("content-type"), Some("application/octet-stream"));
     assert!(raw.header("content-security-policy").is_some_and(|policy| policy.starts_with("default-src 'none'")));
     let list = ada.post(&ada.form_of("list"), "");
-    assert!(list.body.contains("Nothing would change.") && !list.body.contains("docs"), "{list:?}");
+    assert!(list.status == 200 && !list.body.contains("docs"), "{list:?}");
+}
+
+/// What reads is read at once and drawn as a table; a mistake keeps what was typed and stands at its field; what was done has its undo.
+#[test]
+fn forms_are_for_people() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let ada = Person::of(&server, &server.operator);
+    let form = ada.form_of("add");
+    // What is required stands first, and nothing that only a line needs stands there.
+    let page = ada.get(&form).body;
+    let names: Vec<&str> = page.split(" name=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(names, ["viewport", "title", "description", "due-at"], "{page}");
+    let wrong = ada.post(&form, "title=Buy+%3Cmilk%3E&due-at=tomorrow");
+    is_page(&wrong);
+    assert_eq!(wrong.status, 400, "{wrong:?}");
+    for kept in ["value=\"Buy &lt;milk&gt;\"", "value=\"tomorrow\"", "aria-invalid=\"true\""] {
+        assert_eq!(wrong.body.matches(kept).count(), 1, "{kept}: {wrong:?}");
+    }
+    assert!(!wrong.body.contains("--unchecked") && !wrong.body.contains("hutch meta"), "{wrong:?}");
+    assert_eq!(server.get("/api/packages/todo/ledger")["items"][0]["kept"], false, "nothing was done");
+    let done = ada.get(&ada.press(action(&ada.post(&form, "title=Buy+%3Cmilk%3E"), "/apply")));
+    assert!(done.body.contains("Done.") && done.body.find("Buy &lt;milk&gt;") < done.body.find("Fuel"), "{done:?}");
+    let shown = ada.post(action(&ada.get("/packages/todo"), "/commands/1"), "");
+    assert!(shown.body.contains("<td>Buy &lt;milk&gt;</td>") && !shown.body.contains("/apply\""), "{shown:?}");
+    // The application asks for a confirmation of its own, and nobody is asked for it here.
+    let remove = ada.form_of("remove");
+    assert!(!ada.get(&remove).body.contains("name=\"confirm\""));
+    let plan = ada.post(&remove, "id=td_0001");
+    assert!(plan.body.contains("A person must agree") && plan.body.contains("class=\"less\""), "{plan:?}");
+    let gone = ada.press(action(&plan, "/apply"));
+    assert_eq!(machine.todo(&["list"]).answer()["count"], 0);
+    ada.press(action(&ada.get(&gone), "/undo"));
+    assert_eq!(machine.todo(&["list"]).answer()["count"], 1);
 }
 
 #[test]

@@ -92,6 +92,8 @@ pub(super) fn methods(path: &str) -> String {
 /// What a page comes to.
 enum Shown {
     Page(Markup),
+    /// What was sent is not carried out; the page says why.
+    Refused(StatusCode, Markup),
     /// A file's bytes, to be kept and not to be looked at.
     Bytes(Vec<u8>),
     /// It is done, and there is another page about it.
@@ -120,6 +122,7 @@ pub(super) async fn answer(
     };
     Ok(match shown {
         Ok(Shown::Page(markup)) => html(StatusCode::OK, markup),
+        Ok(Shown::Refused(status, markup)) => html(status, markup),
         Ok(Shown::Bytes(bytes)) => {
             let mut response = answer::whole(StatusCode::OK, "application/octet-stream", bytes);
             response.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));

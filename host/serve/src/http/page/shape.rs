@@ -1,13 +1,16 @@
 //! How pages look. Everything that others wrote is text here, and never markup.
 
+use crate::catalog::{STDIN, fields_of};
 use crate::question::SHOWN_CHARS_MAX;
 use hutch::{SHOWN_BYTES_MAX, Shown};
-use hutch_model::contract::Command;
+use hutch_model::contract::{Command, Effect};
 use hutch_model::document::written;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::instant::Instant;
 use hutch_model::redact::without_hidden;
 use maud::{DOCTYPE, Markup, html};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// A page.
 pub(super) fn page(title: &str, content: &Markup) -> Markup {
@@ -95,24 +98,86 @@ pub(super) fn change(changes: &str) -> Markup {
     }
 }
 
-/// The form of a command, made from its contract.
-pub(super) fn form(command: &Command, action: &str) -> Markup {
-    let schema = command.input_schema();
+/// An answer as people read it: what is listed as a table, the fields that say nothing left out, and all else as it is.
+pub(super) fn answer(value: &Value) -> Markup {
+    let items = value["items"].as_array().filter(|items| !items.is_empty() && items.iter().all(Value::is_object));
+    let Some(items) = items else { return document(value) };
+    let says = |value: &Value| !(value.is_null() || value == "" || value.as_array().is_some_and(Vec::is_empty));
+    let mut columns: Vec<&str> = Vec::new();
+    for (name, value) in items.iter().filter_map(Value::as_object).flatten() {
+        if says(value) && !columns.contains(&name.as_str()) && columns.len() < COLUMNS_MAX {
+            columns.push(name);
+        }
+    }
+    // What names a thing stands first.
+    columns
+        .sort_by_key(|name| ["id", "key", "slug", "name", "title"].iter().position(|first| first == name).unwrap_or(5));
+    html! {
+        table {
+            thead { tr { @for name in &columns { th scope="col" { (plain(name)) } } } }
+            tbody { @for item in items.iter().take(ROWS_MAX) { tr { @for name in &columns { td { (cell(&item[*name])) } } } } }
+        }
+        @if items.len() > ROWS_MAX { p { (items.len() - ROWS_MAX) " more are not shown." } }
+        details { summary { "The whole answer" } (document(value)) }
+    }
+}
+
+/// The most columns and rows of a table.
+const COLUMNS_MAX: usize = 12;
+const ROWS_MAX: usize = 200;
+
+fn cell(value: &Value) -> Markup {
+    match value {
+        Value::Null => html! {},
+        Value::String(given) if given.len() >= 20 && given.parse::<Instant>().is_ok() => time(value),
+        Value::String(given) => html! { (text(given)) },
+        other => html! { (text(&written(&other.to_string()))) },
+    }
+}
+
+/// What was sent by a form, and what is wrong with it.
+#[derive(Default)]
+pub(super) struct Sent<'s> {
+    pub(super) pairs: &'s [(String, String)],
+    /// By the names of fields.
+    pub(super) wrong: BTreeMap<String, String>,
+}
+
+impl Sent<'_> {
+    fn value(&self, name: &str) -> &str {
+        self.pairs.iter().find(|(key, _)| key == name).map(|(_, text)| text.as_str()).unwrap_or_default()
+    }
+}
+
+/// The form of a command, made from its contract and in its order, what is required first.
+pub(super) fn form(command: &Command, action: &str, sent: &Sent<'_>) -> Markup {
+    let schema = fields_of(command);
     let is_required =
         |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)));
     let properties = schema["properties"].as_object().cloned().unwrap_or_default();
+    let place = |name: &str| command.parameters.iter().position(|one| one.name == name).unwrap_or(usize::MAX);
+    let mut fields: Vec<(&String, &Value)> = properties.iter().collect();
+    fields.sort_by_key(|(name, _)| (!is_required(name), place(name)));
     html! {
         form method="post" action=(action) {
-            @for (at, (name, property)) in properties.iter().enumerate() {
-                (input(at, name, property, is_required(name)))
+            @for (at, (name, property)) in fields.into_iter().enumerate() {
+                (input(at, name, property, is_required(name), sent))
             }
-            button type="submit" { "Show what it would do" }
+            button type="submit" { @if command.effect == Effect::Read { "Show" } @else { "Show what it would do" } }
         }
     }
 }
 
-fn input(at: usize, name: &str, property: &Value, required: bool) -> Markup {
+fn input(at: usize, name: &str, property: &Value, required: bool, sent: &Sent<'_>) -> Markup {
     let (id, about) = (format!("field-{at}"), format!("about-{at}"));
+    let (value, wrong) = (sent.value(name), sent.wrong.get(name));
+    let invalid = wrong.map(|_| "true");
+    let kind = match (property["type"].as_str(), property["format"].as_str()) {
+        (Some("integer" | "number"), _) => "number",
+        (_, Some("date")) => "date",
+        _ => "text",
+    };
+    let step = (property["type"] == "number").then_some("any");
     let description = property["description"].as_str().unwrap_or_default();
     let choices: Vec<&str> = property["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let usual = match &property["default"] {
@@ -123,23 +188,24 @@ fn input(at: usize, name: &str, property: &Value, required: bool) -> Markup {
     html! {
         @if property["type"] == "boolean" {
             label for=(id) {
-                input type="checkbox" id=(id) name=(name) value="true" aria-describedby=(about); " " (plain(name))
+                input type="checkbox" id=(id) name=(name) value="true" checked[value == "true"] aria-describedby=(about) aria-invalid=[invalid]; " " (plain(name))
             }
         } @else {
             label for=(id) { (plain(name)) @if required { " (required)" } }
             @if !choices.is_empty() {
-                select id=(id) name=(name) aria-describedby=(about) {
+                select id=(id) name=(name) aria-describedby=(about) aria-invalid=[invalid] {
                     @if !required { option value="" { "" } }
-                    @for choice in &choices { option value=(choice) { (plain(choice)) } }
+                    @for choice in &choices { option value=(choice) selected[value == *choice] { (plain(choice)) } }
                 }
-            } @else if property["type"] == "array" {
-                textarea id=(id) name=(name) rows="3" aria-describedby=(about) required[required] {}
+            } @else if property["type"] == "array" || name == STDIN {
+                textarea id=(id) name=(name) rows="3" aria-describedby=(about) aria-invalid=[invalid] required[required] { (value) }
             } @else {
-                input type="text" id=(id) name=(name) aria-describedby=(about) required[required] autocomplete="off";
+                input type=(kind) step=[step] id=(id) name=(name) value=(value) aria-describedby=(about) aria-invalid=[invalid] required[required] autocomplete="off";
             }
         }
         // Our own words have a paragraph of their own.
         div id=(about) {
+            @if let Some(wrong) = wrong { p.less role="alert" { (plain(wrong)) } }
             p.faint { (plain(description)) }
             @if property["type"] == "array" { p.faint { "One a line." } }
             @if !usual.is_empty() { p.faint { "If left empty: " q { (plain(&usual)) } } }
@@ -200,7 +266,7 @@ mod tests {
         }
         // What a form sends back is what the contract says; what is read is not.
         let about = serde_json::json!({"description": hostile, "enum": [hostile], "default": hostile});
-        let field = input(0, hostile, &about, true).into_string();
+        let field = input(0, hostile, &about, true, &Sent::default()).into_string();
         assert!(!field.contains("<script") && field.matches('\u{202e}').count() == 2, "{field}");
     }
 }

@@ -1,8 +1,9 @@
 //! What each page says, made of the same documents that programs get.
 
-use super::shape::{change as change_of, document, failure, form, given, page, text, time};
+use super::shape::{Sent, answer, change as change_of, document, failure, form, given, page, text, time};
 use super::{Page, Shown, failed, fields};
 use crate::ask::{Back, Tell, Words};
+use crate::catalog::STDIN;
 use crate::http::access::Refused;
 use crate::http::request;
 use crate::http::site::Site;
@@ -12,7 +13,7 @@ use crate::who::{Principal, Scope};
 use http::StatusCode;
 use http::request::Parts;
 use hutch::EntryName;
-use hutch_model::contract::Command;
+use hutch_model::contract::{Command, Effect};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hyper::body::Incoming;
@@ -180,7 +181,12 @@ impl View<'_> {
                     tbody {
                         @for (at, command) in self.site.catalog.commands(self.package).iter().enumerate() {
                             tr {
-                                td { a href={ "/packages/" (self.slug) "/commands/" (at) } { (command.name) } }
+                                td {
+                                    a href={ "/packages/" (self.slug) "/commands/" (at) } { (command.name) }
+                                    @if is_shown_at_once(command) && self.principal.may(Scope::Run) {
+                                        form method="post" action=(self.action(&at.to_string())) { button type="submit" { "Show" } }
+                                    }
+                                }
                                 td { (effect(command)) }
                                 td { (text(&command.description)) }
                             }
@@ -200,21 +206,67 @@ impl View<'_> {
 
     fn command(&self, at: &str) -> Result<Markup, Refused> {
         let command = self.known(at)?;
-        let action = format!("/packages/{}/commands/{at}", self.slug);
+        let action = self.action(at);
         Ok(page(
             &format!("{} {}", self.slug, command.name),
-            &html! { p { (text(&command.description)) } p.faint { "Effect: " (effect(command)) } (form(command, &action)) (self.links()) },
+            &html! { p { (text(&command.description)) } p.faint { "Effect: " (effect(command)) } (form(command, &action, &Sent::default())) (self.links()) },
         ))
+    }
+
+    fn action(&self, at: &str) -> String {
+        format!("/packages/{}/commands/{at}", self.slug)
+    }
+
+    /// The form once more, with what was sent and what is wrong with it.
+    fn again(&self, command: &Command, at: &str, pairs: &[(String, String)], refused: &Refused) -> Shown {
+        let Refused(status, report) = refused;
+        let violations = report.details.get("violations").and_then(Value::as_array).into_iter().flatten();
+        let wrong = violations.filter_map(|one| {
+            Some((
+                one["parameter"].as_str()?.trim_start_matches('-').to_lowercase(),
+                one["message"].as_str()?.to_owned(),
+            ))
+        });
+        let sent = Sent { pairs, wrong: wrong.collect() };
+        // Which field is meant stands at the field; words of a command line are of no use here.
+        let said = (**report).clone().suggest("");
+        Shown::Refused(
+            *status,
+            page(
+                &format!("{} {}", self.slug, command.name),
+                &html! { (failure(&said)) (form(command, &self.action(at), &sent)) (self.links()) },
+            ),
+        )
     }
 
     /// What the call would do, and the button that does it.
     async fn plan(&self, at: &str, pairs: &[(String, String)]) -> Result<Shown, Refused> {
         let command = self.known(at)?;
-        let words = command.words(&given(command, pairs)).map_err(|violations| {
-            let message = violations.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");
-            failed(ErrorReport::new(ErrorCode::ArgumentInvalid, message))
-        })?;
-        let (document_, facts) = self.ask(Tell::Plan(Words { arguments: words.clone(), ..Words::default() })).await?;
+        let given = given(command, pairs);
+        let stdin = pairs.iter().find(|(name, _)| name == STDIN && !given.contains_key(STDIN));
+        let stdin = stdin.map(|(_, text)| text.clone()).unwrap_or_default();
+        let words = match self.site.catalog.words(self.package, &command.name, &given) {
+            Ok(words) => words,
+            Err(report) => return Ok(self.again(command, at, pairs, &failed(report))),
+        };
+        let call = Words { arguments: words.clone(), stdin, ..Words::default() };
+        if command.effect == Effect::Read {
+            return Ok(match self.ask(Tell::Run(call)).await {
+                Ok((document, _)) => Shown::Page(page(
+                    &format!("{} {}", self.slug, command.name),
+                    &html! {
+                        (answered(&document["result"]))
+                        details { summary { "Other fields" } (form(command, &self.action(at), &Sent { pairs, ..Sent::default() })) }
+                        (self.links())
+                    },
+                )),
+                Err(refused) => self.again(command, at, pairs, &refused),
+            });
+        }
+        let (document_, facts) = match self.ask(Tell::Plan(call)).await {
+            Ok(planned) => planned,
+            Err(refused) => return Ok(self.again(command, at, pairs, &refused)),
+        };
         let result = &document_["result"];
         let (plan, asks) = (result["plan_id"].as_str().unwrap_or_default(), result["confirmation"].as_str());
         let changes = facts.get(CHANGES).and_then(Value::as_str).unwrap_or_default();
@@ -332,6 +384,15 @@ impl View<'_> {
                     Some(Err(refused)) => (failure(&refused.1)),
                     None => {}
                 }
+                @if record["kept"] == true && is_change(record) {
+                    p { strong { "Done. " } "What it changed can be taken back, with all that was done after it." }
+                    (self.undo_button(sequence))
+                }
+                @if !record["outcome"].is_null() { h2 { "Answer" } (answered(result)) }
+                h2 { "Changes" }
+                (changed(&record["volumes"]))
+                p { a href={ "/packages/" (self.slug) "/files?at=" (sequence) } { "Files as this entry left them" } }
+                h2 { "Record" }
                 table { tbody {
                     (fact("Kind", &record["kind"]))
                     tr { th scope="row" { "When" } td { (time(&record["at"])) } }
@@ -346,14 +407,21 @@ impl View<'_> {
                     (document(&argv.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ").into()))
                     form method="post" action={ "/packages/" (self.slug) "/entries/" (sequence) "/verify" } { button type="submit" { "Verify" } }
                 }
-                h2 { "Changes" }
-                (changed(&record["volumes"]))
-                p { a href={ "/packages/" (self.slug) "/files?at=" (sequence) } { "Files as this entry left them" } }
-                @if !record["outcome"].is_null() { h2 { "Answer" } (answered(result)) }
                 (self.links())
             },
         )))
     }
+}
+
+/// Whether a command answers without being told anything, and changes nothing.
+fn is_shown_at_once(command: &Command) -> bool {
+    command.effect == Effect::Read && !command.parameters.iter().any(|one| one.required)
+}
+
+/// Whether an entry changed the state, and something was there before it.
+fn is_change(record: &Value) -> bool {
+    let mut volumes = record["volumes"].as_object().into_iter().flatten();
+    record["kind"] != "create" && volumes.any(|(_, volume)| volume["before"] != volume["after"])
 }
 
 /// The last entry as it is written down elsewhere.
@@ -385,7 +453,7 @@ fn changed(volumes: &Value) -> Markup {
 fn answered(result: &Value) -> Markup {
     match &result["output"] {
         Value::Null => document(&result["stdout"]),
-        output => document(output),
+        output => answer(output),
     }
 }
 
