@@ -1,13 +1,12 @@
-//! What comes under a name that is taken: whatever is other than in the installed version is asked for by name, by `install`, `update` and
+//! What comes under a name that is taken: whatever is other than in the installed version is asked for by name, by `install` and
 //! `sync` alike, and a refusal leaves the application, its state and its launcher to whom they belong.
 
-use crate::support::{Machine, Ran, package, todo};
+use crate::support::{Machine, package, todo};
 use hutch::package::{Package, PackageBounds, Source};
 use hutch_registry::{Artifact, PrivateKey};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 const PLACE: &str = "probe.tar";
 /// What the application keeps for its person.
@@ -21,7 +20,7 @@ struct Coming {
     place: &'static str,
     signed: bool,
     code: &'static str,
-    /// What lets `update` take it, and what lets `sync`, where that has to be said.
+    /// What lets `install` take it, and what lets `sync`, where that has to be said.
     update: &'static [&'static str],
     sync: &'static [&'static str],
 }
@@ -193,7 +192,7 @@ fn pack(machine: &Machine, folder: &Path, place: &str, signed: bool) {
 /// and what comes then.
 fn machine(coming: &Coming) -> Machine {
     let machine = Machine::new();
-    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
     let folder = package::copy(&machine, "made");
     set_version(&folder, "0.1.0", "0.2.0");
     edit(&folder, "scheduling:", "confirmationRequired:\n  - remove\nscheduling:");
@@ -217,7 +216,7 @@ fn locked(machine: &Machine, coming: &Coming) {
     }
     let key: &[&str] = if coming.signed { &["--key", "mine.pub"] } else { &[] };
     other.run([&["--yes", "install", coming.place][..], key].concat()).result("install");
-    other.run(["lock"]).result("lock");
+    other.run(["sync", "--write"]).result("sync");
     fs::copy(other.path("hutch.lock"), machine.path("hutch.lock")).unwrap();
 }
 
@@ -228,15 +227,6 @@ fn bundle(coming: &Coming) -> String {
 /// All that is installed, byte by byte, and the launcher.
 fn home(machine: &Machine) -> (Vec<u8>, Vec<u8>) {
     (fs::read(machine.home().join("packages/probe/pin.json")).unwrap(), fs::read(machine.path("bin/probe")).unwrap())
-}
-
-/// Carries a printed line out as a shell does.
-fn carry_out(machine: &Machine, line: &str) -> Ran {
-    let hutch = machine.hutch(["catalog"]);
-    let mut command = Command::new("/bin/sh");
-    let path = format!("{}:/usr/bin:/bin", Path::new(hutch.get_program()).parent().unwrap().display());
-    command.args(["-c", line]).env_clear().envs(hutch.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Ran::of(command.env("PATH", path).current_dir(machine.path("")).stdin(Stdio::null()))
 }
 
 /// A call is refused, whatever else is confirmed; by its own word it is done.
@@ -278,13 +268,13 @@ fn asked_for(machine: &Machine, coming: &Coming, command: &[&str], word: &[&str]
     assert_eq!(machine.guest(&["probe", "read-file", "state/a.txt"]).answer()["content"], SECRET, "{what}");
     // Once it is had it is not asked for again, and who says it again is understood.
     machine.run([command, word].concat()).result(command[0]);
-    machine.run(["update", coming.place]).result("update");
+    machine.run(["install", coming.place]).result("install");
 }
 
 #[test]
 fn an_update_asks_for_all_that_is_other_by_name() {
     for coming in &COMING {
-        asked_for(&machine(coming), coming, &["update", coming.place], coming.update);
+        asked_for(&machine(coming), coming, &["install", coming.place], coming.update);
     }
 }
 
@@ -307,7 +297,7 @@ fn a_grant_of_what_nothing_asks_for_is_refused() {
     let before = home(&machine);
     let update = ["unconfirmed:nosuch", "unconfirmed:", "unconfirmed:*", "not unconfirmed:wipe", "env:NOSUCH"];
     let sync = ["probe unconfirmed:nosuch", "nosuch unconfirmed:wipe", "unconfirmed:wipe", "probe env:NOSUCH"];
-    for (command, grants) in [(&["update", coming.place][..], &update[..]), (&["sync"], &sync)] {
+    for (command, grants) in [(&["install", coming.place][..], &update[..]), (&["sync"], &sync)] {
         for grant in grants {
             machine.run([command, &["--grant", grant]].concat()).fault("USAGE", 2);
             machine.run([&["--yes"], command, &["--grant", grant]].concat()).fault("USAGE", 2);
@@ -317,30 +307,12 @@ fn a_grant_of_what_nothing_asks_for_is_refused() {
 }
 
 #[test]
-fn no_install_and_none_of_its_fixes_hands_anything_over_unasked() {
-    for coming in &COMING {
+fn consent_to_all_that_is_asked_for_hands_nothing_over_to_another_source() {
+    for coming in COMING.iter().filter(|coming| coming.place != PLACE) {
         let machine = machine(coming);
         let before = home(&machine);
-        let fault = machine.run(["--yes", "install", coming.place]).fault("ALREADY_EXISTS", 30);
-        let low: Vec<&str> = fault.fixes.iter().filter(|fix| fix.risk != "high").map(|fix| fix.cmd.as_str()).collect();
-        // From where the installed one is from it is an update, which asks; from elsewhere nothing is offered as harmless.
-        assert_eq!(low.len(), usize::from(coming.place == PLACE), "{}: {fault:?}", coming.what);
-        if low.is_empty() {
-            let high: Vec<&str> = fault.fixes.iter().map(|fix| fix.cmd.as_str()).collect();
-            assert!(high.iter().any(|cmd| cmd.contains("remove probe")), "{fault:?}");
-            assert!(high.iter().any(|cmd| cmd.contains("update --allow-source-change")), "{fault:?}");
-        }
-        assert_eq!(home(&machine), before, "{}", coming.what);
-    }
-}
-
-#[test]
-fn what_is_offered_as_harmless_is_asked_for_like_any_update() {
-    for coming in COMING.iter().filter(|coming| coming.place == PLACE && !coming.update.is_empty()) {
-        let machine = machine(coming);
-        let before = home(&machine);
-        let fault = machine.run(["install", coming.place]).fault("ALREADY_EXISTS", 30);
-        carry_out(&machine, &fault.fixes[0].cmd).fault(coming.code, 30);
+        let fault = machine.run(["--yes", "install", coming.place]).fault("SOURCE_CHANGED", 30);
+        assert!(fault.fixes.iter().all(|fix| fix.risk == "high"), "{fault:?}");
         assert_eq!(home(&machine), before, "{}", coming.what);
     }
 }
@@ -351,7 +323,7 @@ fn a_first_install_shows_a_looser_guard_and_asks_for_what_leaves_the_sandbox() {
     let installed = machine.run(["install", &todo()]).result("install");
     assert_eq!((&installed["asks"], &installed["needs_grant"]), (&json!(["guard:text", "state:state"]), &json!([])));
     assert_eq!(installed["changes"], Value::Null);
-    assert_eq!(machine.run(["lock"]).result("lock")["packages"][0]["asks"], installed["asks"]);
+    assert_eq!(machine.run(["sync", "--write"]).result("sync")["packages"][0]["asks"], installed["asks"]);
     assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["asks"], installed["asks"]);
     let folder = package::with_manifest(&machine, "made", "  hutch:\n", "  hutch:\n    env: [TOKEN]\n");
     machine.run(["install", folder.to_str().unwrap()]).fault("CONFIRMATION_REQUIRED", 30);
@@ -368,7 +340,7 @@ fn a_version_is_what_it_is_now_in_the_folder_that_it_came_from_alone() {
     let before = digest();
     machine.write("package/app/more.txt", "more");
     for word in [path, "probe", "package/", "./package/../package"] {
-        machine.run(["update", word]).result("update");
+        machine.run(["install", word]).result("install");
     }
     assert_ne!(digest(), before);
     // A copy of it is another place, and so is its packed file; there a version is what it was.
@@ -378,21 +350,21 @@ fn a_version_is_what_it_is_now_in_the_folder_that_it_came_from_alone() {
     machine.run(["pack", "copy", "--output", "copy.tar"]).result("pack");
     machine.run(["push", "copy", "oci-layout:shop"]).result("push");
     for word in ["copy", "copy.tar", "oci-layout:shop:0.1.0"] {
-        let fault = machine.run(["--yes", "update", word]).fault("SOURCE_CHANGED", 30);
+        let fault = machine.run(["--yes", "install", word]).fault("SOURCE_CHANGED", 30);
         assert_eq!(fault.details["from"], path, "{fault:?}");
-        machine.run(["update", word, "--allow-source-change"]).fault("VERSION_REPLACED", 30);
+        machine.run(["install", word, "--allow-source-change"]).fault("VERSION_REPLACED", 30);
         assert_eq!(digest(), before, "{word}");
     }
     // A link leads where it leads, whatever was there.
     fs::rename(&folder, machine.path("moved")).unwrap();
     std::os::unix::fs::symlink(machine.path("copy"), &folder).unwrap();
     for word in [path, "probe"] {
-        machine.run(["update", word]).fault("SOURCE_CHANGED", 30);
+        machine.run(["install", word]).fault("SOURCE_CHANGED", 30);
     }
-    let moved = ["update", "oci-layout:shop:0.1.0", "--allow-source-change", "--allow-replaced-version"];
-    machine.run(moved).result("update");
+    let moved = ["install", "oci-layout:shop:0.1.0", "--allow-source-change", "--allow-replaced-version"];
+    machine.run(moved).result("install");
     assert_ne!(digest(), before);
-    machine.run(["update", "probe"]).result("update");
+    machine.run(["install", "probe"]).result("install");
 }
 
 #[test]
@@ -410,7 +382,7 @@ fn an_update_by_slug_replaces_no_other_package() {
     let before = machine.run(["catalog"]).result("catalog");
     // What is there now says that it is the other one.
     rename(&one);
-    for line in [&["update", "probe"][..], &["--yes", "update", "installed:probe", "--allow-source-change"]] {
+    for line in [&["install", "probe"][..], &["--yes", "install", "installed:probe", "--allow-source-change"]] {
         let fault = machine.run(line).fault("PACKAGE_NOT_FOUND", 20);
         assert!(fault.message.contains("other is there now"), "{fault:?}");
         assert_eq!(machine.run(["catalog"]).result("catalog"), before);
@@ -428,13 +400,13 @@ fn a_cloned_repository_takes_nobodys_data() {
     let folder = package::copy_todo(&stranger, "todo");
     set_version(&folder, "0.2.0", "0.0.1");
     stranger.run(["install", "todo"]).result("install");
-    stranger.run(["lock"]).result("lock");
+    stranger.run(["sync", "--write"]).result("sync");
     fs::create_dir(machine.path("clone")).unwrap();
     package::copy_folder(&folder, &machine.path("clone/todo"));
     fs::copy(stranger.path("hutch.lock"), machine.path("clone/hutch.lock")).unwrap();
     let pin = || fs::read(machine.home().join("packages/todo/pin.json")).unwrap();
     let before = pin();
-    machine.run(["update", "clone/todo"]).fault("SOURCE_CHANGED", 30);
+    machine.run(["install", "clone/todo"]).fault("SOURCE_CHANGED", 30);
     let sync = ["sync", "--file", "clone/hutch.lock"];
     for more in
         [&[][..], &["--yes"], &["--yes", "--allow-signer-change", "--allow-replaced-version"], &["--prune", "--yes"]]
@@ -463,7 +435,7 @@ fn what_is_judged_is_what_is_installed_whatever_a_place_is_by_now() {
     // A pin says where the package is from without links, by whatever way it came.
     let installed = machine.run(["install", "oci-layout:link:0.2.0"]).result("install");
     assert!(installed["source"].as_str().unwrap().starts_with(&real), "{installed}");
-    machine.run(["lock"]).result("lock");
+    machine.run(["sync", "--write"]).result("sync");
     let lock = fs::read_to_string(machine.path("hutch.lock")).unwrap();
     machine.write("hutch.lock", lock.replace("oci-layout:shop", "oci-layout:link"));
     assert_eq!(machine.run(["sync", "--check"]).result("sync")["changed"], false);
@@ -472,7 +444,7 @@ fn what_is_judged_is_what_is_installed_whatever_a_place_is_by_now() {
     let source = machine.run(["catalog"]).result("catalog")["items"][0]["provenance"].clone();
     assert!(source.as_str().unwrap().starts_with(&real), "{source}");
     // The rule for that place holds for it, whatever leads there or from there later.
-    machine.run(["trust", "require", "trusted", "oci-layout:shop"]).result("trust require");
+    machine.run(["trust", "add", "--require", "trusted", "oci-layout:shop"]).result("trust add");
     machine.guest(&["todo", "list"]).fault("TRUST_REQUIRED", 30);
     fs::rename(machine.path("shop"), machine.path("moved")).unwrap();
     std::os::unix::fs::symlink(machine.path("moved"), machine.path("shop")).unwrap();
@@ -483,22 +455,22 @@ fn what_is_judged_is_what_is_installed_whatever_a_place_is_by_now() {
 fn what_signs_a_package_stands_beside_it_and_nowhere_else() {
     let machine = Machine::new();
     let folder = package::copy(&machine, "apps/probe");
-    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
     // In the working folder, where somebody else's file may lie.
     for stray in ["probe-0.1.0.tar.sigstore.json", "probe.sigstore.json", "apps/probe-0.1.0.tar.sigstore.json"] {
         machine.write(stray, "{}");
     }
     machine.run(["check", "apps/probe"]).result("check");
     machine.run(["--yes", "install", "apps/probe"]).result("install");
-    machine.run(["update", "probe"]).result("update");
+    machine.run(["install", "probe"]).result("install");
     let beside = "apps/probe.sigstore.json";
     let signed = machine.run(["sign", "apps/probe/", "--key", "mine"]).result("sign");
     assert_eq!(signed["place"], beside);
-    machine.run(["update", "probe", "--key", "mine.pub"]).result("update");
+    machine.run(["install", "probe", "--key", "mine.pub"]).result("install");
     // A broken one is a failed check, with a key that is known and without.
     for broken in ["{}", "no json", ""] {
         machine.write(beside, broken);
-        for line in [&["check", "apps/probe"][..], &["update", "probe"], &["check", "apps/probe"]] {
+        for line in [&["check", "apps/probe"][..], &["install", "probe"], &["check", "apps/probe"]] {
             machine.run(line).fault("SIGNATURE_INVALID", 30);
         }
     }
@@ -512,7 +484,7 @@ fn what_signs_a_package_stands_beside_it_and_nowhere_else() {
 fn a_packed_file_is_not_run_beside_a_broken_signature_once_anybody_is_believed() {
     let machine = Machine::new();
     package::copy(&machine, "package");
-    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
     machine.run(["pack", "package", "--output", PLACE]).result("pack");
     machine.run(["sign", PLACE, "--key", "mine"]).result("sign");
     let run = || machine.guest(&[PLACE, "return-ok"]);
@@ -542,7 +514,7 @@ fn a_packed_file_is_not_run_beside_a_broken_signature_once_anybody_is_believed()
     run().answer();
     // What is about something else can be told without a key, and counts where there is a rule.
     machine.run(["--yes", "trust", "remove", "me"]).result("trust remove");
-    machine.run(["trust", "require", "unsigned", "oci://registry.example/*"]).result("trust require");
+    machine.run(["trust", "add", "--require", "unsigned", "oci://registry.example/*"]).result("trust add");
     run().answer();
     machine.write("package/app/more.txt", "more");
     machine.run(["pack", "package", "--output", "next.tar"]).result("pack");

@@ -13,7 +13,7 @@ const BESIDE: &str = "todo-0.2.0.tar.provenance.sigstore.json";
 fn attested() -> Machine {
     let machine = Machine::new();
     for name in ["mine", "others"] {
-        machine.run(["key", "generate", name]).result("key generate");
+        machine.run(["sign", "--new-key", name]).result("sign");
     }
     machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
     for changed in [true, false] {
@@ -56,8 +56,8 @@ fn a_rule_asks_for_it_and_every_command_that_lists_says_who_said_it() {
     machine.run(["sign", "oci-layout:plain:0.2.0", "--key", "mine"]).result("sign");
     machine.run(["trust", "add", "acme", "mine.pub"]).result("trust add");
     machine.run(["trust", "add", "bolt", "others.pub"]).result("trust add");
-    machine.run(["trust", "require", "attested", "*", "--signer", "acme"]).result("trust require");
-    machine.run(["trust", "require", "trusted", "*", "--signer", "acme"]).fault("CONFIRMATION_REQUIRED", 30);
+    machine.run(["trust", "add", "--require", "attested", "*", "--signer", "acme"]).result("trust add");
+    machine.run(["trust", "add", "--require", "trusted", "*", "--signer", "acme"]).fault("CONFIRMATION_REQUIRED", 30);
     // By a key that is trusted and does not count here.
     machine.run(["sign", "--build", "oci-layout:plain:0.2.0", "--key", "others"]).result("sign");
     let fault = machine.run(["install", "oci-layout:plain:0.2.0"]).fault("TRUST_REQUIRED", 30);
@@ -87,20 +87,20 @@ fn it_comes_along_in_a_file_and_an_update_does_not_lose_it() {
     let said: Vec<&Value> = checked["signatures"].as_array().unwrap().iter().map(|one| &one["says"]).collect();
     assert_eq!(said, [&json!(SIGNED), &json!(PROVENANCE)]);
     assert_eq!(machine.run(["install", "todo-0.2.0.tar"]).result("install")["trust"], "attested");
-    let locked = machine.run(["lock"]).result("lock");
+    let locked = machine.run(["sync", "--write"]).result("sync");
     assert_eq!(locked["packages"][0]["attester"], locked["packages"][0]["signer"]);
 
     let kept = std::fs::read(machine.path(BESIDE)).unwrap();
     std::fs::remove_file(machine.path(BESIDE)).unwrap();
-    let fault = machine.run(["update", "todo"]).fault("SIGNER_CHANGED", 30);
+    let fault = machine.run(["install", "todo"]).fault("SIGNER_CHANGED", 30);
     assert!(fault.message.contains("how the installed version was built"), "{fault:?}");
     // Another key that is trusted is another key.
     machine.run(["trust", "add", "bolt", "others.pub"]).result("trust add");
     machine.run(["sign", "--build", "todo-0.2.0.tar", "--key", "others"]).result("sign");
     let theirs = std::fs::read(machine.path(BESIDE)).unwrap();
-    machine.run(["update", "todo"]).fault("SIGNER_CHANGED", 30);
+    machine.run(["install", "todo"]).fault("SIGNER_CHANGED", 30);
     let mine = machine.run(["catalog"]).result("catalog")["items"][0]["attester"].clone();
-    let moved = machine.run(["update", "todo", "--allow-signer-change"]).result("update");
+    let moved = machine.run(["install", "todo", "--allow-signer-change"]).result("install");
     assert!(moved["attester"].is_string() && moved["attester"] != mine, "{moved}");
     let fault = machine.run(["sync", "--check"]).fault("LOCK_DIFFERS", 30);
     assert_eq!(fault.details["packages"][0]["difference"], "attester");
@@ -119,7 +119,7 @@ fn it_comes_along_in_a_file_and_an_update_does_not_lose_it() {
         *signature = String::from_utf8(flipped).unwrap().into();
         std::fs::write(machine.path(BESIDE), bundle.to_string()).unwrap();
         if machine.run(["catalog"]).result("catalog")["total"] == 1 {
-            for line in [&["update", "todo"][..], &["check", "todo-0.2.0.tar", "--key", "mine.pub"]] {
+            for line in [&["install", "todo"][..], &["check", "todo-0.2.0.tar", "--key", "mine.pub"]] {
                 machine.run(line).fault("SIGNATURE_INVALID", 30);
             }
             machine.run(["--yes", "remove", "todo"]).result("remove");
@@ -132,7 +132,7 @@ fn it_comes_along_in_a_file_and_an_update_does_not_lose_it() {
 #[test]
 fn a_record_that_is_not_of_this_component_is_not_signed() {
     let machine = Machine::new();
-    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
     let folder = edit_record(&machine, |record| record["component"]["sha256"] = "0".repeat(64).into());
     let fault = machine.run(["sign", "--build", &folder, "--key", "mine"]).fault("PACKAGE_INVALID", 2);
     assert!(fault.message.contains("it is of a component with the sha256 000"), "{fault:?}");

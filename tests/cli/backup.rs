@@ -20,9 +20,9 @@ fn machine() -> Machine {
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, text.replacen("0.1.0", "0.1.1", 1)).unwrap();
     }
-    machine.run(["update", "./package"]).result("update");
+    machine.run(["install", "./package"]).result("install");
     machine.run(["run", "probe", "write-text", "state/b.txt", "by the second"]).answer();
-    machine.run(["trust", "require", "unsigned", "oci://registry.example/*"]).result("trust require");
+    machine.run(["trust", "add", "--require", "unsigned", "oci://registry.example/*"]).result("trust add");
     machine.run(["issue", "create", "--type", "bug", "--message", "it is slow"]).result("issue create");
     machine
 }
@@ -346,7 +346,7 @@ fn a_backup_beside_writers_is_a_prefix_of_every_ledger() {
         for pinned in restored["instances"].as_array().unwrap() {
             let (instance, head) = (pinned["instance"].as_str().unwrap(), pinned["head"].as_str().unwrap());
             // What the one says was its end, the other, which went on, has in its chain.
-            one.run(["ledger", "verify", "--head", head, "--instance", instance, "todo"]).result("ledger verify");
+            one.run(["verify", "--chain", "--head", head, "--instance", instance, "todo"]).result("verify");
             let sequence = head.split_once(':').unwrap().0;
             let export = |machine: &Machine| {
                 let limit = ["--limit", sequence, "--ndjson", "--instance", instance, "todo"];
@@ -385,7 +385,7 @@ fn pin(machine: &Machine, file: &str) {
 }
 
 fn against(machine: &Machine, file: &str) -> Ran {
-    machine.run(["ledger", "verify", "--heads", file])
+    machine.run(["verify", "--chain", "--heads", file])
 }
 
 #[test]
@@ -401,15 +401,15 @@ fn heads_that_were_written_down_show_what_was_cut_exchanged_or_lost() {
     copy(&database, &one.path("earlier"));
     one.todo(&["add", "Buy milk"]).answer();
     pin(&one, "heads");
-    assert_eq!(against(&one, "heads").result("ledger verify"), json!({"instances": 2, "entries": 5}));
+    assert_eq!(against(&one, "heads").result("verify"), json!({"instances": 2, "entries": 5}));
     // What came later, and instances that are new, are no contradiction.
     one.todo(&["list"]).answer();
     one.run(["run", "--instance", "new", &todo(), "list"]).answer();
-    assert_eq!(against(&one, "heads").result("ledger verify"), json!({"instances": 2, "entries": 6}));
+    assert_eq!(against(&one, "heads").result("verify"), json!({"instances": 2, "entries": 6}));
     copy(&database, &one.path("whole"));
     // The folder as it was before the last item: nothing in the home knows that there was more.
     copy(&one.path("earlier"), &database);
-    one.run(["ledger", "verify", "todo"]).result("ledger verify");
+    one.run(["verify", "--chain", "todo"]).result("verify");
     let fault = against(&one, "heads").fault("STORE_DAMAGED", 50);
     assert!(fault.message.contains("todo/default") && fault.message.contains("cut off"), "{fault:?}");
     // The same, gone on another way since.
@@ -418,7 +418,7 @@ fn heads_that_were_written_down_show_what_was_cut_exchanged_or_lost() {
     let fault = against(&one, "heads").fault("STORE_DAMAGED", 50);
     assert!(fault.message.contains("todo/default") && fault.message.contains("was replaced"), "{fault:?}");
     copy(&one.path("whole"), &database);
-    against(&one, "heads").result("ledger verify");
+    against(&one, "heads").result("verify");
     one.run(["instance", "purge", "--yes", "--instance", "other", "todo"]).result("instance purge");
     let fault = against(&one, "heads").fault("STORE_DAMAGED", 50);
     assert!(fault.message.contains("todo/other is not there"), "{fault:?}");
@@ -436,9 +436,9 @@ fn a_file_that_names_no_heads_vouches_for_nothing() {
         against(&one, "heads").fault("USAGE", 2);
     }
     against(&one, "nowhere").fault("NOT_FOUND", 20);
-    one.run(["ledger", "verify"]).fault("USAGE", 2);
+    one.run(["verify", "--chain"]).fault("USAGE", 2);
     pin(&one, "heads");
-    one.run(["ledger", "verify", "--heads", "heads", "todo"]).fault("USAGE", 2);
+    one.run(["verify", "--chain", "--heads", "heads", "todo"]).fault("USAGE", 2);
     // One that had none beside others that had: they are held against theirs, and it is said what that one is worth.
     one.run(["run", "--instance", "other", &todo(), "list"]).answer();
     let head = ["ledger", "head", "--instance", "other", "todo"];

@@ -18,9 +18,9 @@ fn a_file_that_is_longer_than_it_may_be_is_refused_as_a_whole() {
     let todo = todo();
     let machine = Machine::new();
     machine.run(["install", &todo]).result("install");
-    machine.run(["lock"]).result("lock");
+    machine.run(["sync", "--write"]).result("sync");
     let lock = std::fs::read_to_string(machine.path("hutch.lock")).unwrap();
-    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
     let key = std::fs::read_to_string(machine.path("mine")).unwrap();
     let token = format!("operator read {}\n", "t".repeat(64));
     // Somebody listens there: what serves ends at once.
@@ -42,7 +42,7 @@ fn a_file_that_is_longer_than_it_may_be_is_refused_as_a_whole() {
             line(&["serve", "--listen", &taken, "--token-file", "tokens", &todo])
         }),
         ("mine", &key, 1 << 20, "USAGE", &|| line(&["sign", "note", "--key", "mine", "--output", "bundle"])),
-        ("heads", "", 64 << 20, "USAGE", &|| line(&["ledger", "verify", "--heads", "heads"])),
+        ("heads", "", 64 << 20, "USAGE", &|| line(&["verify", "--chain", "--heads", "heads"])),
         ("passwords", "*:*:*:*:secret\n", 1 << 20, "USAGE", &with_passwords),
     ];
     machine.write("note", "signed");

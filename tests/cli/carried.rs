@@ -233,7 +233,7 @@ fn two_versions() -> Machine {
     machine.run(["install", "--yes", "./package"]).result("install");
     machine.guest(&["probe", "write-text", "state/a", "by the first"]).answer();
     later(&folder);
-    machine.run(["update", "./package"]).result("update");
+    machine.run(["install", "./package"]).result("install");
     machine.guest(&["probe", "write-text", "state/b", "by the second"]).answer();
     machine
 }
@@ -267,7 +267,7 @@ fn an_instance_is_proved_where_its_package_is_not_by_the_one_that_goes_along() {
     import("alone", &["probe"]).fault("PACKAGE_NOT_FOUND", 20);
     import("carrying", &["another"]).fault("PACKAGE_NOT_FOUND", 20);
     // A rule that lets nothing run that nobody signed lets nothing of it run.
-    other.run(["trust", "require", "unsigned", "*"]).result("trust require");
+    other.run(["trust", "add", "--require", "unsigned", "*"]).result("trust add");
     import("carrying", &["probe"]).fault("TRUST_REQUIRED", 30);
     other.run(["--yes", "trust", "remove", "*"]).result("trust remove");
     other.run(["ledger", "head", "probe"]).fault("NOT_FOUND", 20);
@@ -337,7 +337,7 @@ fn what_an_installed_packages_earlier_version_did_is_taken_in_where_that_is_kept
     let folder = package::copy(&other, "package");
     other.run(["install", "--yes", "./package"]).result("install");
     later(&folder);
-    other.run(["update", "./package"]).result("update");
+    other.run(["install", "./package"]).result("install");
     one.run(["instance", "export", "--output", "bundle", "probe"]).result("instance export");
     let bytes = fs::read(one.path("bundle")).unwrap();
     other.write("bundle", &bytes);
@@ -368,7 +368,7 @@ fn what_an_earlier_version_was_granted_its_runs_may_take() {
     one.guest(&["probe", "write-text", "state/a", "by the first"]).answer();
     manifest(asking, plain);
     later(&folder);
-    one.run(["update", "./package"]).result("update");
+    one.run(["install", "./package"]).result("install");
     one.guest(&["probe", "write-text", "state/b", "by the second"]).answer();
     one.run(["instance", "export", "--output", "bundle", "probe"]).result("instance export");
     let into = |machine: &Machine, words: &[&str]| {

@@ -181,7 +181,7 @@ fn a_path_of_ones_own_may_lead_upwards_and_a_guests_may_not() {
     let mount = ["--mount", "../beside:mnt"];
     assert_eq!(call(&[&["run"], &mount[..], &[&probe(), "read-file", "mnt/y"]].concat()).answer()["length"], 1);
     call(&["pack", "../made/package", "--output", "../made.tar"]);
-    call(&["state", "export", "probe", "../out"]).result("state export");
+    call(&["instance", "export", "--volume", "state", "--output", "../out", "probe"]).result("instance export");
     assert!(machine.path("out").is_dir());
     for words in [
         &["check", "../.ssh/id"][..],

@@ -177,7 +177,7 @@ fn an_instance_that_is_moved_under_a_running_guest_is_no_mixture() {
             false => assert_eq!(has(&machine, "state/keep").status, 1),
         }
         for machine in [&machine, &away] {
-            machine.run(["ledger", "verify", "probe"]).result("ledger verify");
+            machine.run(["verify", "--chain", "probe"]).result("verify");
         }
     }
 }

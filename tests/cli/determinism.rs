@@ -165,7 +165,7 @@ fn a_clock_that_goes_back_changes_neither_order_nor_answers() {
     }
     let read = || machine.probe(&[], &["read-file", "state/file"]).answer()["content"].clone();
     assert_eq!(read(), "3");
-    machine.run(["ledger", "verify", "probe"]).result("ledger verify");
+    machine.run(["verify", "--chain", "probe"]).result("verify");
     assert_eq!(machine.run(["verify", "--all", &probe()]).result("verify")["differ"], 0);
     machine.run(["undo", "probe"]).result("undo");
     assert_eq!(read(), "2");

@@ -18,7 +18,7 @@ fn updated() -> Machine {
     let path = folder.join("app/app.wasm");
     let component = std::fs::read(&path).unwrap();
     std::fs::write(&path, [component.as_slice(), b"\0\x05\x04test"].concat()).unwrap();
-    machine.run(["update", "./package"]).result("update");
+    machine.run(["install", "./package"]).result("install");
     machine.guest(&["probe", "write-text", "state/b", "by the second"]).answer();
     machine
 }

@@ -157,7 +157,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.run(["pack", "oci-layout:shop:0.2.0"])
         }
         "SIGNATURE_REQUIRED" => {
-            machine.run(["key", "generate", "mine"]).result("key generate");
+            machine.run(["sign", "--new-key", "mine"]).result("sign");
             machine.run(["install", &todo(), "--key", "mine.pub"])
         }
         "SIGNATURE_INVALID" => {
@@ -166,12 +166,12 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.run(["install", "todo.tar"])
         }
         "SIGNER_CHANGED" => {
-            machine.run(["key", "generate", "mine"]).result("key generate");
+            machine.run(["sign", "--new-key", "mine"]).result("sign");
             machine.run(["pack", &todo(), "--output", "todo.tar"]).result("pack");
             machine.run(["sign", "todo.tar", "--key", "mine"]).result("sign");
             machine.run(["install", "todo.tar", "--key", "mine.pub"]).result("install");
             std::fs::remove_file(machine.path("todo.tar.sigstore.json")).unwrap();
-            machine.run(["update", "todo"])
+            machine.run(["install", "todo"])
         }
         "VERSION_OLDER" => {
             let folder = package::copy(machine, "package");
@@ -180,7 +180,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
                 let text = std::fs::read_to_string(&file).unwrap();
                 std::fs::write(&file, text.replacen("0.1.0", "0.0.9", 1)).unwrap();
             }
-            machine.run(["update", "./package"])
+            machine.run(["install", "./package"])
         }
         "VERSION_REPLACED" => {
             package::copy(machine, "package");
@@ -189,23 +189,23 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             machine.write("package/app/more.txt", "more");
             std::fs::remove_file(machine.path("package.tar")).unwrap();
             machine.run(["pack", "./package", "--output", "package.tar"]).result("pack");
-            machine.run(["update", "package.tar"])
+            machine.run(["install", "package.tar"])
         }
         "SOURCE_CHANGED" => {
             machine.run(["install", &todo()]).result("install");
             machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
-            machine.run(["update", "oci-layout:shop:0.2.0"])
+            machine.run(["install", "oci-layout:shop:0.2.0"])
         }
         "LOCK_DIFFERS" => {
             machine.run(["install", &todo()]).result("install");
-            machine.run(["lock"]).result("lock");
+            machine.run(["sync", "--write"]).result("sync");
             machine.run(["--yes", "remove", "todo"]).result("remove");
             machine.run(["sync", "--check"])
         }
         "LOCK_MISMATCH" => {
             package::copy(machine, "package");
             machine.run(["install", "--yes", "./package"]).result("install");
-            machine.run(["lock"]).result("lock");
+            machine.run(["sync", "--write"]).result("sync");
             machine.run(["--yes", "remove", "probe"]).result("remove");
             machine.write("package/app/more.txt", "more");
             machine.run(["--yes", "sync"])
@@ -217,7 +217,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
             crate::ring::without_landlock(command)
         }
         "TRUST_REQUIRED" => {
-            machine.run(["trust", "require", "unsigned", "*"]).result("trust require");
+            machine.run(["trust", "add", "--require", "unsigned", "*"]).result("trust add");
             machine.probe(&[], &["return-ok"])
         }
         "PACKAGE_CHANGED" => {

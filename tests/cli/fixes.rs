@@ -229,8 +229,8 @@ fn the_home_of_the_environment_is_part_of_a_fix() {
 fn a_launchers_fix_reaches_the_launchers_home() {
     let machine = machine();
     let bin = machine.path("bin");
-    let update = ["update", "--home", HOME, "--launcher-dir", bin.to_str().unwrap(), &todo()];
-    machine.run(update).result("update");
+    let update = ["install", "--home", HOME, "--launcher-dir", bin.to_str().unwrap(), &todo()];
+    machine.run(update).result("install");
     let start =
         |arguments: &str| carry_out(&machine, &format!("{}/todo {arguments}", bin.display()), &[("PATH", "/bin")]);
     for (arguments, left) in [("lst", 1), ("remove td_0001 --confirm", 0)] {
@@ -243,11 +243,9 @@ fn a_launchers_fix_reaches_the_launchers_home() {
 }
 
 #[test]
-fn a_package_is_removed_replaced_and_made_where_the_call_said() {
+fn a_package_is_removed_and_made_where_the_call_said() {
     let machine = machine();
     let home = |name: &str| machine.path(name).join("packages/todo").exists();
-    let fault = machine.run(["install", &todo(), "--home", HOME]).fault("ALREADY_EXISTS", 30);
-    assert_eq!(carry_out(&machine, &fault.fixes[0].cmd, &[]).result("update")["slug"], "todo");
     let fault = machine.run(["remove", "todo", "--home", HOME]).fault("CONFIRMATION_REQUIRED", 30);
     assert_eq!(carry_out(&machine, &fault.fixes[0].cmd, &[]).status, 0);
     assert_eq!((home(HOME), home(DEFAULT)), (false, true));

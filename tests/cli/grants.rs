@@ -208,5 +208,5 @@ fn a_run_whose_entry_would_be_too_long_has_a_short_one() {
     let last = machine.run(["ledger", "list", &package]).result("ledger list")["items"][0].clone();
     assert_eq!((&last["kind"], &last["error"], &last["kept"]), (&json!("run"), &json!("HOST_FAULT"), &json!(false)));
     assert_eq!(machine.guest(&[package.as_str(), "return-ok"]).answer()["ok"], true);
-    machine.run(["ledger", "verify", "probe"]).result("ledger verify");
+    machine.run(["verify", "--chain", "probe"]).result("verify");
 }

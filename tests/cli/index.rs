@@ -157,7 +157,7 @@ fn an_agent_goes_from_words_to_a_run() {
 #[test]
 fn what_is_said_of_trust_is_the_makers_and_what_is_asked_is_ours() {
     let machine = stocked();
-    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
     machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign");
     let trust = |machine: &Machine| document(machine)["packages"][1]["releases"][0]["trust"].clone();
     build(&machine, "oci-layout:shop");
@@ -166,7 +166,7 @@ fn what_is_said_of_trust_is_the_makers_and_what_is_asked_is_ours() {
     build(&machine, "oci-layout:shop");
     assert_eq!(trust(&machine), "trusted");
     let shop = format!("oci-layout:{}", machine.path("shop").display());
-    machine.run(["trust", "require", "attested", &shop, "--signer", "acme"]).result("trust require");
+    machine.run(["trust", "add", "--require", "attested", &shop, "--signer", "acme"]).result("trust add");
     let found = machine.run(["find", "--index", "catalogue", "buy milk"]).result("find");
     let first = &found["items"][0];
     assert_eq!((&first["trust_in_index"], &first["trust_required"]), (&json!("trusted"), &json!("attested")));
@@ -220,7 +220,7 @@ fn a_broken_signature_is_not_taken_for_none() {
     let held = files(&machine.path("catalogue"));
     // What somebody signed of another package, kept as one about this.
     let probe = package::copy(&machine, "probe");
-    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
     machine.run(["sign", probe.to_str().unwrap(), "--key", "mine"]).result("sign");
     let bundle = std::fs::read(machine.path("probe.sigstore.json")).unwrap();
     let document = document(&machine);

@@ -67,10 +67,10 @@ fn a_renamed_instance_is_the_same_one() {
     let machine = Machine::new();
     machine.todo(&["add", "Buy milk"]).answer();
     machine.run(["run", "--instance", "other", &todo(), "list"]).answer();
-    machine.run(["instance", "rename", "todo", "other"]).fault("ALREADY_EXISTS", 30);
-    assert_eq!(machine.run(["instance", "rename", "--dry-run", "todo", "home"]).document()["dry_run"], true);
+    machine.run(["instance", "copy", "--move", "todo", "other"]).fault("ALREADY_EXISTS", 30);
+    assert_eq!(machine.run(["instance", "copy", "--move", "--dry-run", "todo", "home"]).document()["dry_run"], true);
     assert_eq!(titles(&machine, "default"), json!(["Buy milk"]));
-    machine.run(["instance", "rename", "todo", "home"]).result("instance rename");
+    machine.run(["instance", "copy", "--move", "todo", "home"]).result("instance copy");
     assert_eq!(there(&machine), ["home", "other"]);
     machine.run(["ledger", "list", "todo"]).fault("NOT_FOUND", 20);
     machine.run(["run", "--instance", "home", &todo(), "add", "Call mum"]).answer();
@@ -87,7 +87,7 @@ fn an_instance_is_taken_away_as_a_whole_and_only_if_a_person_says_so() {
     // Somebody is writing there.
     let writing = rusqlite::Connection::open(folder(&machine).join("default/hutch.db")).unwrap();
     writing.execute_batch("BEGIN IMMEDIATE").unwrap();
-    for verb in [&["purge", "--yes", "todo"][..], &["rename", "todo", "home"]] {
+    for verb in [&["purge", "--yes", "todo"][..], &["copy", "--move", "todo", "home"]] {
         machine.run([&["instance", "--wait", "50ms"], verb].concat()).fault("INSTANCE_BUSY", 30);
     }
     drop(writing);
@@ -148,10 +148,13 @@ fn what_a_killed_run_left_is_named_until_somebody_lets_go_of_it() {
 fn an_instance_can_begin_with_what_is_imported() {
     let machine = Machine::new();
     machine.todo(&["add", "Buy milk"]).answer();
-    machine.run(["state", "export", "todo", "saved"]).result("state export");
-    let into = |package: &str| machine.run(["state", "import", "--instance", "new", package, "saved"]);
+    machine.run(["instance", "export", "--volume", "state", "--output", "saved", "todo"]).result("instance export");
+    let into = |package: &str| {
+        let volume = ["instance", "import", "--volume", "state", "--input", "saved"];
+        machine.run([&volume[..], &["--instance", "new", package]].concat())
+    };
     into("todo").fault("NOT_FOUND", 20);
     assert_eq!(listed(&machine), ["default"]);
-    assert_eq!(into(&todo()).result("state import")["changes"], json!([{"path": "todos.json", "change": "added"}]));
+    assert_eq!(into(&todo()).result("instance import")["changes"], json!([{"path": "todos.json", "change": "added"}]));
     assert_eq!(titles(&machine, "new"), json!(["Buy milk"]));
 }

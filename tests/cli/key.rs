@@ -9,7 +9,7 @@ const VERIFY: [&str; 6] = ["check", "one.txt", "--bundle", "both.json", "--key",
 fn signed() -> Machine {
     let machine = Machine::new();
     for name in ["mine", "others"] {
-        machine.run(["key", "generate", name]).result("key generate");
+        machine.run(["sign", "--new-key", name]).result("sign");
     }
     std::fs::write(machine.path("one.txt"), "one\n").unwrap();
     std::fs::write(machine.path("two.bin"), vec![0; 200_000]).unwrap();

@@ -8,11 +8,11 @@ use std::net::TcpListener;
 /// A machine with the to-do package in a repository and installed from there, signed, and locked.
 fn locked() -> Machine {
     let machine = Machine::new();
-    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
     machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
     machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign");
     machine.run(["install", "oci-layout:shop:0.2.0", "--key", "mine.pub"]).result("install");
-    machine.run(["lock"]).result("lock");
+    machine.run(["sync", "--write"]).result("sync");
     machine
 }
 
@@ -46,7 +46,7 @@ fn the_same_packages_are_the_same_bytes_wherever_the_folder_is() {
     let lock = text(&one);
     assert!(!lock.contains(one.path("").to_str().unwrap()), "a path of this machine: {lock}");
     assert!(lock.contains("\"oci-layout:shop:0.2.0@sha256:"), "{lock}");
-    let again = one.run(["lock"]).result("lock");
+    let again = one.run(["sync", "--write"]).result("sync");
     assert_eq!((&again["changed"], text(&one)), (&json!(false), lock.clone()));
     // Another home, another folder, the same repository.
     let copied = std::process::Command::new("cp").arg("-r").arg(one.path("shop")).arg(other.path("shop")).status();
@@ -59,7 +59,7 @@ fn the_same_packages_are_the_same_bytes_wherever_the_folder_is() {
         item.as_object_mut().unwrap().retain(|name, _| name != "installed_at" && name != "provenance");
     }
     assert_eq!(here, there);
-    other.run(["lock", "--file", "again.lock"]).result("lock");
+    other.run(["sync", "--write", "--file", "again.lock"]).result("sync");
     assert_eq!(std::fs::read_to_string(other.path("again.lock")).unwrap(), lock);
 }
 
@@ -87,7 +87,7 @@ fn every_difference_is_said_and_mended() {
     machine.run(["install", "oci-layout:shop:0.2.0"]).result("install");
     edit(&machine, |locked| locked["source"] = json!("oci-layout:shop:0.2.0"));
     assert_eq!(difference(&machine), "source");
-    machine.run(["lock"]).result("lock");
+    machine.run(["sync", "--write"]).result("sync");
     let mine = locked_signer();
     edit(&machine, |locked| locked["signer"] = json!(mine));
     assert_eq!(difference(&machine), "signer");
@@ -97,7 +97,7 @@ fn every_difference_is_said_and_mended() {
 /// A key that signed nothing.
 fn locked_signer() -> String {
     let machine = Machine::new();
-    machine.run(["key", "generate", "other"]).result("key generate");
+    machine.run(["sign", "--new-key", "other"]).result("sign");
     std::fs::read_to_string(machine.path("other.pub")).unwrap()
 }
 
@@ -131,7 +131,7 @@ fn a_source_with_another_package_is_refused_and_nothing_is_installed() {
         let fault = machine.run(["sync"]).fault("USAGE", 2);
         assert!(fault.message.contains(said), "{fault:?}");
         // Nobody's lock is overwritten that is none.
-        machine.run(["lock"]).fault("ALREADY_EXISTS", 30);
+        machine.run(["sync", "--write"]).fault("ALREADY_EXISTS", 30);
     }
     machine.run(["sync", "--file", "nowhere.lock"]).fault("NOT_FOUND", 20);
 }
@@ -150,7 +150,7 @@ fn a_lock_grants_nothing_and_takes_nothing_away_unasked() {
     machine.run(["sync", "--check", "--prune"]).fault("LOCK_DIFFERS", 30);
     machine.run(["sync", "--prune"]).fault("CONFIRMATION_REQUIRED", 30);
     assert_eq!(list(&machine)["total"], 2);
-    machine.run(["lock", "probe", "--file", "probe.lock"]).result("lock");
+    machine.run(["sync", "--write", "probe", "--file", "probe.lock"]).result("sync");
     let pruned = machine.run(["--yes", "sync", "--prune"]).result("sync");
     assert_eq!((&pruned["removed"], &list(&machine)["total"]), (&json!(["probe"]), &json!(1)));
     // What it asks for was granted to the one that was removed.
@@ -174,7 +174,7 @@ fn a_lock_changes_no_signer_and_breaks_no_rule() {
     });
     machine.run(["sync", "--allow-signer-change"]).fault("SOURCE_CHANGED", 30);
     machine.run(["sync", "--allow-source-change"]).fault("SIGNER_CHANGED", 30);
-    machine.run(["trust", "require", "signed", "*"]).result("trust require");
+    machine.run(["trust", "add", "--require", "signed", "*"]).result("trust add");
     let sync = ["sync", "--allow-source-change", "--allow-signer-change"];
     machine.run(sync).fault("TRUST_REQUIRED", 30);
     assert!(list(&machine)["items"][0]["signer"].is_string());

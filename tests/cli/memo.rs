@@ -153,7 +153,7 @@ fn the_ledger_says_what_was_used_again_and_can_be_verified_as_ever() {
     assert_eq!(record()["memo"]["used"], json!("equal"));
     let verified = machine.run(["verify", "--all", &todo()]).result("verify");
     assert_eq!((&verified["differ"], &verified["not_reproducible"]), (&json!(0), &json!(0)), "{verified}");
-    machine.run(["ledger", "verify", &todo()]).result("ledger verify");
+    machine.run(["verify", "--chain", &todo()]).result("verify");
     // What is done again is run.
     machine.run(["replay", &todo(), "last"]).answer();
     assert_eq!((&record()["kind"], &record()["memo"]), (&json!("replay"), &Value::Null));

@@ -210,15 +210,15 @@ fn an_update_goes_back_to_where_the_package_came_from_and_says_if_it_is_older() 
         }
         if older {
             // Nobody goes back unsaid.
-            machine.run(["update", "probe"]).fault("VERSION_OLDER", 30);
+            machine.run(["install", "probe"]).fault("VERSION_OLDER", 30);
             assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["version"], "9.0.0");
         }
         let said = if older { &["--allow-downgrade"][..] } else { &[] };
-        let updated = machine.run([&["update", "probe"], said].concat()).result("update");
+        let updated = machine.run([&["install", "probe"], said].concat()).result("install");
         assert_eq!((updated["version"].as_str(), updated["downgrade"].as_bool()), (Some(version), Some(older)));
         assert_eq!(updated["source"], path);
     }
     std::fs::rename(&folder, machine.path("elsewhere")).unwrap();
-    let fault = machine.run(["update", "probe"]).fault("PACKAGE_NOT_FOUND", 20);
+    let fault = machine.run(["install", "probe"]).fault("PACKAGE_NOT_FOUND", 20);
     assert!(fault.message.contains(path), "{fault:?}");
 }

@@ -26,7 +26,7 @@ fn what_is_installed_from_a_repository_is_pinned_and_updated_from_there() {
     assert!(source.starts_with("oci-layout:/") && source.contains("/shop:0.2.0@sha256:"), "{source}");
     machine.guest(&["todo", "add", "milk"]).answer();
     // The tag, and not the digest, says what there is now.
-    assert_eq!(machine.run(["update", "todo"]).result("update")["digest"], packed["digest"]);
+    assert_eq!(machine.run(["install", "todo"]).result("install")["digest"], packed["digest"]);
     assert!(machine.guest(&["todo", "list"]).answer().to_string().contains("milk"));
 }
 
@@ -75,7 +75,7 @@ fn what_was_told_to_be_pushed_is_there_however_many_push_at_once() {
     };
     let keys: Vec<String> = (0..4).map(|at| format!("key{at}")).collect();
     for key in &keys {
-        machine.run(["key", "generate", key]).result("key generate");
+        machine.run(["sign", "--new-key", key]).result("sign");
     }
     let tags: Vec<String> = (0..8).map(|at| format!("oci-layout:shop:t{at}")).collect();
     let pushing = tags.iter().map(|tag| start(&["push", "--wait", "600s", "todo.tar", tag]));
@@ -171,8 +171,8 @@ fn a_run_takes_no_reference_and_says_what_to_do() {
 #[test]
 fn a_signature_goes_with_the_package_and_must_be_there_if_a_key_is_named() {
     let machine = stocked();
-    machine.run(["key", "generate", "mine"]).result("key generate");
-    machine.run(["key", "generate", "others"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
+    machine.run(["sign", "--new-key", "others"]).result("sign");
     machine.run(["install", "oci-layout:shop:0.2.0", "--key", "mine.pub"]).fault("SIGNATURE_REQUIRED", 30);
     assert_eq!(machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign")["changed"], true);
     assert_eq!(machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign")["changed"], false);
@@ -183,9 +183,9 @@ fn a_signature_goes_with_the_package_and_must_be_there_if_a_key_is_named() {
     assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["signer"], installed["signer"]);
     // Without its signature it is not by the signer any more.
     std::fs::remove_file(machine.path("todo.tar.sigstore.json")).unwrap();
-    machine.run(["update", "todo"]).fault("SIGNER_CHANGED", 30);
-    machine.run(["update", "todo", "--key", "others.pub"]).fault("SIGNATURE_REQUIRED", 30);
-    let dropped = machine.run(["update", "todo", "--allow-signer-change"]).result("update");
+    machine.run(["install", "todo"]).fault("SIGNER_CHANGED", 30);
+    machine.run(["install", "todo", "--key", "others.pub"]).fault("SIGNATURE_REQUIRED", 30);
+    let dropped = machine.run(["install", "todo", "--allow-signer-change"]).result("install");
     assert!(dropped["signer"].is_null());
 }
 
@@ -193,7 +193,7 @@ fn a_signature_goes_with_the_package_and_must_be_there_if_a_key_is_named() {
 fn a_folder_is_signed_beside_it() {
     let machine = Machine::new();
     let folder = crate::support::package::copy(&machine, "probe").to_str().unwrap().to_owned();
-    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
     machine.run(["install", &folder, "--key", "mine.pub"]).fault("SIGNATURE_REQUIRED", 30);
     for changed in [true, false] {
         assert_eq!(machine.run(["sign", &folder, "--key", "mine"]).result("sign")["changed"], changed);
@@ -224,7 +224,7 @@ fn a_file_of_secrets_is_no_key_and_no_authority() {
 #[test]
 fn a_broken_signature_is_never_taken_for_none() {
     let machine = stocked();
-    machine.run(["key", "generate", "mine"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
     machine.run(["pack", "oci-layout:shop:0.2.0", "--output", "todo.tar"]).result("pack");
     for broken in ["", "{}", "not json"] {
         machine.write("todo.tar.sigstore.json", broken);
@@ -251,7 +251,7 @@ fn what_no_registry_can_hold_is_installed_all_the_same() {
 #[test]
 fn a_key_is_its_owners_alone_and_is_not_overwritten() {
     let machine = Machine::new();
-    machine.run(["key", "generate", "mine.pem"]).result("key generate");
+    machine.run(["sign", "--new-key", "mine.pem"]).result("sign");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -259,8 +259,8 @@ fn a_key_is_its_owners_alone_and_is_not_overwritten() {
         assert_eq!(mode & 0o777, 0o600);
     }
     let before = std::fs::read(machine.path("mine.pem")).unwrap();
-    machine.run(["key", "generate", "mine.pem"]).fault("ALREADY_EXISTS", 30);
+    machine.run(["sign", "--new-key", "mine.pem"]).fault("ALREADY_EXISTS", 30);
     assert_eq!(std::fs::read(machine.path("mine.pem")).unwrap(), before);
-    machine.run(["key", "generate", "other", "--dry-run"]).document();
+    machine.run(["sign", "--new-key", "other", "--dry-run"]).document();
     assert!(!is_there(&machine, "other") && !is_there(&machine, "other.pub"));
 }

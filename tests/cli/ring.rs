@@ -272,7 +272,7 @@ fn a_cold_cache_is_filled_before_the_ring_is_up() {
     let path = folder.join("app/app.wasm");
     let component = std::fs::read(&path).unwrap();
     std::fs::write(&path, [component.as_slice(), b"\0\x05\x04test"].concat()).unwrap();
-    run(&["update", "./package"]).result("update");
+    run(&["install", "./package"]).result("install");
     run(&["run", "probe", "return-ok"]).answer();
     std::fs::remove_dir_all(&cache).unwrap();
     let verified = answered(&run(&["--progress", "verify", "--all", "probe"]));

@@ -54,7 +54,7 @@ fn whole_instances_of_a_database_are_not_copied_renamed_or_purged() {
     let machine = Machine::new();
     for words in [
         &["instance", "copy", &todo(), "b"][..],
-        &["instance", "rename", &todo(), "b"],
+        &["instance", "copy", "--move", &todo(), "b"],
         &["instance", "purge", &todo()],
     ] {
         stored(&machine, "postgres://127.0.0.1:1/x", words).fault("USAGE", 2);

@@ -65,7 +65,7 @@ fn whatever_surrounds_it_a_call_ends_as_elsewhere_or_keeps_nothing() {
     // No signal ends a call that may not write: it says so.
     call(&machine, "ulimit -f 0", &["run", &package, "write-text", "state/file", "no"]).fault("HOST_FAULT", 50);
     assert_eq!(machine.probe(&[], &["read-file", "state/file"]).answer()["content"], kept);
-    machine.run(["ledger", "verify", "probe"]).result("ledger verify");
+    machine.run(["verify", "--chain", "probe"]).result("verify");
     assert_eq!(machine.run(["verify", "--all", &package]).result("verify")["differ"], 0);
 }
 
@@ -98,5 +98,5 @@ fn without_proc_and_dev_a_call_ends_well_unless_rings_are_required() {
     }
     call("required", &["write-text", "state/file", "required"]).fault("RING_REQUIRED", 30);
     assert_eq!(read(), "off");
-    machine.run(["ledger", "verify", "probe"]).result("ledger verify");
+    machine.run(["verify", "--chain", "probe"]).result("verify");
 }

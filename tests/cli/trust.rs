@@ -9,7 +9,7 @@ const POLICY: &str = "person/.local/share/hutch/trust.json";
 fn stocked() -> Machine {
     let machine = Machine::new();
     for name in ["mine", "others"] {
-        machine.run(["key", "generate", name]).result("key generate");
+        machine.run(["sign", "--new-key", name]).result("sign");
     }
     machine.run(["push", &todo(), "oci-layout:shop"]).result("push");
     machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "mine"]).result("sign");
@@ -23,7 +23,7 @@ fn policy(machine: &Machine) -> Option<String> {
 #[test]
 fn what_lacks_the_level_that_a_rule_asks_for_is_neither_run_nor_installed() {
     let machine = stocked();
-    machine.run(["trust", "require", "trusted", "oci-layout:shop"]).result("trust require");
+    machine.run(["trust", "add", "--require", "trusted", "oci-layout:shop"]).result("trust add");
     let fault = machine.run(["install", "oci-layout:shop:0.2.0"]).fault("TRUST_REQUIRED", 30);
     assert_eq!((&fault.details["level"], &fault.details["required"]), (&json!("unsigned"), &json!("trusted")));
     assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
@@ -75,15 +75,15 @@ fn a_folder_is_as_it_is_now_and_nothing_vouches_for_that() {
     let real = folder.canonicalize().unwrap();
     let run = || machine.guest(&["./package", "return-ok"]);
     run().answer();
-    machine.run(["trust", "require", "unsigned", "*"]).result("trust require");
+    machine.run(["trust", "add", "--require", "unsigned", "*"]).result("trust add");
     run().fault("TRUST_REQUIRED", 30);
     machine.run(["install", "--yes", "./package"]).result("install");
     machine.guest(&["installed:probe", "return-ok"]).answer();
     // An exception for the folder where packages are made; a link to it is it.
     let made = format!("{}/*", real.parent().unwrap().display());
-    machine.run(["trust", "require", "local", &made]).fault("CONFIRMATION_REQUIRED", 30);
+    machine.run(["trust", "add", "--require", "local", &made]).fault("CONFIRMATION_REQUIRED", 30);
     run().fault("TRUST_REQUIRED", 30);
-    machine.run(["--yes", "trust", "require", "local", &made]).result("trust require");
+    machine.run(["--yes", "trust", "add", "--require", "local", &made]).result("trust add");
     run().answer();
 }
 
@@ -92,17 +92,19 @@ fn rules_are_loosened_by_consent_alone_and_tightened_without() {
     let machine = stocked();
     machine.run(["trust", "add", "acme", "mine.pub"]).result("trust add");
     machine.run(["trust", "add", "bolt", "others.pub"]).result("trust add");
-    machine.run(["trust", "require", "trusted", "oci://ghcr.io/acme/*", "--signer", "acme"]).result("trust require");
-    machine.run(["trust", "require", "signed", "*"]).result("trust require");
+    machine
+        .run(["trust", "add", "--require", "trusted", "oci://ghcr.io/acme/*", "--signer", "acme"])
+        .result("trust add");
+    machine.run(["trust", "add", "--require", "signed", "*"]).result("trust add");
     let kept = policy(&machine);
     assert!(kept.is_some());
     for line in [
-        &["trust", "require", "unsigned", "*"][..],
+        &["trust", "add", "--require", "unsigned", "*"][..],
         &["trust", "remove", "*"],
         &["trust", "remove", "oci://ghcr.io/acme/*"],
-        &["trust", "require", "trusted", "oci://ghcr.io/acme/*"],
-        &["trust", "require", "trusted", "oci://ghcr.io/acme/*", "--signer", "bolt"],
-        &["trust", "require", "signed", "oci://ghcr.io/acme/todo"],
+        &["trust", "add", "--require", "trusted", "oci://ghcr.io/acme/*"],
+        &["trust", "add", "--require", "trusted", "oci://ghcr.io/acme/*", "--signer", "bolt"],
+        &["trust", "add", "--require", "signed", "oci://ghcr.io/acme/todo"],
     ] {
         let fault = machine.run(line).fault("CONFIRMATION_REQUIRED", 30);
         assert!(fault.fixes.iter().any(|fix| fix.risk == "high"), "{fault:?}");
@@ -110,17 +112,17 @@ fn rules_are_loosened_by_consent_alone_and_tightened_without() {
     }
     machine.run(["--yes", "trust", "remove", "acme"]).fault("CONFLICT", 30);
     machine.run(["trust", "add", "acme", "others.pub"]).fault("ALREADY_EXISTS", 30);
-    machine.run(["trust", "require", "trusted", "*", "--signer", "nobody"]).fault("NOT_FOUND", 20);
-    machine.run(["trust", "require", "signed", "oci://ghcr.io/acme*"]).fault("USAGE", 2);
-    machine.run(["trust", "require", "signed", "*", "--signer", "acme"]).fault("USAGE", 2);
+    machine.run(["trust", "add", "--require", "trusted", "*", "--signer", "nobody"]).fault("NOT_FOUND", 20);
+    machine.run(["trust", "add", "--require", "signed", "oci://ghcr.io/acme*"]).fault("USAGE", 2);
+    machine.run(["trust", "add", "--require", "signed", "*", "--signer", "acme"]).fault("USAGE", 2);
     machine.run(["trust", "add", "third", "mine"]).fault("USAGE", 2);
-    let preview = machine.run(["--dry-run", "trust", "require", "trusted", "*"]).document()["result"].take();
+    let preview = machine.run(["--dry-run", "trust", "add", "--require", "trusted", "*"]).document()["result"].take();
     assert_eq!((&preview["changed"], &preview["dry_run"]), (&json!(true), &json!(true)));
     assert_eq!(policy(&machine), kept);
 
     // The same again changes nothing; more strictly needs nobody.
     for changed in [true, false] {
-        assert_eq!(machine.run(["trust", "require", "trusted", "*"]).result("trust require")["changed"], changed);
+        assert_eq!(machine.run(["trust", "add", "--require", "trusted", "*"]).result("trust add")["changed"], changed);
     }
     let listed = machine.run(["trust", "show"]).result("trust show");
     assert_eq!(listed["rules"]["*"], json!({"require": "trusted", "signers": []}));
@@ -141,7 +143,7 @@ fn rules_that_nobody_understands_stop_everything() {
             let fault = machine.run(line).fault("STORE_DAMAGED", 50);
             assert!(fault.message.contains("trust.json") && fault.message.contains(said), "{fault:?}");
         }
-        machine.run(["--yes", "trust", "require", "local", "*"]).fault("STORE_DAMAGED", 50);
+        machine.run(["--yes", "trust", "add", "--require", "local", "*"]).fault("STORE_DAMAGED", 50);
         assert_eq!(policy(&machine).as_deref(), Some(text), "what a person wrote is mended by a person");
     }
 }
@@ -151,14 +153,14 @@ fn nothing_in_the_place_of_the_rules_holds_a_call_up() {
     let machine = Machine::new();
     let home = machine.path("person/.local/share/hutch");
     // Whoever changes the rules waits for others, and not for ever.
-    machine.run(["trust", "require", "signed", "oci://ghcr.io/*"]).result("trust require");
+    machine.run(["trust", "add", "--require", "signed", "oci://ghcr.io/*"]).result("trust add");
     let lock = std::fs::File::options().write(true).open(home.join("trust.lock")).unwrap();
     lock.lock().unwrap();
-    let require = ["trust", "require", "signed", "*"];
+    let require = ["trust", "add", "--require", "signed", "*"];
     machine.run([&["--wait", "50ms"], &require[..]].concat()).fault("INSTANCE_BUSY", 30);
     assert!(!policy(&machine).unwrap().contains("\"*\""));
     lock.unlock().unwrap();
-    machine.run([&["--wait", "10min"], &require[..]].concat()).result("trust require");
+    machine.run([&["--wait", "10min"], &require[..]].concat()).result("trust add");
     // No rule can be read from these, so everything stops, and at once.
     let path = machine.path(POLICY);
     for command in [&["mkfifo"][..], &["mkdir"]] {
@@ -184,14 +186,14 @@ fn a_rule_about_a_folder_holds_whatever_leads_there() {
     std::os::unix::fs::symlink(&package, machine.path("link")).unwrap();
     std::fs::create_dir(machine.path("sub")).unwrap();
     // As the person says it, from where it is.
-    machine.run(["trust", "require", "trusted", "link"]).result("trust require");
+    machine.run(["trust", "add", "--require", "trusted", "link"]).result("trust add");
     for word in [path, "here", "here/", "link", "sub/../here"] {
         machine.run(["run", word, "return-ok"]).fault("TRUST_REQUIRED", 30);
         machine.run(["--yes", "install", word]).fault("TRUST_REQUIRED", 30);
     }
     assert_eq!(machine.run(["catalog"]).result("catalog")["total"], 0);
     for pattern in ["OCI://GHCR.IO/acme/*", "oci://GHCR.io/acme/"] {
-        machine.run(["trust", "require", "trusted", pattern]).fault("USAGE", 2);
+        machine.run(["trust", "add", "--require", "trusted", pattern]).fault("USAGE", 2);
     }
 }
 
@@ -217,7 +219,7 @@ fn a_component_that_may_not_be_run_is_not_asked_what_it_describes() {
     let folder = package::copy(&machine, "package");
     let check = || machine.run(["check", "package"]).result("check")["component_asked"].clone();
     assert_eq!(check(), true);
-    machine.run(["trust", "require", "unsigned", "*"]).result("trust require");
+    machine.run(["trust", "add", "--require", "unsigned", "*"]).result("trust add");
     assert_eq!(check(), false);
     // A component that can't even be loaded is not noticed, for nothing loads it.
     std::fs::write(folder.join("app/app.wasm"), b"\0asm\x0d\0\x01\0no more").unwrap();
@@ -239,7 +241,7 @@ fn a_component_that_may_not_be_run_is_not_asked_what_it_describes() {
 fn a_rule_is_about_a_repository_and_says_so() {
     let machine = Machine::new();
     for source in ["oci://ghcr.io/acme/todo:1.0", "oci-layout:shop:1.0"] {
-        let fault = machine.run(["trust", "require", "signed", source]).fault("USAGE", 2);
+        let fault = machine.run(["trust", "add", "--require", "signed", source]).fault("USAGE", 2);
         assert!(fault.message.contains("one tag or digest"), "{}", fault.message);
     }
     assert_eq!(policy(&machine), None);

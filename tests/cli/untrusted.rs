@@ -270,6 +270,7 @@ fn calls(package: &str, packages: &str) -> Vec<(&'static str, Vec<String>)> {
         ("envelope", &["run", "--envelope", p, "stderr-then-panic", "10"]),
         ("help", &["run", p, "--help"]),
         ("help", &["run", p, "write-text", "--help"]),
+        ("help", &["run", p, "args", "--help"]),
         ("help", &["run", p, "--brief"]),
         ("help", &["run", p, "--version"]),
         ("validate", &["validate", p, "write-text"]),

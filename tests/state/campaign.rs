@@ -90,7 +90,7 @@ fn check(home: &Home, acknowledged: &BTreeSet<String>, asked: &BTreeSet<String>)
     let lost: Vec<_> = acknowledged.difference(&found).collect();
     assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
     assert!(found.is_subset(asked), "there is what nobody asked for");
-    home.json(&["ledger", "verify", "todo"]);
+    home.json(&["verify", "--chain", "todo"]);
     let stored = home.run(&["state", "cat", "--raw", "todo", "state/todos.json"]).stdout;
     let plain = std::fs::read_to_string(home.plain().join("todos.json")).expect("the plain directory is empty");
     assert_eq!(plain, stored, "the plain directory does not show the state");
@@ -119,5 +119,5 @@ fn eight_processes_at_once_lose_nothing() {
     let last = home.json(&["ledger", "head", "todo"])["sequence"].as_u64();
     // The first state, one entry for each add, and one for the list.
     assert_eq!(last, Some(1 + writes / 8 * 8 + 1 + 1));
-    home.json(&["ledger", "verify", "todo"]);
+    home.json(&["verify", "--chain", "todo"]);
 }

@@ -45,7 +45,7 @@ fn a_plan_is_looked_at_applied_and_taken_back() {
 
     let verified = home.json(&["verify", "packages/todo", "--all"]);
     assert_eq!((&verified["differ"], &verified["not_reproducible"]), (&json!(0), &json!(0)));
-    home.json(&["ledger", "verify", "todo"]);
+    home.json(&["verify", "--chain", "todo"]);
     let kinds: Vec<Value> = home.json(&["ledger", "list", "todo"])["items"]
         .as_array()
         .expect("no items")
@@ -97,6 +97,8 @@ fn a_preview_answers_as_the_command_would_and_leaves_every_byte() {
     std::fs::write(edited.join("other"), "other").expect("a file");
     let edited = edited.to_str().expect("a path");
     let missing = home.path().join("missing");
+    let output = missing.to_str().expect("a path");
+    let export = ["instance", "export", "--dry-run", "--volume", "state", "--output", output, "todo"];
     let before = (digest(&home), home.titles());
     let head = home.json(&["ledger", "head", "todo"]);
     for (line, expect) in [
@@ -106,8 +108,8 @@ fn a_preview_answers_as_the_command_would_and_leaves_every_byte() {
         (&["replay", "--dry-run", "packages/todo", "@2"], "/entry"),
         (&["undo", "--dry-run", "todo"], "/entry"),
         (&["undo", "--dry-run", "todo", "--to", "@1"], "/entry"),
-        (&["state", "import", "--dry-run", "todo", edited], "/entry"),
-        (&["state", "export", "--dry-run", "todo", missing.to_str().expect("a path")], "/nothing"),
+        (&["instance", "import", "--dry-run", "--volume", "state", "--input", edited, "todo"], "/entry"),
+        (&export, "/nothing"),
         (&["gc", "--dry-run", "--keep", "1", "todo"], "/nothing"),
     ] {
         let answer = home.json(line);
@@ -119,7 +121,7 @@ fn a_preview_answers_as_the_command_would_and_leaves_every_byte() {
         home.json(&["gc", "--dry-run", "--keep", "1", "todo"])["objects"].as_u64() > Some(0),
         "it says what it would drop"
     );
-    assert_eq!(home.json(&["state", "export", "--dry-run", "todo", missing.to_str().expect("a path")])["files"], 1);
+    assert_eq!(home.json(&export)["files"], 1);
     assert!(!missing.exists());
     assert_eq!(home.json(&["state", "cat", "--at", "@2", "todo", "state/todos.json"])["encoding"], "utf-8");
     assert_eq!((digest(&home), home.titles()), before);
@@ -255,14 +257,15 @@ fn states_are_listed_read_compared_carried_and_restored() {
     let folder = home.path().join("out");
     std::fs::create_dir(&folder).expect("no folder");
     let folder = folder.to_str().expect("no UTF-8");
-    home.json(&["state", "export", "todo", folder]);
+    let export = ["instance", "export", "--volume", "state", "--output", folder, "todo"];
+    home.json(&export);
     assert_eq!(std::fs::read_to_string(format!("{folder}/todos.json")).expect("not exported"), now);
     // A folder that is not empty is left as it is.
-    let (_, error) = home.error(&["state", "export", "todo", folder]);
+    let (_, error) = home.error(&export);
     assert_eq!(error["code"], "ALREADY_EXISTS");
     let before = digest(&home);
     std::fs::write(format!("{folder}/todos.json"), &then).expect("not written");
-    home.json(&["state", "import", "todo", folder]);
+    home.json(&["instance", "import", "--volume", "state", "--input", folder, "todo"]);
     assert_eq!(home.titles(), ["one"]);
     home.json(&["undo", "todo", "--to", "@3"]);
     assert_eq!(digest(&home), before);
@@ -290,15 +293,15 @@ fn an_edit_outside_is_noticed_recorded_and_can_be_undone() {
 fn a_changed_ledger_is_found_and_named() {
     let home = home_with(&["one", "two", "three"]);
     let head = home.json(&["ledger", "head", "todo"])["head"].as_str().expect("no head").to_owned();
-    assert_eq!(home.run(&["ledger", "verify", "todo", "--head", &head]).status, 0);
+    assert_eq!(home.run(&["verify", "--chain", "todo", "--head", &head]).status, 0);
     home.json(&["run", "packages/todo", "add", "four"]);
     // A head that was written down is still in the chain when more has happened.
-    assert_eq!(home.run(&["ledger", "verify", "todo", "--head", &head]).status, 0);
+    assert_eq!(home.run(&["verify", "--chain", "todo", "--head", &head]).status, 0);
     let (sequence, hash) = head.split_once(':').expect("no head");
     let other = format!("{sequence}:{}", hash.replace(|_| true, "0"));
-    let (status, error) = home.error(&["ledger", "verify", "todo", "--head", &other]);
+    let (status, error) = home.error(&["verify", "--chain", "todo", "--head", &other]);
     assert_eq!((status, &error["code"], &error["details"]["sequence"]), (50, &json!("STORE_DAMAGED"), &json!(4)));
-    let (_, error) = home.error(&["ledger", "verify", "todo", "--head", &format!("99:{hash}")]);
+    let (_, error) = home.error(&["verify", "--chain", "todo", "--head", &format!("99:{hash}")]);
     assert_eq!(error["details"]["sequence"], 6, "a cut tail is not named");
 }
 
@@ -308,7 +311,7 @@ fn gc_keeps_what_it_promises_and_says_what_it_dropped() {
     assert_eq!(home.run(&["gc", "todo", "--keep", "2"]).status, 30, "gc needs a confirmation");
     home.json(&["gc", "--yes", "todo", "--keep", "2"]);
     assert_eq!(home.titles(), ["one", "two", "three", "four"]);
-    home.json(&["ledger", "verify", "todo"]);
+    home.json(&["verify", "--chain", "todo"]);
     assert_eq!(home.json(&["verify", "packages/todo", "@5"])["equal"], 1);
     let (_, error) = home.error(&["verify", "packages/todo", "@2"]);
     assert_eq!(error["code"], "NOT_REPRODUCIBLE");

@@ -48,6 +48,7 @@ fn every_call_that_reaches_the_host_leaves_one_entry_whatever_its_end() {
     let folder = home.path().join("granted");
     std::fs::create_dir_all(folder.join("sub")).unwrap();
     let granted = format!("{}:mnt:rw", folder.display());
+    let volume = ["instance", "import", "--volume", "state"];
     for (line, kinds, code) in [
         (&["run", probe, "return-ok"][..], &["run"][..], None),
         (&["run", probe, "exit", "7"], &["run"], None),
@@ -70,7 +71,7 @@ fn every_call_that_reaches_the_host_leaves_one_entry_whatever_its_end() {
         (&["undo", "probe", "@999"], &["undo"], Some("NOT_FOUND")),
         (&["undo", "probe", "500"], &["undo"], Some("NOT_FOUND")),
         (&["undo", "probe", "--to", "@999"], &["restore"], Some("NOT_FOUND")),
-        (&["state", "import", "probe", "tests/packages/probe/skills"], &["import"], None),
+        (&[&volume[..], &["--input", "tests/packages/probe/skills", "probe"]].concat(), &["import"], None),
         (&["run", "--mount", &granted, probe, "write-text", "mnt/x", "1"], &["intent", "run"], None),
         (&["run", "--mount", &granted, probe, "read-file", "mnt/x"], &["run"], None),
         (&["gc", "--yes", "--keep", "5", "probe"], &["collect"], None),
@@ -82,7 +83,7 @@ fn every_call_that_reaches_the_host_leaves_one_entry_whatever_its_end() {
         assert_eq!(found, kinds, "{line:?}: {new:?}");
         assert_eq!(new.last().and_then(|entry| entry["error"].as_str()), code, "{line:?}");
     }
-    home.json(&["ledger", "verify", "probe"]);
+    home.json(&["verify", "--chain", "probe"]);
     let (_, error) = home.error(&["verify", probe, "--all"]);
     assert!(error["message"].as_str().unwrap().contains(" 0 differ"), "{error}");
 }
@@ -135,7 +136,7 @@ fn a_changed_head_is_found_before_anything_runs() {
             home.json(&["run", "packages/todo", "add", title]);
         }
         database(&home, "todo").execute_batch(sql).unwrap();
-        for line in [&["run", "packages/todo", "list"][..], &["ledger", "verify", "todo"], &["undo", "todo"]] {
+        for line in [&["run", "packages/todo", "list"][..], &["verify", "--chain", "todo"], &["undo", "todo"]] {
             let (status, error) = home.error(line);
             assert_eq!((status, &error["code"]), (50, &json!("STORE_DAMAGED")), "{sql}: {line:?}");
         }

@@ -354,7 +354,7 @@ fn a_full_disk_changes_no_real_folder() {
         assert_eq!(granted.tree(), before, "{blocks}: {}", String::from_utf8_lossy(&output.stderr));
     }
     assert!(refused > 2, "{refused}");
-    assert_eq!(granted.home.json(&["ledger", "verify", "probe"])["ok"], Value::Null);
+    assert_eq!(granted.home.json(&["verify", "--chain", "probe"])["ok"], Value::Null);
     let open = granted.home.json(&["state", "status", "probe"]);
     assert_eq!(open["unsettled"], Value::Null, "{open}");
 }

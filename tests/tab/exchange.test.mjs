@@ -37,7 +37,7 @@ test("from the machine to the tab and back", async (t) => {
   const back = carry("import", machine, file);
   assert.deepEqual([back.status, back.said], [0, ["4 equal", "5 no run", "6 equal"]], back.stderr);
   const { head } = await hutch.ledger("todo");
-  assert.equal(machine.answer(["ledger", "verify", "todo"]).hash, head.hash);
+  assert.equal(machine.answer(["verify", "--chain", "todo"]).hash, head.hash);
   const verified = machine.answer(["verify", "--all", "todo"]);
   assert.deepEqual([verified.equal, verified.differ, verified.not_reproducible], [4, 0, 0]);
   const { items } = JSON.parse(machine.run(["run", "todo", "list"]).stdout);
@@ -49,7 +49,7 @@ test("from the machine to the tab and back", async (t) => {
   const apart = carry("import", machine, file);
   assert.equal(apart.status, 1);
   assert.match(apart.stderr, /CONFLICT/);
-  assert.equal(machine.answer(["ledger", "verify", "todo"]).entries, 7);
+  assert.equal(machine.answer(["verify", "--chain", "todo"]).entries, 7);
 });
 
 test("an instance goes from host to host with its package", async (t) => {

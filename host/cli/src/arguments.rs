@@ -4,8 +4,8 @@
 use crate::answer::output::Output;
 use crate::commands::{
     apply, backup, catalog, certify, check, compile, dev, doctor, examples, explain_error, find, gc, index, init,
-    install, instances, issue, key, ledger, lock, map, mcp, meta, pack, plan, push, replay, run, schedule, serve,
-    shell, show, sign, skills, state, trust, undo, validate, verify,
+    install, instances, issue, ledger, lock, map, mcp, meta, pack, plan, push, replay, run, schedule, serve, shell,
+    show, sign, skills, state, trust, undo, validate, verify,
 };
 use crate::flags::global::Global;
 use crate::machine::needs::Needs;
@@ -118,7 +118,10 @@ commands! {
     /// Make a recorded call again
     Replay(replay::ReplayArguments): "replay", args, Needs::NOTHING.instances().rings(), |global, own, output| replay::replay(global, &own, output);
     /// Re-execute calls, and compare
-    Verify(verify::VerifyArguments): "verify", args, Needs::NOTHING.instances().rings().long(), |global, own, output| verify::verify(global, &own, output);
+    ///
+    /// With --chain only the hashes of entries are checked: of one instance, or of each that --heads names, which must be there and have come at
+    /// least as far.
+    Verify(verify::VerifyArguments): "verify", args, own.needs(), |global, own, output| verify::verify(global, &own, output);
     /// Make many calls
     ///
     /// Each line is {"id":"1","arguments":["list"]}, stdin beside them, and is answered by a line, in order. A call's seed follows from
@@ -126,9 +129,9 @@ commands! {
     Map(Box<map::MapArguments>): "map", args, Needs::NOTHING.staying().rings().long(), |global, own, output| map::map(global, *own, output);
     /// Look up what was asked for and what came of it
     Ledger(ledger::LedgerArguments): "ledger", args, Needs::NOTHING.instances().long(), |global, own, output| ledger::ledger(global, &own, output);
-    /// Look inside volumes, and carry them in and out
+    /// Look inside volumes
     State(state::StateArguments): "state", args, Needs::NOTHING.instances().long(), |global, own, output| state::state(global, &own, output);
-    /// List, copy, rename and purge instances
+    /// List, copy, rename, carry and purge instances
     #[command(subcommand)]
     Instance(instances::InstanceCommand): "instance", group, own.needs(), |global, own, output| instances::instance(global, own, output);
     /// Schedule a call
@@ -180,28 +183,24 @@ commands! {
     Examples(examples::ExamplesArguments): "examples", args, Needs::NOTHING.asks(), |global, own, output| examples::examples(global, &own, output);
     /// Explain an error code
     ExplainError(explain_error::ExplainErrorArguments): "explain-error", args, Needs::NOTHING.asks(), |global, own, output| explain_error::explain_error(global, &own, output);
-    /// Install a package
+    /// Install or update a package
     ///
     /// It is copied, and pinned to its digest. What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a
     /// package is named, and so does SLUG where no file or folder has that name.
-    Install(install::InstallArguments): "install", args, Needs::NOTHING.instances().long(), |global, own, output| install::install(global, &own, output, install::Kind::Install);
-    /// Update an installed package
     ///
-    /// Refused if it asks for more than was granted, or changes more without a confirmation, until that is granted too. Its state stays.
-    Update(install::InstallArguments): "update", args, Needs::NOTHING.instances().long(), |global, own, output| install::install(global, &own, output, install::Kind::Update);
+    /// In the place of another version it is refused if it asks for more than was granted, or changes more without a confirmation, until that
+    /// is granted too. Its state stays.
+    Install(install::InstallArguments): "install", args, Needs::NOTHING.instances().long(), |global, own, output| install::install(global, &own, output);
     /// Remove an installed package
     ///
     /// And its launcher. Its state stays.
     Remove(install::RemoveArguments): "remove", args, Needs::NOTHING, |global, own, output| install::remove(global, &own, output);
-    /// Write hutch.lock
-    ///
-    /// Which packages are installed: of each where from, the digest, what it asks for and who signed it. The same packages are the same
-    /// bytes, for version control; paths below the file's folder are written from there.
-    Lock(lock::LockArguments): "lock", args, Needs::NOTHING, |global, own, output| lock::lock(global, &own, output);
-    /// Install by hutch.lock
+    /// Install by hutch.lock, or write it
     ///
     /// What is not installed as locked is had from its source and must be the same by every digest. A lock says which version is meant, and
     /// grants nothing: all else is asked for as in an update. Installed packages that the file does not name are left, and said.
+    /// --write writes which packages are installed: of each where from, the digest, what it asks for and who signed it. The same packages are
+    /// the same bytes, for version control; paths below the file's folder are written from there.
     Sync(lock::SyncArguments): "sync", args, Needs::NOTHING.instances().long(), |global, own, output| lock::sync(global, &own, output);
     /// Pack a package
     ///
@@ -214,17 +213,15 @@ commands! {
     /// Everything but the component is in the artifact's config, so that other programs find a component alone. The digests follow
     /// from the package, and --dry-run says them without asking anybody. A tag that names something else is left alone.
     Push(push::PushArguments): "push", args, Needs::NOTHING.asks().long(), |global, own, output| push::push(global, &own, output);
-    /// Make keys that sign packages
-    #[command(subcommand)]
-    Key(key::KeyCommand): "key", group, Needs::NOTHING, |global, own, output| key::key(global, own, output);
     /// Say whom to believe about packages
     #[command(subcommand)]
     Trust(trust::TrustCommand): "trust", group, Needs::NOTHING, |global, own, output| trust::trust(global, own, output);
-    /// Sign a package
+    /// Sign a package, or make a key
     ///
     /// The signature (a Sigstore bundle) is about the package's manifest in any registry and about its packed file. It is kept in the
     /// registry, or in a file SLUG-VERSION.tar.sigstore.json; with --build in SLUG-VERSION.tar.provenance.sigstore.json. With --output
-    /// it is about files of any kind.
+    /// it is about files of any kind. --new-key makes a key: ECDSA on P-256, as PEM, the private one (PKCS#8, not encrypted) where only you
+    /// can read it, the public one beside it with .pub behind its name. What is there is not overwritten.
     Sign(sign::SignArguments): "sign", args, Needs::NOTHING.asks().long(), |global, own, output| sign::sign(global, &own, output);
     /// Compile packages ahead
     ///

@@ -34,6 +34,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("instances", "instance list"),
     ("lint", "check"),
     ("list", "catalog"),
+    ("lock", "sync --write"),
     ("log", "ledger list"),
     ("ls", "catalog"),
     ("man", "completions man"),
@@ -50,7 +51,8 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("signatures", "check"),
     ("status", "state status"),
     ("uninstall", "remove"),
-    ("upgrade", "update"),
+    ("update", "install"),
+    ("upgrade", "install"),
     ("upload", "push"),
     ("version", "--version"),
 ];
@@ -159,7 +161,9 @@ pub(crate) struct Meant {
 
 impl Meant {
     fn command(words: &str) -> Meant {
-        let risk = match facts::of(words).map(|facts| facts.effect) {
+        // What an option makes of a command does no more than the command may.
+        let command = words.split(" --").next().unwrap_or_default();
+        let risk = match facts::of(command).map(|facts| facts.effect) {
             Some(Effect::Delete) => "high",
             Some(Effect::Write) => "low",
             _ => "none",

@@ -60,7 +60,7 @@ pub fn verified_value(verified: &[(Pin, Verified)], all: bool) -> Result<(Verifi
         format!("{equal} equal, {differ} differ, {not_reproducible} not reproducible, {no_run} without a run");
     if differ > 0 || not_reproducible > 0 || (!all && no_run > 0) {
         let code = if differ > 0 { ErrorCode::VerifyFailed } else { ErrorCode::NotReproducible };
-        return Err(ErrorReport::new(code, summary).detail("entries", json!(items)));
+        return Err(ErrorReport::new(code, summary).detail("entries", items));
     }
     Ok((VerifiedAnswer { items, ..found }, summary))
 }

@@ -9,7 +9,6 @@ use hutch_model::ledger::Pin;
 use hutch_model::outcome::{Ending, Measured, Outcome, Verdict};
 use hutch_model::snapshot::{Changes, Layered};
 use hutch_store::Skipped;
-use serde_json::json;
 use std::collections::BTreeMap;
 
 /// The most paths that are named of those that folders do not get.
@@ -95,7 +94,7 @@ impl Answer {
             .detail("fuel", outcome.fuel)
             .detail("fuel_exact", outcome.fuel_exact)
             .detail("memory_peak_bytes", outcome.memory_peak_bytes)
-            .detail("refused", json!(outcome.refused))
+            .detail("refused", &outcome.refused)
     }
 }
 

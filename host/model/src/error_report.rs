@@ -58,8 +58,8 @@ impl ErrorReport {
 
     /// Adds a fact.
     #[must_use]
-    pub fn detail(mut self, name: &str, value: impl Into<Value>) -> ErrorReport {
-        self.details.insert(name.to_owned(), value.into());
+    pub fn detail(mut self, name: &str, value: impl Serialize) -> ErrorReport {
+        self.details.insert(name.to_owned(), serde_json::to_value(value).unwrap_or_default());
         self
     }
 

@@ -160,7 +160,7 @@ fn no_command_on_the_search_path_is_hidden() {
     assert_eq!(call(&named, &both).result()["launcher"]["on_path"], true);
     // Its own folder is on the path under another name: it is not in its own way.
     std::os::unix::fs::symlink(&bin, hutch.scratch().join("alias")).unwrap();
-    let again = ["update", "packages/todo", "--launcher-dir", &word(&hutch.scratch().join("alias"))];
+    let again = ["install", "packages/todo", "--launcher-dir", &word(&hutch.scratch().join("alias"))];
     assert_eq!(call(&again, &both).result()["launcher"]["on_path"], true);
 }
 
@@ -170,14 +170,14 @@ fn update_keeps_a_launcher_and_remove_takes_it_away() {
     let (one, two) = (hutch.scratch().join("one"), hutch.scratch().join("two"));
     hutch.call(&["install", "packages/todo", "--launcher-dir", &word(&one)]).result();
     let text = fs::read_to_string(one.join("todo")).unwrap();
-    let kept = hutch.line("update packages/todo").result();
+    let kept = hutch.line("install packages/todo").result();
     assert_eq!(kept["launcher"]["path"], word(&one.join("todo")));
     assert_eq!(fs::read_to_string(one.join("todo")).unwrap(), text);
     // One that is gone comes back; one that was changed is the person's own now.
     fs::remove_file(one.join("todo")).unwrap();
-    assert_eq!(hutch.line("update packages/todo").status, 0);
+    assert_eq!(hutch.line("install packages/todo").status, 0);
     assert_eq!(fs::read_to_string(one.join("todo")).unwrap(), text);
-    let moved = hutch.call(&["update", "packages/todo", "--launcher-dir", &word(&two)]).result();
+    let moved = hutch.call(&["install", "packages/todo", "--launcher-dir", &word(&two)]).result();
     assert_eq!(moved["launcher"]["path"], word(&two.join("todo")));
     assert!(!one.join("todo").exists() && two.join("todo").exists());
     assert_eq!(hutch.line("remove todo --dry-run").result()["launcher"], word(&two.join("todo")));
@@ -190,7 +190,7 @@ fn update_keeps_a_launcher_and_remove_takes_it_away() {
     hutch.call(&["install", "packages/todo", "--launcher-dir", &word(&one)]).result();
     let changed = format!("{text}# mine\n");
     fs::write(one.join("todo"), &changed).unwrap();
-    assert_eq!(hutch.line("update packages/todo").status, 0);
+    assert_eq!(hutch.line("install packages/todo").status, 0);
     assert_eq!(fs::read_to_string(one.join("todo")).unwrap(), changed);
     let removed = hutch.line("remove todo --yes");
     assert_eq!((removed.status, &removed.json()["result"]["launcher"]), (0, &json!(null)));
@@ -204,7 +204,7 @@ fn without_being_asked_for_there_is_none() {
     let hutch = Hutch::new();
     assert_eq!(hutch.line("install packages/todo").result()["launcher"], json!(null));
     assert_eq!(hutch.line("catalog").result()["items"][0]["launcher"], json!(null));
-    assert_eq!(hutch.line("update packages/todo").result()["launcher"], json!(null));
+    assert_eq!(hutch.line("install packages/todo").result()["launcher"], json!(null));
     assert!(!default_place(&hutch).exists());
     assert_eq!(hutch.line("remove todo --yes").result()["launcher"], json!(null));
 }

@@ -29,9 +29,8 @@ fn an_installed_package_is_called_by_its_slug_and_keeps_its_state() {
     assert_eq!(hutch.line("catalog").result()["items"], json!([]));
     let made = hutch.line("install packages/todo").result();
     assert_eq!(made["digest"], preview["digest"]);
-    assert_eq!(hutch.line("install packages/todo").code(), "ALREADY_EXISTS");
     assert_eq!(hutch.call(&["run", "todo", "add", "x"]).status, 0);
-    assert_eq!(hutch.line("update packages/todo").status, 0);
+    assert_eq!(hutch.line("install packages/todo").status, 0);
     assert_eq!(hutch.line("remove todo").code(), "CONFIRMATION_REQUIRED");
     assert_eq!(hutch.line("remove todo --quiet").code(), "CONFIRMATION_REQUIRED");
     assert_eq!(hutch.line("remove todo --dry-run").result()["dry_run"], true);
@@ -62,7 +61,7 @@ fn what_was_installed_is_what_runs() {
         change(&folder);
         assert_eq!(hutch.line("run todo list").code(), "PACKAGE_CHANGED", "{what}");
         assert_eq!(hutch.line("doctor").status, 50, "{what}");
-        assert_eq!(hutch.line("update packages/todo").status, 0, "{what}");
+        assert_eq!(hutch.line("install packages/todo").status, 0, "{what}");
         assert_eq!(hutch.line("run todo list").status, 0, "{what}");
     }
 }
@@ -74,15 +73,15 @@ fn an_update_that_asks_for_more_is_refused_until_it_is_granted() {
     assert_eq!(hutch.call(&["install", &word(&more)]).status, 0);
     changed(&hutch, "more", "  hutch:\n", "  hutch:\n    env: [TOKEN, REGION]\n");
     let before: Value = hutch.line("catalog").result();
-    let refused = hutch.call(&["update", &word(&more)]);
+    let refused = hutch.call(&["install", &word(&more)]);
     assert_eq!(refused.error()["details"]["needs_grant"], json!(["env:REGION", "env:TOKEN"]));
     assert_eq!(refused.status, 30);
-    assert_eq!(hutch.call(&["update", &word(&more), "--grant", "env:TOKEN"]).status, 30);
-    assert_eq!(hutch.call(&["update", &word(&more), "--grant", "env:OTHER"]).code(), "USAGE");
+    assert_eq!(hutch.call(&["install", &word(&more), "--grant", "env:TOKEN"]).status, 30);
+    assert_eq!(hutch.call(&["install", &word(&more), "--grant", "env:OTHER"]).code(), "USAGE");
     assert_eq!(hutch.line("catalog").result(), before, "a refusal changes nothing");
-    assert_eq!(hutch.call(&["update", &word(&more), "--grant", "env:TOKEN", "--grant", "env:REGION"]).status, 0);
+    assert_eq!(hutch.call(&["install", &word(&more), "--grant", "env:TOKEN", "--grant", "env:REGION"]).status, 0);
     // Granted once, it is not asked again.
-    assert_eq!(hutch.call(&["update", &word(&more)]).status, 0);
+    assert_eq!(hutch.call(&["install", &word(&more)]).status, 0);
     assert_eq!(hutch.line("remove todo --yes").status, 0);
     assert_eq!(hutch.call(&["install", &word(&more)]).code(), "CONFIRMATION_REQUIRED");
     assert_eq!(hutch.call(&["install", &word(&more), "--yes"]).status, 0);
@@ -235,12 +234,12 @@ fn an_update_to_the_same_package_takes_nothing_away_that_may_be_in_use() {
     let folder = hutch.home().join("packages/todo").join(pin["digest"].as_str().unwrap());
     let component = folder.join("app/app.wasm");
     let before = std::fs::metadata(&component).unwrap().modified().unwrap();
-    assert_eq!(hutch.line("update packages/todo").status, 0);
+    assert_eq!(hutch.line("install packages/todo").status, 0);
     assert_eq!(std::fs::metadata(&component).unwrap().modified().unwrap(), before, "it was written again");
     // One that is damaged is replaced.
     std::fs::write(&component, "another").unwrap();
     assert_eq!(hutch.line("run todo list").code(), "PACKAGE_CHANGED");
-    assert_eq!(hutch.line("update packages/todo").status, 0);
+    assert_eq!(hutch.line("install packages/todo").status, 0);
     assert_eq!(hutch.line("run todo list").status, 0);
     let beside: Vec<_> = std::fs::read_dir(folder.parent().unwrap()).unwrap().collect();
     assert_eq!(beside.len(), 2, "the pin, the package, and nothing else: {beside:?}");
@@ -256,8 +255,7 @@ fn an_update_leaves_the_versions_before_it_until_they_are_collected() {
     };
     for version in ["one", "two", "three"] {
         let package = changed(&hutch, "package", "slug: todo\n", &format!("slug: todo # {version}\n"));
-        let verb = if folders.is_empty() { "install" } else { "update" };
-        let pin = hutch.call(&[verb, &word(&package)]).result();
+        let pin = hutch.call(&["install", &word(&package)]).result();
         folders.push(hutch.home().join("packages/todo").join(pin["digest"].as_str().unwrap()));
         assert_eq!(there(&folders), vec![true; folders.len()], "{version}");
     }

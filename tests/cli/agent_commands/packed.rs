@@ -127,7 +127,7 @@ fn every_command_takes_a_packed_file_for_its_folder() {
         "state ls PACKAGE",
         "ledger list --changes PACKAGE",
         "verify PACKAGE last",
-        "ledger verify PACKAGE",
+        "verify --chain PACKAGE",
         "undo PACKAGE",
     ] {
         let call = |hutch: &Hutch, package: &str| hutch.line(&line.replace("PACKAGE", package));
@@ -142,7 +142,7 @@ fn every_command_takes_a_packed_file_for_its_folder() {
     let installed = by_file.call(&["install", &file]).result();
     assert_eq!(installed["source"], file.as_str());
     assert_eq!(by_file.line("run todo list").json()["count"], 1);
-    assert_eq!(by_file.call(&["update", &file]).status, 0);
+    assert_eq!(by_file.call(&["install", &file]).status, 0);
     let again = by_file.scratch().join("again.tar");
     by_file.call(&["pack", "todo", "--output", &word(&again)]).result();
     assert!(fs::read(again).unwrap() == fs::read(file).unwrap(), "what is installed packs the same");

@@ -38,7 +38,7 @@ fn a_command_is_called_and_recorded_in_both_lifecycles() {
         let shown = machine.run(["ledger", "show", &todo(), "@2"]).result("ledger show");
         assert_eq!(shown["record"]["caller"]["name"], "test");
         assert_eq!(machine.todo(&["list"]).answer()["count"], 1);
-        machine.run(["ledger", "verify", &todo()]).result("ledger verify");
+        machine.run(["verify", "--chain", &todo()]).result("verify");
     }
 }
 
@@ -278,7 +278,7 @@ fn a_server_keeps_its_instance_where_it_is() {
     let mut client = Client::legacy(&machine, &[&todo()], json!({}));
     client.done("todo_add", json!({"title": "one"}));
     let server = client.child.id();
-    for verb in [&["rename", "todo", "elsewhere"][..], &["purge", "--yes", "todo"]] {
+    for verb in [&["copy", "--move", "todo", "elsewhere"][..], &["purge", "--yes", "todo"]] {
         let fault = machine.run([&["instance", "--wait", "50ms"], verb].concat()).fault("INSTANCE_BUSY", 30);
         assert!(fault.suggestion.contains("server") && fault.suggestion.contains("--wait"), "{fault:?}");
         #[cfg(target_os = "linux")]
@@ -292,13 +292,13 @@ fn a_server_keeps_its_instance_where_it_is() {
         let ran = machine.run(["run", "--instance", instance, "--query", "output.items[*].title", &todo(), "list"]);
         serde_json::from_str(&ran.stdout).unwrap()
     };
-    assert_eq!(titles("default"), json!(["one", "rename", "purge"]));
+    assert_eq!(titles("default"), json!(["one", "copy", "purge"]));
     let (status, ..) = client.close();
     assert!(status.success());
-    machine.run(["instance", "rename", "todo", "elsewhere"]).result("instance rename");
-    assert_eq!(titles("elsewhere"), json!(["one", "rename", "purge"]));
+    machine.run(["instance", "copy", "--move", "todo", "elsewhere"]).result("instance copy");
+    assert_eq!(titles("elsewhere"), json!(["one", "copy", "purge"]));
     assert_eq!(titles("default"), json!([]));
-    assert_eq!(titles("copied"), json!(["one", "rename", "purge"]));
+    assert_eq!(titles("copied"), json!(["one", "copy", "purge"]));
 }
 
 /// Who takes it all the same takes the place where calls are written down, and that is said with what failed.

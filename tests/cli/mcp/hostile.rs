@@ -56,7 +56,7 @@ fn a_cancelled_call_stops_its_guest_and_leaves_an_entry_that_says_so() {
     assert!(stopped.iter().all(|entry| entry["kept"] == false && entry["ending"].is_null()), "{stopped:?}");
     assert!((1..=9).contains(&stopped.len()), "{stopped:?}");
     assert_eq!(machine.probe_state(), before);
-    machine.run(["ledger", "verify", &probe()]).result("ledger verify");
+    machine.run(["verify", "--chain", &probe()]).result("verify");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_killed_server_leaves_what_was_answered_and_nothing_half_done() {
     spin(&mut client);
     drop(client);
     assert_eq!(machine.probe_state(), before);
-    machine.run(["ledger", "verify", &probe()]).result("ledger verify");
+    machine.run(["verify", "--chain", &probe()]).result("verify");
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn what_was_begun_is_finished_before_the_server_ends() {
     let kept =
         entries(&machine).iter().filter(|entry| entry["kind"] == "run" && entry["argv"][1] == "append-text").count();
     assert_eq!(kept, answered, "what was carried out was answered");
-    machine.run(["ledger", "verify", &probe()]).result("ledger verify");
+    machine.run(["verify", "--chain", &probe()]).result("verify");
 }
 
 #[test]
@@ -242,5 +242,5 @@ fn what_was_answered_is_there_after_the_server_was_killed() {
     let kept = kept.count();
     // At most those that were under way are kept besides.
     assert!((answered..=answered + 4).contains(&kept), "{answered} answered, {kept} kept");
-    machine.run(["ledger", "verify", &probe()]).result("ledger verify");
+    machine.run(["verify", "--chain", &probe()]).result("verify");
 }

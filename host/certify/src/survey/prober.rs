@@ -146,9 +146,15 @@ impl<'t> Prober<'t> {
             let Some(name) = command.get("name").and_then(Value::as_str) else { continue };
             let args: Vec<String> = name.split_whitespace().map(str::to_owned).chain(["--help".to_owned()]).collect();
             let seen = self.call(Purpose::CommandHelp, None, "", args, &Options::default())?;
-            if let Some(Value::Object(fields)) = read::document(&seen.stdout)
+            if let Some(Value::Object(mut fields)) = read::document(&seen.stdout)
                 && let Some(listed) = command.as_object_mut()
             {
+                // Some answer with a list of which it is the only one.
+                if let Some([Value::Object(own)]) = fields.get("commands").and_then(Value::as_array).map(Vec::as_slice)
+                    && own.get("name") == listed.get("name")
+                {
+                    fields = own.clone();
+                }
                 // What stands in the list too was said there.
                 for (key, value) in fields.into_iter().filter(|(key, _)| !ABOUT_THE_PROGRAM.contains(&key.as_str())) {
                     listed.entry(key).or_insert(value);

@@ -114,8 +114,26 @@ pub(crate) struct InstanceImported {
     pub(crate) last: Option<Pinned>,
 }
 
+/// What `instance export` answers.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct StateExported {
+#[serde(untagged)]
+pub(crate) enum InstanceExports {
+    Instance(InstanceExported),
+    /// With `--volume`.
+    Volume(VolumeExported),
+}
+
+/// What `instance import` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum InstanceImports {
+    Instance(InstanceImported),
+    /// With `--volume`.
+    Volume(VolumeImported),
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct VolumeExported {
     pub(crate) volume: String,
     #[schemars(with = "String")]
     pub(crate) folder: PathBuf,
@@ -126,7 +144,7 @@ pub(crate) struct StateExported {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct StateImported {
+pub(crate) struct VolumeImported {
     pub(crate) volume: String,
     #[schemars(with = "Vec<Open>")]
     pub(crate) changes: Vec<PathChange>,

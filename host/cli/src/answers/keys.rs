@@ -20,6 +20,7 @@ pub(crate) struct KeyGenerated {
 pub(crate) enum Signing {
     Package(PackageSigned),
     Files(FilesSigned),
+    Key(KeyGenerated),
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

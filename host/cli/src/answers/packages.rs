@@ -330,6 +330,16 @@ pub(crate) struct RemoveAnswer {
     pub(crate) dry_run: bool,
 }
 
+/// What `sync` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum SyncAnswers {
+    /// With a home beside a lock.
+    Compared(SyncAnswer),
+    /// With `--write`.
+    Written(LockAnswer),
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LockAnswer {
     pub(crate) path: String,

@@ -3,6 +3,7 @@
 use hutch_documents::Open;
 use hutch_documents::moved::Pinned;
 use hutch_documents::run::RunAnswer;
+use hutch_documents::verified::VerifiedAnswer;
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Seed};
@@ -158,16 +159,18 @@ pub(crate) struct ScheduleFile {
     pub(crate) text: String,
 }
 
-/// What `ledger verify` answers.
+/// What `verify` answers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum ChainAnswer {
-    /// Of one instance.
-    One {
+pub(crate) enum VerifyAnswers {
+    /// Of runs that were run again.
+    Runs(VerifiedAnswer),
+    /// Of one chain.
+    Chain {
         entries: u64,
         #[schemars(with = "String")]
         hash: Digest,
     },
-    /// Of those that a file names.
+    /// Of the chains that a file names.
     Heads { instances: u64, entries: u64 },
 }

@@ -75,7 +75,7 @@ pub(crate) fn parse_parameters((contract, command): Of<'_>, text: &str) -> Resul
                 let message = violations.first().map(|first| first.message.clone()).unwrap_or_default();
                 let report =
                     ErrorReport::new(ErrorCode::ArgumentInvalid, format!("entry {at} of the batch: {message}"));
-                Fault::from(report.detail("index", at).detail("violations", serde_json::json!(violations)))
+                Fault::from(report.detail("index", at).detail("violations", &violations))
             })?;
             Ok(Item { arguments, ..Item::default() })
         }

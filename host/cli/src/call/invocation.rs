@@ -27,22 +27,22 @@ pub(crate) struct InvocationArguments {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) input: InputArguments,
-    /// The instance whose state the run works on
+    /// The instance, whose state it works on
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) instance: InstanceName,
     /// The guest's clock at the start; else now
     #[arg(long, value_name = "INSTANT")]
     pub(crate) now: Option<Instant>,
-    /// The guest's seed: a number or 64 hex digits; else random
+    /// Its seed: a number or 64 hex digits; else random
     #[arg(long, value_name = "SEED")]
     pub(crate) seed: Option<Seed>,
     /// Set a limit; may be repeated
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     pub(crate) limits: Vec<(Limit, u64)>,
-    /// Give a value of the environment that it asks for
+    /// Give a variable that it asks for
     #[arg(long = "env", value_name = "NAME=TEXT", value_parser = parse_pair)]
     pub(crate) environment: Vec<(String, String)>,
-    /// The same, from this process's environment; kept as a keyed hash
+    /// Give it from this process; kept as a keyed hash
     #[arg(long = "secret", value_name = "NAME")]
     pub(crate) secrets: Vec<String>,
     /// Grant a real folder that it asks for; :rw to write

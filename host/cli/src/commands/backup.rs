@@ -5,6 +5,7 @@ use crate::answer::output::Output;
 use crate::answers::{BackupAnswer, KeptInstance, RestoreAnswer};
 use crate::feedback::issues::{self, Issues};
 use crate::flags::global::Global;
+use crate::machine::input;
 use crate::machine::new_file::{NewFile, folder_of};
 use crate::machine::surroundings;
 use crate::package::trust;
@@ -12,7 +13,6 @@ use crate::refusal::fault::Fault;
 use crate::screen::human;
 use clap::{Args, ValueHint};
 use hutch::package::open_folder;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -72,8 +72,7 @@ pub(crate) fn backup(global: &Global, own: &BackupArguments, output: &Output) ->
 
 pub(crate) fn restore(global: &Global, own: &RestoreArguments, output: &Output) -> Result<ExitCode, Fault> {
     let host = surroundings::host(global)?;
-    let file = open(&own.file)?;
-    let restored = host.restore(file, &is_document, surroundings::now())?;
+    let restored = host.restore(input::opened(&own.file)?, &is_document, surroundings::now())?;
     output.done(Done::changed(global.line.elsewhere(["instance", "list"])));
     restored.behind.iter().for_each(|reason| output.behind(Some(reason)));
     let result = RestoreAnswer {
@@ -83,14 +82,4 @@ pub(crate) fn restore(global: &Global, own: &RestoreArguments, output: &Output) 
     };
     output.answer("restore", result, human::fields)?;
     Ok(ExitCode::SUCCESS)
-}
-
-#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
-fn open(path: &Path) -> Result<File, Fault> {
-    let failed = |error: io::Error| Fault::unreadable(path, &error);
-    // Looked at before it is opened: a pipe would be waited for.
-    match path.metadata().map_err(failed)?.is_file() {
-        true => File::open(path).map_err(failed),
-        false => Err(Fault::usage(format!("{} is no file", path.display()))),
-    }
 }

@@ -143,8 +143,8 @@ fn all(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
     if !good {
         let code = if instances.damaged { ErrorCode::StoreDamaged } else { ErrorCode::HostFault };
         let report = ErrorReport::new(code, "not everything is as it should be");
-        let report = report.suggest("mend what details.checks calls bad").detail("checks", json!(checks));
-        let fault = Fault::from(report.detail("left_out", json!(left_out)));
+        let report = report.suggest("mend what details.checks calls bad").detail("checks", &checks);
+        let fault = Fault::from(report.detail("left_out", &left_out));
         return Err(fault.seen_as(table(&checks)));
     }
     let told = match left_out.len() {

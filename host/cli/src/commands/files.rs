@@ -2,28 +2,19 @@
 
 use crate::answers::{FilesSigned, FilesVerified, SignedFile};
 use crate::flags::global::Global;
-use crate::machine::new_file;
+use crate::machine::{input, new_file};
 use crate::package::{network, signed, trust};
 use crate::refusal::fault::Fault;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_registry::{About, BUNDLE_BYTES_MAX, PrivateKey, Root, Sha256, Signer, Verdict, sign_files};
-use serde_json::json;
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Files by their names and digests.
-#[expect(clippy::disallowed_methods, reason = "files that the caller named, read and nothing else")]
 fn digests(paths: &[PathBuf]) -> Result<Vec<(String, Sha256)>, Fault> {
     let digest = |path: &PathBuf| {
-        let failed = |error: io::Error| Fault::file(path, &error);
-        // Looked at before it is opened: a pipe would be waited for.
-        if !path.metadata().map_err(failed)?.is_file() {
-            return Err(Fault::usage(format!("{} is no file", path.display())));
-        }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok((name, File::open(path).and_then(Sha256::of_all).map_err(failed)?))
+        Ok((name, Sha256::of_all(input::opened(path)?).map_err(|error| Fault::file(path, &error))?))
     };
     paths.iter().map(digest).collect()
 }
@@ -76,7 +67,7 @@ pub(super) fn verified(
                 }
                 _ => (ErrorCode::SignatureRequired, "none of those who were named has signed it".to_owned()),
             };
-            ErrorReport::new(code, format!("{}: {why}", file.0)).detail("signatures", json!(signed::told(&[*verdict])))
+            ErrorReport::new(code, format!("{}: {why}", file.0)).detail("signatures", signed::told(&[*verdict]))
         })?;
         key = Some(by.name());
     }

@@ -1,4 +1,4 @@
-//! `hutch install`, `update` and `remove`: packages that have a home. What a package asks for is shown before it is granted.
+//! `hutch install` and `remove`: packages that have a home, for the first time or in place of what is there. What a package asks for is shown before it is granted.
 
 use crate::answer::done::Done;
 use crate::answer::output::Output;
@@ -12,20 +12,18 @@ use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use crate::screen::human;
 use clap::Args;
-use hutch::installed::{InstalledError, Pin};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
 use hutch_registry::Signer;
 use semver::Version;
-use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The folder that holds APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or store:SLUG of the database that HUTCH_STORE names; in
-    /// an update also the slug, for where the package came from
+    /// The folder that holds APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or store:SLUG of the database that HUTCH_STORE names;
+    /// of an installed package also the slug, for where it came from
     #[arg(value_name = "PACKAGE")]
     package: PathBuf,
     /// Write a shell script SLUG that runs the package to ~/.local/bin
@@ -34,10 +32,10 @@ pub(crate) struct InstallArguments {
     /// Write it to this folder instead
     #[arg(long, value_name = "DIR")]
     launcher_dir: Option<PathBuf>,
-    /// A public key or an identity; one of those that are named must have signed the package, and must sign each update
+    /// A public key or an identity; one of those that are named must have signed the package, and must sign what replaces it
     #[arg(long = "key", value_name = "KEYFILE")]
     keys: Vec<PathBuf>,
-    /// Update also to an older version
+    /// Replace it also by an older version
     #[arg(long)]
     allow_downgrade: bool,
     #[command(flatten)]
@@ -53,16 +51,8 @@ pub(crate) struct RemoveArguments {
     slug: String,
 }
 
-/// Which of the two a call is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    Install,
-    Update,
-}
-
-pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output, kind: Kind) -> Result<ExitCode, Fault> {
-    let name = if kind == Kind::Install { "install" } else { "update" };
-    let asked = packages::slug(&own.package).filter(|_| kind == Kind::Update);
+pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let asked = packages::slug(&own.package);
     let path = asked.as_ref().map_or_else(|| Ok(own.package.clone()), |slug| source_of(global, slug))?;
     let word = path.display().to_string();
     let candidate = Candidate::take(global, &own.network, &path)?;
@@ -71,18 +61,9 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output, 
     if let Some(asked) = asked.filter(|asked| *asked != slug) {
         let message = format!("{asked} was installed from {word}, and {slug} is there now");
         let report = ErrorReport::new(ErrorCode::PackageNotFound, message);
-        return Err(report.suggest("name the folder or the packed file to update from").into());
+        return Err(report.suggest("name the folder or the packed file to install it from").into());
     }
     let before = admission::before(global, &slug, &own.allowed)?;
-    match (&before, kind) {
-        (Some(pin), Kind::Install) => return Err(is_there(global, &candidate, pin)),
-        (None, Kind::Update) => {
-            if let Err(error @ InstalledError::Missing(_)) = packages::installed(global)?.pin(&slug) {
-                return Err(error.into());
-            }
-        }
-        _ => {}
-    }
     let keys = signed::keys(global, &own.keys)?;
     let said = Said { allowed: &own.allowed, version: own.allow_downgrade, keys: &keys, signer: None, attester: None };
     let admission = admission::admit(global, candidate, before.as_ref(), &said)?;
@@ -119,35 +100,16 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output, 
                 format!("{slug} asks for what was not granted: {:?}", admission.beyond),
             )
             .suggest("show the user what it asks for; then grant it with --grant or --yes")
-            .detail("asks", json!(admission.asks))
-            .detail("changes", json!(admission.changes))
+            .detail("asks", &admission.asks)
+            .detail("changes", &admission.changes)
             .detail("needs_grant", admission.beyond);
             return Err(repair::fixed(report, global.line.with_flag("--yes"), "grants all of it", "high").into());
         }
         answer.source = admission.install(global, launcher.as_ref(), output)?.source;
         output.done(Done::changed(global.line.elsewhere(["catalog"])));
     }
-    output.answer(name, answer, human::fields)?;
+    output.answer("install", answer, human::fields)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Why a package is not installed where another one has its slug. What hands that one's state over is no small matter.
-fn is_there(global: &Global, candidate: &Candidate, pin: &Pin) -> Fault {
-    let report = ErrorReport::new(ErrorCode::AlreadyExists, format!("{} is installed already", pin.slug));
-    let update = global.line.with_command("update");
-    if candidate.is_from_where(pin) {
-        return repair::fixed(report, update.and_then(|line| line.text()), "replaces it; its state stays", "low")
-            .into();
-    }
-    let report = report
-        .suggest(format!("it is from {}: ask the user whether this is the same application", pin.source))
-        .detail("from", pin.source.as_str())
-        .detail("source", candidate.source.as_str());
-    let remove = global.line.elsewhere(["remove", &pin.slug]);
-    let report = repair::fixed(report, remove, "takes the one that is installed away, once confirmed", "high");
-    let handed = "hands the state, the grants and the launcher of the one that is installed to this one";
-    let update = update.and_then(|line| line.with_flag("--allow-source-change"));
-    repair::fixed(report, update, handed, "high").into()
 }
 
 /// Where the installed package of a slug came from.
@@ -163,7 +125,7 @@ fn source_of(global: &Global, slug: &Slug) -> Result<PathBuf, Fault> {
         false => {
             let message = format!("{slug} was installed from {}, and nothing is there", source.display());
             let report = ErrorReport::new(ErrorCode::PackageNotFound, message);
-            Err(report.suggest("name the folder or the packed file to update from").into())
+            Err(report.suggest("name the folder or the packed file to install it from").into())
         }
     }
 }

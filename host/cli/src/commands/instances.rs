@@ -1,9 +1,12 @@
-//! `hutch instance`: whole instances, listed, copied, renamed, taken away, and carried from one home to another.
+//! `hutch instance`: whole instances, listed, copied, renamed, taken away, and carried from one home to another, and volumes of them, to and from folders.
 
 use super::instance::{InstanceArguments, slug};
 use crate::answer::done::Done;
 use crate::answer::output::Output;
-use crate::answers::{InstanceExported, InstanceImported, InstanceItem, InstanceMoved, InstancePurged};
+use crate::answers::{
+    InstanceExported, InstanceExports, InstanceImported, InstanceImports, InstanceItem, InstanceMoved, InstancePurged,
+    VolumeExported, VolumeImported,
+};
 use crate::call::invocation::parse_limit;
 use crate::flags::global::Global;
 use crate::flags::selection::Page;
@@ -16,15 +19,16 @@ use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use crate::screen::human;
 use clap::{Args, Subcommand};
+use hutch::package::open_folder;
 use hutch::{EntryName, Failure, Verified};
+use hutch_documents::moved::Pinned;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Pin;
 use hutch_model::limits::{Limit, Unit};
-use hutch_store::InstanceName;
 use hutch_store::bundle::{PartError, Parts};
-use std::fs::File;
-use std::io::{self, BufWriter, Cursor, Write};
+use hutch_store::{InstanceName, VolumeName};
+use std::io::{BufWriter, Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -33,22 +37,22 @@ use std::time::Duration;
 pub(crate) enum InstanceCommand {
     /// List instances
     List(InstanceListArguments),
-    /// Copy an instance
-    Copy(InstanceTargetArguments),
-    /// Rename an instance
-    Rename(InstanceTargetArguments),
+    /// Copy or rename an instance
+    Copy(InstanceCopyArguments),
     /// Delete an instance
     Purge(InstanceArguments),
     /// Export an instance
     ///
     /// Its entries, states, inputs and outputs, and no key, as one file: for another home, a browser tab or a safe place. Its bytes follow from
     /// the ledger. With --part-bytes as FILE.0001, FILE.0002 and so on, each for whoever took in the one before.
+    /// With --volume the files of one volume, into a folder.
     Export(InstanceExportArguments),
     /// Import an instance
     ///
     /// Every entry is made again and every run is run again, and must come to the same, before anything of a file is taken: all of it or
     /// nothing. Of several files those before one that is refused are taken. Packages that the first one carries run in the sandbox for that alone;
-    /// PACKAGE need not be here then. --dry-run verifies the files alone.
+    /// PACKAGE need not be here then. --dry-run verifies the files alone. With --volume a folder's files
+    /// take the place of that volume's, and nothing is run.
     Import(InstanceImportArguments),
 }
 
@@ -56,11 +60,9 @@ impl InstanceCommand {
     /// What it needs before it begins.
     pub(crate) fn needs(&self) -> Needs {
         match self {
-            InstanceCommand::Copy(_) | InstanceCommand::Rename(_) | InstanceCommand::Purge(_) => {
-                Needs::NOTHING.at_home()
-            }
-            InstanceCommand::Import(_) => Needs::NOTHING.instances().rings(),
-            InstanceCommand::List(_) | InstanceCommand::Export(_) => Needs::NOTHING.instances(),
+            InstanceCommand::Copy(_) | InstanceCommand::Purge(_) => Needs::NOTHING.at_home(),
+            InstanceCommand::Import(own) if own.volume.is_none() => Needs::NOTHING.instances().rings(),
+            _ => Needs::NOTHING.instances(),
         }
         .long()
     }
@@ -77,9 +79,12 @@ pub(crate) struct InstanceListArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct InstanceExportArguments {
-    /// The file to write
+    /// The file to write; with --volume the folder
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
+    /// Export this volume's files alone
+    #[arg(long, value_name = "VOLUME", conflicts_with_all = ["after", "to", "part_bytes", "packages"])]
+    volume: Option<VolumeName>,
     /// Leave out this entry and all before it, which the other side has
     #[arg(long, value_name = "ENTRY")]
     after: Option<EntryName>,
@@ -102,9 +107,12 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct InstanceImportArguments {
-    /// A file that export wrote; several in their order
+    /// A file that export wrote; several in their order; with --volume the folder
     #[arg(long = "input", value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
+    /// Import this volume's files alone
+    #[arg(long, value_name = "VOLUME", conflicts_with_all = ["head", "limits"])]
+    volume: Option<VolumeName>,
     /// An entry that must be there then: its number, a colon and its hash
     #[arg(long, value_name = "N:HASH")]
     head: Option<Pin>,
@@ -116,7 +124,10 @@ pub(crate) struct InstanceImportArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct InstanceTargetArguments {
+pub(crate) struct InstanceCopyArguments {
+    /// Keep none under the old name
+    #[arg(long = "move")]
+    renames: bool,
     #[command(flatten)]
     instance: InstanceArguments,
     /// The new name
@@ -128,15 +139,14 @@ pub(crate) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
     match own {
         InstanceCommand::List(own) => list(global, &own, output)?,
         InstanceCommand::Copy(own) => {
-            let slug = own.instance.slug(global)?;
-            let host = surroundings::host(global)?;
-            host.copy_instance(&slug, &own.instance.instance, &own.to, surroundings::now())?;
-            moved(global, "instance copy", &own, output)?;
-        }
-        InstanceCommand::Rename(own) => {
-            let slug = own.instance.slug(global)?;
-            surroundings::host(global)?.rename_instance(&slug, &own.instance.instance, &own.to)?;
-            moved(global, "instance rename", &own, output)?;
+            let (slug, host, from) = (own.instance.slug(global)?, surroundings::host(global)?, &own.instance.instance);
+            match own.renames {
+                true => host.rename_instance(&slug, from, &own.to)?,
+                false => host.copy_instance(&slug, from, &own.to, surroundings::now())?,
+            }
+            output.done(Done::changed(global.line.elsewhere(["instance", "list"])));
+            let value = InstanceMoved { package: slug.to_string(), from: from.to_string(), to: own.to.to_string() };
+            output.answer("instance copy", value, human::fields)?;
         }
         InstanceCommand::Purge(own) => {
             let slug = own.slug(global)?;
@@ -161,8 +171,14 @@ pub(crate) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
             let value = InstancePurged { package, instance, unsettled };
             output.answer("instance purge", value, human::fields)?;
         }
-        InstanceCommand::Export(own) => export(global, &own, output)?,
-        InstanceCommand::Import(own) => import(global, &own, output)?,
+        InstanceCommand::Export(own) => match &own.volume {
+            Some(volume) => export_volume(global, &own, volume, output)?,
+            None => export(global, &own, output)?,
+        },
+        InstanceCommand::Import(own) => match &own.volume {
+            Some(volume) => import_volume(global, &own, volume, output)?,
+            None => import(global, &own, output)?,
+        },
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -217,7 +233,7 @@ fn export(global: &Global, own: &InstanceExportArguments, output: &Output) -> Re
         entries,
         last: last.into(),
     };
-    output.answer("instance export", result, human::fields)
+    output.answer("instance export", InstanceExports::Instance(result), human::fields)
 }
 
 /// Writes the next part as it is made; how long it is.
@@ -242,7 +258,12 @@ fn write_new(global: &Global, path: &Path, parts: &mut Parts<'_>) -> Result<u64,
 
 fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Result<(), Fault> {
     // Once a guest has run, no path leads to the next one.
-    let opened: Vec<_> = own.inputs.iter().skip(1).map(|path| opened(path)).collect::<Result<_, _>>()?;
+    let opened: Vec<_> = own
+        .inputs
+        .iter()
+        .skip(1)
+        .map(|path| Ok(Source::Open(path.clone(), input::opened(path)?)))
+        .collect::<Result<_, Fault>>()?;
     let (path, count) = (own.inputs.first(), own.inputs.len());
     let path = path.ok_or_else(|| Fault::usage("name a file with --input"))?;
     let first = bundle(Source::File(path.clone()), global.wait)?;
@@ -271,18 +292,7 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
         as_told: taken.as_told,
         last: taken.verified.last().map(|(sealed, _)| sealed.pin().into()),
     };
-    output.answer("instance import", result, human::fields)
-}
-
-/// A file that is read later.
-#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
-fn opened(path: &Path) -> Result<Source, Fault> {
-    let failed = |error: io::Error| Fault::unreadable(path, &error);
-    // Looked at before it is opened: a pipe would be waited for.
-    match path.metadata().map_err(failed)?.is_file() {
-        true => Ok(Source::Open(path.to_owned(), File::open(path).map_err(failed)?)),
-        false => Err(Fault::usage(format!("{} is no file", path.display()))),
-    }
+    output.answer("instance import", InstanceImports::Instance(result), human::fields)
 }
 
 fn bundle(source: Source, wait: Duration) -> Result<Vec<u8>, Fault> {
@@ -314,10 +324,67 @@ fn list(global: &Global, own: &InstanceListArguments, output: &Output) -> Result
     })
 }
 
-fn moved(global: &Global, command: &str, own: &InstanceTargetArguments, output: &Output) -> Result<(), Fault> {
-    let slug = own.instance.slug(global)?;
-    output.done(Done::changed(global.line.elsewhere(["instance", "list"])));
-    let (from, to) = (own.instance.instance.to_string(), own.to.to_string());
-    let value = InstanceMoved { package: slug.to_string(), from, to };
-    output.answer(command, value, human::fields)
+/// Writes the files of a volume into a folder.
+fn export_volume(
+    global: &Global,
+    own: &InstanceExportArguments,
+    volume: &VolumeName,
+    output: &Output,
+) -> Result<(), Fault> {
+    let session = own.instance.open(global)?;
+    let state = session.state_at(None)?;
+    let folder = target(&own.output, global.dry_run)?;
+    let exported = session.export(&state, volume, (folder.as_ref(), &own.output))?;
+    output.done(Done::changed(None));
+    let totals = exported.totals;
+    let value = VolumeExported {
+        volume: volume.to_string(),
+        folder: own.output.clone(),
+        files: totals.files,
+        bytes: totals.bytes,
+        aside: [(&volume.to_string(), &exported.skipped)].into_iter().collect(),
+    };
+    output.answer("instance export", InstanceExports::Volume(value), human::fields)
+}
+
+/// Takes the files of a folder in the place of a volume's.
+fn import_volume(
+    global: &Global,
+    own: &InstanceImportArguments,
+    volume: &VolumeName,
+    output: &Output,
+) -> Result<(), Fault> {
+    let [path] = own.inputs.as_slice() else { return Err(Fault::usage("a volume is imported from one folder")) };
+    let session = own.instance.open_or_make(global)?;
+    let taken = session.import(volume, (&folder(path)?, path))?;
+    output.done(Done::entry(taken.entry.pin(), own.instance.show(global, &taken.entry.pin())));
+    output.behind(taken.behind.as_deref());
+    let value = VolumeImported {
+        volume: volume.to_string(),
+        changes: taken.changes.listed,
+        entry: Pinned::kept(&session, &taken.entry),
+        changes_omitted: Some(taken.changes.omitted).filter(|omitted| *omitted > 0),
+        aside: [(&volume.to_string(), &taken.skipped)].into_iter().collect(),
+    };
+    output.answer("instance import", InstanceImports::Volume(value), human::fields)
+}
+
+fn folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
+    open_folder(path).map_err(|error| Fault::file(path, &error))
+}
+
+/// The folder to write into, made if it is missing; a preview makes none.
+#[expect(clippy::disallowed_methods, reason = "the operator names it")]
+fn target(path: &Path, preview: bool) -> Result<Option<cap_std::fs::Dir>, Fault> {
+    match path.exists() {
+        true => folder(path).map(Some),
+        false if preview => {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            folder(parent).map(|_| None)
+        }
+        false => {
+            std::fs::create_dir(path).map_err(|error| Fault::file(path, &error))?;
+            folder(path).map(Some)
+        }
+    }
 }

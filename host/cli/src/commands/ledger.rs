@@ -2,19 +2,14 @@
 
 use super::instance::InstanceArguments;
 use crate::answer::output::Output;
-use crate::answers::ChainAnswer;
-use crate::commands::heads;
 use crate::flags::global::Global;
 use crate::flags::selection::Page;
 use crate::refusal::fault::Fault;
 use crate::screen::human;
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand};
 use hutch::{EntryName, Failure};
 use hutch_documents::ledger::{changes_value, entry_value, export_value, head_value, list_value};
-use hutch_model::ledger::Pin;
-use hutch_store::InstanceName;
 use serde_json::Value;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -36,11 +31,6 @@ enum LedgerCommand {
     /// Each with the bytes that its hash is of, so that the chain can be checked elsewhere. With --ndjson these bytes alone, one
     /// entry a line, however many there are.
     Export(ExportArguments),
-    /// Check the chain of entries
-    ///
-    /// Of one instance, or with --heads of each that a file names, which instance list --ndjson wrote: it must be there, and have come at
-    /// least as far.
-    Verify(ChainArguments),
 }
 
 #[derive(Debug, Args)]
@@ -71,22 +61,6 @@ struct ShowArguments {
     entry: EntryName,
 }
 
-#[derive(Debug, Args)]
-struct ChainArguments {
-    /// A head that was written down: its number, a colon and its hash
-    #[arg(long, value_name = "N:HASH", conflicts_with = "heads")]
-    head: Option<Pin>,
-    /// The heads of instances that were written down, one a line
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["instance", "package"])]
-    heads: Option<PathBuf>,
-    /// The instance
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    instance: InstanceName,
-    /// The folder that holds APP.md, a packed file, or the slug of a package that has run
-    #[arg(value_name = "PACKAGE", required_unless_present = "heads")]
-    package: Option<PathBuf>,
-}
-
 pub(crate) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) -> Result<ExitCode, Fault> {
     match &own.command {
         LedgerCommand::List(own) => list(global, own, output)?,
@@ -102,24 +76,8 @@ pub(crate) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) ->
             })?;
         }
         LedgerCommand::Export(own) => export(global, own, output)?,
-        LedgerCommand::Verify(own) => verify(global, own, output)?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn verify(global: &Global, own: &ChainArguments, output: &Output) -> Result<(), Fault> {
-    if let Some(file) = &own.heads {
-        let (instances, entries) = heads::verify(global, file, output)?;
-        let value = ChainAnswer::Heads { instances, entries };
-        let told = format!("{instances} instances with {entries} entries, as they were written");
-        return output.answer("ledger verify", value, |_| told);
-    }
-    let package = own.package.clone().ok_or_else(|| Fault::usage("name a package, or --heads FILE"))?;
-    let session = InstanceArguments { instance: own.instance.clone(), package }.open(global)?;
-    let pins: Vec<Pin> = own.head.into_iter().collect();
-    let head = session.check_chain(&pins)?;
-    let value = ChainAnswer::One { entries: head.sequence, hash: head.hash };
-    output.answer("ledger verify", value, |_| format!("{} entries, as they were written", head.sequence))
 }
 
 fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fault> {

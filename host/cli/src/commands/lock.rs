@@ -1,9 +1,9 @@
-//! `hutch lock` and `hutch sync`: which packages a home has, in a file for version control, and a home that is made to agree with it.
+//! `hutch sync`: which packages a home has, in a file for version control, and a home that is made to agree with it.
 //! Comparing asks nobody: only what is missing is fetched.
 
 use crate::answer::done::Done;
 use crate::answer::output::Output;
-use crate::answers::{ComparedPackage, Difference, LockAnswer, LockedPackage, SyncAnswer};
+use crate::answers::{ComparedPackage, Difference, LockAnswer, LockedPackage, SyncAnswer, SyncAnswers};
 use crate::flags::global::Global;
 use crate::machine::new_file;
 use crate::package::admission::{self, Admission, AllowArguments, Candidate, Said};
@@ -32,20 +32,16 @@ use std::process::ExitCode;
 const DEFAULT_FILE: &str = "hutch.lock";
 
 #[derive(Debug, Args)]
-pub(crate) struct LockArguments {
-    /// Lock these installed packages alone; all if none is named
-    #[arg(value_name = "SLUG")]
-    slugs: Vec<String>,
-    /// The file to write
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
-    file: PathBuf,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct SyncArguments {
     /// The file that says what is to be installed
     #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
     file: PathBuf,
+    /// Write the file instead: which packages are installed
+    #[arg(long, conflicts_with_all = ["check", "prune"])]
+    write: bool,
+    /// Write down these alone; all if none is named
+    #[arg(value_name = "SLUG", requires = "write")]
+    slugs: Vec<String>,
     /// Compare alone, without a network; fails if anything differs
     #[arg(long)]
     check: bool,
@@ -58,7 +54,7 @@ pub(crate) struct SyncArguments {
     network: NetworkArguments,
 }
 
-pub(crate) fn lock(global: &Global, own: &LockArguments, output: &Output) -> Result<ExitCode, Fault> {
+fn lock(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCode, Fault> {
     let installed = packages::installed(global)?;
     let folder = folder_of(&own.file);
     let mut pins = match own.slugs.is_empty() {
@@ -102,7 +98,7 @@ pub(crate) fn lock(global: &Global, own: &LockArguments, output: &Output) -> Res
         changed,
         dry_run: global.dry_run,
     };
-    output.answer("lock", result, human::fields)?;
+    output.answer("sync", SyncAnswers::Written(result), human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -140,6 +136,9 @@ impl Compared<'_> {
 }
 
 pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCode, Fault> {
+    if own.write {
+        return lock(global, own, output);
+    }
     let missing = || Fault::file(&own.file, &io::ErrorKind::NotFound.into());
     let text = text_of(&own.file)?.ok_or_else(missing)?;
     let lock =
@@ -155,7 +154,7 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
     let changed = !differing.is_empty();
     if own.check && changed {
         let message = format!("not as {} says: {}", own.file.display(), differing.join(", "));
-        let report = ErrorReport::new(ErrorCode::LockDiffers, message).detail("packages", json!(told(&[])));
+        let report = ErrorReport::new(ErrorCode::LockDiffers, message).detail("packages", told(&[]));
         return Err(report.into());
     }
     let unlocked: Vec<&Compared<'_>> = compared.iter().filter(|one| one.locked.is_none()).collect();
@@ -214,7 +213,7 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
             output.done(Done::changed(global.line.elsewhere(["catalog"])));
         }
     }
-    output.answer("sync", result, human::fields)?;
+    output.answer("sync", SyncAnswers::Compared(result), human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -283,7 +282,7 @@ fn admitted(global: &Global, own: &SyncArguments, locked: &Locked, folder: &Path
         && asks == locked.asks;
     if !is_locked {
         let message = format!("{source} has another package than the one that is locked as {}", locked.slug);
-        let report = ErrorReport::new(ErrorCode::LockMismatch, message).detail("locked", json!(told(locked))).detail(
+        let report = ErrorReport::new(ErrorCode::LockMismatch, message).detail("locked", told(locked)).detail(
             "found",
             json!({"slug": manifest.slug(), "version": manifest.version().to_string(), "digest": found, "asks": asks}),
         );
@@ -313,9 +312,9 @@ fn agreed(global: &Global, own: &SyncArguments, result: &SyncAnswer) -> Result<(
     };
     let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message)
         .suggest("ask the user, then repeat the call with --grant or --yes")
-        .detail("packages", json!(result.packages))
-        .detail("needs_grant", json!(result.needs_grant))
-        .detail("removed", json!(result.removed));
+        .detail("packages", &result.packages)
+        .detail("needs_grant", &result.needs_grant)
+        .detail("removed", &result.removed);
     Err(repair::fixed(report, global.line.with_flag("--yes"), "grants and removes all of it", "high").into())
 }
 

@@ -22,7 +22,6 @@ pub(crate) mod install;
 pub(crate) mod instance;
 pub(crate) mod instances;
 pub(crate) mod issue;
-pub(crate) mod key;
 pub(crate) mod ledger;
 pub(crate) mod lock;
 pub(crate) mod map;

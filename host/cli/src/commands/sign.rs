@@ -1,11 +1,11 @@
-//! `hutch sign`: who vouches for a package, and who says how it was built.
+//! `hutch sign`: who vouches for a package, and who says how it was built; keys that sign.
 
 use super::files;
 use crate::answer::done::Done;
 use crate::answer::output::Output;
-use crate::answers::{PackageSigned, Signing};
+use crate::answers::{KeyGenerated, PackageSigned, Signing};
 use crate::flags::global::Global;
-use crate::machine::new_file;
+use crate::machine::new_file::{self, NewFile};
 use crate::package::network::{self, Fetched, NetworkArguments};
 use crate::package::packages;
 use crate::package::signed::{self, Says, Signed};
@@ -23,11 +23,14 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub(crate) struct SignArguments {
     /// A packed file, a folder, an installed package, or oci://HOST/REPOSITORY:TAG; with --output files of any kind
-    #[arg(value_name = "PACKAGE", required = true)]
+    #[arg(value_name = "PACKAGE", required_unless_present = "new_key")]
     packages: Vec<PathBuf>,
-    /// The private key, as hutch key generate makes it
-    #[arg(long, value_name = "KEYFILE")]
-    key: PathBuf,
+    /// The private key
+    #[arg(long, value_name = "KEYFILE", required_unless_present = "new_key")]
+    key: Option<PathBuf>,
+    /// Make a key instead, and write it to this file
+    #[arg(long, value_name = "KEYFILE", conflicts_with_all = ["packages", "key", "output", "build"])]
+    new_key: Option<PathBuf>,
     /// Sign files as files, by their SHA-256, into this bundle
     #[arg(long, value_name = "FILE", conflicts_with = "build")]
     output: Option<PathBuf>,
@@ -40,7 +43,11 @@ pub(crate) struct SignArguments {
 
 /// Signs what is there, or how it was built, once for each key.
 pub(crate) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let text = network::small_file(global, &own.key)?;
+    if let Some(path) = &own.new_key {
+        return generate(global, path, output);
+    }
+    let key = own.key.as_ref().ok_or_else(|| Fault::usage("name a key"))?;
+    let text = network::small_file(global, key)?;
     let key = PrivateKey::from_pem(&text).map_err(|error| Fault::usage(format!("--key: {error}")))?;
     if let Some(path) = &own.output {
         let result = files::signed(global, &own.packages, &key, path)?;
@@ -69,6 +76,32 @@ pub(crate) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Res
         dry_run: global.dry_run,
     };
     output.answer("sign", Signing::Package(result), human::fields)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a key that signs.
+fn generate(global: &Global, path: &Path, output: &Output) -> Result<ExitCode, Fault> {
+    let mut public_path = path.to_owned().into_os_string();
+    public_path.push(".pub");
+    let public_path = PathBuf::from(public_path);
+    let pem = PrivateKey::generate().map_err(|error| Fault::host(error.to_string()))?;
+    let public = PrivateKey::from_pem(&pem).map_err(|error| Fault::host(error.to_string()))?.public();
+    // No key is like another, so whatever is there is another file.
+    for path in [path, public_path.as_path()] {
+        new_file::preview(path, b"")?;
+    }
+    if !global.dry_run {
+        NewFile::begin_private(path)?.filled(pem.as_bytes())?;
+        new_file::write(&public_path, public.to_pem().as_bytes(), false)?;
+        output.done(Done::changed(None));
+    }
+    let result = KeyGenerated {
+        path: path.display().to_string(),
+        public_path: public_path.display().to_string(),
+        key: if global.dry_run { None } else { Some(public.hint()) },
+        dry_run: global.dry_run,
+    };
+    output.answer("sign", Signing::Key(result), human::fields)?;
     Ok(ExitCode::SUCCESS)
 }
 

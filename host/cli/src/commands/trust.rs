@@ -24,43 +24,34 @@ pub(crate) enum TrustCommand {
     ///
     /// Or what they come to for one package: an error where it is not trusted enough.
     Show(TrustShowArguments),
-    /// Trust a signer
+    /// Trust a signer, or require trust
     ///
     /// A public key or an identity. What it signed is trusted wherever a rule does not name others. Nothing is needed of any package until a rule asks for it.
     /// An identity is a file with the line `identity ISSUER SUBJECT`, as a certificate of Sigstore names it; a SUBJECT that ends in /*
     /// means all that begin so.
-    Add(TrustAddArguments),
-    /// Ask for a level of trust
     ///
-    /// local: anything. unsigned: installed. signed: and signed by a key that was named then. trusted: and signed by a key that is trusted.
-    /// attested: and such a key says how it was built.
-    /// Of several rules the longest counts. A package that lacks it is neither run nor installed.
-    Require(TrustRequireArguments),
+    /// With --require the least level of what comes from a source instead: local: anything. unsigned: installed. signed: and signed by a key that was
+    /// named then. trusted: and signed by a key that is trusted. attested: and such a key says how it was built. Of several rules the
+    /// longest counts. A package that lacks it is neither run nor installed.
+    Add(TrustAddArguments),
     /// Remove a key or rule
     Remove(TrustRemoveArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustAddArguments {
-    /// What to call it
-    #[arg(value_name = "NAME")]
+    /// Require this level of a source
+    #[arg(long, value_name = "LEVEL")]
+    require: Option<Required>,
+    /// A trusted key that counts there; may be repeated; all count if none is named
+    #[arg(long = "signer", value_name = "NAME", requires = "require")]
+    signers: Vec<String>,
+    /// What to call the key; or the source: oci://HOST/REPOSITORY, store:SLUG, a path, or the begin of one up to a / and then *; * alone means every source
+    #[arg(value_name = "SOURCE")]
     name: String,
     /// The public key, or the identity
-    #[arg(value_name = "KEYFILE")]
-    key: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TrustRequireArguments {
-    /// The least level
-    #[arg(value_name = "LEVEL")]
-    level: Required,
-    /// oci://HOST/REPOSITORY, store:SLUG, a path, or the begin of one up to a / and then *; * alone means every source
-    #[arg(value_name = "SOURCE")]
-    source: String,
-    /// A trusted key that counts here; may be repeated; all count if none is named
-    #[arg(long = "signer", value_name = "NAME")]
-    signers: Vec<String>,
+    #[arg(value_name = "KEYFILE", required_unless_present = "require", conflicts_with = "require")]
+    key: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -107,8 +98,7 @@ pub(crate) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Resu
             output.answer("trust show", TrustAnswers::Policy(result), human::fields)?;
             return Ok(ExitCode::SUCCESS);
         }
-        TrustCommand::Add(own) => ("trust add", add(global, &own)?),
-        TrustCommand::Require(own) => ("trust require", require(global, own)?),
+        TrustCommand::Add(own) => ("trust add", add(global, own)?),
         TrustCommand::Remove(own) => {
             if !global.yes && !global.dry_run {
                 let report =
@@ -137,9 +127,14 @@ fn shown(policy: &Policy) -> TrustShown {
     }
 }
 
-fn add(global: &Global, own: &TrustAddArguments) -> Result<bool, Fault> {
-    let name = Slug::parse(&own.name).map_err(|error| Fault::usage(format!("NAME: {error}")))?.to_string();
-    let pem = signed::key(global, &own.key)?.text();
+fn add(global: &Global, own: TrustAddArguments) -> Result<bool, Fault> {
+    let key = match (own.require, own.key) {
+        (Some(level), _) => return require(global, level.into(), &own.name, own.signers),
+        (None, Some(key)) => key,
+        (None, None) => return Err(Fault::usage("name the file of the key")),
+    };
+    let name = Slug::parse(&own.name).map_err(|error| Fault::usage(format!("SOURCE: {error}")))?.to_string();
+    let pem = signed::key(global, &key)?.text();
     trust::change(global, |policy| match policy.keys.get(&name) {
         Some(known) if *known == pem => Ok(false),
         Some(_) => {
@@ -153,11 +148,10 @@ fn add(global: &Global, own: &TrustAddArguments) -> Result<bool, Fault> {
     })
 }
 
-fn require(global: &Global, own: TrustRequireArguments) -> Result<bool, Fault> {
-    let pattern = trust::pattern(&own.source);
+fn require(global: &Global, level: Level, source: &str, signers: Vec<String>) -> Result<bool, Fault> {
+    let pattern = trust::pattern(source);
     check_pattern(&pattern).map_err(|error| Fault::usage(format!("SOURCE: {error}")))?;
-    let level = Level::from(own.level);
-    let signers: BTreeSet<String> = own.signers.into_iter().collect();
+    let signers: BTreeSet<String> = signers.into_iter().collect();
     if !signers.is_empty() && level < Level::Trusted {
         return Err(Fault::usage(
             "--signer says whose signature makes a package trusted, so the level must be trusted or attested",

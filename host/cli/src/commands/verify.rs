@@ -1,18 +1,23 @@
-//! `hutch verify`: re-executes recorded invocations and compares every byte.
+//! `hutch verify`: re-executes recorded invocations and compares every byte, or checks the chain of entries alone.
 
+use super::heads;
 use super::instance::InstanceArguments;
 use crate::answer::output::Output;
+use crate::answers::VerifyAnswers;
 use crate::call::invocation::secret_values;
 use crate::flags::global::Global;
+use crate::machine::needs::Needs;
 use crate::machine::progress;
 use crate::package::earlier::Earlier;
 use crate::refusal::fault::Fault;
 use crate::screen::human;
-use clap::Args;
+use clap::{Args, ValueHint};
 use hutch::{EntryName, Failure, Session};
 use hutch_documents::verified::verified_value;
 use hutch_model::ledger::{Chain, Pin, Sealed};
+use hutch_store::InstanceName;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The most entries that people are shown.
@@ -32,17 +37,52 @@ pub(crate) struct VerifyArguments {
     /// Up to this entry; else to the last
     #[arg(long, value_name = "ENTRY", conflicts_with = "entry")]
     to: Option<EntryName>,
-    #[command(flatten)]
-    instance: InstanceArguments,
+    /// Check that the entries are as they were written, and run nothing
+    #[arg(long, conflicts_with_all = ["all", "entry", "from", "to", "secrets"])]
+    chain: bool,
+    /// With --chain: a head that was written down, its number, a colon and its hash
+    #[arg(long, value_name = "N:HASH", requires = "chain", conflicts_with = "heads")]
+    head: Option<Pin>,
+    /// With --chain: the instances that a file names, which instance list --ndjson wrote, each with its head
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "chain", conflicts_with_all = ["instance", "package"])]
+    heads: Option<PathBuf>,
+    /// The instance
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    instance: InstanceName,
+    /// The folder that holds APP.md, a packed file, or the slug of a package that has run
+    #[arg(value_name = "PACKAGE", required_unless_present = "heads")]
+    package: Option<PathBuf>,
     /// The entry: the beginning of its hash, @ and its number, or last; the last one with a run if absent
     #[arg(value_name = "ENTRY")]
     entry: Option<EntryName>,
 }
 
+impl VerifyArguments {
+    /// What it needs before it begins.
+    pub(crate) fn needs(&self) -> Needs {
+        let needs = Needs::NOTHING.instances().long();
+        if self.chain { needs } else { needs.rings() }
+    }
+}
+
 pub(crate) fn verify(global: &Global, own: &VerifyArguments, output: &Output) -> Result<ExitCode, Fault> {
+    if let Some(file) = &own.heads {
+        let (instances, entries) = heads::verify(global, file, output)?;
+        let told = format!("{instances} instances with {entries} entries, as they were written");
+        output.answer("verify", VerifyAnswers::Heads { instances, entries }, |_| told)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let package = own.package.clone().ok_or_else(|| Fault::usage("name a package, or --heads FILE"))?;
+    let instance = InstanceArguments { instance: own.instance.clone(), package };
     // Looking at what is not there makes nothing.
-    own.instance.open(global)?;
-    let (host, package, session) = own.instance.open_package(global)?;
+    let session = instance.open(global)?;
+    if own.chain {
+        let head = session.check_chain(own.head.as_slice())?;
+        let value = VerifyAnswers::Chain { entries: head.sequence, hash: head.hash };
+        output.answer("verify", value, |_| format!("{} entries, as they were written", head.sequence))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (host, package, session) = instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;
     let part = (own.from.is_some() || own.to.is_some()).then(|| part(&session, own.from.as_ref(), own.to.as_ref()));
     let (entries, ends) = match part.transpose()? {
@@ -66,7 +106,7 @@ pub(crate) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
             if let Some((after, last)) = ends {
                 (value.after, value.last) = (Some(after.into()), Some(last.into()));
             }
-            output.answer("verify", value, |_| summary)?;
+            output.answer("verify", VerifyAnswers::Runs(value), |_| summary)?;
         }
         Err(report) => {
             let results = report.details.get("entries").and_then(Value::as_array).cloned().unwrap_or_default();

@@ -102,18 +102,6 @@ impl CallLine {
         self.written(&host, &self.words.guest)
     }
 
-    /// The line with the last word of the command's name replaced.
-    pub(crate) fn with_command(&self, name: &str) -> Option<CallLine> {
-        let mut line = self.clone();
-        *line.words.host.get_mut(self.words.named.checked_sub(1)?)? = name.to_owned();
-        Some(line)
-    }
-
-    /// The line as it stands.
-    pub(crate) fn text(&self) -> Option<String> {
-        self.written(&self.words.host, &self.words.guest)
-    }
-
     /// The line with other arguments in place of those that it ends with; `None` if it does not end with them.
     pub(crate) fn with_arguments(&self, arguments: &[String], by: &[String]) -> Option<String> {
         self.ending(self.words.host.clone(), arguments, by)
@@ -192,10 +180,6 @@ mod tests {
         ] {
             assert_eq!(line(typed).with_option("--retry", "9").as_deref(), Some(retried));
         }
-        assert_eq!(
-            line("hutch install --yes P").with_command("update").unwrap().text().unwrap(),
-            "hutch update --yes P"
-        );
     }
 
     #[test]

@@ -20,10 +20,10 @@ pub(crate) struct InputArguments {
     /// Give the guest standard input; never a terminal
     #[arg(long)]
     pub(crate) stdin: bool,
-    /// Give the guest this file on standard input
+    /// Or this file
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin_file: Option<PathBuf>,
-    /// Give the guest this text on standard input
+    /// Or this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) stdin_text: Option<String>,
 }
@@ -74,6 +74,17 @@ pub(crate) fn whole(path: &Path, bytes_max: u64, wait: Duration) -> Result<Vec<u
     match bytes.len() as u64 > bytes_max {
         true => Err(Fault::usage(format!("{} has more than {bytes_max} bytes", path.display()))),
         false => Ok(bytes),
+    }
+}
+
+/// A file that the caller named, for whoever reads all of it.
+#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
+pub(crate) fn opened(path: &Path) -> Result<File, Fault> {
+    let failed = |error: io::Error| Fault::unreadable(path, &error);
+    // Looked at before it is opened: a pipe would be waited for.
+    match path.metadata().map_err(failed)?.is_file() {
+        true => File::open(path).map_err(failed),
+        false => Err(Fault::usage(format!("{} is no file", path.display()))),
     }
 }
 

@@ -13,7 +13,6 @@ use hutch_model::error_report::ErrorReport;
 use hutch_registry::{
     About, Artifact, BUNDLE_BYTES_MAX, PROVENANCE, RegistryError, Root, SIGNED, Sha256, Signer, Verdict,
 };
-use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// What is said of a package under a signature.
@@ -141,7 +140,7 @@ impl Signed {
             0 => "the package is not signed".to_owned(),
             count => format!("none of its {count} signatures is by a key that was named"),
         };
-        Err(ErrorReport::new(ErrorCode::SignatureRequired, message).detail("signatures", json!(told(&verdicts))).into())
+        Err(ErrorReport::new(ErrorCode::SignatureRequired, message).detail("signatures", told(&verdicts)).into())
     }
 }
 
@@ -166,7 +165,7 @@ pub(crate) fn sound(verdicts: &[Verdict]) -> Result<(), Fault> {
         None => Ok(()),
         Some(reason) => {
             let report = ErrorReport::new(ErrorCode::SignatureInvalid, format!("a signature is broken: {reason}"));
-            Err(report.detail("signatures", json!(told(verdicts))).into())
+            Err(report.detail("signatures", told(verdicts)).into())
         }
     }
 }

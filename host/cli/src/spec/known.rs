@@ -134,7 +134,7 @@ mod tests {
             ("skills", false, "items[0].name", true),
             ("skills", false, "content", true),
             ("skills", false, "contents", false),
-            ("state import", false, "entry.sequence", true),
+            ("instance import", false, "entry.sequence", true),
         ] {
             assert_eq!(selected(command, list, &[], Some(path)).is_ok(), admitted, "{command} {path}");
         }

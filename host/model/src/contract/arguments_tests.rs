@@ -261,7 +261,15 @@ fn the_host_describes_what_it_answers() {
         help["help"],
         "usage: todo reminder set ID --at INSTANT... [--json-input] [--no-json-input] [--dry-run] [--no-dry-run]"
     );
+    assert!(help["commands"][0]["outputSchema"].is_object() && help["errors"].is_array(), "all about one: {help}");
     assert_eq!(bare.help(&words("reminder"))["commands"].as_array().map(Vec::len), Some(3));
+    let all = bare.help(&[]);
+    let line = all["commands"][0].as_object().map(|line| line.keys().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(
+        (line, &all["errors"]),
+        (Some(vec!["name", "description", "effect"]), &serde_json::Value::Null),
+        "a line about each"
+    );
     for line in ["", "remind", "zzz --x"] {
         assert_eq!(bare.help(&words(line))["commands"].as_array().map(Vec::len), Some(11), "{line}: all of them");
     }

@@ -3,7 +3,7 @@
 
 use super::{Command, Contract, Parameter, ValueType};
 use crate::terminal::one_line;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// What a call asks about, in place of a command's answer.
@@ -175,7 +175,8 @@ impl Contract {
     }
 
     /// The answer to `--help` that the host gives: what the contract says, in the keys of its file, of all commands, or of those that
-    /// these words begin; the host's own flags among the parameters.
+    /// these words begin; the host's own flags among the parameters. Several commands are listed, a line each: all about one is in its own
+    /// help, and nobody reads that of all of them at once.
     pub fn help(&self, words: &[String]) -> Value {
         let commands = self.begun(words).into_iter().cloned().collect();
         let shown = Contract { commands, ..self.clone() }.with_hosted();
@@ -184,6 +185,12 @@ impl Contract {
             Value::Object(fields) => fields,
             _ => Map::new(),
         });
+        if shown.commands.len() > 1 {
+            help.remove("errors");
+            keep(&mut help, "commands", |name, _| ["name", "description", "effect"].contains(&name));
+            let says = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && *value != json!([]);
+            keep(&mut help, "parameters", |name, value| name == "required" || says(value));
+        }
         Value::Object(help)
     }
 
@@ -223,6 +230,15 @@ impl Contract {
             lines.extend(failures);
         }
         lines.join("\n")
+    }
+}
+
+/// Leaves of each entry of a list what is wanted.
+fn keep(help: &mut Map<String, Value>, list: &str, wanted: impl Fn(&str, &Value) -> bool) {
+    for entry in help.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Value::Object(fields) = entry {
+            fields.retain(|name, value| wanted(name, value));
+        }
     }
 }
 

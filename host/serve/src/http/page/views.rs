@@ -428,7 +428,7 @@ fn is_change(record: &Value) -> bool {
 fn head_to_pin(item: &Value) -> Markup {
     let (sequence, hash) = (item["sequence"].as_u64().unwrap_or_default(), item["hash"].as_str().unwrap_or_default());
     html! {
-        p { "Written down elsewhere, this line shows later whether any of these entries was changed or taken away (" code { "hutch ledger verify --head" } "):" }
+        p { "Written down elsewhere, this line shows later whether any of these entries was changed or taken away (" code { "hutch verify --chain --head" } "):" }
         pre tabindex="0" { (sequence) ":" (hash) }
     }
 }
