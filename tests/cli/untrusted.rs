@@ -46,6 +46,7 @@ help           commands[].parameters[].default                 parameter.default
 help           commands[].parameters[].description             parameter.description
 help           errors[].description                            error.description
 help           errors[].fix                                    error.fix
+help           help                                            parameter.choice parameter.default
 help           parameters[].description                        parameter.description
 help           rules[].content                                 agent.rule
 help           skills[].description                            skill.description
