@@ -312,6 +312,11 @@ fn no_fix_of_a_wrong_line_makes_anything_worse() {
             let done = carry_out(&machine, &fix.cmd, &[]);
             assert!(done.status == 0 || done.stderr != ran.stderr, "{typed}: {} comes to the same", fix.cmd);
             let after = state(&machine);
+            if fix.cmd.starts_with("hutch undo ") {
+                machine.run(["undo", "--redo", "todo"]).result("undo");
+                assert_eq!(state(&machine).0, before.0, "{typed}: what was taken back is not made again");
+                continue;
+            }
             let is_kept = before.0.iter().all(|title| after.0.contains(title)) && before.1 <= after.1;
             match fix.risk.as_str() {
                 "none" => assert_eq!((&after.0, after.1), (&before.0, before.1), "{typed}: {}", fix.cmd),

@@ -191,22 +191,3 @@ fn a_folder_of_the_hosts_own_is_refused_alike_by_every_call_and_nothing_is_writt
     let ran = machine.run(["run", "--home", &not_there, "--mount", &mount, &package, "list-dir", "mnt"]);
     assert_eq!(ran.answer()["entries"], json!([]));
 }
-
-/// What an entry says beside what was changed is bounded part by part, but for how long the paths of granted folders are.
-#[test]
-fn a_run_whose_entry_would_be_too_long_has_a_short_one() {
-    let machine = Machine::new();
-    let names: String = (0..80).map(|at| format!("      - mnt{at}\n")).collect();
-    let package = package::with_manifest(&machine, "package", "      - mnt\n", &names).display().to_string();
-    let deep = (0..14).fold(machine.path("deep"), |folder, at| folder.join(format!("{at:0>250}")));
-    std::fs::create_dir_all(&deep).unwrap();
-    let mounts: Vec<String> = (0..80).map(|at| format!("--mount={}:mnt{at}", deep.display())).collect();
-    let words: Vec<&str> = mounts.iter().map(String::as_str).collect();
-    let fault = machine.guest(&[&words[..], &[package.as_str(), "return-ok"]].concat()).fault("HOST_FAULT", 50);
-    assert!(fault.message.contains("262144 allowed"), "{fault:?}");
-    assert_eq!(fault.details.get("unrecorded"), None);
-    let last = machine.run(["ledger", "list", &package]).result("ledger list")["items"][0].clone();
-    assert_eq!((&last["kind"], &last["error"], &last["kept"]), (&json!("run"), &json!("HOST_FAULT"), &json!(false)));
-    assert_eq!(machine.guest(&[package.as_str(), "return-ok"]).answer()["ok"], true);
-    machine.run(["verify", "--chain", "probe"]).result("verify");
-}

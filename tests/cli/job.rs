@@ -78,11 +78,11 @@ fn a_removal_is_stopped_before_the_guest_starts_unless_it_is_confirmed() {
         assert_ne!(machine.todo(arguments).status, 0, "{arguments:?}");
         assert_eq!(titles(&machine, &[]), ["keep me"], "{arguments:?}");
     }
-    // The host's confirmation is not the application's: without its own it refuses.
-    let refused = machine.guest(&["--yes", &todo(), "remove", "td_0001"]).guest_failure(30);
+    // Who says no to the application is not overruled; who says nothing to it is not asked twice.
+    let refused = machine.guest(&["--yes", &todo(), "remove", "td_0001", "--no-confirm"]).guest_failure(30);
     assert_eq!(refused["error"]["code"], "CONFIRMATION_REQUIRED");
     assert_eq!(titles(&machine, &[]), ["keep me"]);
-    let removed = machine.guest(&["--yes", &todo(), "remove", "td_0001", "--confirm"]).answer();
+    let removed = machine.guest(&["--yes", &todo(), "remove", "td_0001"]).answer();
     assert_eq!(removed["items"][0]["title"], "keep me");
     assert_eq!(titles(&machine, &[]), [""; 0]);
     assert_eq!(machine.todo(&["add", "next"]).answer()["items"][0]["id"], "td_0002", "ids are given once");

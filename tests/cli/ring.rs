@@ -384,7 +384,7 @@ mod taken_over {
         }
         let machine = machine();
         for (rings, expected) in [("required", &ALL[10..]), ("off", &ALL)] {
-            let (mut child, process) = started(&machine, rings, &["mcp", &todo()]);
+            let (mut child, process) = started(&machine, rings, &["mcp", "--tools-max", "100", &todo()]);
             let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
             let mut lines = BufReader::new(output).lines();
             let mut ask = |id: u64, method: &str, params: Value| {

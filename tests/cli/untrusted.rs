@@ -92,7 +92,7 @@ page           code                                            file.content file
 page           h1                                              file.name
 page           option                                          parameter.choice parameter.default
 page           option=                                         parameter.choice parameter.default
-page           p                                               command.description contract.summary manifest.description parameter.description
+page           p                                               command.description contract.summary manifest.description parameter.choice parameter.default parameter.description
 page           pre                                             command.description file.content file.name
 page           q                                               parameter.default
 page           span                                            file.content

@@ -467,7 +467,7 @@ fn what_the_user_may_not_read_stays_as_it_is_and_is_named() {
     // A person's edit is seen whatever lies beside it.
     std::fs::write(folder.join("b"), "edited").unwrap();
     assert!(good(&["read-file", "state/b"]).contains("edited"));
-    let (status, said) = hutch(&["state", "status", "--query", "result.volumes.state", "probe"]);
+    let (status, said) = hutch(&["state", "status", "--query", "volumes.state", "probe"]);
     let told: Value = serde_json::from_str(&said).unwrap();
     assert_eq!((status, &told["edited_outside"]), (Some(0), &json!([])), "{said}");
     let skipped = told["skipped"]["paths"].as_array().unwrap();

@@ -29,7 +29,6 @@ use line::call_line::CallLine;
 use line::words::Words;
 use machine::{progress, ring, stores, surroundings};
 use refusal::fault::Fault;
-use refusal::repair;
 use spec::known;
 use std::mem::ManuallyDrop;
 use std::process::ExitCode;
@@ -104,7 +103,7 @@ fn carry_out(mut arguments: Arguments, output: &Output) -> ExitCode {
     }
     let _step = needs.step().map(progress::during);
     let done = arguments.command.carry_out(&arguments.global, output);
-    done.unwrap_or_else(|fault| output.fail(&repair::addressed(ring::told(fault), &arguments.global.line)))
+    done.unwrap_or_else(|fault| output.fail(&meant::addressed(ring::told(fault), &arguments.global.line)))
 }
 
 /// The command whose form of answer a line gets: the preview of a run is a plan.

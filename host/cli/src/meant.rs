@@ -3,9 +3,12 @@
 //! can't be read proposes to delete only to one who said so in another word.
 
 use crate::arguments;
+use crate::line::call_line::CallLine;
 use crate::package::packages;
+use crate::refusal::fault::Fault;
 use crate::spec::facts;
 use hutch_model::contract::Effect;
+use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::limits::Limit;
 use hutch_registry::Reference;
@@ -147,6 +150,23 @@ pub(crate) fn address(word: &str) -> Option<Address> {
         }
         () if !is_file && reference.parse::<Reference>().is_ok() => Some(Address::Reference(reference)),
         () => None,
+    }
+}
+
+/// A failure of a line in which a package is named by an address, as other programs name theirs.
+pub(crate) fn addressed(fault: Fault, line: &CallLine) -> Fault {
+    if !matches!(fault.report().code, ErrorCode::PackageNotFound | ErrorCode::NotFound | ErrorCode::Usage) {
+        return fault;
+    }
+    let words = line.words();
+    let mut named = words.host.iter().skip(words.named).filter_map(|word| Some((word, address(word)?)));
+    match named.next() {
+        Some((word, Address::Reference(reference))) => {
+            let fixed = fault.suggest(&format!("did you mean {reference}?"));
+            fixed.fixed_by(line.replacing(word, &[&reference]), "makes the call as it was probably meant", "low")
+        }
+        Some((_, Address::Web(how))) => fault.suggest(how),
+        None => fault,
     }
 }
 

@@ -35,7 +35,6 @@ pub struct Program {
     pub(crate) made: u64,
     pub(crate) load_time_us: u64,
     pub(crate) compiled: bool,
-    #[cfg_attr(not(feature = "threads"), expect(dead_code, reason = "there is nothing to keep a deadline with"))]
     pub(crate) keeper: Keeper,
     digest: Digest,
 }

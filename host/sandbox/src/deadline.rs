@@ -43,6 +43,12 @@ pub(crate) struct Keeper {
     pub(crate) spent: Duration,
 }
 
+impl Keeper {
+    pub(crate) fn spent_us(&self) -> u64 {
+        u64::try_from(self.spent.as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
 /// Time between reminders of a deadline.
 const TICK: Duration = Duration::from_millis(1);
 

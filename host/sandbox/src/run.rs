@@ -78,8 +78,7 @@ pub fn run(
     let guest = Guest::new(world, invocation.clone());
     let (engine, linked, made) = (program.engine.clone(), program.linked.clone(), program.made);
     let (outcome, after) = on_thread(program, guest, move |guest| run_in(&engine, &linked, guest, made))??;
-    let spent_us = u64::try_from(program.keeper.spent.as_micros()).unwrap_or(u64::MAX);
-    let wall_time_us = start.elapsed_us().saturating_add(spent_us);
+    let wall_time_us = start.elapsed_us().saturating_add(program.keeper.spent_us());
     let measured = Measured { wall_time_us, load_time_us: program.load_time_us, compiled: program.compiled };
     Ok(Run { outcome, after, measured })
 }

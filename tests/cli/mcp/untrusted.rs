@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// What is listed, read and answered, each under the name of its answer.
 pub(crate) fn told(machine: &Machine, package: &str, file: &str, content: &str) -> Vec<(&'static str, Value)> {
-    let mut client = Client::legacy(machine, &[package], json!({}));
+    let mut client = Client::legacy(machine, &["--tools-max=40", "--output-schemas", package], json!({}));
     let mut told = Vec::new();
     for (answer, method) in
         [("mcp_tools", "tools/list"), ("mcp_resources", "resources/list"), ("mcp_skills", "skills/list")]

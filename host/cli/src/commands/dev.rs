@@ -218,7 +218,7 @@ impl Work<'_> {
             failed => {
                 let message =
                     format!("{} of {} examples did not end as the contract states", failed.len(), trial.total());
-                let report = ErrorReport::new(ErrorCode::ExampleFailed, message).detail("failed", &failed);
+                let report = ErrorReport::new(ErrorCode::ExampleFailed, message).detail("failed", failed);
                 let seen = failed.iter().map(|failed| failed.for_people()).collect::<Vec<_>>().join("\n");
                 Err(Fault::from(report).seen_as(seen))
             }

@@ -50,7 +50,7 @@ pub(crate) struct VerifyArguments {
     #[arg(long, value_name = "NAME", default_value = "default")]
     instance: InstanceName,
     /// The folder that holds APP.md, a packed file, or the slug of a package that has run
-    #[arg(value_name = "PACKAGE", required_unless_present = "heads")]
+    #[arg(value_name = "PACKAGE", required = true)]
     package: Option<PathBuf>,
     /// The entry: the beginning of its hash, @ and its number, or last; the last one with a run if absent
     #[arg(value_name = "ENTRY")]

@@ -277,7 +277,7 @@ mod tests {
         let who = |of: &str| format!("identity https://issuer.example https://host.example/{of}");
         let pin = |signed_by: Option<String>| -> Pin {
             let asks = hutch_model::asks::Asks::default();
-            serde_json::from_value(json!({
+            serde_json::from_value(serde_json::json!({
                 "slug": "todo", "version": "0.1.0", "digest": "0".repeat(64), "source": "here",
                 "installed_at": "2026-04-01T09:00:00Z", "asks": asks, "signer": who("*"), "attester": who("b"),
                 "signed_by": signed_by,

@@ -1,7 +1,6 @@
 //! Commands that mend a refused call: added to the library's report here, where it is known how the call was written.
 
 use crate::line::call_line::CallLine;
-use crate::meant::{self, Address};
 use crate::refusal::fault::{Fault, diagnostics_lines};
 use hutch::package::Package;
 use hutch::{Call, Failure};
@@ -98,23 +97,6 @@ pub(crate) fn fixed(report: ErrorReport, cmd: Option<String>, effect: &str, risk
     match cmd {
         Some(cmd) => report.fixed_by(cmd, effect, risk),
         None => report,
-    }
-}
-
-/// A failure of a line in which a package is named by an address, as other programs name theirs.
-pub(crate) fn addressed(fault: Fault, line: &CallLine) -> Fault {
-    if !matches!(fault.report().code, ErrorCode::PackageNotFound | ErrorCode::NotFound | ErrorCode::Usage) {
-        return fault;
-    }
-    let words = line.words();
-    let mut named = words.host.iter().skip(words.named).filter_map(|word| Some((word, meant::address(word)?)));
-    match named.next() {
-        Some((word, Address::Reference(reference))) => {
-            let fixed = fault.suggest(&format!("did you mean {reference}?"));
-            fixed.fixed_by(line.replacing(word, &[&reference]), "makes the call as it was probably meant", "low")
-        }
-        Some((_, Address::Web(how))) => fault.suggest(how),
-        None => fault,
     }
 }
 

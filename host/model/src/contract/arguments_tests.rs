@@ -267,7 +267,7 @@ fn the_host_describes_what_it_answers() {
     let line = all["commands"][0].as_object().map(|line| line.keys().map(String::as_str).collect::<Vec<_>>());
     assert_eq!(
         (line, &all["errors"]),
-        (Some(vec!["name", "description", "effect"]), &serde_json::Value::Null),
+        (Some(vec!["description", "effect", "name"]), &serde_json::Value::Null),
         "a line about each"
     );
     for line in ["", "remind", "zzz --x"] {
