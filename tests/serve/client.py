@@ -130,7 +130,7 @@ async def configurations():
     for one in found:
         parameters = StdioServerParameters(command=one["command"], args=one["args"], env=dict(os.environ))
         async with Client(parameters) as client:
-            assert len((await client.list_tools()).tools) == 16
+            assert {"hutch_find", "hutch_describe", "hutch_call"} <= {tool.name for tool in (await client.list_tools()).tools}
 
 
 async def main():

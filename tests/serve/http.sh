@@ -16,7 +16,7 @@ python="$tools/python/bin/python"
 "$python" tests/serve/collector.py "$work/collector" "$work/collected" &
 running+=($!)
 until [ -s "$work/collector" ]; do kill -0 "${running[@]}"; done
-OTEL_EXPORTER_OTLP_ENDPOINT=$(cat "$work/collector") "$hutch" serve --home "$work/home" --listen 127.0.0.1:0 --log json --query url packages/todo \
+OTEL_EXPORTER_OTLP_ENDPOINT=$(cat "$work/collector") "$hutch" serve --home "$work/home" --listen 127.0.0.1:0 --log json --tools-max 40 --query url packages/todo \
     >"$work/url" 2>"$work/log" &
 server=$!
 running+=("$server")
