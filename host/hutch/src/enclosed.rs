@@ -58,8 +58,8 @@ impl Host {
     }
 
     /// Has this process enclosed before it serves calls of these packages on instances of this name, with these folders granted, if its owner
-    /// wants that: their programs are there by then, for as long as this host is, and no other thread is. The folder of an instance that is not there yet is made, and empty; what other
-    /// machines share has none here.
+    /// wants that: their programs are there by then, for as long as this host is, and no other thread is. The folder of an instance that is not
+    /// there yet is made, and empty; what other machines share has none here.
     ///
     /// # Errors
     /// It can't be enclosed as its owner wants it; a folder can't be made or opened.

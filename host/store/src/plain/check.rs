@@ -8,7 +8,7 @@ use super::update::is_other_case;
 use crate::error::StoreError;
 use crate::names::VolumeName;
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Handles, Stamp, list, look, open_folder};
+use hutch_folder::{Form, Handles, Stamp, list, list_at_most, look, open_folder};
 use hutch_model::acted_on::is_acted_on;
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::{
@@ -212,7 +212,7 @@ pub(super) fn can_be_held(folder: &Dir, name: &str, stamp: &Stamp, depth: usize)
     match stamp.form {
         Form::File => is_open(hutch_folder::open_file(folder, name)),
         Form::Folder => {
-            is_open(open_folder(folder, name).and_then(|below| below.map(|below| list(&below)).transpose()))
+            is_open(open_folder(folder, name).and_then(|below| below.map(|below| list_at_most(&below, 1)).transpose()))
         }
         Form::Other => false,
         Form::Link => hutch_folder::link_target(folder, name)
