@@ -2,14 +2,17 @@
 
 use crate::support::case::laws;
 use crate::support::wat_guest::{WatGuest, wat};
-use crate::support::{KEY, limits, parts, probe_bytes, run_parts, sandbox, todo_bytes};
+use crate::support::{KEY, limits, parts, probe_bytes, run_parts, sandbox, saw, todo_bytes};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
 use hutch_sandbox::{ArtifactCache, Compile, Sandbox};
 
 fn code(bytes: &[u8], limits: &Limits) -> Option<ErrorCode> {
     // Without a cache: nothing of another test is found.
-    Sandbox::new(Compile::Here, None).load(bytes, limits).err().map(|error| error.code())
+    Sandbox::new(Compile::Here, None).load(bytes, limits).err().map(|error| {
+        saw("refused");
+        error.code()
+    })
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::support::case::{exited, limited, trapped};
 use crate::support::wat_guest::wat;
-use crate::support::{limits, parts, run_parts, sandbox};
+use crate::support::{limits, parts, run_parts, sandbox, saw};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::outcome::{Ending, Outcome};
 use hutch_sandbox::{Backend, Compile, Feature, LoadError, Sandbox};
@@ -177,6 +177,7 @@ fn what_is_not_run_is_refused_by_its_name() {
         if !matches!(&error, Some(LoadError::Lacking { feature, .. }) if feature.name() == *name) {
             wrong.push(format!("{text}: {error:?}"));
         }
+        saw("refused");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     for feature in Feature::all() {

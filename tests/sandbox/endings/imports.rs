@@ -2,14 +2,17 @@
 
 use crate::support::case::{Case, check, exited, limited, trapped};
 use crate::support::wat_guest::{WatGuest, wat};
-use crate::support::{parts, probe, run_parts, sandbox};
+use crate::support::{parts, probe, run_parts, sandbox, saw};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
 
 fn refused(bytes: &[u8]) -> (ErrorCode, String) {
     match sandbox().load(bytes, &Limits::default()) {
         Ok(_) => panic!("it was loaded"),
-        Err(error) => (error.code(), error.to_string()),
+        Err(error) => {
+            saw("refused");
+            (error.code(), error.to_string())
+        }
     }
 }
 

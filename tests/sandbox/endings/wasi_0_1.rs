@@ -1,8 +1,8 @@
 //! Core modules of WASI 0.1, as other toolchains make them.
 
 use crate::support::case::{Case, check, exited, limited, trapped};
-use crate::support::sandbox;
 use crate::support::wat_guest::wat;
+use crate::support::{sandbox, saw};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::limits::{Limit, Limits};
 
@@ -63,6 +63,7 @@ fn modules_that_are_no_commands_are_refused() {
     for text in cases {
         let error = sandbox().load(&wat(&text), &Limits::default()).err();
         assert_eq!(error.map(|error| error.code()), Some(ErrorCode::ComponentInvalid), "{text}");
+        saw("refused");
     }
 }
 

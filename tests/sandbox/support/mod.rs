@@ -2,10 +2,13 @@
 #![allow(dead_code, reason = "each test target uses its own part of this")]
 
 pub(crate) mod case;
+#[path = "../../security/ends.rs"]
+mod ends;
 pub(crate) mod processor;
 pub(crate) mod wasi_text;
 pub(crate) mod wat_guest;
 
+pub(crate) use ends::saw;
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::snapshot::{MemoryObjects, Objects};
@@ -108,9 +111,11 @@ pub(crate) fn side_by_side<T: Send>(items: impl IntoIterator<Item = T, IntoIter:
     let items = Mutex::new(items.into_iter());
     let next = || items.lock().expect("an iterator that does not panic").next();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| std::iter::from_fn(next).for_each(&job));
+            let named = std::thread::Builder::new().name(name.clone());
+            named.spawn_scoped(scope, || std::iter::from_fn(next).for_each(&job)).expect("a thread");
         }
     });
 }
@@ -123,5 +128,7 @@ pub(crate) fn run_parts(program: &Program, parts: InvocationParts) -> Result<Run
 /// The same, where these objects are beside the volume.
 pub(crate) fn run_over(program: &Program, parts: InvocationParts, objects: Arc<dyn Objects>) -> Result<Run, RunError> {
     let invocation = Invocation::new(parts).expect("an invocation");
-    hutch_sandbox::run(program, &invocation, &BTreeMap::new(), objects)
+    let run = hutch_sandbox::run(program, &invocation, &BTreeMap::new(), objects);
+    saw(run.as_ref().map_or("fault", |run| run.outcome.ending.name()));
+    run
 }
