@@ -159,6 +159,28 @@ fn a_credential_helper_that_answers_and_stays_is_ended_with_what_it_started() {
     assert_eq!(told.join().unwrap(), "", "what it started went on");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_credential_helper_is_read_no_further_than_so_long() {
+    let host = answering(
+        "HTTP/1.1 401 x\r\nwww-authenticate: Basic realm=x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+    );
+    let machine = Machine::new();
+    machine.write("docker/config.json", r#"{"credsStore":"talks"}"#);
+    let path = format!("{}:/usr/bin:/bin", machine.path("").display());
+    // Its password is not the beginning of what it said; up to its bound it is believed, and refused by who asked for it.
+    for (more, said) in [(65_000, "401"), (66_000, "docker-credential-talks")] {
+        let talks = format!(
+            "#!/bin/sh\ncat > /dev/null\nprintf '{{\"Username\":\"a\",\"Secret\":\"'\nhead -c {more} /dev/zero | tr '\\0' b\nprintf '\"}}'\n"
+        );
+        machine.write_program("docker-credential-talks", &talks);
+        let mut hutch = machine.hutch(["show", &format!("oci://{host}/acme/todo:1")]);
+        let ran = Ran::of(hutch.env("DOCKER_CONFIG", machine.path("docker")).env("PATH", &path));
+        let fault = ran.fault("AUTHENTICATION_FAILED", 10);
+        assert!(fault.message.contains(said), "{more}: {fault:?}");
+    }
+}
+
 #[test]
 fn a_run_takes_no_reference_and_says_what_to_do() {
     let machine = stocked();

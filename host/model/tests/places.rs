@@ -35,7 +35,7 @@ const OTHERS: [(&str, &str); 26] = [
     ("host/store-bucket/src/objects.rs", "READ_BYTES_MAX"),
     ("host/store-bucket/src/objects.rs", "READ_OBJECT_BYTES_MAX"),
     ("host/store-bucket/src/wire.rs", "MESSAGE_BYTES_MAX"),
-    ("host/serve/src/mcp/lines.rs", "BYTES_MAX"),
+    ("host/serve/src/mcp/message.rs", "NUMBER_BYTES_MAX"),
     ("host/store/src/sqlite/memo.rs", "BYTES_MAX"),
     ("host/store/src/sqlite/pool.rs", "GROUP_LOG_BYTES_MAX"),
     ("host/store/src/sqlite/pool.rs", "LOG_BYTES_MAX"),

@@ -234,15 +234,22 @@ fn hostile_challenges_end_in_a_refusal_after_one_try() {
         assert!(double.asked().len() - before <= 2, "{challenge}: asked again and again");
         assert!(!error.to_string().contains("YTox"), "{error}");
     }
-    // A token that would break out of its header.
-    let realm = format!("Bearer realm=\"http://{}/token\"", double.host);
-    double.instead(move |asked| {
-        Some(match asked.target.starts_with("/token") {
-            true => Answered::new(200, r#"{"token":"a\r\nx: y"}"#),
-            false => Answered::new(401, "").header("www-authenticate", realm.clone()),
-        })
-    });
-    assert_eq!(repository.head(&reference).unwrap_err().code(), ErrorCode::AuthenticationFailed);
+    // A token that would break out of its header, and one that is read no further than so long.
+    let given = |token: String, expected: ErrorCode| {
+        let realm = format!("Bearer realm=\"http://{}/token\"", double.host);
+        double.instead(move |asked| {
+            Some(match asked.target.starts_with("/token") {
+                true => Answered::new(200, format!(r#"{{"token":"{token}"}}"#)),
+                false => Answered::new(401, "").header("www-authenticate", realm.clone()),
+            })
+        });
+        let before = double.asked().len();
+        assert_eq!(repository.head(&reference).unwrap_err().code(), expected);
+        let sent = double.asked().split_off(before);
+        assert!(sent.iter().all(|asked| asked.headers.get("authorization").is_none_or(|sent| sent.len() < 100)));
+    };
+    given(r"a\r\nx: y".to_owned(), ErrorCode::AuthenticationFailed);
+    given("a".repeat(1 << 20), ErrorCode::ArtifactInvalid);
 }
 
 #[test]

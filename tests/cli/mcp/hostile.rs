@@ -258,6 +258,27 @@ fn an_object_that_means_something_to_a_library_is_no_argument() {
 }
 
 #[test]
+fn a_call_that_says_something_twice_is_not_carried_out() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &[&todo()], json!({}));
+    for params in [
+        r#"{"name":"todo_add","arguments":{"title":"a"},"arguments":{"title":"b"}}"#,
+        r#"{"name":"todo_list","name":"todo_add","arguments":{"title":"a"}}"#,
+        r#"{"name":"todo_add","arguments":{"title":"a","\u0074itle":"b"}}"#,
+        r#"{"name":"hutch_call","arguments":{"command":"add","arguments":{"title":"a","title":"b"}}}"#,
+    ] {
+        client.write(&format!(r#"{{"jsonrpc":"2.0","id":90,"method":"tools/call","params":{params}}}"#));
+        let refused = client.get();
+        assert_eq!((&refused["error"]["code"], refused.get("result")), (&json!(-32700), None), "{refused}");
+        let (message, data) = (refused["error"]["message"].as_str().unwrap(), &refused["error"]["data"]);
+        assert!(message.contains("a field is there twice at line 1 column "), "{refused}");
+        assert_eq!((&data["code"], &data["message"]), (&json!("REQUEST_INVALID"), &json!(message)), "{refused}");
+    }
+    assert_eq!(client.done("todo_list", json!({}))["count"], 0);
+    client.close();
+}
+
+#[test]
 fn a_wrong_beginning_ends_no_server() {
     let machine = Machine::new();
     let mut client = Client::start(&machine, &[&todo()]);

@@ -297,9 +297,64 @@ fn what_is_no_message_is_a_wrong_request() {
     let server = Server::start(&machine, &[&todo()]);
     let bearer = format!("Bearer {}", server.agent);
     let headers = [("authorization", bearer.as_str()), ("accept", "application/json, text/event-stream")];
-    for body in ["{not json", "[]", "7", "{\"a\":{\"$serde_json::private::RawValue\":\"{}\"}}"] {
-        server.request("POST", "/mcp", &headers, Some(body)).fault(400, "REQUEST_INVALID");
+    let refused = |method: &str, headers: &[(&str, &str)], body: Option<&str>, status: u16, code: i32| {
+        let answer = server.request(method, "/mcp", headers, body);
+        // What is of the library's making comes in pieces.
+        assert!(answer.head.contains("\r\ncontent-type: application/json"), "{answer:?}");
+        let line = answer.body.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{answer:?}"));
+        let document: Value = serde_json::from_str(line).unwrap();
+        let error = &document["error"];
+        assert_eq!((answer.status, &error["code"], document.get("result")), (status, &json!(code), None), "{answer:?}");
+        let (message, data) = (&error["message"], &error["data"]);
+        assert!(message.as_str().is_some_and(|text| !text.is_empty()), "{answer:?}");
+        assert_eq!((&data["code"], &data["message"]), (&json!("REQUEST_INVALID"), message), "{answer:?}");
+        document
+    };
+    let ping = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+    let add = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+    for (body, code) in [
+        ("", -32700),
+        ("{not json", -32700),
+        ("\u{feff}{}", -32700),
+        (r#"{"a":{"$serde_json::private::RawValue":"{}"}}"#, -32700),
+        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, -32700),
+        (&add(r#"{"name":"todo_add","arguments":{"title":"a"},"arguments":{"title":"b"}}"#), -32700),
+        (&add(r#"{"name":"todo_add","arguments":{"title":"a","\u0074itle":"b"}}"#), -32700),
+        (&ping(&"9".repeat(400)), -32700),
+        ("[]", -32600),
+        ("7", -32600),
+        ("{}", -32600),
+        (r#"{"jsonrpc":"2.0"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32600),
+        (r#"{"jsonrpc":"1.0","method":"notifications/nope"}"#, -32600),
+        (&ping("null"), -32600),
+        (&ping("{}"), -32600),
+        (&ping("1.5"), -32600),
+        (&ping("9223372036854775808"), -32600),
+        (&ping("99999999999999999999999"), -32600),
+    ] {
+        let document = refused("POST", &headers, Some(body), 400, code);
+        let has_place = document["error"]["data"]["details"]["at"].is_string();
+        assert_eq!(has_place, code == -32600, "{body}: {document}");
     }
+    let shown = refused("POST", &headers, Some(&ping("1.5")), 400, -32600);
+    assert_eq!((&shown["error"]["data"]["details"]["at"], shown.get("id")), (&json!("/id"), None), "{shown}");
+    assert!(shown["error"]["message"].as_str().unwrap().contains("1.5"), "{shown}");
+    // What is refused by its headers is told in the same form, under its number.
+    let kind = |kind: &'static str| [headers[0], headers[1], ("content-type", kind)];
+    for (headers, status) in [
+        (&headers[..1], 406),
+        (&[headers[0], ("accept", "application/json")], 406),
+        (&kind("text/plain"), 415),
+        (&[headers[0], headers[1], ("mcp-protocol-version", "1999-01-01")], 400),
+    ] {
+        let document = refused("POST", headers, Some(&ping("7")), status, -32600);
+        assert_eq!(document["id"], 7, "{document}");
+    }
+    for (method, status) in [("GET", 406), ("DELETE", 400)] {
+        refused(method, &headers[..1], None, status, -32600);
+    }
+    assert_eq!(server.get("/api/packages/todo/ledger")["total"], 1, "nothing but the first state is there");
     let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "x")];
     let answer = post(&server, &server.agent, &headers, &message("tools/call", json!({"name": "x", "arguments": []})));
     assert!(answer.body.contains("-32602"), "{answer:?}");

@@ -84,12 +84,7 @@ where
         return Err(Refused::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
     }
     let bytes = bytes(body, bounds).await?;
-    document(&bytes, bounds)
-}
-
-/// The document that a body is, if it takes no more memory than one may.
-pub(super) fn document(bytes: &[u8], bounds: &Bounds) -> Result<Value, Refused> {
-    document::read_message(bytes, bounds.body_bytes_max).map_err(|unread| {
+    document::read_message(&bytes, bounds.body_bytes_max).map_err(|unread| {
         let status = match unread {
             Unread::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             _ => StatusCode::BAD_REQUEST,

@@ -111,18 +111,10 @@ impl Site {
     async fn mcp(&self, parts: &Parts, principal: &Principal, body: Incoming) -> Result<Response<Body>, Failed> {
         let place = self.place_of(&body, principal)?;
         let bytes = request::bytes(body, &self.bounds).await?;
-        // The library reads a message by itself, and would take what stands in a text of certain objects for these.
-        let message = match parts.method == Method::POST {
-            true => request::document(&bytes, &self.bounds)?,
-            false => Value::Null,
-        };
-        if parts.method == Method::POST && !message.is_object() {
-            return Err(request::unfit("the body is no JSON object: a message comes alone".to_owned()).into());
-        }
-        let mut request = Request::from_parts(parts.clone(), Full::new(bytes));
+        let mut request = Request::from_parts(parts.clone(), Full::new(bytes.clone()));
         // What the protocol keeps of a request is not to keep its connection.
         request.extensions_mut().remove::<Peer>();
-        match self.mcp.answer(request, &message, (principal, place)).await {
+        match self.mcp.answer(request, &bytes, (principal, place)).await {
             Ok(mut response) => {
                 // It has ended, and there is no more to say; clients take 202 for a failure here.
                 if parts.method == Method::DELETE && response.status() == StatusCode::ACCEPTED {

@@ -5,6 +5,7 @@ mod confirm;
 mod escaped;
 mod handler;
 mod lines;
+mod message;
 mod skills;
 mod transport;
 
@@ -17,17 +18,20 @@ use crate::who::Principal;
 use bytes::Bytes;
 use escaped::Escaper;
 use handler::{Desk, Handler};
-use http::{Request, Response};
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
+use hutch_model::document;
+use hutch_model::error_code::ErrorCode as Code;
 use lines::Lines;
 use opentelemetry::Context;
-use rmcp::ServiceExt;
-use rmcp::service::ServerInitializeError;
+use rmcp::model::{ErrorCode, JsonRpcMessage, RequestId};
+use rmcp::service::{ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::io::stdio_pipes;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::Value;
+use rmcp::{RoleServer, ServiceExt};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,10 +87,12 @@ pub(crate) struct Endpoint {
     room: Arc<Room>,
     desk: Arc<Desk>,
     end: CancellationToken,
+    /// The most bytes of a message.
+    body_bytes_max: usize,
 }
 
 impl Endpoint {
-    /// One for what is served, where people find what waits for them at `approvals`. `body_bytes_max` is the most bytes of a message.
+    /// One for what is served, where people find what waits for them at `approvals`.
     pub(crate) fn new(
         serving: &Serving,
         door: Arc<Door>,
@@ -108,18 +114,32 @@ impl Endpoint {
         let made = move || Ok(Handler(Arc::clone(&shared)));
         let service = StreamableHttpService::new(made, Arc::clone(&sessions), config);
         let room = Room::new(SESSIONS_EACH_MAX, SESSIONS_MAX);
-        Ok(Endpoint { service, sessions, begun: Arc::default(), room, desk, end })
+        Ok(Endpoint { service, sessions, begun: Arc::default(), room, desk, end, body_bytes_max })
     }
 
     /// Answers a request on behalf of a caller, in a session of its own or in none. Its message has its room until the answer has ended.
     pub(crate) async fn answer(
         &self,
         mut request: Request<Full<Bytes>>,
-        message: &Value,
+        bytes: &[u8],
         (principal, place): (&Principal, Place),
     ) -> Result<Response<BoxBody<Bytes, Infallible>>, Unanswered> {
+        let mut asked = None;
+        if request.method() == Method::POST {
+            match message::read(bytes, self.body_bytes_max) {
+                Ok(JsonRpcMessage::Request(request)) => {
+                    asked = Some((request.id, request.request.method() == "initialize"))
+                }
+                Ok(_) => {}
+                Err(refusal) => {
+                    let is_too_large = refusal.is_too_large;
+                    let status = if is_too_large { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
+                    return Ok(refused(Response::builder().status(status), &refusal.answer));
+                }
+            }
+        }
         let session = request.headers().get("mcp-session-id").cloned();
-        let begins = session.is_none() && message["method"] == "initialize";
+        let begins = session.is_none() && asked.as_ref().is_some_and(|(_, begins)| *begins);
         if let Some(session) = session
             && !self.is_of(session.to_str().unwrap_or_default(), principal).await
         {
@@ -131,6 +151,7 @@ impl Endpoint {
             true => self.begin(request, principal).await?,
             false => self.service.handle(request).await,
         };
+        let response = typed(response, asked.map(|(id, _)| id)).await;
         let mut escaper = Escaper::default();
         Ok(response.map(|body| {
             body.map_frame(move |frame| {
@@ -181,6 +202,37 @@ impl Endpoint {
         self.desk.close();
         self.end.cancel();
     }
+}
+
+/// The library's answer, and in the protocol's form where it would refuse in plain words.
+async fn typed(
+    response: Response<BoxBody<Bytes, Infallible>>,
+    id: Option<RequestId>,
+) -> Response<BoxBody<Bytes, Infallible>> {
+    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    let status = response.status();
+    if is_json || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let Ok(said) = body.collect().await;
+    let said = String::from_utf8_lossy(&said.to_bytes()).into_owned();
+    let code = if status.is_server_error() { ErrorCode::INTERNAL_ERROR } else { ErrorCode::INVALID_REQUEST };
+    let answer = JsonRpcMessage::error(message::error(code, said, None), id);
+    let mut refused = refused(Response::builder().status(status), &answer);
+    if let Some(allowed) = parts.headers.get(ALLOW) {
+        refused.headers_mut().insert(ALLOW, allowed.clone());
+    }
+    refused
+}
+
+fn refused(
+    response: http::response::Builder,
+    answer: &TxJsonRpcMessage<RoleServer>,
+) -> Response<BoxBody<Bytes, Infallible>> {
+    let text = document::written(&serde_json::to_string(answer).unwrap_or_default()).into_owned();
+    let response = response.header(CONTENT_TYPE, "application/json").extension(Code::RequestInvalid);
+    response.body(Full::new(text.into()).boxed()).unwrap_or_default()
 }
 
 async fn serve(desk: &Arc<Desk>) -> Result<(), ServeError> {

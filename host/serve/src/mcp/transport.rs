@@ -2,8 +2,9 @@
 //! first request, input that ends while calls are under way, and output that nobody reads.
 
 use super::handler::{Desk, unfit};
+use super::message;
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId};
+use rmcp::model::{ClientNotification, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::collections::{HashSet, VecDeque};
@@ -113,7 +114,8 @@ impl<T: Transport<RoleServer> + 'static> Guarded<T> {
                     // Without a number: the first of the two is to get its own answer.
                     let refusal =
                         format!("the number {} was given to another request: give every one its own", request.id);
-                    let refusal = JsonRpcMessage::error(ErrorData::invalid_request(refusal, None), None);
+                    let refusal =
+                        JsonRpcMessage::error(message::error(ErrorCode::INVALID_REQUEST, refusal, Some("/id")), None);
                     tokio::spawn(self.inner.send(refusal));
                 }
                 is_new
@@ -198,5 +200,25 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Guarded<T> {
 
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.inner.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_cancellations_are_remembered_and_the_oldest_is_forgotten() {
+        let (open, id) = (Open::default(), |number: usize| RequestId::Number(number as i64));
+        // What was never begun is not remembered: a client may name whatever it likes.
+        open.cancel(&id(0));
+        assert_eq!(open.ids().cancelled.len(), 0);
+        for number in 0..=CANCELLED_MAX {
+            assert!(open.insert(&id(number)));
+            open.cancel(&id(number));
+        }
+        assert_eq!(open.ids().cancelled.len(), CANCELLED_MAX);
+        assert!(open.is_empty());
+        assert!(open.insert(&id(0)) && !open.insert(&id(1)) && !open.insert(&id(CANCELLED_MAX)));
     }
 }
