@@ -52,6 +52,29 @@ fn what_asks_for_none_is_applied_without() {
     assert_eq!(count(&machine), 2);
 }
 
+/// The application asks for itself too. A plan shows what its answer would be once a person agreed, who is asked once: by `apply`.
+#[test]
+fn a_plan_shows_what_the_confirmed_call_would_change_and_nobody_is_asked_twice() {
+    let machine = machine();
+    let package = todo();
+    for words in [&["plan", &package, "remove", "td_0001"][..], &["run", "--dry-run", &package, "remove", "td_0001"]] {
+        let planned = machine.run(words).answer()["result"].take();
+        assert_eq!(planned["output"]["changed"], true, "{words:?}: {planned}");
+        assert_eq!((planned["kept"].clone(), count(&machine)), (json!(false), 1), "a plan writes nothing");
+        assert_eq!(planned["confirmation"], "\"remove\" needs a confirmation");
+        assert_eq!(planned["risk"]["level"], "high");
+    }
+    // What says no, and what the host asks nothing about, is as it was written.
+    machine.run(["plan", &package, "remove", "td_0001", "--no-confirm"]).fault("GUEST_FAILED", 1);
+    machine.run(["plan", "--unchecked", &package, "remove", "td_0001"]).fault("GUEST_FAILED", 1);
+    let planned = machine.run(["plan", &package, "remove", "td_0001"]).result("plan");
+    let id = planned["plan_id"].as_str().unwrap();
+    machine.run(["apply", &package, id]).fault("CONFIRMATION_REQUIRED", 30);
+    assert_eq!(count(&machine), 1, "it was agreed to by nobody");
+    assert_eq!(machine.run(["apply", "--yes", &package, id]).result("apply")["kept"], true);
+    assert_eq!(count(&machine), 0);
+}
+
 #[test]
 fn a_person_is_told_that_a_plan_needs_one() {
     let machine = machine();

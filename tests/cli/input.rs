@@ -33,6 +33,37 @@ fn the_host_gives_what_a_call_already_says() {
     assert_eq!(machine.todo(&["list"]).answer()["count"], 0);
 }
 
+/// Nothing is given that was not asked for, and whoever pipes something in is told how it is.
+#[test]
+fn what_was_piped_in_and_not_named_is_said() {
+    let machine = Machine::new();
+    let package = |name: &str| repository().join("packages").join(name).display().to_string();
+    let piped = |words: &[&str], bytes: &[u8]| Ran::with_input(&mut machine.hutch(words), bytes);
+    let said = "was not given to the application: write ";
+    let json = package("json");
+    for command in ["run", "plan", "validate"] {
+        let fault = piped(&[command, &json, "query", ".a"], br#"{"a":1}"#).fault("ARGUMENT_INVALID", 2);
+        assert!(fault.suggestion.contains(said), "{command}: {fault:?}");
+    }
+    machine.write("note", "# From a file");
+    let notes = package("notes");
+    let write = ["run", "--instance", "n", &notes, "write", "--title", "t", "--text", "x"];
+    let from_file = |words: &[&str]| Ran::of(machine.hutch(words).stdin(File::open(machine.path("note")).unwrap()));
+    let ran = from_file(&write);
+    assert!(ran.stderr.contains(said), "{ran:?}");
+    // Nobody is told who named it, gave another, piped nothing in, or calls what reads none.
+    for quiet in [
+        piped(&write, b""),
+        Ran::of(&mut machine.hutch(write)),
+        from_file(&["run", "--stdin-text", "y", &notes, "list"]),
+        from_file(&["run", &notes, "list"]),
+        from_file(&["run", &package("json"), "query", ".", "--file", "-"]),
+        machine.run(["run", &json, "query", ".a"]),
+    ] {
+        assert!(!quiet.stderr.contains("piped in"), "{quiet:?}");
+    }
+}
+
 #[test]
 fn each_source_gives_its_bytes() {
     let machine = Machine::new();

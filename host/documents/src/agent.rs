@@ -56,11 +56,16 @@ fn read(name: &str, text: &str) -> Option<Skill> {
     skill::parse(text, name, &SkillName::parse(name).ok()?).0
 }
 
-/// Whether a command says that it reads standard input: one of its parameters names it, other than the one for batches.
+/// Whether a command says that it reads standard input.
 pub fn reads_stdin(command: &Command) -> bool {
+    stdin_parameter(command).is_some()
+}
+
+/// The parameter that names standard input, other than the one for batches.
+pub fn stdin_parameter(command: &Command) -> Option<&Parameter> {
     let names =
-        |parameter: &Parameter| parameter.name != "json-input" && parameter.description.contains("standard input");
-    command.parameters.iter().any(names)
+        |parameter: &&Parameter| parameter.name != "json-input" && parameter.description.contains("standard input");
+    command.parameters.iter().find(names)
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! Arguments that say how a guest is invoked: shared by every command that invokes one.
 
 use crate::flags::global::Global;
-use crate::machine::input::InputArguments;
+use crate::machine::input::{InputArguments, Piped};
 use crate::machine::surroundings;
 use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use clap::{Args, ValueEnum};
 use hutch::package::Package;
 use hutch::{Call, EnvironmentValue, Host, Mount};
-use hutch_documents::agent::reads_stdin;
-use hutch_model::contract::{Command, ContractFile, ValueType};
+use hutch_documents::agent::{reads_stdin, stdin_parameter};
+use hutch_model::contract::{ArgumentViolation, Command, ContractFile, ValueType, ViolationKind};
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Seed};
 use hutch_model::limits::Limit;
@@ -194,6 +194,31 @@ impl InvocationArguments {
         Ok(if self.adopt { host.adopting() } else { host })
     }
 
+    /// How the application is given what stands on standard input, where one of its parameters stands for that, was left out, and something
+    /// is piped in.
+    pub(crate) fn unread(&self, package: &Package) -> Option<String> {
+        let piped = Piped::here().filter(|_| self.input.is_absent() && !self.unchecked)?;
+        let contract = package.contract().ok()??.contract();
+        let read = contract.read_arguments(&self.arguments);
+        let parameter = stdin_parameter(read.command?)?;
+        let (name, flag) = (&parameter.name, format!("--{}", parameter.name));
+        let is_missing = |one: &ArgumentViolation| {
+            one.kind == ViolationKind::Missing
+                && one.parameter.as_ref().is_some_and(|missing| missing.eq_ignore_ascii_case(name))
+        };
+        let is_named = |word: &String| word.split('=').next() == Some(flag.as_str());
+        // What has to be named was probably meant to come that way; what need not be, if anything came.
+        let is_left_out = match parameter.required {
+            true => read.violations.iter().any(is_missing),
+            false => parameter.position.is_none() && piped == Piped::Bytes,
+        };
+        let how = parameter.position.map_or_else(|| format!("{flag} -"), |_| format!("- as {}", name.to_uppercase()));
+        let said = || {
+            format!("what is piped in was not given to the application: write {how}, which stands for standard input")
+        };
+        (is_left_out && !self.arguments.iter().any(is_named)).then(said)
+    }
+
     /// The call that these arguments ask for, with what is missing taken from the surroundings.
     pub(crate) fn call(self, global: &Global, host: &Host, package: &Package, retries: u32) -> Result<Call, Fault> {
         let limits = self.operator_limits();
@@ -203,11 +228,8 @@ impl InvocationArguments {
         let seed = self.seed.map_or_else(surroundings::random_seed, Ok)?;
         let mut input = self.input;
         input.stdin |= input.is_absent() && !self.unchecked && reads_input(package, &self.arguments)?;
-        let mut arguments = self.arguments;
         // A person who agreed is not asked once more by the application.
-        if self.yes && repair::asks_itself(package, &arguments) && is_confirmed(package, &arguments) {
-            arguments.push("--confirm".to_owned());
-        }
+        let arguments = if self.yes { confirmed(package, self.arguments) } else { self.arguments };
         let mut call = Call::new(arguments, at, seed).in_instance(self.instance);
         call.stdin = surroundings::guest_stdin(&input, granted.get(Limit::Stdin), global.wait)?;
         call.clock_start = self.now.unwrap_or(at);
@@ -219,6 +241,14 @@ impl InvocationArguments {
         call.keep_streams = !self.digests_only;
         Ok(call)
     }
+}
+
+/// The arguments of a call as they are for one that a person agreed to: confirmed to the application too, where the host asks itself.
+pub(crate) fn confirmed(package: &Package, mut arguments: Vec<String>) -> Vec<String> {
+    if repair::asks_itself(package, &arguments) && is_confirmed(package, &arguments) {
+        arguments.push("--confirm".to_owned());
+    }
+    arguments
 }
 
 /// Whether the host asks for a confirmation of this call, in which nothing is wrong.

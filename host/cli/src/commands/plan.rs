@@ -6,7 +6,7 @@ use crate::answer::output::{Format, Output};
 use crate::call::asked;
 use crate::call::ended::{failure_of, said};
 use crate::call::guest;
-use crate::call::invocation::InvocationArguments;
+use crate::call::invocation::{self, InvocationArguments};
 use crate::flags::global::Global;
 use crate::refusal::fault::Fault;
 use crate::refusal::repair;
@@ -37,17 +37,21 @@ pub(crate) fn plan(global: &Global, own: PlanArguments, output: &Output) -> Resu
 pub(super) fn preview(
     global: &Global,
     package: &Package,
-    invocation: InvocationArguments,
+    mut invocation: InvocationArguments,
     output: &Output,
 ) -> Result<ExitCode, Fault> {
+    // What is shown is what the call does once a person agreed; that is asked for by whoever applies it.
+    if !invocation.unchecked {
+        invocation.arguments = invocation::confirmed(package, invocation.arguments);
+    }
     let word = invocation.package.display().to_string();
-    let host = invocation.host(global)?;
+    let (host, unread) = (invocation.host(global)?, invocation.unread(package));
     let call = invocation.call(global, &host, package, 0)?;
     // The guest of a plan starts without it; who applies the plan must know.
     let confirmation = host.validate(package, &call).ok().and_then(|validated| validated.confirmation);
-    let answer = host
-        .plan(package, &call)
-        .map_err(|failure| repair::explain(&failure, &global.line, (package, &word), &call))?;
+    let answer = host.plan(package, &call).map_err(|failure| {
+        repair::explain(&failure, &global.line, (package, &word), &call).unread(unread.as_deref())
+    })?;
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
     let diffs = volume_diffs(&answer);
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());

@@ -78,11 +78,15 @@ pub(crate) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
         return batch(global, &host, &package, own, asked.batch, output);
     }
     let word = own.invocation.package.display().to_string();
+    let unread = own.invocation.unread(&package);
     let mut call = own.invocation.call(global, &host, &package, own.retry)?;
     call.memo = own.memo.sample();
-    let answer = host
-        .run(&package, &call)
-        .map_err(|failure| repair::explain(&failure, &global.line, (&package, &word), &call))?;
+    let answer = host.run(&package, &call).map_err(|failure| {
+        repair::explain(&failure, &global.line, (&package, &word), &call).unread(unread.as_deref())
+    })?;
+    if let Some(how) = &unread {
+        output.remark(how);
+    }
     let answer = ManuallyDrop::new(answer);
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
     memo::tell(output, answer.memo.as_ref());

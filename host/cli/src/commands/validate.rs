@@ -25,8 +25,10 @@ pub(crate) fn validate(global: &Global, own: ValidateArguments, output: &Output)
     let package = open_package(global, &invocation.package, invocation.component_bytes_max())?;
     asked::take_silently(&package, &mut invocation)?;
     let host = surroundings::host(global)?;
+    let unread = invocation.unread(&package);
     let call = invocation.call(global, &host, &package, 0)?;
-    let explain = |failure: &Failure| repair::explain(failure, &global.line, (&package, &word), &call);
+    let explain =
+        |failure: &Failure| repair::explain(failure, &global.line, (&package, &word), &call).unread(unread.as_deref());
     let validated = host.validate(&package, &call).map_err(|failure| explain(&failure))?;
     if let Some(reason) = &validated.confirmation
         && !call.confirmed

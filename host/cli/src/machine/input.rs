@@ -35,6 +35,38 @@ impl InputArguments {
     }
 }
 
+/// What somebody else sends to standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piped {
+    /// Bytes that can be read at once.
+    Bytes,
+    /// Nothing by now.
+    Nothing,
+}
+
+impl Piped {
+    /// What is sent here, of which nothing is read; none if nobody can send anything: a terminal, nothing, a file that is empty.
+    #[cfg(unix)]
+    #[expect(clippy::disallowed_methods, reason = "standard input is asked for and not read")]
+    pub(crate) fn here() -> Option<Piped> {
+        use std::os::{fd::AsFd, unix::fs::FileTypeExt};
+        let stdin = io::stdin();
+        let found = File::from(stdin.as_fd().try_clone_to_owned().ok()?).metadata().ok()?;
+        match found.file_type() {
+            kind if kind.is_fifo() => {
+                Some(if rustix::io::ioctl_fionread(&stdin).ok()? > 0 { Piped::Bytes } else { Piped::Nothing })
+            }
+            kind if kind.is_file() && found.len() > 0 => Some(Piped::Bytes),
+            _ => None,
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn here() -> Option<Piped> {
+        None
+    }
+}
+
 /// Bytes that are handed on at once.
 const PART_BYTES: usize = 64 << 10;
 

@@ -96,6 +96,14 @@ impl Fault {
         self
     }
 
+    /// The same, of arguments none of which names what is piped in: how that is given.
+    pub(crate) fn unread(self, how: Option<&str>) -> Fault {
+        match how.filter(|_| self.report.code == ErrorCode::ArgumentInvalid) {
+            Some(how) => self.suggest(how),
+            None => self,
+        }
+    }
+
     /// The same, with another advice.
     pub(crate) fn suggest(mut self, suggestion: &str) -> Fault {
         suggestion.clone_into(&mut self.report.suggestion);
