@@ -171,6 +171,47 @@ fn the_bare_program_greets_people_and_tells_programs_what_is_missing() {
     machine.run::<&str>([]).fault("USAGE", 2);
 }
 
+/// One sentence where one will do, and nothing about what is not there.
+#[test]
+fn what_was_done_is_said_in_a_sentence() {
+    let machine = Machine::new();
+    let todo = crate::support::todo();
+    machine.run(["install", &todo]).result("install");
+    for (words, said) in [
+        (&["pack", &todo, "--output", "t.tar", "--dry-run"][..], "would write t.tar, "),
+        (&["pack", &todo, "--output", "t.tar"], "wrote t.tar, "),
+        (&["sync", "--write", "todo"], "wrote hutch.lock\nit holds todo"),
+        (&["sync", "--write", "todo"], "nothing changes in hutch.lock\nit holds todo"),
+        (&["issue", "create", "--type", "bug", "--message", "hello"], "is_0001 is open\nmessage: hello"),
+        (&["issue", "close", "is_0001"], "is_0001 is closed\nmessage: hello"),
+        (&["sign", "--new-key", "k"], "made the key k, which stays here\nothers trust k.pub"),
+        (&["trust", "add", "me", "k.pub"], "the rules are changed; "),
+        (&["push", "todo", "oci-layout:shop"], "pushed todo "),
+        (&["push", "todo", "oci-layout:shop"], "there already: todo "),
+        (&["remove", "--yes", "todo"], "removed todo "),
+        (&["init", "mine"], "made ./mine/package, a package in rust"),
+    ] {
+        let ran = machine.run([&["--human"], words].concat());
+        assert!(ran.status == 0 && ran.stdout.starts_with(said), "{words:?}: {ran:?}");
+        assert!(ran.stdout.lines().count() <= 3 && !ran.stdout.contains('{'), "{words:?}: {ran:?}");
+    }
+    let shown = machine.run(["--human", "issue", "show", "is_0001"]).stdout;
+    assert!(shown.contains("\nmessage: hello\n") && !shown.contains(": -"), "{shown}");
+}
+
+#[test]
+fn who_starts_a_server_on_a_terminal_reads_how_to_reach_it() {
+    let machine = Machine::new();
+    let terminal = Terminal::open();
+    let mut command = machine.hutch(["serve", "--listen", "127.0.0.1:0", &crate::support::todo()]);
+    let mut server = command.stdout(terminal.end()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let seen = terminal.seen_until("ctrl-c");
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(seen.starts_with("serving todo at http://127.0.0.1:") && seen.lines().count() == 3, "{seen}");
+    assert!(seen.contains("serve.tokens") && !seen.contains('{'), "{seen}");
+}
+
 #[test]
 fn an_issue_that_cannot_be_read_stands_in_nobodys_way() {
     let machine = Machine::new();

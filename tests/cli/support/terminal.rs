@@ -52,6 +52,16 @@ impl Terminal {
         (status, reader.join().expect("the reader"))
     }
 
+    /// What a program that goes on has printed, up to this.
+    pub(crate) fn seen_until(&self, end: &str) -> String {
+        let mut controller = File::from(self.controller.try_clone().expect("another end"));
+        let (mut seen, mut byte) = (String::new(), [0]);
+        while !seen.ends_with(end) && controller.read(&mut byte).is_ok_and(|count| count == 1) {
+            seen.push(byte[0].into());
+        }
+        seen.replace("\r\n", "\n")
+    }
+
     /// What programs have printed, once all of them have ended. A terminal holds 4 KiB.
     pub(crate) fn printed(self) -> String {
         let mut bytes = Vec::new();

@@ -93,7 +93,13 @@ pub(crate) fn compile(global: &Global, own: &CompileArguments, output: &Output) 
         packages: all(outcomes)?,
         dry_run: global.dry_run,
     };
-    output.answer("compile", result, human::fields)?;
+    let told = human::sentence(&[
+        "{dry_run?}would compile ",
+        "{dry_run!}compiled ",
+        "{packages.*.package} for {target}",
+        ": {packages.*.path}",
+    ]);
+    output.answer("compile", result, told)?;
     Ok(ExitCode::SUCCESS)
 }
 

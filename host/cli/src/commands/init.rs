@@ -66,7 +66,13 @@ pub(crate) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
         next: build.into_iter().chain(after).collect(),
         dry_run: global.dry_run,
     };
-    output.answer("init", result, human::fields)?;
+    let told = human::sentence(&[
+        "{dry_run?}would make ",
+        "{dry_run!}made ",
+        "{package}, a package in {lang}, whose sources are in {guest}",
+        "\nnext: {next}",
+    ]);
+    output.answer("init", result, told)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -161,6 +161,13 @@ pub(crate) fn remove(global: &Global, own: &RemoveArguments, output: &Output) ->
     }
     let (state, dry_run) = ("kept", global.dry_run);
     let result = RemoveAnswer { slug: pin.slug, version: pin.version, state, launcher, dry_run };
-    output.answer("remove", result, human::fields)?;
+    let told = human::sentence(&[
+        "{dry_run?}would remove ",
+        "{dry_run!}removed ",
+        "{slug} {version}",
+        "; its state is {state}",
+        "; its launcher was {launcher}",
+    ]);
+    output.answer("remove", result, told)?;
     Ok(ExitCode::SUCCESS)
 }

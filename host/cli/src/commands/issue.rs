@@ -232,6 +232,10 @@ fn done(global: &Global, issue: &Issue) -> Done {
 }
 
 fn answer(command: &str, issue: &Issue, output: &Output) -> Result<ExitCode, Fault> {
-    output.answer(command, IssueAnswer { issue, report_link: report_link::of(issue) }, human::fields)?;
+    let told = human::sentence(&["{id} is {status}", "\nmessage: {message}", "\nreport link: {report_link}"]);
+    output.answer(command, IssueAnswer { issue, report_link: report_link::of(issue) }, |value| match command {
+        "issue show" => human::fields(value),
+        _ => told(value),
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -98,7 +98,14 @@ fn lock(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCod
         changed,
         dry_run: global.dry_run,
     };
-    output.answer("sync", SyncAnswers::Written(result), human::fields)?;
+    let told = human::sentence(&[
+        "{changed!}nothing changes in ",
+        "{changed?}{dry_run?}would write ",
+        "{changed?}{dry_run!}wrote ",
+        "{path}",
+        "\nit holds {packages.*.slug}",
+    ]);
+    output.answer("sync", SyncAnswers::Written(result), told)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -43,7 +43,13 @@ pub(crate) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Res
         (None, true) => compiled::written(global, own, output)?,
         (None, false) => packed(global, own, output)?,
     };
-    output.answer("pack", result, human::fields)?;
+    let told = human::sentence(&[
+        "{dry_run?}would write ",
+        "{dry_run!}wrote ",
+        "{path}, {bytes} bytes of {slug} {version}",
+        "\ndigest: {digest}",
+    ]);
+    output.answer("pack", result, told)?;
     Ok(ExitCode::SUCCESS)
 }
 

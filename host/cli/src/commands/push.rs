@@ -58,7 +58,14 @@ pub(crate) fn push(global: &Global, own: &PushArguments, output: &Output) -> Res
         changed: pushed.is_new,
         dry_run: global.dry_run,
     };
-    output.answer("push", result, human::fields)?;
+    let told = human::sentence(&[
+        "{changed!}there already: ",
+        "{changed?}{dry_run?}would push ",
+        "{changed?}{dry_run!}pushed ",
+        "{slug} {version}",
+        "\n{reference}",
+    ]);
+    output.answer("push", result, told)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,7 @@
 //! `hutch serve`: packages, served over HTTP.
 
 use super::served::{Options, TelemetryArguments, ToolsArguments, served_fault, serving};
-use crate::answer::output::Output;
+use crate::answer::output::{Format, Output};
 use crate::answers::ServeAnswer;
 use crate::call::invocation::{Asked, parse_limit, parse_mount};
 use crate::commands::tokens;
@@ -17,6 +17,7 @@ use hutch_model::limits::{Limit, Unit};
 use hutch_serve::ServeError;
 use hutch_serve::http::{Bounds, Http};
 use hutch_store::InstanceName;
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -146,6 +147,10 @@ pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
     };
     let slugs = serving.packages.iter().map(|served| served.package.manifest().slug().to_string());
     let slugs: Vec<String> = slugs.collect();
+    // Who starts a server on a terminal is going to read how to reach it.
+    if std::io::stdout().is_terminal() && !global.agent && !output.shaping.selects() {
+        output.format.set(Format::Human);
+    }
     let ready = |address: SocketAddr| {
         let result = ServeAnswer {
             url: Some(format!("http://{address}")),
@@ -153,7 +158,12 @@ pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
             packages: Some(slugs.clone()),
             openapi: None,
         };
-        let told = output.answer("serve", result, human::fields);
+        let told = human::sentence(&[
+            "serving {packages} at {url}",
+            "\na browser asks for a password, which is any of the tokens in {token_file}",
+            "\nit ends with ctrl-c",
+        ]);
+        let told = output.answer("serve", result, told);
         told.map_err(|fault| ServeError::System(fault.report().message.clone()))
     };
     hutch_serve::http::serve(&serving, http, ready).map_err(served_fault)?;

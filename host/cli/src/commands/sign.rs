@@ -75,7 +75,14 @@ pub(crate) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Res
         changed,
         dry_run: global.dry_run,
     };
-    output.answer("sign", Signing::Package(result), human::fields)?;
+    let told = human::sentence(&[
+        "{changed!}signed already: ",
+        "{changed?}{dry_run?}would sign ",
+        "{changed?}{dry_run!}signed ",
+        "{slug} {version} with {key}",
+        "\nthe signature is {place}",
+    ]);
+    output.answer("sign", Signing::Package(result), told)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -101,7 +108,13 @@ fn generate(global: &Global, path: &Path, output: &Output) -> Result<ExitCode, F
         key: if global.dry_run { None } else { Some(public.hint()) },
         dry_run: global.dry_run,
     };
-    output.answer("sign", Signing::Key(result), human::fields)?;
+    let told = human::sentence(&[
+        "{dry_run?}would make ",
+        "{dry_run!}made ",
+        "the key {path}, which stays here",
+        "\nothers trust {public_path}",
+    ]);
+    output.answer("sign", Signing::Key(result), told)?;
     Ok(ExitCode::SUCCESS)
 }
 

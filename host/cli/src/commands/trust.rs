@@ -113,7 +113,13 @@ pub(crate) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Resu
         output.done(Done::changed(global.line.elsewhere(["trust", "show"])));
     }
     let result = TrustChanged { policy: shown(&trust::policy(global)?), changed, dry_run: global.dry_run };
-    output.answer(name, result, human::fields)?;
+    let told = human::sentence(&[
+        "{changed!}nothing changes; ",
+        "{changed?}{dry_run?}the rules would change; ",
+        "{changed?}{dry_run!}the rules are changed; ",
+        "hutch trust show tells them",
+    ]);
+    output.answer(name, result, told)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,10 +12,14 @@ use serde_json::Value;
 const HASH_DIGITS: usize = 12;
 
 /// A table of these columns: the field of each item, and its heading.
+/// A column in which nothing is said is left out.
 pub(crate) fn table(items: &[Value], columns: &[(&str, &str)]) -> Told {
+    let pointer = |field: &str| format!("/{}", field.replace('.', "/"));
+    let is_said = |field: &str| items.iter().filter_map(|item| item.pointer(&pointer(field))).any(is_said);
+    let columns: Vec<_> = columns.iter().filter(|(field, _)| is_said(field)).collect();
     let mut table = Table::of(columns.iter().map(|(_, heading)| (*heading).to_owned()), []);
     for item in items {
-        let value = |field: &str| item.pointer(&format!("/{}", field.replace('.', "/")));
+        let value = |field: &str| item.pointer(&pointer(field));
         table.toned_row(columns.iter().enumerate().map(|(column, (field, _))| {
             let value = value(field);
             (column, cell(field, value), Tone::of(field, value))
@@ -55,9 +59,59 @@ pub(crate) fn text_or_json(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The fields of an object, one a line; objects inside are indented.
+/// The fields of an object that say something, one a line; objects inside are indented.
 pub(crate) fn fields(value: &Value) -> String {
-    fields_within(value, usize::MAX).unwrap_or_default()
+    let mut value = value.clone();
+    leave_out(&mut value);
+    fields_within(&value, usize::MAX).unwrap_or_default()
+}
+
+/// Whether a value says anything.
+fn is_said(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+/// Leaves out what says nothing, and that a call was none without consequences.
+fn leave_out(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(leave_out);
+            fields.retain(|name, value| is_said(value) && !(name == "dry_run" && *value == Value::Bool(false)));
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_out),
+        _ => {}
+    }
+}
+
+/// A sentence made of these parts. In a part, `{path}` stands for the value there (`*` for that of each item), `{path?}` for the condition
+/// that it says something other than no, and `{path!}` that it does not. A part that names something which says nothing is left out.
+pub(crate) fn sentence(parts: &'static [&'static str]) -> impl FnOnce(&Value) -> String {
+    move |value| parts.iter().filter_map(|part| filled(part, value)).collect()
+}
+
+fn filled(part: &str, value: &Value) -> Option<String> {
+    let Some((before, rest)) = part.split_once('{') else { return Some(part.to_owned()) };
+    let (path, after) = rest.split_once('}')?;
+    let name = path.trim_end_matches(['?', '!']);
+    let found = name.split('.').fold(vec![value], |found, key| match key {
+        "*" => found.into_iter().filter_map(Value::as_array).flatten().collect(),
+        key => found.into_iter().filter_map(|value| value.get(key)).collect(),
+    });
+    let said: Vec<String> =
+        found.iter().filter(|value| is_said(value)).map(|value| one_line(&text(Some(value)))).collect();
+    let holds = found.iter().any(|value| is_said(value) && **value != Value::Bool(false));
+    let told = match path.strip_prefix(name) {
+        Some("?") => holds.then(String::new),
+        Some("!") => (!holds).then(String::new),
+        _ => (!said.is_empty()).then(|| said.join(", ")),
+    };
+    Some(format!("{before}{}{}", told?, filled(after, value)?))
 }
 
 /// The same, unless it is longer than so many bytes.
@@ -129,6 +183,19 @@ mod tests {
     }
 
     #[test]
+    fn a_sentence_says_what_there_is() {
+        let value = json!({"path": "t.tar", "dry_run": false, "none": null, "forged": "a\nb", "of": [{"slug": "a"}, {"slug": "b"}]});
+        for (parts, told) in [
+            (&["{dry_run?}would write ", "{dry_run!}wrote ", "{path}"][..], "wrote t.tar"),
+            (&["{path}: {of.*.slug}", ", by {none}", ", {missing}", "{none!}."], "t.tar: a, b."),
+            (&["{path?}{none?}x"], ""),
+            (&["{forged}"], "a b"),
+        ] {
+            assert_eq!(sentence(parts)(&value), told);
+        }
+    }
+
+    #[test]
     fn calls_are_shown_as_they_are_typed_and_instants_to_the_second() {
         let item = json!({"argv": ["todo", "add", "Write docs"], "at": "2026-11-23T03:36:52.660123Z", "on": "2026-11-23T03:36:52Z", "x": "1.5"});
         let shown =
@@ -140,7 +207,9 @@ mod tests {
     #[test]
     fn objects_become_indented_lines() {
         let value = json!({"a_b": 1, "c": {"d": null}, "e": [{"f": 1, "g": 2}]});
-        assert_eq!(fields(&value), "a b: 1\nc:\n  d: -\ne:\n  - f: 1\n    g: 2");
+        assert_eq!(fields(&value), "a b: 1\ne:\n  - f: 1\n    g: 2");
+        assert_eq!(fields_within(&value, 99).unwrap(), "a b: 1\nc:\n  d: -\ne:\n  - f: 1\n    g: 2");
+        assert_eq!(fields(&json!({"a": [], "b": "", "c": false, "dry_run": false, "d": 0})), "c: no\nd: 0");
         let forged = json!({"a": {"b": "x\nhash: forged\n"}, "c\nd": 1});
         assert_eq!(fields(&forged), "a:\n  b: x\n      hash: forged\nc d: 1");
         assert_eq!(
