@@ -95,6 +95,9 @@ pub(crate) fn answer(line: &CallLine, error: &clap::Error, output: &Output) -> E
     }
 }
 
+/// What a call does that has the word in it that was meant.
+const MEANT: &str = "makes the call as it was probably meant";
+
 /// Whether a person sees standard output directly.
 fn is_seen() -> bool {
     std::io::stdout().is_terminal()
@@ -181,7 +184,7 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
         ErrorKind::InvalidSubcommand => {
             let at = path.iter().fold(&root, |at, name| at.find_subcommand(name).unwrap_or(at));
             let names = at.get_subcommands().filter(|inner| !inner.is_hide_set()).map(clap::Command::get_name);
-            meant::meant(&path, &command, names, complete::flag(&words.host, "--home"))
+            meant::meant(&path, &command, names, line, complete::flag(&words.host, "--home"))
         }
         _ => None,
     };
@@ -195,32 +198,42 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
     let option = meant::option(&argument).map(|words| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     // What confirms is confirmed by whoever types it, and by nobody who guesses.
     let risk = if near.as_deref() == Some("--yes") { "high" } else { "low" };
-    if let Some(Meant { words: meant, risk }) = meant.or_else(|| near.map(|near| Meant { words: vec![near], risk })) {
-        report = report.suggest(format!("did you mean {}?", meant.join(" ")));
-        if let Some(wrong) = wrong {
-            let corrected = line.replacing(wrong, &meant.iter().map(String::as_str).collect::<Vec<_>>());
-            report = repair::fixed(report, corrected, "makes the call as it was probably meant", risk);
+    let mut help = path.clone();
+    let commands = meant.as_ref().map(|meant| meant.words.clone()).unwrap_or_default();
+    if let Some(Meant { words, risk, line, .. }) = meant {
+        report = report.suggest(format!("did you mean {}?", words.join(" ")));
+        // What can't be made of the line is said by the help of what was meant.
+        if line.is_none() && !commands.iter().any(|word| word.starts_with('-')) {
+            help.extend(commands.iter().map(String::as_str));
         }
+        report = repair::fixed(report, line, MEANT, risk);
+    } else if let Some(near) = near {
+        report = report.suggest(format!("did you mean {near}?"));
+        let corrected = wrong.and_then(|wrong| line.replacing(wrong, &[&near]));
+        report = repair::fixed(report, corrected, MEANT, risk);
     } else if let Some((wrong, words)) = wrong.zip(taken.or(option)) {
         report = report.suggest(match words.as_slice() {
             [] => "leave it out: answers are JSON unless --human asks for text".to_owned(),
             words => format!("did you mean {}?", words.join(" ")),
         });
         let corrected = line.replacing(wrong, &words.iter().map(String::as_str).collect::<Vec<_>>());
-        report = repair::fixed(report, corrected, "makes the call as it was probably meant", "low");
+        report = repair::fixed(report, corrected, MEANT, "low");
     } else if let Some(said) = meant::elsewhere(&command).filter(|_| path.is_empty()) {
         report = report.suggest(said);
     } else if !valid.is_empty() {
         report = report.suggest(format!("use one of: {valid}"));
     } else {
         report = report.suggest("ask for --help, which states every parameter");
+        if error.kind() == ErrorKind::MissingRequiredArgument && argument.contains("<PACKAGE>") {
+            report = repair::fixed(report, line.elsewhere(["catalog"]), "lists what there is", "none");
+        }
     }
     for (name, value) in [("argument", argument), ("value", value), ("command", command)] {
         if !value.is_empty() {
             report = report.detail(name, value);
         }
     }
-    let help = line.elsewhere(path.into_iter().chain(["--help"]));
+    let help = line.elsewhere(help.into_iter().chain(["--help"]));
     repair::fixed(report, help, "says what can be written there", "none").into()
 }
 

@@ -3,10 +3,13 @@
 //! can't be read proposes to delete only to one who said so in another word.
 
 use crate::arguments;
+use crate::flags::global::Global;
 use crate::line::call_line::CallLine;
+use crate::line::words::Words;
 use crate::package::packages;
 use crate::refusal::fault::Fault;
 use crate::spec::facts;
+use clap::error::ErrorKind;
 use hutch_model::contract::Effect;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
@@ -14,51 +17,62 @@ use hutch_model::limits::Limit;
 use hutch_registry::Reference;
 use std::path::Path;
 
-/// What other programs call it, and what it is called here.
-const SYNONYMS: &[(&str, &str)] = &[
-    ("apps", "catalog"),
-    ("bundle", "pack"),
-    ("call", "run"),
-    ("cat", "state cat"),
-    ("clean", "gc"),
-    ("commit", "apply"),
-    ("create", "init"),
-    ("delete", "remove"),
-    ("describe", "meta"),
-    ("diff", "state diff"),
-    ("download", "pack"),
-    ("exec", "run"),
-    ("execute", "run"),
-    ("export", "pack"),
-    ("fetch", "pack"),
-    ("history", "ledger list"),
-    ("info", "show"),
-    ("inspect", "meta"),
-    ("instances", "instance list"),
-    ("lint", "check"),
-    ("list", "catalog"),
-    ("lock", "sync --write"),
-    ("log", "ledger list"),
-    ("ls", "catalog"),
-    ("man", "completions man"),
-    ("new", "init"),
-    ("packages", "catalog"),
-    ("preview", "plan"),
-    ("prune", "gc"),
-    ("publish", "push"),
-    ("pull", "pack"),
-    ("revert", "undo"),
-    ("rm", "remove"),
-    ("rollback", "undo"),
-    ("search", "find"),
-    ("signatures", "check"),
-    ("status", "state status"),
-    ("uninstall", "remove"),
-    ("update", "install"),
-    ("upgrade", "install"),
-    ("upload", "push"),
-    ("version", "--version"),
+/// What other programs call it, and what it is called here: of several, the first that the line can be made into.
+const SYNONYMS: &[(&str, &[&str])] = &[
+    ("apps", &["catalog", "show"]),
+    ("bundle", &["pack"]),
+    ("call", &["run", "meta"]),
+    ("cat", &["state cat", "state ls"]),
+    ("clean", &["gc"]),
+    ("commit", &["apply"]),
+    ("create", &["init"]),
+    ("delete", &["remove"]),
+    ("describe", &["meta"]),
+    ("diff", &["state diff", "ledger show"]),
+    ("download", &["pack"]),
+    ("exec", &["run", "meta"]),
+    ("execute", &["run", "meta"]),
+    ("export", &["pack"]),
+    ("fetch", &["pack"]),
+    ("files", &["state ls"]),
+    ("grep", &["find"]),
+    ("history", &["ledger list", "ledger show"]),
+    ("info", &["show", "meta"]),
+    ("inspect", &["meta"]),
+    ("instances", &["instance list"]),
+    ("invoke", &["run", "meta"]),
+    ("launch", &["run", "meta"]),
+    ("lint", &["check"]),
+    ("list", &["catalog", "show"]),
+    ("lock", &["sync --write"]),
+    ("log", &["ledger list", "ledger show"]),
+    ("ls", &["catalog", "show"]),
+    ("man", &["meta", "completions man"]),
+    ("new", &["init"]),
+    ("open", &["show"]),
+    ("packages", &["catalog", "show"]),
+    ("preview", &["plan", "meta"]),
+    ("prune", &["gc"]),
+    ("publish", &["push"]),
+    ("pull", &["pack"]),
+    ("revert", &["undo"]),
+    ("rm", &["remove"]),
+    ("rollback", &["undo"]),
+    ("search", &["find"]),
+    ("signatures", &["check"]),
+    ("start", &["run", "meta"]),
+    ("status", &["state status", "ledger show"]),
+    ("tree", &["state ls"]),
+    ("uninstall", &["remove"]),
+    ("update", &["install"]),
+    ("upgrade", &["install"]),
+    ("upload", &["push"]),
+    ("use", &["run", "meta"]),
+    ("version", &["--version"]),
 ];
+
+/// What is meant by a package that stands where the next word of these commands does.
+const GROUPS: &[(&str, &str)] = &[("instance", "list"), ("ledger", "list"), ("state", "ls")];
 
 /// What has no command here, and where it is done.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -155,7 +169,9 @@ pub(crate) fn address(word: &str) -> Option<Address> {
 
 /// A failure of a line in which a package is named by an address, as other programs name theirs.
 pub(crate) fn addressed(fault: Fault, line: &CallLine) -> Fault {
-    if !matches!(fault.report().code, ErrorCode::PackageNotFound | ErrorCode::NotFound | ErrorCode::Usage) {
+    let codes = [ErrorCode::PackageNotFound, ErrorCode::NotFound, ErrorCode::Usage];
+    // What lists folders reaches no address, however it is written.
+    if !codes.contains(&fault.report().code) || line.is_command(&["catalog"]) {
         return fault;
     }
     let words = line.words();
@@ -171,12 +187,16 @@ pub(crate) fn addressed(fault: Fault, line: &CallLine) -> Fault {
 }
 
 /// What a word was meant for.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meant {
     /// The words that belong in its place.
     pub(crate) words: Vec<String>,
+    /// How many of the line's words they stand for.
+    taken: usize,
     /// How much can be lost by taking it for that.
     pub(crate) risk: &'static str,
+    /// The line with them, if that is a call that can be made.
+    pub(crate) line: Option<String>,
 }
 
 impl Meant {
@@ -188,31 +208,95 @@ impl Meant {
             Some(Effect::Write) => "low",
             _ => "none",
         };
-        Meant { words: words.split(' ').map(str::to_owned).collect(), risk }
+        Meant::words(words.split(' '), 1, risk)
+    }
+
+    fn words<'w>(words: impl IntoIterator<Item = &'w str>, taken: usize, risk: &'static str) -> Meant {
+        Meant { words: words.into_iter().map(str::to_owned).collect(), taken, risk, line: None }
     }
 }
 
-/// What `word` meant, which stands behind the commands at `path`, of which `known` are the next.
+/// What `word` of the line meant, which stands behind the commands at `path`, of which `known` are the next.
 pub(crate) fn meant<'k>(
     path: &[&str],
     word: &str,
     known: impl Iterator<Item = &'k str>,
+    line: &CallLine,
     home: Option<&str>,
 ) -> Option<Meant> {
-    if path.is_empty() {
-        if let Some((_, command)) = SYNONYMS.iter().find(|(other, _)| *other == word) {
-            return Some(Meant::command(command));
+    let global = arguments::global(home);
+    let outline = |word: &str| packages::outline(global.as_ref()?, Path::new(word)).ok().map(|(outline, _)| outline);
+    let mut all = Vec::new();
+    match path {
+        [] => {
+            let synonyms = SYNONYMS.iter().find(|(other, _)| *other == word).map_or(&[][..], |(_, commands)| commands);
+            all.extend(synonyms.iter().map(|command| Meant::command(command)));
+            // A command of the package that follows it.
+            let behind = line.words().host.iter().skip_while(|one| *one != word).nth(1);
+            let own = behind.and_then(|behind| Some((behind, outline(behind)?)));
+            if let Some((package, _)) =
+                own.filter(|(_, outline)| outline.manifest().commands().iter().any(|one| one.to_string() == word))
+            {
+                all.insert(synonyms.len().min(1), Meant::words(["run", package, word], 2, "low"));
+            }
+            if synonyms.is_empty() && outline(word).is_some() {
+                all.extend([Meant::words(["run", word], 1, "low"), Meant::words(["meta", word], 1, "none")]);
+            }
         }
-        let global = arguments::global(home);
-        if global.is_some_and(|global| packages::outline(&global, Path::new(word)).is_ok()) {
-            return Some(Meant { words: vec!["run".to_owned(), word.to_owned()], risk: "low" });
+        [group] => {
+            let lists = GROUPS.iter().find(|(known, _)| known == group).filter(|_| outline(word).is_some());
+            all.extend(lists.map(|(_, lists)| Meant::words([*lists, word], 1, "none")));
         }
+        _ => {}
     }
     let mut near = known.filter(|name| strsim::osa_distance(word, name) == 1 && name.len() > 2);
-    let (Some(name), None) = (near.next(), near.next()) else { return None };
-    let command = path.iter().copied().chain([name]).collect::<Vec<_>>().join(" ");
-    let deletes = facts::of(&command).is_some_and(|facts| facts.effect == Effect::Delete);
-    (!deletes).then(|| Meant { words: vec![name.to_owned()], ..Meant::command(&command) })
+    if let (true, Some(name), None) = (all.is_empty(), near.next(), near.next()) {
+        let command = path.iter().copied().chain([name]).collect::<Vec<_>>().join(" ");
+        let meant = Meant::command(&command);
+        all.extend((meant.risk != "high").then(|| Meant { words: vec![name.to_owned()], ..meant }));
+    }
+    let made = all.iter().find_map(|meant| {
+        let words: Vec<&str> = meant.words.iter().map(String::as_str).collect();
+        let line = line.reworded(word, meant.taken, &words)?;
+        // Who takes the words of other programs takes their options too.
+        let ours = OPTIONS.iter().fold(line.clone(), |line, (other, meant)| {
+            line.reworded(other, 1, meant.as_ref().map_or(&[], std::slice::from_ref)).unwrap_or(line)
+        });
+        let line = [line, ours].into_iter().find(|line| is_made(line, global.as_ref()))?;
+        Some(Meant { line: Some(line.text()?), ..meant.clone() })
+    });
+    made.or_else(|| all.first().cloned())
+}
+
+/// Whether a line is read as a call, of a package and of folders that are there.
+fn is_made(line: &CallLine, global: Option<&Global>) -> bool {
+    let mut shape = arguments::command();
+    shape.build();
+    let words = line.words();
+    let words = Words::split(words.host.iter().chain(&words.guest).cloned().collect(), &shape);
+    let read = match shape.try_get_matches_from_mut(words.parsed()) {
+        Err(error) => return matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion),
+        Ok(read) => read,
+    };
+    let (mut at, mut read) = (&shape, &read);
+    while let Some(inner) = read.subcommand().and_then(|(name, words)| Some((at.find_subcommand(name)?, words))) {
+        (at, read) = inner;
+    }
+    // What is run says which command of its own.
+    let names_one = !words.guest.is_empty() || !matches!(at.get_name(), "plan" | "run");
+    let is_there = |kind: &str, word: &Path| match kind {
+        "PACKAGE" | "SLUG" => {
+            let is_reference = word.to_str().is_some_and(Reference::is_meant);
+            is_reference || global.is_some_and(|global| packages::has_run_or_is_there(global, word))
+        }
+        "DIR" => packages::is_there(word),
+        _ => true,
+    };
+    names_one
+        && at.get_positionals().all(|one| {
+            let kind = one.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
+            read.get_raw(one.get_id().as_str()).into_iter().flatten().all(|word| is_there(kind, Path::new(word)))
+        })
 }
 
 #[cfg(test)]
@@ -225,11 +309,12 @@ mod tests {
     fn what_others_call_it_is_no_command_here_and_leads_to_one() {
         let all = arguments::command();
         let commands: BTreeSet<String> = leaves(&all, "").into_iter().map(|(_, path)| path).collect();
-        for (word, command) in SYNONYMS {
+        for (word, command) in SYNONYMS.iter().flat_map(|(word, all)| all.iter().map(move |command| (word, command))) {
             assert!(all.find_subcommand(word).is_none(), "{word} is a command");
             let known = commands.contains(*command) || *command == "--version";
             assert!(known || commands.contains(command.split(' ').next().unwrap()), "{word}: {command} is none");
         }
+        assert!(GROUPS.iter().all(|(group, lists)| commands.contains(&format!("{group} {lists}"))));
         assert!(SYNONYMS.is_sorted() && OPTIONS.is_sorted() && ELSEWHERE.is_sorted());
     }
 
@@ -275,7 +360,8 @@ mod tests {
     fn a_slip_is_mended_and_never_into_something_that_deletes() {
         let all = arguments::command();
         let names = || all.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name);
-        let of = |word: &str| meant(&[], word, names(), None).map(|meant| (meant.words.join(" "), meant.risk));
+        let line = CallLine::default();
+        let of = |word: &str| meant(&[], word, names(), &line, None).map(|meant| (meant.words.join(" "), meant.risk));
         for (word, command) in [
             ("rnu", Some(("run", "low"))),
             ("chekc", Some(("check", "none"))),

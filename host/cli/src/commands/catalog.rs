@@ -11,8 +11,10 @@ use crate::screen::human;
 use clap::Args;
 use hutch::installed::Pin;
 use hutch::package::{Outline, PackageBounds};
+use hutch_model::error_code::ErrorCode;
 use hutch_model::manifest::Manifest;
 use hutch_model::trust::Policy;
+use hutch_registry::Reference;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -58,11 +60,29 @@ pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) ->
         }
     }
     for folder in folders {
+        if !packages::is_there(folder) {
+            return Err(no_folder(global, folder));
+        }
         for path in within(folder)? {
             take(Place::local(&path), &path);
         }
     }
     Ok(found)
+}
+
+/// That there is nothing at a path, and what was probably wanted of it: one package, or what a registry holds.
+fn no_folder(global: &Global, path: &Path) -> Fault {
+    let word = path.display().to_string();
+    let fault = Fault::new(ErrorCode::PackageNotFound, format!("{word}: there is no such folder"));
+    let says = match packages::outline(global, path) {
+        _ if Reference::is_meant(&word) => "a registry tells no list of its packages; hutch show REF shows one",
+        Ok(_) => "it is no folder but an installed package",
+        Err(_) => {
+            let all = global.line.elsewhere(["catalog"]);
+            return fault.suggest("name a folder of packages, or none").fixed_by(all, "lists what there is", "none");
+        }
+    };
+    fault.suggest(says).fixed_by(global.line.elsewhere(["show", &word]), "shows this one package", "none")
 }
 
 /// The packages that a path means: the one there, packed or not, or those in the folder there.

@@ -39,15 +39,12 @@ enum StateCommand {
 }
 
 #[derive(Debug, Args)]
-struct PathArguments {
+struct StateOfArguments {
     /// In the state that this entry left; the current state if absent
     #[arg(long, value_name = "ENTRY")]
     at: Option<EntryName>,
     #[command(flatten)]
     instance: InstanceArguments,
-    /// The path, the volume first; all volumes if absent
-    #[arg(value_name = "PATH")]
-    path: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -55,7 +52,10 @@ struct LsArguments {
     #[command(flatten)]
     page: Page,
     #[command(flatten)]
-    path: PathArguments,
+    of: StateOfArguments,
+    /// The path, the volume first; all volumes if absent
+    #[arg(value_name = "PATH")]
+    path: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -64,7 +64,10 @@ struct CatArguments {
     #[arg(long)]
     raw: bool,
     #[command(flatten)]
-    path: PathArguments,
+    of: StateOfArguments,
+    /// The path, the volume first
+    #[arg(value_name = "PATH")]
+    path: String,
 }
 
 #[derive(Debug, Args)]
@@ -96,25 +99,25 @@ pub(crate) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
 }
 
 fn ls(global: &Global, own: &LsArguments, output: &Output) -> Result<(), Fault> {
-    let session = own.path.instance.open(global)?;
-    let listed = files_value(&session, own.path.at.as_ref(), own.path.path.as_deref(), &own.page.meant())?;
+    let session = own.of.instance.open(global)?;
+    let path = own.path.as_deref().map(|path| with_volume(&session, own.of.at.as_ref(), path)).transpose()?;
+    let listed = files_value(&session, own.of.at.as_ref(), path.as_deref(), &own.page.meant())?;
     let columns = [("type", "TYPE"), ("size", "BYTES"), ("modified", "MODIFIED"), ("path", "PATH")];
     output.list("state ls", listed, &own.page, |items| human::table(items, &columns))
 }
 
 fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault> {
-    let own_path = &own.path;
-    let session = own_path.instance.open(global)?;
-    let text = own_path.path.as_deref().ok_or_else(|| Fault::usage("name a file, the volume first"))?;
+    let session = own.of.instance.open(global)?;
+    let text = &with_volume(&session, own.of.at.as_ref(), &own.path)?;
     if own.raw && (output.shaping.selects() || !output.shaping.cleaning.is_none()) {
         return Err(Fault::usage("--raw writes the bytes as they are: nothing is selected from them or taken out"));
     }
     if own.raw {
-        let state = session.state_at(own_path.at.as_ref())?;
+        let state = session.state_at(own.of.at.as_ref())?;
         let path = session.state_path(&state, text)?;
         return raw(&session, &state, &path, output);
     }
-    let value = file_value(&session, own_path.at.as_ref(), text)?.map_err(|report| {
+    let value = file_value(&session, own.of.at.as_ref(), text)?.map_err(|report| {
         let report = *report;
         Fault::from(report.suggest("write it out unchanged with --raw"))
     })?;
@@ -122,6 +125,16 @@ fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault
         let (size, encoding) = (&value["size"], value["encoding"].as_str().unwrap_or_default());
         format!("{text}, {size} bytes, {encoding}:\n{}", value["content"].as_str().unwrap_or_default())
     })
+}
+
+/// A path, in front of which the only volume may be left out.
+fn with_volume(session: &Session, at: Option<&EntryName>, path: &str) -> Result<String, Fault> {
+    let state = session.state_at(at)?;
+    let within = state.keys().next().filter(|_| state.len() == 1 && session.state_path(&state, path).is_err());
+    let within = within.map(|volume| format!("{volume}/{}", path.trim_start_matches('/')));
+    let is_there =
+        |path: &String| session.state_path(&state, path).is_ok_and(|path| session.list(&state, &path).is_ok());
+    Ok(within.filter(is_there).unwrap_or_else(|| path.to_owned()))
 }
 
 /// A file's bytes and nothing else.

@@ -95,11 +95,23 @@ impl CallLine {
 
     /// The line with other words in place of one of the host's; `None` unless it is there once, so that no value is taken for it.
     pub(crate) fn replacing(&self, word: &str, by: &[&str]) -> Option<String> {
-        let mut host = self.words.host.clone();
+        self.reworded(word, 1, by)?.text()
+    }
+
+    /// The same, in place of so many words from it on, as a line.
+    pub(crate) fn reworded(&self, word: &str, taken: usize, by: &[&str]) -> Option<CallLine> {
+        let mut line = self.clone();
+        let host = &mut line.words.host;
         let mut places = host.iter().enumerate().skip(1).filter(|(_, known)| *known == word).map(|(at, _)| at);
         let (Some(at), None) = (places.next(), places.next()) else { return None };
-        host.splice(at..=at, by.iter().map(|word| (*word).to_owned()));
-        self.written(&host, &self.words.guest)
+        let end = at.checked_add(taken).filter(|end| *end <= host.len())?;
+        host.splice(at..end, by.iter().map(|word| (*word).to_owned()));
+        Some(line)
+    }
+
+    /// The line as it is written.
+    pub(crate) fn text(&self) -> Option<String> {
+        self.written(&self.words.host, &self.words.guest)
     }
 
     /// The line with other arguments in place of those that it ends with; `None` if it does not end with them.

@@ -44,6 +44,13 @@ pub(crate) fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
+/// Whether a word names a package that can be opened, or one of which an instance is here.
+pub(crate) fn has_run_or_is_there(global: &Global, path: &Path) -> bool {
+    let instances = surroundings::home(global).map(|home| home.join("instances"));
+    let has_run = instances.is_ok_and(|folder| slug(path).is_some_and(|slug| is_there(&folder.join(slug.as_str()))));
+    has_run || outline(global, path).is_ok()
+}
+
 /// Whether a package is one file.
 #[expect(clippy::disallowed_methods, reason = "the caller wrote the path; it is asked for and not opened")]
 pub(crate) fn is_packed(path: &Path) -> bool {
