@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The longest that one call may take.
 const CALL_TIME: Duration = Duration::from_secs(60);
@@ -69,9 +69,9 @@ pub struct ProcessTarget {
     slowest: Duration,
     /// How long those took together that did not.
     in_vain: Duration,
-    initial: Arc<State>,
+    initial: State,
     /// What the home holds between calls.
-    current: Arc<State>,
+    current: State,
 }
 
 /// What a home holds.
@@ -81,13 +81,46 @@ struct State {
 }
 
 /// Every file, and every folder, which has no content.
-type Tree = BTreeMap<PathBuf, Option<Arc<Content>>>;
+type Tree = BTreeMap<PathBuf, Option<Content>>;
 
-/// What a file holds.
-#[derive(PartialEq, Eq)]
+/// What a file holds, and what tells that it still does.
 struct Content {
-    bytes: Vec<u8>,
+    bytes: Arc<Vec<u8>>,
     digest: Digest,
+    stamp: Option<Stamp>,
+}
+
+impl PartialEq for Content {
+    fn eq(&self, other: &Content) -> bool {
+        self.digest == other.digest
+    }
+}
+
+/// What no write to a file leaves as it is.
+#[derive(PartialEq, Eq, Clone, Copy)]
+struct Stamp {
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+/// What some file systems' clocks can't tell apart: a file that was changed within it is read again.
+const TICK: Duration = Duration::from_secs(2);
+
+impl Stamp {
+    /// Of a file that was last changed long enough before `now`, which is when it was looked at.
+    #[cfg(unix)]
+    fn of(file: &std::fs::Metadata, now: SystemTime) -> Option<Stamp> {
+        use std::os::unix::fs::MetadataExt;
+        let changed = Duration::new(file.ctime().try_into().ok()?, file.ctime_nsec().try_into().ok()?);
+        let past = now.duration_since(SystemTime::UNIX_EPOCH + changed).is_ok_and(|age| age > TICK);
+        past.then(|| Stamp { inode: file.ino(), bytes: file.len(), changed: (file.ctime(), file.ctime_nsec()) })
+    }
+
+    #[cfg(not(unix))]
+    fn of(_: &std::fs::Metadata, _: SystemTime) -> Option<Stamp> {
+        None
+    }
 }
 
 impl ProcessTarget {
@@ -109,7 +142,8 @@ impl ProcessTarget {
             samples: tested.samples,
             ..Facts::sandboxed(tested.name)
         };
-        let current = Arc::new(State::of(tree(&tested.home, &Tree::new())));
+        let state = || State::of(tree(&tested.home, &Tree::new()));
+        let (initial, current) = (state(), state());
         ProcessTarget {
             program: tested.program,
             leading: tested.leading,
@@ -119,7 +153,7 @@ impl ProcessTarget {
             started: Instant::now(),
             slowest: Duration::ZERO,
             in_vain: Duration::ZERO,
-            initial: current.clone(),
+            initial,
             current,
         }
     }
@@ -163,9 +197,12 @@ impl Target for ProcessTarget {
         }
         if watched {
             let files = tree(&self.home, &before.files);
-            let after = if files == before.files { Arc::clone(before) } else { Arc::new(State::of(files)) };
+            let same = files == before.files;
+            let after = if same { State { files, digest: before.digest } } else { State::of(files) };
             seen.state = Some((before.digest, after.digest));
-            match options.keep {
+            // What is as it was is known by newer stamps.
+            let keep = options.keep || same && options.start == Start::Current;
+            match keep {
                 true => self.current = after,
                 false => change(&self.home, &after, &self.current).map_err(host)?,
             }
@@ -260,10 +297,15 @@ fn kill(child: &mut Child) {
 }
 
 impl Content {
-    fn of(bytes: &[u8]) -> Content {
+    fn of(bytes: &[u8], stamp: Option<Stamp>) -> Content {
         let mut hasher = Hasher::new(Kind::Package);
         hasher.update_part(bytes);
-        Content { bytes: bytes.to_vec(), digest: hasher.finish() }
+        Content { bytes: Arc::new(bytes.to_vec()), digest: hasher.finish(), stamp }
+    }
+
+    /// The same, as it was found again.
+    fn again(&self, stamp: Option<Stamp>) -> Content {
+        Content { bytes: Arc::clone(&self.bytes), digest: self.digest, stamp }
     }
 }
 
@@ -289,7 +331,7 @@ fn tree(root: &Path, before: &Tree) -> Tree {
     let inside = |path: &Path| path.strip_prefix(root).map(Path::to_owned).unwrap_or_default();
     // One place that every file is read into: memory that is taken anew for each costs more than reading.
     let mut bytes = Vec::new();
-    let mut folders = vec![root.to_owned()];
+    let (now, mut folders) = (SystemTime::now(), vec![root.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -299,12 +341,21 @@ fn tree(root: &Path, before: &Tree) -> Tree {
                     folders.push(path);
                 }
                 Ok(kind) if kind.is_file() && !path.as_os_str().as_encoded_bytes().ends_with(b"-shm") => {
-                    bytes.clear();
-                    let _ = std::fs::File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
-                    let path = inside(&path);
-                    let known = before.get(&path).and_then(Option::as_ref).filter(|known| known.bytes == bytes);
-                    let content = known.map_or_else(|| Arc::new(Content::of(&bytes)), Arc::clone);
-                    files.insert(path, Some(content));
+                    let name = inside(&path);
+                    let known = before.get(&name).and_then(Option::as_ref);
+                    let stamp = entry.metadata().ok().and_then(|file| Stamp::of(&file, now));
+                    let content = match known {
+                        Some(known) if stamp.is_some() && known.stamp == stamp => known.again(stamp),
+                        _ => {
+                            bytes.clear();
+                            let _ = std::fs::File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+                            match known.filter(|known| *known.bytes == bytes) {
+                                Some(known) => known.again(stamp),
+                                None => Content::of(&bytes, stamp),
+                            }
+                        }
+                    };
+                    files.insert(name, Some(content));
                 }
                 _ => {}
             }
@@ -318,8 +369,8 @@ fn tree(root: &Path, before: &Tree) -> Tree {
     clippy::disallowed_methods,
     reason = "the home is a throw-away folder that the program under test reaches by its path"
 )]
-fn change(root: &Path, now: &Arc<State>, wanted: &Arc<State>) -> std::io::Result<()> {
-    if Arc::ptr_eq(now, wanted) {
+fn change(root: &Path, now: &State, wanted: &State) -> std::io::Result<()> {
+    if now.digest == wanted.digest {
         return Ok(());
     }
     let (now, wanted) = (&now.files, &wanted.files);
@@ -332,7 +383,7 @@ fn change(root: &Path, now: &Arc<State>, wanted: &Arc<State>) -> std::io::Result
     }
     for (path, content) in wanted.iter().filter(|(path, content)| now.get(*path) != Some(content)) {
         match content {
-            Some(content) => std::fs::write(root.join(path), &content.bytes)?,
+            Some(content) => std::fs::write(root.join(path), &*content.bytes)?,
             None => std::fs::create_dir_all(root.join(path))?,
         }
     }
