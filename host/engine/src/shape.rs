@@ -407,12 +407,17 @@ mod tests {
             (imported(references), imported(references + 1)),
             (filled(slots / 1_024), filled(slots / 1_024 + 1)),
         ];
-        for (fits, exceeds) in cases {
-            let fits = inspect(&wat::parse_str(&fits).unwrap());
-            assert!(fits.is_ok(), "{fits:?}");
-            let exceeds = inspect(&wat::parse_str(&exceeds).unwrap());
-            assert!(matches!(exceeds, Err(ShapeError::TooMuch { .. })), "{exceeds:?}");
-        }
+        // Each is large, so they are read side by side.
+        std::thread::scope(|scope| {
+            for (fits, exceeds) in cases {
+                scope.spawn(move || {
+                    let fits = inspect(&wat::parse_str(&fits).unwrap());
+                    assert!(fits.is_ok(), "{fits:?}");
+                    let exceeds = inspect(&wat::parse_str(&exceeds).unwrap());
+                    assert!(matches!(exceeds, Err(ShapeError::TooMuch { .. })), "{exceeds:?}");
+                });
+            }
+        });
         // What is not large may be much.
         assert!(inspect(&wat::parse_str(bodies(LARGE_BYTES, 3 * large)).unwrap()).is_ok());
     }
