@@ -334,7 +334,7 @@ fn the_two_commands_are_those_of_the_ci() {
         ("cargo run --release -- run packages/todo add \"Write docs\"", "cargo test --release --workspace");
     assert!(readme.lines().any(|line| line == format!("$ {main_job}")), "README.md shows {main_job}");
     assert!(readme.lines().any(|line| line == tests), "README.md shows {tests}");
-    let kept = format!("keep=$log step {tests}");
+    let kept = format!("keep=$log step env HUTCH_TEST_ENDS=\"$ends\" {tests}");
     assert!(ci.lines().any(|line| line == kept), ".ci/run does {tests} and keeps what it says");
 }
 

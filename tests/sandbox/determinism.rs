@@ -247,6 +247,8 @@ fn processes_do_not_show() {
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env(crate::support::CRATE, crate::support::repository("host/sandbox"))
+            // The first compiles, as this process did.
+            .env(crate::support::ARTIFACTS, elsewhere.path().join("artifacts"))
             .envs(environment.iter().copied())
             .current_dir(elsewhere.path());
         let output = command.output().expect("a child process");

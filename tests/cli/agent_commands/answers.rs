@@ -100,7 +100,7 @@ fn every_mistake_is_one_object_with_a_way_out() {
     for (line, fix) in [
         ("rnu packages/todo list", "hutch run packages/todo list"),
         ("catlog --limit 2", "hutch catalog --limit 2"),
-        ("ledger lsit todo", "hutch ledger list todo"),
+        ("ledger lsit packages/todo", "hutch ledger list packages/todo"),
         ("run --enveloppe packages/todo add x", "hutch run --envelope packages/todo add x"),
         ("issue create --type bugg --message x", "hutch issue create --type bug --message x"),
         ("issue list --sanitise", "hutch issue list --sanitize"),

@@ -181,7 +181,7 @@ fn every_example_ends_as_it_says_and_answers_as_declared() {
         let validator = jsonschema::validator_for(tool.get("outputSchema").unwrap_or(&Value::Bool(true))).unwrap();
         let shape = jsonschema::validator_for(&command["output_schema"]).unwrap();
         for example in command["examples"].as_array().unwrap() {
-            let hutch = Hutch::apart();
+            let hutch = Hutch::apart(&example.to_string());
             for before in example["before"].as_array().into_iter().flatten() {
                 assert_eq!(hutch.call(&texts(before)).status, 0, "{before}");
             }

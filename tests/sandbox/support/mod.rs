@@ -44,12 +44,16 @@ pub(crate) fn todo_bytes() -> Vec<u8> {
     std::fs::read(repository("packages/todo/app/app.wasm")).expect("the to-do application is committed")
 }
 
+/// Where another process of a test's keeps what it compiled, for the next one.
+pub(crate) const ARTIFACTS: &str = "HUTCH_TEST_ARTIFACTS";
+
 /// One sandbox for a whole test program, with a cache of its own.
 pub(crate) fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<(Sandbox, tempfile::TempDir)> = OnceLock::new();
     let (sandbox, _) = SANDBOX.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let cache = ArtifactCache::open(folder.path(), || Some(KEY)).expect("a cache in it");
+        let place = std::env::var_os(ARTIFACTS).map_or_else(|| folder.path().to_owned(), Into::into);
+        let cache = ArtifactCache::open(&place, || Some(KEY)).expect("a cache in it");
         (Sandbox::new(Compile::Here, Some(cache)), folder)
     });
     sandbox

@@ -88,6 +88,8 @@ impl Double {
         let serving = double.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                // An answer is not held back until what came before it is acknowledged.
+                stream.set_nodelay(true).unwrap();
                 let serving = serving.clone();
                 std::thread::spawn(move || serving.serve(stream));
             }
