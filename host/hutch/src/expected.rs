@@ -44,8 +44,12 @@ pub fn asked(package: &Package, arguments: &[String]) -> Result<Asked, PackageEr
     Ok(read(package, arguments, sound)?.unwrap_or_default())
 }
 
-/// As much of a package's description as these arguments are judged by.
-pub(crate) fn contract<'p>(
+/// As much of a package's description as these arguments are judged by: at least the command that they call. The whole of it costs as much
+/// as a run.
+///
+/// # Errors
+/// The package was changed since it was opened.
+pub fn contract_of_call<'p>(
     package: &'p Package,
     arguments: &[String],
 ) -> Result<Option<Cow<'p, model::Contract>>, PackageError> {
@@ -61,7 +65,7 @@ fn read<T>(
     arguments: &[String],
     take: impl Fn(ReadArguments<'_>) -> T,
 ) -> Result<Option<T>, PackageError> {
-    let Some(mut contract) = contract(package, arguments)? else { return Ok(None) };
+    let Some(mut contract) = contract_of_call(package, arguments)? else { return Ok(None) };
     if contract.read_arguments(arguments).command.is_none() {
         // What is said then names the commands that there are.
         let Some(whole) = package.whole_contract()? else { return Ok(None) };

@@ -74,7 +74,7 @@ pub use edits::Edits;
 #[cfg(feature = "machine")]
 pub use edits::Withheld;
 pub use entries::{EntryName, NotAnEntryName};
-pub use expected::{argument_violations, asked, usual_output, verdict_by_schema};
+pub use expected::{argument_violations, asked, contract_of_call, usual_output, verdict_by_schema};
 pub use exported::Exported;
 pub use failure::Failure;
 pub use history::{Moved, REACH_MAX, Reach};

@@ -130,7 +130,7 @@ impl Host {
     /// The call would be refused.
     pub fn validate(&self, package: &Package, call: &Call) -> Result<Validated, Failure> {
         let manifest = package.manifest();
-        let contract = expected::contract(package, &call.arguments)?;
+        let contract = expected::contract_of_call(package, &call.arguments)?;
         let contract = contract.as_deref();
         let decision = Gate::new(manifest, contract).decide(&call.arguments);
         let command = decision.command.as_ref().map(|command| command.as_str());
@@ -220,7 +220,7 @@ impl Host {
     pub(crate) fn confirm(&self, package: &Package, session: &Session, prepared: &Prepared) -> Result<(), Failure> {
         let leading = package.manifest().entry().arguments().len() + 1;
         let arguments = prepared.invocation.argv().get(leading..).unwrap_or_default();
-        let contract = expected::contract(package, arguments)?;
+        let contract = expected::contract_of_call(package, arguments)?;
         match Gate::new(package.manifest(), contract.as_deref()).decide(arguments).confirmation {
             Some(reason) if !prepared.record.confirmed && session.keeps() => Err(Failure::Confirmation { reason }),
             _ => Ok(()),

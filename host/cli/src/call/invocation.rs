@@ -198,7 +198,7 @@ impl InvocationArguments {
     /// is piped in.
     pub(crate) fn unread(&self, package: &Package) -> Option<String> {
         let piped = Piped::here().filter(|_| self.input.is_absent() && !self.unchecked)?;
-        let contract = package.contract().ok()??.contract();
+        let contract = hutch::contract_of_call(package, &self.arguments).ok()??;
         let read = contract.read_arguments(&self.arguments);
         let parameter = stdin_parameter(read.command?)?;
         let (name, flag) = (&parameter.name, format!("--{}", parameter.name));
