@@ -142,8 +142,11 @@ fn a_pipe_as_the_file_is_read_to_its_end_or_given_up() {
         both.write_all(b"some").unwrap();
         call(wait)
     });
-    // Somebody who says it all.
-    let mut call = machine.hutch(["run", "--wait", "1h", "--stdin-file", "pipe", &probe(), "stdin"]);
+    // Somebody who says it all, in another pipe: of this one a program that another test is starting may hold both ends for a moment, and
+    // what is said to those is lost with them.
+    let path = machine.path("another");
+    pipe_at(&path);
+    let mut call = machine.hutch(["run", "--wait", "1h", "--stdin-file", "another", &probe(), "stdin"]);
     let writer = std::thread::spawn(move || std::fs::write(path, "all of it"));
     assert_eq!(ended(&mut call).answer()["content"], "all of it");
     writer.join().unwrap().unwrap();
