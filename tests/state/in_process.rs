@@ -5,7 +5,7 @@
 
 use cap_std::fs::MetadataExt;
 use hutch::package::{Package, PackageBounds, Source};
-use hutch::{Call, EntryName, Failure, Host, Instance, Mount};
+use hutch::{Call, EntryName, Failure, Grants, Host, Instance, Mount};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Seed};
@@ -163,8 +163,8 @@ fn no_guest_starts_before_the_process_is_enclosed() {
     let failed = [
         closed.run(&package, &call(&["add", "eggs"])).map(drop),
         closed.plan(&package, &call(&["add", "eggs"])).map(drop),
-        closed.apply(&package, &session, &EntryName::Last, &none, false).map(drop),
-        closed.replay(&package, &session, &"@2".parse().unwrap(), &none, false, 0).map(drop),
+        closed.apply(&package, &session, &EntryName::Last, &Grants::default()).map(drop),
+        closed.replay(&package, &session, &"@2".parse().unwrap(), &Grants::default(), 0).map(drop),
         closed.verify(&package, &session, &add, &none).map(drop),
     ];
     for (at, failed) in failed.into_iter().enumerate() {

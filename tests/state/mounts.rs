@@ -156,6 +156,178 @@ fn a_run_with_a_real_folder_says_that_it_can_not_be_had_again() {
     assert_eq!(record["invocation"]["mounts"]["mnt"]["access"], "read_write");
 }
 
+impl Granted {
+    fn mount(&self, access: &str) -> String {
+        format!("{}:mnt{access}", self.folder.display())
+    }
+
+    /// Plans a call over the folder, which changes nothing.
+    fn plan(&self, guest: &[&str]) -> Value {
+        let before = self.tree();
+        let mount = self.mount(":rw");
+        let words = ["plan", "--guard", "off", "--mount", &mount, "tests/packages/probe"];
+        let plan = self.home.json(&[&words, guest].concat());
+        assert_eq!(self.tree(), before, "{guest:?}");
+        plan
+    }
+
+    /// Applies the last plan.
+    fn apply(&self, granted: &[&str]) -> common::Answer {
+        self.home.run(&[&["apply"], granted, &["tests/packages/probe"]].concat())
+    }
+
+    /// What that is refused with, which changes nothing.
+    fn refused(&self, granted: &[&str]) -> Value {
+        let before = self.tree();
+        let refused = self.apply(granted);
+        assert_eq!(self.tree(), before, "{}", refused.stdout);
+        serde_json::from_str(&refused.stderr).expect("no JSON on standard error")
+    }
+}
+
+/// Each call as a plan and applied comes to what it comes to as a run, and the plan says so before.
+#[test]
+fn a_plan_over_a_real_folder_is_carried_out() {
+    for (guest, changes, shown) in [
+        (&["write-text", "mnt/a.txt", "changed"][..], json!([["a.txt", "modified"]]), "alpha"),
+        (&["write-text", "mnt/inner/new", "more"], json!([["inner", "modified"], ["inner/new", "added"]]), "more"),
+        (&["remove", "mnt/b.txt"], json!([["b.txt", "removed"]]), "beta"),
+        (&["rename", "mnt/b.txt", "mnt/inner/d.txt"], json!([["b.txt", "removed"], ["inner/d.txt", "added"]]), "beta"),
+        (&["rename", "mnt/inner", "mnt/outer"], json!([["inner", "removed"], ["inner/c.txt", "removed"]]), "gamma"),
+        (&["append-text", "mnt/inner/c.txt", "!"], json!([["inner/c.txt", "modified"]]), "gamma"),
+        (&["symlink", "a.txt", "mnt/link"], json!([["link", "added"]]), "link"),
+    ] {
+        let (granted, run) = (granted(), granted());
+        let plan = granted.plan(guest);
+        let listed = plan["mounts"]["mnt"].as_array().expect("a list").iter();
+        let listed: Vec<Value> = listed.map(|one| json!([one["path"], one["change"]])).collect();
+        for change in changes.as_array().expect("a list") {
+            assert!(listed.contains(change) || change[0] == "inner", "{guest:?}: {listed:?}");
+        }
+        assert!(plan["diff"].to_string().contains(shown), "{guest:?}: {}", plan["diff"]);
+        assert_eq!(plan["risk"]["level"], "high", "{guest:?}");
+        let applied = granted.apply(&["--mount", &granted.mount(":rw")]);
+        assert_eq!(applied.status, 0, "{guest:?}: {}", applied.stderr);
+        run.good(":rw", guest);
+        assert_eq!(granted.tree(), run.tree(), "{guest:?}");
+        // Once.
+        let again = granted.refused(&["--mount", &granted.mount(":rw")]);
+        assert!(["CONFLICT", "GUEST_FAILED"].contains(&again["code"].as_str().unwrap()), "{guest:?}: {again}");
+    }
+}
+
+/// An entry grants nothing: whoever applies a plan grants the folder, the same, for the same use.
+#[test]
+fn a_plan_brings_no_folder() {
+    let granted = granted();
+    granted.plan(&["remove", "mnt/b.txt"]);
+    let elsewhere = granted.home.path().join("elsewhere");
+    common::copy(&granted.folder.join("inner"), &elsewhere);
+    fs::write(elsewhere.join("b.txt"), "beta").expect("not written");
+    let there = format!("{}:mnt:rw", elsewhere.display());
+    for (words, said) in [
+        (&[][..], "--mount DIR:mnt:rw"),
+        (&["--mount", &granted.mount("")], "--mount DIR:mnt:rw"),
+        (&["--mount", &granted.mount(":rwx")], "--mount DIR:mnt:rw"),
+        (&["--mount", &there], "elsewhere"),
+    ] {
+        let error = granted.refused(words);
+        assert_eq!(error["code"], "NOT_REPRODUCIBLE", "{words:?}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(said), "{words:?}: {error}");
+        assert!(elsewhere.join("b.txt").exists());
+    }
+    assert_eq!(granted.apply(&["--mount", &granted.mount(":rw")]).status, 0);
+    assert!(!granted.folder.join("b.txt").exists());
+}
+
+/// What a person wrote since the plan was made is not lost, and what the plan did not say is not done.
+#[test]
+fn a_plan_over_another_folder_than_it_saw_is_a_conflict() {
+    type Edit = fn(&std::path::Path);
+    let edits: [(&str, &[&str], Edit, bool); 7] = [
+        ("edited", &["remove", "mnt/b.txt"], |folder| fs::write(folder.join("b.txt"), "mine").unwrap(), true),
+        (
+            "edited below",
+            &["rename", "mnt/inner", "mnt/z"],
+            |folder| fs::write(folder.join("inner/c.txt"), "mine").unwrap(),
+            true,
+        ),
+        (
+            "added below",
+            &["rename", "mnt/inner", "mnt/z"],
+            |folder| fs::write(folder.join("inner/d"), "mine").unwrap(),
+            true,
+        ),
+        (
+            "the same bytes",
+            &["write-text", "mnt/a.txt", "x"],
+            |folder| fs::write(folder.join("a.txt"), "alpha").unwrap(),
+            true,
+        ),
+        ("in the way", &["write-text", "mnt/new", "x"], |folder| fs::write(folder.join("new"), "mine").unwrap(), true),
+        (
+            "moved from",
+            &["rename", "mnt/a.txt", "mnt/z"],
+            |folder| fs::write(folder.join("a.txt"), "mine").unwrap(),
+            true,
+        ),
+        (
+            "beside",
+            &["write-text", "mnt/a.txt", "x"],
+            |folder| fs::write(folder.join("inner/beside"), "mine").unwrap(),
+            false,
+        ),
+    ];
+    for (what, guest, edit, conflicts) in edits {
+        let granted = granted();
+        granted.plan(guest);
+        edit(&granted.folder);
+        let mount = granted.mount(":rw");
+        if conflicts {
+            let error = granted.refused(&["--mount", &mount]);
+            assert_eq!(error["code"], "CONFLICT", "{what}: {error}");
+        } else {
+            assert_eq!(granted.apply(&["--mount", &mount]).status, 0, "{what}");
+        }
+        let mine: Vec<String> = granted.tree().into_iter().filter(|line| line.ends_with("= mine")).collect();
+        assert_eq!(mine.len(), usize::from(what != "the same bytes"), "{what}: {mine:?}");
+    }
+}
+
+/// What a run would be refused, its plan is.
+#[test]
+fn a_plan_says_what_a_folder_would_not_get() {
+    let granted = granted();
+    let plan = granted.plan(&["symlink", "../secret.txt", "mnt/leaves"]);
+    assert_eq!((&plan["withheld"], &plan["mounts"]["mnt"]), (&json!(["mnt/leaves"]), &json!([])));
+    let mount = granted.mount(":rw");
+    let words =
+        ["plan", "--guard", "off", "--mount", &mount, "tests/packages/probe", "write-text", "mnt/CLAUDE.md", "x"];
+    let (status, error) = granted.home.error(&words);
+    assert!(status == 11 && error["message"].as_str().unwrap().contains(":rwx"), "{error}");
+}
+
+/// A person is told the line that applies it, with the folder in it, and that line does.
+#[test]
+fn the_line_that_applies_a_plan_grants_its_folder() {
+    let granted = granted();
+    let mount = granted.mount(":rw");
+    let words = ["plan", "--human", "--mount", &mount, "tests/packages/probe", "remove", "mnt/b.txt"];
+    let said = granted.home.run(&words).stdout;
+    let line = said.lines().find_map(|line| line.strip_prefix("apply it with ")).expect("a line");
+    let words: Vec<&str> = line.split(' ').skip(1).collect();
+    assert!(line.contains(&format!("--mount {mount}")), "{line}");
+    let applied = granted.home.run(&words);
+    assert_eq!(applied.status, 0, "{line}: {}", applied.stderr);
+    assert!(!granted.folder.join("b.txt").exists());
+    // What was done once is done again only over the same folder, granted again.
+    fs::write(granted.folder.join("b.txt"), "beta").expect("not written");
+    let (_, error) = granted.home.error(&["replay", "tests/packages/probe", "last"]);
+    assert_eq!(error["code"], "NOT_REPRODUCIBLE");
+    granted.home.json(&["replay", "--mount", &mount, "tests/packages/probe", "@2"]);
+    assert!(!granted.folder.join("b.txt").exists());
+}
+
 #[test]
 fn only_what_the_package_asks_for_is_granted() {
     let granted = granted();

@@ -8,7 +8,7 @@ use crate::surroundings::{existing, unusable};
 use hutch::installed::{Installed, InstalledError};
 use hutch::package::{Memory, Outline, Package, PackageBounds, Source, SourceError};
 use hutch::{EntryName, Failure, Instance, Sealed, Session};
-use hutch_documents::diff::volume_diffs;
+use hutch_documents::diff::file_diffs;
 use hutch_documents::moved::moved_value;
 use hutch_documents::run::{Room, plan_value, run_value};
 use hutch_documents::verified::verified_value;
@@ -54,7 +54,7 @@ impl Library {
         match command {
             Command::Run(invoke) => work.run(invoke, stdin),
             Command::Plan(invoke) => work.plan(invoke, stdin),
-            Command::Apply(apply) => work.apply(&apply),
+            Command::Apply(apply) => work.apply(apply),
             Command::Undo(undo) => work.undo(&undo),
             Command::Verify(verify) => work.verify(&verify),
             Command::LedgerList(list) => {
@@ -229,11 +229,11 @@ impl Work<'_> {
         // The guest of a plan starts without it; who applies the plan must know.
         let confirmation = host.validate(&package, &call).ok().and_then(|validated| validated.confirmation);
         let answer = self.instance(&package)?.plan(&call).map_err(report)?;
-        let value = plan_value(&answer, host, confirmation.as_deref(), &volume_diffs(&answer));
+        let value = plan_value(&answer, host, confirmation.as_deref(), &file_diffs(&answer));
         ended("plan", answer, value)
     }
 
-    fn apply(&self, apply: &Apply) -> Done {
+    fn apply(&self, apply: Apply) -> Done {
         let plan = entry_name(&apply.plan)?;
         // Of what is not there, it is said where it is applied.
         let planned = self.session().ok().and_then(|session| match &plan {
@@ -244,7 +244,7 @@ impl Work<'_> {
         let session = self.instance(&package)?.session(self.common.at()).map_err(report)?;
         let session = session.with_wall_time_us(apply.wall_time_us);
         let host = &self.opened().host;
-        let answer = host.apply(&package, &session, &plan, &apply.secrets, apply.confirmed).map_err(report)?;
+        let answer = host.apply(&package, &session, &plan, &apply.grants()?).map_err(report)?;
         let value = run_value(&answer, &mut Room::default());
         ended("apply", answer, value)
     }

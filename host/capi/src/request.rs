@@ -1,7 +1,7 @@
 //! What a library is asked, read from JSON. Outside text becomes types here and nowhere else.
 
 use crate::surroundings::{absolute, now, random, unusable};
-use hutch::{Call, EntryName, EnvironmentValue, Mount};
+use hutch::{Call, EntryName, EnvironmentValue, Grants, Mount};
 use hutch_documents::Page;
 use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
@@ -103,10 +103,13 @@ pub(crate) struct Apply {
     pub(crate) plan: String,
     /// Secrets that the plan was given.
     #[serde(default)]
-    pub(crate) secrets: BTreeMap<String, String>,
+    secrets: BTreeMap<String, String>,
+    /// Real folders that the plan was given.
+    #[serde(default)]
+    mounts: BTreeMap<String, Granted>,
     /// Whether a person confirmed it.
     #[serde(default)]
-    pub(crate) confirmed: bool,
+    confirmed: bool,
     /// What the ledger says that it took; what was measured if absent.
     #[serde(default)]
     pub(crate) wall_time_us: Option<u64>,
@@ -250,6 +253,15 @@ fn page(limit: Option<u32>, offset: Option<u32>) -> Result<Page, ErrorReport> {
     }
 }
 
+impl Apply {
+    /// What the plan is given again.
+    pub(crate) fn grants(self) -> Result<Grants, ErrorReport> {
+        let mut grants = Grants::default();
+        (grants.secrets, grants.mounts, grants.confirmed) = (self.secrets, opened(self.mounts)?, self.confirmed);
+        Ok(grants)
+    }
+}
+
 impl Undo {
     /// How many changes are meant.
     pub(crate) fn count(&self) -> Result<u64, ErrorReport> {
@@ -329,13 +341,12 @@ impl Invoke {
                 return Err(usage(format!("{name} is given as a value and as a secret")));
             }
         }
-        let mounts = self.mounts.into_iter().map(|(name, granted)| Ok((name, granted.mount()?)));
         let seed = self.seed.map_or_else(|| random().map(Seed), Ok)?;
         let mut call = Call::new(self.arguments, at, seed).in_instance(common.instance()?);
         call.stdin = self.stdin.map_or_else(|| attachment.to_vec(), String::into_bytes);
         call.clock_start = self.now.unwrap_or(at);
         (call.environment, call.limits) = (environment, limits);
-        call.mounts = mounts.collect::<Result<_, ErrorReport>>()?;
+        call.mounts = opened(self.mounts)?;
         (call.contract, call.guard) = (self.contract, self.guard);
         (call.unchecked, call.confirmed) = (self.unchecked, self.confirmed);
         call.retries = self.retry;
@@ -343,6 +354,10 @@ impl Invoke {
         call.wall_time_us = self.wall_time_us;
         Ok(call)
     }
+}
+
+fn opened(mounts: BTreeMap<String, Granted>) -> Result<BTreeMap<String, Mount>, ErrorReport> {
+    mounts.into_iter().map(|(name, granted)| Ok((name, granted.mount()?))).collect()
 }
 
 impl Granted {

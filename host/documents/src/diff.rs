@@ -179,11 +179,11 @@ pub fn for_people(diffs: &[FileDiff]) -> String {
     diffs.iter().map(FileDiff::for_people).collect::<Vec<_>>().join("\n")
 }
 
-/// All that a run changed.
-pub fn volume_diffs(answer: &Answer) -> Vec<FileDiff> {
+/// All that a run changed, or would change, in its state and in granted folders. What such a folder held can be read until it is changed.
+pub fn file_diffs(answer: &Answer) -> Vec<FileDiff> {
     let mut diffs = Diffs::default();
-    for (volume, change) in &answer.volumes {
-        diffs.volume(volume, &answer.objects, (&change.before, &change.after), &change.changes);
+    for (name, change) in answer.volumes.iter().chain(&answer.mounted) {
+        diffs.volume(name, &answer.objects, (&change.before, &change.after), &change.changes);
     }
     diffs.found
 }

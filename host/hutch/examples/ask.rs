@@ -7,8 +7,8 @@
 use hutch::installed::Installed;
 use hutch::package::{Package, PackageBounds};
 use hutch::{
-    Answer, ArtifactCache, Backend, Call, Compile, Contract, Ending, EntryName, Host, Instant, Limit, Sandbox, SealKey,
-    Seed, Slug,
+    Answer, ArtifactCache, Backend, Call, Compile, Contract, Ending, EntryName, Grants, Host, Instant, Limit, Sandbox,
+    SealKey, Seed, Slug,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -106,7 +106,9 @@ fn answered(host: &Host, package: &Package, request: Request) -> Result<Value, F
         "apply" => {
             let plan: EntryName = request.plan.ok_or("expected a plan")?.parse()?;
             let session = host.open(package, &instance, request.at)?.with_wall_time_us(request.wall_time_us);
-            let answer = host.apply(package, &session, &plan, &BTreeMap::new(), request.confirmed);
+            let mut grants = Grants::default();
+            grants.confirmed = request.confirmed;
+            let answer = host.apply(package, &session, &plan, &grants);
             Ok(answer.map_or_else(failed, |answer| told(&answer)))
         }
         "ledger export" => {

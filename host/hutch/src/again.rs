@@ -1,6 +1,7 @@
 //! Recorded invocations again: for real on the current state (replay), or on the recorded state to compare every byte (verify).
 
 use crate::answer::Answer;
+use crate::call::Grants;
 use crate::entries::EntryName;
 use crate::execute::execute;
 use crate::failure::{Failure, Unkept};
@@ -50,8 +51,7 @@ impl Host {
         package: &Package,
         session: &Session,
         name: &EntryName,
-        secrets: &BTreeMap<String, String>,
-        confirmed: bool,
+        grants: &Grants,
         retries: u32,
     ) -> Result<Answer, Failure> {
         let session = &self.of_package(EntryKind::Replay, package, session)?;
@@ -59,7 +59,7 @@ impl Host {
         let record = Record { follows: Some(sealed.hash), ..session.record(EntryKind::Replay) };
         let recorded = sealed.open().map_err(|error| (Failure::Entry(error), Some(Box::new(record.clone()))));
         let prepared = recorded
-            .and_then(|entry| self.admit_again(package, session, &entry.record, (secrets, confirmed), &record))
+            .and_then(|entry| self.admit_again(package, session, &entry.record, grants, &record))
             .map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))?;
         self.run_and_keep(session, &prepared, record, (retries, None))
     }
@@ -70,13 +70,13 @@ impl Host {
         package: &Package,
         session: &Session,
         recorded: &Record,
-        (secrets, confirmed): (&BTreeMap<String, String>, bool),
+        grants: &Grants,
         record: &Record,
     ) -> Result<Prepared, Unkept> {
         let mut prepared = self
-            .prepare_again(package, recorded, session, secrets)
+            .prepare_again(package, recorded, session, grants)
             .map_err(|failure| (failure, Some(Box::new(record.clone()))))?;
-        prepared.record.confirmed = confirmed;
+        prepared.record.confirmed = grants.confirmed;
         match self.confirm(package, session, &prepared) {
             Ok(()) => Ok(prepared.on_behalf_of(session)),
             Err(failure) => {
@@ -125,7 +125,8 @@ impl Host {
         if sealed.sequence < session.head()?.retained_from {
             return Ok(Verified::NotReproducible("its state is not kept any more".to_owned()));
         }
-        let prepared = match self.prepare_again(package, &recorded, session, secrets) {
+        let grants = Grants { secrets: secrets.clone(), ..Grants::default() };
+        let prepared = match self.prepare_again(package, &recorded, session, &grants) {
             Err(Failure::NotAgain { reason }) => return Ok(Verified::NotReproducible(reason)),
             prepared => prepared?.on_behalf_of(session),
         };

@@ -19,6 +19,18 @@ pub struct EnvironmentValue {
     pub secret: bool,
 }
 
+/// What no entry holds of its invocation: whoever has that made again gives it again.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct Grants {
+    /// The values of which the ledger has only a hash, by the name that the guest knows them by.
+    pub secrets: BTreeMap<String, String>,
+    /// The real folders, by the name that the guest knew them by. Others than that invocation had reach no guest.
+    pub mounts: BTreeMap<String, Mount>,
+    /// Whether the user has confirmed a command that asks for it.
+    pub confirmed: bool,
+}
+
 /// One run, as asked for: made by [`Call::new`], and what it says more is set on it.
 #[derive(Clone)]
 #[non_exhaustive]

@@ -3,6 +3,7 @@
 use crate::answer::VolumeChange;
 use crate::expected;
 use crate::failure::Failure;
+use crate::grants::Granted;
 use crate::mount::MountObjects;
 use crate::prepare::Prepared;
 use crate::remembered::Remembered;
@@ -42,6 +43,18 @@ pub(crate) struct Executed {
     pub(crate) looked_at: Seen,
     /// What a memo had to do with it; none if nobody asked one.
     pub(crate) memo: Option<Remembered>,
+}
+
+impl Executed {
+    /// The granted folders in which it wants something changed.
+    pub(crate) fn granted<'e>(&'e self, prepared: &'e Prepared) -> Vec<Granted<'e>> {
+        let changed = self.mounted.iter().filter(|(_, change)| change.before != change.after);
+        let granted = changed.filter_map(|(name, change)| {
+            let (mount, seen) = (prepared.mounts.get(name)?, self.seen.get(name)?);
+            Some(Granted { name, mount, change, seen })
+        });
+        granted.collect()
+    }
 }
 
 /// What a guest runs over: all folders that are open for it.

@@ -399,9 +399,10 @@ impl Failure {
                 .detail("plan", *sequence)
                 .detail("volume", volume.as_str())
                 .suggest("make a new plan and look at it"),
-            Failure::PlanDiffers { sequence, differences } => {
-                report.detail("plan", *sequence).detail("differences", differences.clone())
-            }
+            Failure::PlanDiffers { sequence, differences } => report
+                .detail("plan", *sequence)
+                .detail("differences", differences.clone())
+                .suggest("make a new plan and look at it"),
             Failure::BundleDiffers { sequence, differences } => {
                 report.detail("sequence", *sequence).detail("differences", differences.clone())
             }

@@ -1,6 +1,6 @@
 //! Granted folders and the record: an intent is written down before the first change, the folders are changed inside the transaction
 //! of the record and put back if it is refused, and what a run that did not live had begun is taken back by the next one to open the
-//! instance.
+//! instance. A plan changes no folder: of what its run wants there, it is written down how that can be told from anything else.
 
 use crate::failure::{Failure, Unkept};
 use crate::mount::{Carried, Carry, CarryError, Mount, Seal, Wishes, recover, staging_name};
@@ -21,6 +21,42 @@ pub(crate) struct Granted<'a> {
     pub(crate) mount: &'a Mount,
     pub(crate) change: &'a crate::answer::VolumeChange,
     pub(crate) seen: &'a crate::mount::MountObjects,
+}
+
+/// What a run wants changed in granted folders, and nobody has changed yet.
+#[derive(Default)]
+pub(crate) struct Wished {
+    /// As the entry of a plan holds it, by name.
+    pub(crate) folders: BTreeMap<String, FolderRecord>,
+    /// What the folders would get, by name.
+    pub(crate) changes: BTreeMap<String, Changes>,
+    /// What they would not get.
+    pub(crate) withheld: Vec<String>,
+}
+
+impl Wished {
+    /// What is wanted of these folders; `all` is everything that can be read of them, before and after.
+    ///
+    /// # Errors
+    /// As for changing them: it is too much, tools act on it, or it may be lost.
+    pub(crate) fn of(granted: &[Granted<'_>], all: &dyn Objects) -> Result<Wished, Failure> {
+        let mut wished = Wished::default();
+        for (one, wishes) in wishes(granted, all)? {
+            let source = |digest: &Digest| granted.iter().find_map(|granted| granted.seen.source(digest));
+            let (before, after) =
+                wishes.names(all, one.seen, &source).map_err(|error| failure(one.mount, CarryError::Object(error)))?;
+            let folder = FolderRecord { before: Some(before), after: Some(after), ..folder_record(one, &wishes) };
+            wished.folders.insert(one.name.to_owned(), folder);
+            wished.take(one, wishes);
+        }
+        Ok(wished)
+    }
+
+    fn take(&mut self, granted: &Granted<'_>, wishes: Wishes) {
+        let name = granted.name;
+        self.changes.insert(name.to_owned(), wishes.changes);
+        self.withheld.extend(wishes.withheld.into_iter().map(|path| format!("{name}/{path}")));
+    }
 }
 
 /// What became of a record and its folders.
@@ -47,12 +83,7 @@ impl Session {
         granted: &[Granted<'_>],
     ) -> Result<Settled, Unkept> {
         let refused = |failure| (failure, Some(Box::new(Record { kept: false, ..record.clone() })));
-        let mut wanted = Vec::new();
-        for granted in granted {
-            let wishes = Wishes::of(granted.mount, all, granted.change)
-                .map_err(|error| refused(failure(granted.mount, error)))?;
-            wanted.push((granted, wishes));
-        }
+        let wanted = wishes(granted, all).map_err(refused)?;
         // Held to the end: who comes meanwhile knows that this run lives.
         let lock = self.dir.as_ref().map(|dir| dir.lock_grants(self.wait)).transpose();
         let lock = lock.map_err(|error| refused(error.into()))?;
@@ -91,12 +122,9 @@ impl Session {
             _ => {}
         }
         let sealed = settled.map_err(|failure| (failure, None))?;
-        let (mut changes, mut withheld) = (BTreeMap::new(), Vec::new());
-        for (Granted { name, .. }, wishes) in wanted {
-            changes.insert((*name).to_owned(), wishes.changes);
-            withheld.extend(wishes.withheld.into_iter().map(|path| format!("{name}/{path}")));
-        }
-        Ok(Settled { sealed, changes, withheld })
+        let mut wished = Wished::default();
+        wanted.into_iter().for_each(|(granted, wishes)| wished.take(granted, wishes));
+        Ok(Settled { sealed, changes: wished.changes, withheld: wished.withheld })
     }
 
     /// Ends what a run had begun that ended while this one waited for the lock. Answers with the intents of which something is left.
@@ -176,19 +204,10 @@ impl Session {
             let parts = [place.0.as_bytes(), name.as_bytes(), &place.1];
             staging_name(&key, path, &Digest::of(Kind::Mount, &parts.concat()))
         };
-        let folder = |(Granted { name, mount, .. }, wishes): &(&Granted<'_>, Wishes)| {
-            let Changes { listed: changes, omitted: changes_omitted } = wishes.changes.clone();
-            let path = mount.real_path();
-            let staging = staging(name, &path);
-            let folder = FolderRecord {
-                path,
-                identity: mount.identity(),
-                changes,
-                changes_omitted,
-                withheld: wishes.withheld.len() as u64,
-                staging,
-            };
-            ((*name).to_owned(), folder)
+        let folder = |(granted, wishes): &(&Granted<'_>, Wishes)| {
+            let folder = folder_record(granted, wishes);
+            let staging = staging(granted.name, &folder.path);
+            (granted.name.to_owned(), FolderRecord { staging, ..folder })
         };
         Ok(wanted.iter().map(folder).collect())
     }
@@ -352,6 +371,28 @@ impl Session {
             unsettled.extend(intent.folders.values().map(left_in));
         }
         Ok(unsettled)
+    }
+}
+
+/// What is wanted of each of these folders.
+fn wishes<'g, 'a>(granted: &'g [Granted<'a>], all: &dyn Objects) -> Result<Vec<(&'g Granted<'a>, Wishes)>, Failure> {
+    let wishes = |granted: &'g Granted<'a>| match Wishes::of(granted.mount, all, granted.change) {
+        Ok(wishes) => Ok((granted, wishes)),
+        Err(error) => Err(failure(granted.mount, error)),
+    };
+    granted.iter().map(wishes).collect()
+}
+
+/// What the ledger says of a folder that a run wants changed so; nothing is on its way in yet.
+fn folder_record(Granted { mount, .. }: &Granted<'_>, wishes: &Wishes) -> FolderRecord {
+    let Changes { listed: changes, omitted: changes_omitted } = wishes.changes.clone();
+    FolderRecord {
+        path: mount.real_path(),
+        identity: mount.identity(),
+        changes,
+        changes_omitted,
+        withheld: wishes.withheld.len() as u64,
+        ..FolderRecord::default()
     }
 }
 

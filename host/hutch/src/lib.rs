@@ -66,7 +66,7 @@ mod turns;
 pub use again::Verified;
 pub use answer::{Answer, VolumeChange, WITHHELD_MAX};
 pub use bundles::TakenIn;
-pub use call::{Call, EnvironmentValue};
+pub use call::{Call, EnvironmentValue, Grants};
 #[cfg(feature = "machine")]
 pub use carried::Taken;
 pub use describe::{Described, check_described};

@@ -2,17 +2,18 @@
 //! because a record is to be checked, not trusted.
 
 use crate::answer::Answer;
-use crate::call::Call;
+use crate::call::{Call, Grants};
 use crate::entries::EntryName;
 use crate::execute::{Executed, execute};
 use crate::failure::{Failure, Unkept};
+use crate::grants::Wished;
 use crate::host::Host;
 use crate::package::Package;
 use crate::run::{attempt, conclude};
 use crate::session::Session;
 use hutch_model::ledger::{Entry, EntryKind, OutcomeRecord, Record, Sealed};
 use hutch_model::outcome::Verdict;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 impl Host {
     /// Runs a call on the current state and keeps only the record. Its entry is the plan's name. No confirmation is needed.
@@ -36,17 +37,18 @@ impl Host {
     }
 
     /// Commits what a plan said, if the state is still the one it saw and the run comes to the same again. `last` is the last plan,
-    /// whatever was recorded after it. A plan of a command that asks for a confirmation needs it as the run does.
+    /// whatever was recorded after it. A plan of a command that asks for a confirmation needs it as the run does, and a plan that was made
+    /// over real folders changes them if they are granted again and what it replaces or takes away there looks as it did.
     ///
     /// # Errors
-    /// There is no such plan; it is not confirmed; the state has changed; the run came to something else than the plan said.
+    /// There is no such plan; it is not confirmed; a secret or folder is missing or another; the state or what it replaces in a folder has
+    /// changed; the run came to something else than the plan said.
     pub fn apply(
         &self,
         package: &Package,
         session: &Session,
         plan: &EntryName,
-        secrets: &BTreeMap<String, String>,
-        confirmed: bool,
+        grants: &Grants,
     ) -> Result<Answer, Failure> {
         let session = &self.of_package(EntryKind::Apply, package, session)?;
         let sealed = match plan {
@@ -56,7 +58,7 @@ impl Host {
         };
         let sealed = session.recorded(EntryKind::Apply, sealed)?;
         let record = Record { follows: Some(sealed.hash), ..session.record(EntryKind::Apply) };
-        let planned = self.apply_sealed(package, session, &sealed, (secrets, confirmed), record);
+        let planned = self.apply_sealed(package, session, &sealed, grants, record);
         planned.map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))
     }
 
@@ -65,7 +67,7 @@ impl Host {
         package: &Package,
         session: &Session,
         sealed: &Sealed,
-        (secrets, confirmed): (&BTreeMap<String, String>, bool),
+        grants: &Grants,
         record: Record,
     ) -> Result<Answer, Unkept> {
         let refused = |failure| (failure, Some(Box::new(record.clone())));
@@ -75,7 +77,7 @@ impl Host {
         if planned.kind != EntryKind::Plan {
             return Err(refused(Failure::NotAPlan { sequence }));
         }
-        let prepared = self.admit_again(package, session, &planned, (secrets, confirmed), &record)?;
+        let prepared = self.admit_again(package, session, &planned, grants, &record)?;
         let invoked = Record { invocation: Some(prepared.record.clone()), ..record.clone() };
         let refused = |failure| (failure, Some(Box::new(invoked.clone())));
         let head = session.head().map_err(refused)?;
@@ -85,7 +87,23 @@ impl Host {
             }
         }
         let executed = execute(&prepared, session.objects(), &head.state).map_err(refused)?;
-        let differences = differences(&planned, &executed);
+        let wished = Wished::of(&executed.granted(&prepared), &executed.all).map_err(refused)?.folders;
+        let mut differences = differences(&planned, &executed);
+        for name in planned.folders.keys().chain(wished.keys()).collect::<BTreeSet<_>>() {
+            let (was, is) = (planned.folders.get(name), wished.get(name));
+            if let (Some(was), Some(is)) = (was, is)
+                && was.path != is.path
+            {
+                let reason = format!("it is about {}, and {name} is {} now", was.path, is.path);
+                return Err(refused(Failure::NotAgain { reason }));
+            }
+            if was.map(|was| was.before) != is.map(|is| is.before) {
+                return Err(refused(Failure::PlanStale { sequence, volume: name.clone() }));
+            }
+            if was.map(|was| was.after) != is.map(|is| is.after) {
+                differences.push(format!("folder {name}"));
+            }
+        }
         if !differences.is_empty() {
             return Err(refused(Failure::PlanDiffers { sequence, differences }));
         }

@@ -1,6 +1,6 @@
 //! Everything that is decided before a guest starts: what reaches it, and whether it may start at all.
 
-use crate::call::Call;
+use crate::call::{Call, Grants};
 use crate::expected;
 use crate::failure::Failure;
 use crate::host::Host;
@@ -11,7 +11,7 @@ use hutch_model::contract::Effect;
 use hutch_model::gate::Gate;
 use hutch_model::guard;
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
-use hutch_model::ledger::{EnvironmentRecord, Inputs, InvocationRecord, Record};
+use hutch_model::ledger::{EnvironmentRecord, Inputs, InvocationRecord, MountRecord, Record};
 use hutch_model::names::CommandPath;
 use hutch_model::outcome::{Contract, Outcome};
 use hutch_model::redact;
@@ -227,13 +227,13 @@ impl Host {
         }
     }
 
-    /// The invocation of an entry again, byte for byte. `secrets` are values that the ledger holds only as hashes.
+    /// The invocation of an entry again, byte for byte, with what the ledger does not hold of it.
     pub(crate) fn prepare_again(
         &self,
         package: &Package,
         record: &Record,
         session: &Session,
-        secrets: &BTreeMap<String, String>,
+        grants: &Grants,
     ) -> Result<Prepared, Failure> {
         let store = session.store();
         let again = |reason: String| Failure::NotAgain { reason };
@@ -248,9 +248,23 @@ impl Host {
         if recorded.contract == Contract::Schema && made_by.digest != Some(package.run_digest()?) {
             return Err(again("its answer was held to a schema of another version of the package".to_owned()));
         }
-        if !recorded.mounts.is_empty() {
-            return Err(again("its guest could see real folders".to_owned()));
+        let mut mounts = BTreeMap::new();
+        for (name, was) in &recorded.mounts {
+            let granted = grants.mounts.get(name).map(|mount| (mount, mount.record()));
+            match granted {
+                Some((mount, is)) if (is.access, is.acted_on) == (was.access, was.acted_on) => {
+                    mounts.insert(name.clone(), mount.clone());
+                }
+                // Where it was is no reason to grant it: the entry may have come from elsewhere.
+                _ => {
+                    let argument = MountRecord { path: "DIR".to_owned(), ..was.clone() }.argument(name);
+                    let reason = "its guest was granted a real folder, which has to be granted again";
+                    return Err(again(format!("{reason}: --mount {argument}")));
+                }
+            }
         }
+        self.check_mounts(mounts.values())?;
+        session.check_settled(mounts.values())?;
         let stdin = match recorded.stdin.size {
             0 => Vec::new(),
             _ => match store.stream(&recorded.stdin.digest)? {
@@ -274,7 +288,7 @@ impl Host {
         for (name, value) in values {
             let value = match value {
                 EnvironmentRecord::Value(value) => value.clone(),
-                EnvironmentRecord::Secret(hash) => match secrets.get(name) {
+                EnvironmentRecord::Secret(hash) => match grants.secrets.get(name) {
                     Some(value) if key.hash(name, value) == *hash => {
                         hidden.push(value.clone());
                         value.clone()
@@ -295,9 +309,11 @@ impl Host {
             seed: recorded.seed,
             limits: recorded.limits.clone(),
             preopens: recorded.preopens.clone(),
-            mounts: BTreeSet::new(),
+            mounts: mounts.keys().cloned().collect(),
         })?;
-        let ready = self.ready(package, session, invocation, recorded.clone(), BTreeMap::new())?;
+        let granted = mounts.iter().map(|(name, mount)| (name.clone(), mount.record())).collect();
+        let ready =
+            self.ready(package, session, invocation, InvocationRecord { mounts: granted, ..recorded.clone() }, mounts)?;
         // What is read to find out whether it is the same is no part of what the run took.
         #[cfg(feature = "machine")]
         package.reading();

@@ -63,5 +63,8 @@ fn removed(volume: &VolumeChange) -> u64 {
 /// Real folders are seen by others, and not only by the application.
 fn folders(mounted: &BTreeMap<String, VolumeChange>) -> impl Iterator<Item = String> {
     let changed = mounted.iter().filter(|(_, folder)| !folder.changes.is_empty());
-    changed.map(|(name, folder)| format!("{} paths of the real folder {name} would change", folder.changes.count()))
+    changed.map(|(name, folder)| match folder.changes.count() {
+        1 => format!("1 path of the real folder {name} would change"),
+        count => format!("{count} paths of the real folder {name} would change"),
+    })
 }

@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::edits::Edits;
 use crate::execute::{Executed, Ground, execute_over};
 use crate::failure::{Failure, Unkept};
-use crate::grants::{Granted, Settled};
+use crate::grants::{Settled, Wished};
 use crate::host::Host;
 use crate::memo::Recall;
 use crate::package::Package;
@@ -27,7 +27,6 @@ use hutch_model::limits::Limit;
 use hutch_model::outcome::Verdict;
 use hutch_model::snapshot::{Change, Changes, PathChange};
 use hutch_store::StoreError;
-use std::collections::BTreeMap;
 
 /// How often a run is repeated because what it touched was changed outside meanwhile.
 const EDITED_MAX: u32 = 8;
@@ -180,23 +179,22 @@ pub(crate) fn conclude(
     let kept = kept && session.keeps();
     let record = concluded(session, prepared, &executed, record, kept);
     let streams = prepared.streams(&executed.outcome);
-    let granted: Vec<Granted<'_>> = (executed.mounted.iter())
-        .filter(|(_, change)| kept && change.before != change.after)
-        .filter_map(|(name, change)| {
-            let (mount, seen) = (prepared.mounts.get(name)?, executed.seen.get(name)?);
-            Some(Granted { name, mount, change, seen })
-        })
-        .collect();
+    let granted = if kept || record.kind == EntryKind::Plan { executed.granted(prepared) } else { Vec::new() };
     let is_reading = record.is_reading();
-    let settled = match granted.is_empty() {
+    let settled = match granted.is_empty() || !kept {
         true => {
+            let refused = |failure, record| (failure, Some(Box::new(Record { kept: false, ..record })));
+            let Wished { folders, changes, withheld } = match Wished::of(&granted, &executed.all) {
+                Ok(wished) => wished,
+                Err(failure) => return Err(refused(failure, record)),
+            };
+            let record = Record { folders, ..record };
             let parts = (&record, &executed.objects, &streams);
             let committed = match session.turns.are_shared() {
                 true => session.store.append(parts.0, parts.1, parts.2),
                 false => session.store.commit(parts.0, parts.1, parts.2),
             };
-            let committed = committed.map(|sealed| Settled { sealed, changes: BTreeMap::new(), withheld: Vec::new() });
-            committed.map_err(|error| (error.into(), Some(Box::new(Record { kept: false, ..record }))))?
+            Settled { sealed: committed.map_err(|error| refused(error.into(), record))?, changes, withheld }
         }
         false => session.commit_with_folders(&record, &executed.objects, (&executed.all, &streams), &granted)?,
     };

@@ -33,7 +33,7 @@ codes! {
     BuildFailed "BUILD_FAILED" 1 "the command that hutch dev was given to build the package failed, or can't be started" "read what it says in details.output, and mend that";
     ExampleFailed "EXAMPLE_FAILED" 1 "an example in the package's contract ended otherwise than the contract states" "look in details.failed at what each did; mend the application, or the example";
     VerifyFailed "VERIFY_FAILED" 1 "re-execution of a ledger entry came to something else than was recorded" "look at the differences; a changed package or host is the usual cause";
-    NotReproducible "NOT_REPRODUCIBLE" 1 "a recorded invocation can't be made again here" "use the package and host it was made with, and give the secrets it was given";
+    NotReproducible "NOT_REPRODUCIBLE" 1 "a recorded invocation can't be made again here" "use the package and host it was made with, and give the secrets and folders it was given";
     Usage "USAGE" 2 "the command line is not of the form that --help states" "correct the arguments";
     StdinTerminal "STDIN_TERMINAL" 2 "standard input is a terminal, and hutch never waits for one" "pipe the data, or use --stdin-file or --stdin-text";
     StdinLimit "STDIN_LIMIT" 2 "standard input is longer than stdin_bytes" "send less, or raise --limit stdin_bytes";

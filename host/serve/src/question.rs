@@ -32,7 +32,8 @@ impl Change {
     /// What a run changed, of which these are the differences.
     pub(crate) fn of(answer: &Answer, diffs: &[FileDiff]) -> Change {
         let mut text = for_people(diffs);
-        let omitted = answer.volumes.iter().filter(|(_, volume)| volume.changes.omitted > 0);
+        let changed = answer.volumes.iter().chain(&answer.mounted);
+        let omitted = changed.filter(|(_, volume)| volume.changes.omitted > 0);
         let omitted: Vec<String> =
             omitted.map(|(name, volume)| format!("\n{} more in {name}", volume.changes.omitted)).collect();
         text.extend(omitted.iter().map(String::as_str));

@@ -7,7 +7,7 @@ use crate::question::{Change, SHOWN_CHARS_MAX};
 use crate::reply::{Facts, Reply, facts};
 use crate::work::Work;
 use hutch::{Answer, Answered, Call, EntryName, Failure, Moved, Session};
-use hutch_documents::diff::volume_diffs;
+use hutch_documents::diff::file_diffs;
 use hutch_documents::moved::moved_value;
 use hutch_documents::verified::verified_value;
 use hutch_documents::{Page, envelope, ledger, run, state};
@@ -185,7 +185,7 @@ impl Work<'_, '_> {
         if answer.failure().is_some() {
             return Ok(self.ran("run", &answer));
         }
-        let change = Change::of(&answer, &volume_diffs(&answer));
+        let change = Change::of(&answer, &file_diffs(&answer));
         let question = self.question((package, Form::Told), words, answer.entry.hash, reason, change);
         self.ask_later(question.clone());
         let report = question.refusal("a token that may confirm applies the plan");
@@ -199,7 +199,7 @@ impl Work<'_, '_> {
         let confirmation = validated.ok().and_then(|validated| validated.confirmation);
         let answer = self.instance.plan(&call)?;
         let is_good = answer.failure().is_none();
-        let diffs = volume_diffs(&answer);
+        let diffs = file_diffs(&answer);
         let change = Change::of(&answer, &diffs);
         if let Some(reason) = confirmation.clone().filter(|_| is_good) {
             self.ask_later(self.question((package, Form::Told), words, answer.entry.hash, reason, change.clone()));
@@ -224,7 +224,7 @@ impl Work<'_, '_> {
         };
         let name = EntryName::Prefix(planned.hash.to_string());
         let host = &self.serving().host;
-        match host.apply(&self.served.package, &session, &name, &BTreeMap::new(), confirmed) {
+        match host.apply(&self.served.package, &session, &name, &self.grants(confirmed)) {
             Err(Failure::Confirmation { reason }) => {
                 // It may have been planned elsewhere, or before this server began: a person finds it all the same.
                 self.ask_later(self.question_of(package, &planned, reason.clone())?);

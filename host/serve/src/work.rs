@@ -6,8 +6,8 @@ use crate::names::Names;
 use crate::question::{Change, Lines, Question, SHOWN_CHARS_MAX, short};
 use crate::reply::{Facts, Reply, entry_facts, facts, failure};
 use crate::serving::{Served, Serving};
-use hutch::{Answer, Call, EntryName, Failure, Instance, Reach, Verified};
-use hutch_documents::diff::volume_diffs;
+use hutch::{Answer, Call, EntryName, Failure, Grants, Instance, Mount, Reach, Verified};
+use hutch_documents::diff::file_diffs;
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -162,20 +162,26 @@ impl Work<'_, '_> {
         Some(self.worker.names.get(package)?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The folders that whoever started the server grants, if the package asks for them.
+    fn mounts(&self) -> BTreeMap<String, Mount> {
+        let asked = self.served.package.manifest().mounts().iter();
+        asked.filter_map(|name| Some((name.to_string(), self.serving().mounts.get(name.as_str())?.clone()))).collect()
+    }
+
+    /// What a call that is made again is given.
+    pub(crate) fn grants(&self, confirmed: bool) -> Grants {
+        let mut grants = Grants::default();
+        (grants.mounts, grants.confirmed) = (self.mounts(), confirmed);
+        grants
+    }
+
     pub(crate) fn call(&self, words: &Words) -> Result<Call, Failure> {
         let seed = words.seed.or_else(|| (self.serving().surroundings.seed)());
         let seed = seed
             .ok_or_else(|| Failure::Run(hutch_sandbox::RunError::Host("the system gives no randomness".to_owned())))?;
         let mut call = Call::new(words.arguments.clone(), self.at, seed).in_instance(self.serving().instance.clone());
         call.stdin = words.stdin.clone().into_bytes();
-        let asked = self
-            .served
-            .package
-            .manifest()
-            .mounts()
-            .iter()
-            .filter_map(|name| Some((name.to_string(), self.serving().mounts.get(name.as_str())?.clone())));
-        call.mounts = asked.collect();
+        call.mounts = self.mounts();
         call.clock_start = words.now.unwrap_or(self.at);
         call.limits = self.serving().limits.clone();
         // A client is told the schema, and is given nothing else.
@@ -195,7 +201,7 @@ impl Work<'_, '_> {
         if let Some(report) = failure(&answer) {
             return Ok(Reply::Failed { report: Box::new(report), facts: facts(&answer) });
         }
-        let change = Change::of(&answer, &volume_diffs(&answer));
+        let change = Change::of(&answer, &file_diffs(&answer));
         let question = self.question((package, Form::Bare), words, answer.entry.hash, reason, change);
         // Where the client can't ask, a person may still find it.
         self.ask_later(question.clone());
@@ -229,12 +235,14 @@ impl Work<'_, '_> {
         Lines { look, apply: self.typed(&["apply", "--yes"], &[&digits]) }
     }
 
-    /// The line of a command about this package in this instance.
+    /// The line of a command about this package in this instance, over the same folders.
     fn typed(&self, command: &[&str], behind: &[&str]) -> Option<String> {
         let instance = self.serving().instance.as_str();
         let named = ["--instance", instance];
         let named: &[&str] = if instance == "default" { &[] } else { &named };
-        (self.serving().line)(&[command, named, &[self.served.word.as_str()], behind].concat())
+        let mounts: Vec<String> = self.mounts().iter().map(|(name, mount)| mount.record().argument(name)).collect();
+        let granted: Vec<&str> = mounts.iter().flat_map(|mount| ["--mount", mount]).collect();
+        (self.serving().line)(&[command, named, &granted, &[self.served.word.as_str()], behind].concat())
     }
 
     fn plan(&self, package: usize, words: &Words) -> Result<Reply, Failure> {
@@ -243,7 +251,7 @@ impl Work<'_, '_> {
         let confirmation = validated.ok().and_then(|validated| validated.confirmation);
         let answer = self.instance.plan(&call)?;
         let plan = answer.entry.hash;
-        let changes = volume_diffs(&answer);
+        let changes = file_diffs(&answer);
         if let Some(reason) = confirmation.clone() {
             self.ask_later(self.question((package, Form::Told), words, plan, reason, Change::of(&answer, &changes)));
         }
@@ -281,13 +289,13 @@ impl Work<'_, '_> {
         // What stood on its standard input is not known here, so no line is the same call.
         let words = Words { arguments, ..Words::default() };
         let mut changes = Vec::new();
-        for (name, volume) in &record.volumes {
-            for one in &volume.changes {
+        for (name, listed, omitted) in record.changes() {
+            for one in listed {
                 let what = serde_json::to_value(one.change).unwrap_or_default();
                 changes.push(format!("{} {name}/{}", what.as_str().unwrap_or_default(), one.path));
             }
-            if volume.changes_omitted > 0 {
-                changes.push(format!("{} more in {name}", volume.changes_omitted));
+            if omitted > 0 {
+                changes.push(format!("{omitted} more in {name}"));
             }
         }
         let mut question =
@@ -319,7 +327,7 @@ impl Work<'_, '_> {
             return Ok(Reply::Ask(question));
         }
         let name = EntryName::Prefix(planned.to_string());
-        let applied = self.serving().host.apply(&self.served.package, &session, &name, &BTreeMap::new(), confirmed);
+        let applied = self.serving().host.apply(&self.served.package, &session, &name, &self.grants(confirmed));
         let answer: Answer = match applied {
             // What it changes is not known here any more, and nobody is asked to confirm what can't be shown.
             Err(Failure::Confirmation { reason }) => {
@@ -400,8 +408,7 @@ impl Work<'_, '_> {
 /// What a list says of an entry.
 fn summary(sealed: &Sealed) -> Result<Value, Failure> {
     let record = sealed.open().map_err(Failure::Entry)?.record;
-    let changes =
-        record.volumes.values().map(|volume| volume.changes.len() as u64 + volume.changes_omitted).sum::<u64>();
+    let changes = record.changes().map(|(_, listed, omitted)| listed.len() as u64 + omitted).sum::<u64>();
     Ok(json!({
         "sequence": sealed.sequence,
         "hash": sealed.hash,

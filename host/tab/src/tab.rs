@@ -3,7 +3,7 @@
 use crate::request::{self, Invoke, Request, Target, usage};
 use crate::shown;
 use hutch::package::{Package, PackageBounds, Source};
-use hutch::{Digest, EntryName, Host, Session, Verified};
+use hutch::{Digest, EntryName, Grants, Host, Session, Verified};
 use hutch_model::document::written;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -110,7 +110,9 @@ impl Tab {
                 let package = self.package(&target.package)?;
                 let session = self.host.open(package, &target.instance()?, target.at).map_err(report)?;
                 let session = session.with_wall_time_us(wall_time_us);
-                let answer = self.host.apply(package, &session, &entry_name(&plan)?, &BTreeMap::new(), confirmed);
+                let mut grants = Grants::default();
+                grants.confirmed = confirmed;
+                let answer = self.host.apply(package, &session, &entry_name(&plan)?, &grants);
                 Ok(shown::answer(&answer.map_err(report)?))
             }
             Request::Undo { target, count, entry } => {

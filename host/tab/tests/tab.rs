@@ -3,10 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on fails")]
 
 use hutch::package::{Package, PackageBounds, Source};
-use hutch::{Backend, Call, EntryName, ErrorCode, Host, InstanceName, Instant, Origin, Sandbox, SecretKey};
+use hutch::{Backend, Call, EntryName, ErrorCode, Grants, Host, InstanceName, Instant, Origin, Sandbox, SecretKey};
 use hutch_tab::Tab;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 const KEY: &str = "0101010101010101010101010101010101010101010101010101010101010101";
@@ -127,7 +126,7 @@ fn committing_a_plan_is_the_entry_that_applying_it_is() {
 
     let installed = package(packed("packages/todo"), Origin::installed());
     let (at, name): (Instant, _) = (AT.parse().unwrap(), InstanceName::default());
-    let (slug, none) = (installed.manifest().slug(), BTreeMap::new());
+    let (slug, none) = (installed.manifest().slug(), Grants::default());
     for with_package in [true, false] {
         let host = Host::in_memory(SecretKey::new([1; 32]), Sandbox::default().on(Backend::Interpreter64));
         let mut planned = Call::new(["add", "Write docs"], at, "7".parse().unwrap());
@@ -139,13 +138,13 @@ fn committing_a_plan_is_the_entry_that_applying_it_is() {
             false => host.open_existing(slug, &name, at),
         };
         let session = session.unwrap().with_wall_time_us(Some(5));
-        host.apply(&installed, &session, &EntryName::Last, &none, false).unwrap();
+        host.apply(&installed, &session, &EntryName::Last, &none).unwrap();
         assert_eq!(head(&mut tab)["hash"], session.head().unwrap().last.hash.to_string(), "{with_package}");
         if !with_package {
             // And whether it may use the instance: this one is somebody else's.
             let other = replaced(&packed("packages/todo"), "Keeps a persistent", "Holds a persistent");
             let other = package(other, Origin::path("/elsewhere"));
-            let refused = host.apply(&other, &session, &EntryName::Last, &none, false).map(|answer| answer.kept);
+            let refused = host.apply(&other, &session, &EntryName::Last, &none).map(|answer| answer.kept);
             assert_eq!(refused.map_err(|failure| failure.code()), Err(ErrorCode::InstanceForeign));
         }
     }

@@ -1,7 +1,7 @@
 //! What needs a confirmation is done after a person gave it, and by no other way.
 
 use super::{Client, failure, ledger};
-use crate::support::{Machine, todo};
+use crate::support::{Machine, package, todo};
 use serde_json::{Value, json};
 
 /// A machine with one task.
@@ -49,6 +49,30 @@ fn a_person_is_shown_the_change_and_says_yes_or_no() {
     assert_eq!(count(&machine), 0);
     let applied = ledger(&machine, &todo()).into_iter().rfind(|entry| entry["kind"] == "apply").unwrap();
     assert_eq!(applied["hash"], answer["result"]["_meta"]["hutch/entry"]["hash"]);
+}
+
+/// What would be lost of a person's own files stands in the question, and is done in the folder that the server was started with.
+#[test]
+fn a_person_is_shown_the_change_of_a_granted_folder() {
+    let machine = Machine::new();
+    machine.write("mine/letter.txt", "dear reader");
+    let package = package::copy(&machine, "probe");
+    let contract = package.join("schemas/commands.json");
+    let mut commands: Value = serde_json::from_slice(&std::fs::read(&contract).unwrap()).unwrap();
+    for command in commands["commands"].as_array_mut().unwrap() {
+        command["confirmationRequired"] = json!(command["name"] == "remove");
+    }
+    std::fs::write(contract, commands.to_string()).unwrap();
+    let words = ["--mount", "mine:mnt:rw", "--tools-max=100", package.to_str().unwrap()];
+    let mut client = Client::legacy(&machine, &words, json!({"elicitation": {}}));
+    for (action, there) in [("decline", true), ("accept", false)] {
+        let id = client.send_call("probe_remove", json!({"path": "mnt/letter.txt"}));
+        let (asked, text) = question(&client);
+        assert!(text.contains("mnt/letter.txt") && text.contains("dear reader"), "{text}");
+        client.put(&json!({"jsonrpc": "2.0", "id": asked, "result": {"action": action, "content": {}}}));
+        let answer = client.answer(id);
+        assert_eq!(machine.path("mine/letter.txt").exists(), there, "{action}: {answer}");
+    }
 }
 
 #[test]

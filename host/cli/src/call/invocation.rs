@@ -7,11 +7,12 @@ use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use clap::{Args, ValueEnum};
 use hutch::package::Package;
-use hutch::{Call, EnvironmentValue, Host, Mount};
+use hutch::{Call, EnvironmentValue, Grants, Host, Mount};
 use hutch_documents::agent::{reads_stdin, stdin_parameter};
 use hutch_model::contract::{ArgumentViolation, Command, ContractFile, ValueType, ViolationKind};
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Seed};
+use hutch_model::ledger::MountRecord;
 use hutch_model::limits::Limit;
 use hutch_model::manifest::Guard;
 use hutch_model::outcome::Contract;
@@ -121,6 +122,26 @@ pub(crate) fn parse_limit(text: &str) -> Result<(Limit, u64), String> {
     Ok((limit, amount))
 }
 
+/// What an invocation that is made again is given again.
+#[derive(Debug, Args)]
+pub(crate) struct GrantArguments {
+    /// Give a secret that it was given, from this process's environment; may be repeated
+    #[arg(long = "secret", value_name = "NAME")]
+    secrets: Vec<String>,
+    /// Grant a folder that it was granted; may be repeated
+    #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw|rwx]", value_parser = parse_mount)]
+    mounts: Vec<Asked>,
+}
+
+impl GrantArguments {
+    pub(crate) fn grants(&self, global: &Global, host: &Host) -> Result<Grants, Fault> {
+        let mut grants = Grants::default();
+        (grants.secrets, grants.confirmed) = (secret_values(&self.secrets)?, global.yes);
+        grants.mounts = mounts(self.mounts.clone(), host)?;
+        Ok(grants)
+    }
+}
+
 /// A folder that is to be granted.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
@@ -136,12 +157,8 @@ impl Asked {
     pub(crate) fn settled(&self) -> Result<String, Fault> {
         let path = std::path::absolute(&self.folder).map_err(|error| Fault::file(&self.folder, &error))?;
         let path = path.to_str().ok_or_else(|| Fault::usage(format!("{} is not UTF-8", path.display())))?;
-        let access = match (self.access, self.acted_on) {
-            (Access::ReadOnly, _) => "ro",
-            (Access::ReadWrite, false) => "rw",
-            (Access::ReadWrite, true) => "rwx",
-        };
-        Ok(format!("{path}:{}:{access}", self.name))
+        let granted = MountRecord { path: path.to_owned(), access: self.access, acted_on: self.acted_on };
+        Ok(granted.argument(&self.name))
     }
 }
 
@@ -192,6 +209,12 @@ impl InvocationArguments {
     pub(crate) fn host(&self, global: &Global) -> Result<Host, Fault> {
         let host = surroundings::host(global)?;
         Ok(if self.adopt { host.adopting() } else { host })
+    }
+
+    /// The words that grant the same folders to another command, wherever it is typed.
+    pub(crate) fn granted(&self) -> Result<Vec<String>, Fault> {
+        let words = self.mounts.iter().map(|asked| Ok(["--mount".to_owned(), asked.settled()?]));
+        words.collect::<Result<Vec<_>, Fault>>().map(|words| words.into_iter().flatten().collect())
     }
 
     /// How the application is given what stands on standard input, where one of its parameters stands for that, was left out, and something

@@ -5,7 +5,7 @@ use super::plan::tell;
 use crate::answer::done::Done;
 use crate::answer::output::Output;
 use crate::call::guest;
-use crate::call::invocation::secret_values;
+use crate::call::invocation::GrantArguments;
 use crate::flags::global::Global;
 use crate::refusal::fault::Fault;
 use crate::refusal::repair;
@@ -16,9 +16,8 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArguments {
-    /// Give a secret that the plan was given, from this process's environment; may be repeated
-    #[arg(long = "secret", value_name = "NAME")]
-    secrets: Vec<String>,
+    #[command(flatten)]
+    given: GrantArguments,
     #[command(flatten)]
     instance: InstanceArguments,
     /// The plan: its plan_id or the beginning of it, @ and its number in the ledger, or last for the last plan
@@ -28,8 +27,8 @@ pub(crate) struct ApplyArguments {
 
 pub(crate) fn apply(global: &Global, own: &ApplyArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (host, package, session) = own.instance.open_package(global)?;
-    let secrets = secret_values(&own.secrets)?;
-    let applied = host.apply(&package, &session, &own.plan, &secrets, global.yes);
+    let grants = own.given.grants(global, &host)?;
+    let applied = host.apply(&package, &session, &own.plan, &grants);
     let answer = applied.map_err(|failure| repair::again(failure.report(), &global.line, 0))?;
     output.done(Done::run(&answer, own.instance.show(global, &answer.entry)));
     tell("apply", &answer, kept_value(&answer, &host), output, |_| {

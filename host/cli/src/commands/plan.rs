@@ -14,7 +14,7 @@ use crate::screen::told::Told;
 use clap::Args;
 use hutch::Answer;
 use hutch::package::Package;
-use hutch_documents::diff::volume_diffs;
+use hutch_documents::diff::file_diffs;
 use hutch_documents::run::plan_value;
 use hutch_model::error_report::ErrorReport;
 use serde_json::Value;
@@ -46,6 +46,7 @@ pub(super) fn preview(
     }
     let word = invocation.package.display().to_string();
     let (host, unread) = (invocation.host(global)?, invocation.unread(package));
+    let granted = invocation.granted()?;
     let call = invocation.call(global, &host, package, 0)?;
     // The guest of a plan starts without it; who applies the plan must know.
     let confirmation = host.validate(package, &call).ok().and_then(|validated| validated.confirmation);
@@ -53,7 +54,7 @@ pub(super) fn preview(
         repair::explain(&failure, &global.line, (package, &word), &call).unread(unread.as_deref())
     })?;
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
-    let diffs = volume_diffs(&answer);
+    let diffs = file_diffs(&answer);
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());
     let value = plan_value(&answer, &host, confirmation.as_deref(), &diffs);
     tell("plan", &answer, value, output, |_| {
@@ -68,7 +69,9 @@ pub(super) fn preview(
             None => (None, String::new()),
         };
         let instance = Some(call.instance.as_str()).filter(|name| *name != "default");
+        let granted = granted.iter().map(String::as_str);
         let words = ["apply"].into_iter().chain(yes).chain(instance.into_iter().flat_map(|name| ["--instance", name]));
+        let words = words.chain(granted);
         let apply = global.line.elsewhere(words.chain([word.as_str(), &short])).unwrap_or_default();
         told.and(format!("\nplan {short}{asked}\napply it with {apply}"))
     })

@@ -4,7 +4,7 @@ use super::instance::InstanceArguments;
 use super::plan::tell;
 use crate::answer::done::Done;
 use crate::answer::output::Output;
-use crate::call::invocation::secret_values;
+use crate::call::invocation::GrantArguments;
 use crate::flags::global::Global;
 use crate::machine::surroundings;
 use crate::package::earlier::Earlier;
@@ -18,9 +18,8 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
-    /// Give a secret that the invocation was given, from this process's environment; may be repeated
-    #[arg(long = "secret", value_name = "NAME")]
-    secrets: Vec<String>,
+    #[command(flatten)]
+    given: GrantArguments,
     /// Run again on the new state, so many times, if another process changed it meanwhile
     #[arg(long, value_name = "N", default_value_t = 0)]
     retry: u32,
@@ -33,7 +32,7 @@ pub(crate) struct ReplayArguments {
 
 pub(crate) fn replay(global: &Global, own: &ReplayArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (host, package, session) = own.instance.open_package(global)?;
-    let secrets = secret_values(&own.secrets)?;
+    let grants = own.given.grants(global, &host)?;
     let mut earlier = Earlier::of(global, &package)?;
     // What can't be found is told, and written down, by what makes it again.
     let maker = match session.entry(&own.entry) {
@@ -45,7 +44,7 @@ pub(crate) fn replay(global: &Global, own: &ReplayArguments, output: &Output) ->
         true => session,
         false => host.open(maker, &own.instance.instance, surroundings::now())?,
     };
-    let replayed = host.replay(maker, &session, &own.entry, &secrets, global.yes, own.retry);
+    let replayed = host.replay(maker, &session, &own.entry, &grants, own.retry);
     let answer = replayed.map_err(|failure| repair::again(failure.report(), &global.line, own.retry))?;
     output.done(Done::run(&answer, own.instance.show(global, &answer.entry)));
     tell("replay", &answer, kept_value(&answer, &host), output, human::fields)

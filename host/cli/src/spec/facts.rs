@@ -124,7 +124,7 @@ const TABLE: &[(&str, Facts)] = &[
         StdinTimeLimit]])),
     ("validate", reads::<ValidateAnswer>(&[PACKAGE, JUDGED, COMPONENT, ARGUMENTS, &[ComponentLimit, ConfirmationRequired,
         RingRequired, StdinLimit, StdinTerminal, StdinTimeLimit]])),
-    ("plan", writes::<PlanAnswer>(&[LIMITS, PACKAGE, INSTANCE, ENDINGS, JUDGED, COMPONENT, COMPILED, &[CommitUncertain, StdinTimeLimit]])),
+    ("plan", writes::<PlanAnswer>(&[LIMITS, PACKAGE, INSTANCE, ENDINGS, JUDGED, COMPONENT, COMMIT, COMPILED, &[StdinTimeLimit]])),
     ("apply", writes::<RunAnswer>(&[LIMITS, PACKAGE, INSTANCE, ENDINGS, JUDGED, COMPONENT, COMMIT, COMPILED,
         &[ConfirmationRequired, NotReproducible]])),
     ("undo", writes::<MovedAnswer>(&[INSTANCE, COMMIT])),

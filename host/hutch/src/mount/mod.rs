@@ -86,7 +86,8 @@ impl Mount {
         real.is_some_and(|folder| folder.starts_with(&self.real_path) || self.real_path.starts_with(&folder))
     }
 
-    pub(crate) fn record(&self) -> MountRecord {
+    /// What the ledger says of it.
+    pub fn record(&self) -> MountRecord {
         MountRecord { path: self.path.to_string_lossy().into_owned(), access: self.access, acted_on: self.acted_on }
     }
 

@@ -118,6 +118,12 @@ impl MountObjects {
         self.nodes().find(path)?.stamp
     }
 
+    /// Which part of which file a handle stands for: how that looked, and the part's level and place. `None` if it is none of this folder.
+    pub(crate) fn source(&self, digest: &Digest) -> Option<(Stamp, u8, u64)> {
+        let Part { node, level, place } = self.part(digest)?;
+        Some((self.nodes().get(node)?.stamp?, level, place))
+    }
+
     fn handle(&self, part: Part) -> Digest {
         let mut bytes = [0; 32];
         let parts = self.mark.iter().copied();

@@ -227,6 +227,36 @@ const JOURNEYS: &[Journey<'_>] = &[
     (&[("d/1", "1"), ("d/2", "2"), ("e/f/1", "1")], &[("d/2", "2"), ("d/3", "3"), ("e/1", "1")]),
 ];
 
+/// A plan is told from what it is not: by what it replaces and takes away, and by what it puts there, and by nothing else.
+#[test]
+fn what_is_wanted_is_known_again() {
+    for (before, after) in JOURNEYS {
+        let granted = Granted::new(before);
+        let mount = granted.mount();
+        let names = |after: Files<'_>| {
+            let ran = ran(&mount, after);
+            ran.wishes(&mount).unwrap().names(&ran.objects, &ran.seen, &|handle| ran.seen.source(handle)).unwrap()
+        };
+        let (was, comes) = names(after);
+        assert_eq!(names(after), (was, comes), "{before:?}");
+        std::fs::write(granted.at("zz"), "beside").unwrap();
+        let with_it = [*after, &[("zz", "beside")]].concat();
+        assert_eq!(names(&with_it), (was, comes), "{before:?}");
+        for (at, (path, content)) in with_it.iter().enumerate().filter(|(_, (path, _))| !path.ends_with('/')) {
+            let other = format!("{content}?");
+            let mut others = with_it.clone();
+            others[at].1 = &other;
+            assert_ne!(names(&others).1, comes, "{before:?}: {path}");
+        }
+        let is_file = |content: &str| !content.is_empty() && !content.starts_with("->");
+        for (path, content) in before.iter().filter(|one| is_file(one.1) && !with_it.contains(one)) {
+            std::fs::write(granted.at(path), format!("{content}+")).unwrap();
+            assert_ne!(names(&with_it).0, was, "{before:?}: {path}");
+            std::fs::write(granted.at(path), content).unwrap();
+        }
+    }
+}
+
 #[test]
 fn what_a_run_wants_is_there_afterwards_and_nothing_else() {
     for ((before, after), exchanges) in JOURNEYS.iter().flat_map(|journey| [(journey, true), (journey, false)]) {

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Unkept};
 use crate::mount::{Mount, MountObjects};
 use crate::session::Session;
-use hutch_model::ledger::{Record, Sealed};
+use hutch_model::ledger::{FolderRecord, Record, Sealed};
 use hutch_model::snapshot::{Changes, Objects};
 use std::collections::BTreeMap;
 
@@ -14,6 +14,21 @@ pub(crate) struct Granted<'a> {
     pub(crate) mount: &'a Mount,
     pub(crate) change: &'a crate::answer::VolumeChange,
     pub(crate) seen: &'a MountObjects,
+}
+
+/// What a run wants changed in granted folders: nothing.
+#[derive(Default)]
+pub(crate) struct Wished {
+    pub(crate) folders: BTreeMap<String, FolderRecord>,
+    pub(crate) changes: BTreeMap<String, Changes>,
+    pub(crate) withheld: Vec<String>,
+}
+
+impl Wished {
+    #[expect(clippy::unnecessary_wraps, reason = "as where there are such folders")]
+    pub(crate) fn of(_: &[Granted<'_>], _: &dyn Objects) -> Result<Wished, Failure> {
+        Ok(Wished::default())
+    }
 }
 
 /// What became of a record.

@@ -30,7 +30,8 @@ impl Mount {
         match *self {}
     }
 
-    pub(crate) fn record(&self) -> MountRecord {
+    /// What the ledger says of it.
+    pub fn record(&self) -> MountRecord {
         match *self {}
     }
 

@@ -76,6 +76,18 @@ pub struct MountRecord {
     pub acted_on: bool,
 }
 
+impl MountRecord {
+    /// As whoever grants it writes it, for a guest that knows it as `name`: `DIR:NAME:ACCESS`, which is `ro`, `rw` or `rwx`.
+    pub fn argument(&self, name: &str) -> String {
+        let access = match (self.access, self.acted_on) {
+            (Access::ReadOnly, _) => "ro",
+            (Access::ReadWrite, false) => "rw",
+            (Access::ReadWrite, true) => "rwx",
+        };
+        format!("{}:{name}:{access}", self.path)
+    }
+}
+
 /// All that went into a guest besides its state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct InvocationRecord {

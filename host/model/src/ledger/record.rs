@@ -173,10 +173,16 @@ impl Record {
         self
     }
 
+    /// What was changed in each volume and granted folder: its name, the first paths, and how many more there are.
+    pub fn changes(&self) -> impl Iterator<Item = (&str, &[PathChange], u64)> {
+        let volumes = self.volumes.iter().map(|(name, one)| (name.as_str(), &*one.changes, one.changes_omitted));
+        let folders = self.folders.iter().map(|(name, one)| (name.as_str(), &*one.changes, one.changes_omitted));
+        volumes.chain(folders)
+    }
+
     /// Whether it names what was changed in a volume or folder.
     pub(super) fn lists_anything(&self) -> bool {
-        self.volumes.values().any(|volume| !volume.changes.is_empty())
-            || self.folders.values().any(|folder| !folder.changes.is_empty())
+        self.changes().any(|(_, listed, _)| !listed.is_empty())
     }
 
     /// Whether it leaves everything as it was: what such an entry says may be lost with the power, and nothing else with it.
@@ -240,7 +246,7 @@ pub struct PackageRecord {
     pub resources: BTreeMap<String, Digest>,
 }
 
-/// What was done to one granted folder.
+/// What was done to one granted folder, or would be.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FolderRecord {
     /// Where it is on the host.
@@ -258,6 +264,12 @@ pub struct FolderRecord {
     /// How many paths the run wanted there and the folder did not get.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub withheld: u64,
+    /// How what a plan replaces or takes away looked: its places, lengths, times and numbers, not its content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Digest>,
+    /// What a plan puts there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Digest>,
     /// The folder below it that holds what is on its way in and what was moved out of the way.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub staging: String,
