@@ -328,6 +328,22 @@ fn the_line_that_applies_a_plan_grants_its_folder() {
     assert!(!granted.folder.join("b.txt").exists());
 }
 
+/// Nobody is left to believe that a folder was changed back.
+#[test]
+fn undo_says_which_real_folders_stay_as_they_are() {
+    let granted = granted();
+    let undo = || granted.home.json(&["undo", "tests/packages/probe"]);
+    granted.good(":rw", &["write-text", "state/before", "x"]);
+    granted.good(":rw", &["write-text", "mnt/a.txt", "changed"]);
+    granted.good(":rw", &["read-file", "mnt/b.txt"]);
+    let undone = undo();
+    let left = json!([{"sequence": 4, "name": "mnt", "path": granted.folder.canonicalize().expect("a folder")}]);
+    assert_eq!((&undone["follows"]["sequence"], &undone["left"]), (&json!(2), &left), "{undone}");
+    assert!(granted.tree().contains(&"a.txt = changed".to_owned()));
+    granted.good(":rw", &["write-text", "state/after", "x"]);
+    assert_eq!(undo().get("left"), None);
+}
+
 #[test]
 fn only_what_the_package_asks_for_is_granted() {
     let granted = granted();

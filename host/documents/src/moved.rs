@@ -1,7 +1,7 @@
 //! A move to another state, and the parts of documents about changes.
 
 use crate::{Open, is_zero};
-use hutch::{Moved, Reach, Session};
+use hutch::{LeftFolder, Moved, Reach, Session};
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{Pin, Sealed};
 use hutch_model::snapshot::{Changes, PathChange};
@@ -95,9 +95,26 @@ pub struct MovedAnswer {
     changed: Changed,
     #[serde(flatten)]
     aside: Aside,
+    /// Real folders that runs changed whose state was left, the last first. They stay as they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left: Vec<Left>,
     /// How far one may go from here; nothing where it is a preview.
     #[serde(skip_serializing_if = "Option::is_none")]
     further: Option<Further>,
+}
+
+/// A real folder, the name that the application knew it by, and the entry of the run that changed it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Left {
+    sequence: u64,
+    name: String,
+    path: String,
+}
+
+impl From<&LeftFolder> for Left {
+    fn from(LeftFolder { sequence, name, path, .. }: &LeftFolder) -> Left {
+        Left { sequence: *sequence, name: name.clone(), path: path.clone() }
+    }
 }
 
 /// How many changes can be taken back from here, and how many that were can be made again; neither is counted beyond 100.
@@ -114,6 +131,7 @@ pub fn moved_value(session: &Session, moved: &Moved) -> Value {
         follows: moved.follows.pin().into(),
         changed: Changed::from(&moved.changes),
         aside: moved.skipped.iter().collect(),
+        left: moved.left.iter().map(Left::from).collect(),
         further: session
             .keeps()
             .then(|| session.reach().ok())

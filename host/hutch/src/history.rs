@@ -5,7 +5,7 @@ use crate::edits::Edits;
 use crate::entries::EntryName;
 use crate::failure::Failure;
 use crate::session::Session;
-use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
+use hutch_model::ledger::{Entry, EntryKind, Record, Sealed, VolumeRecord};
 use hutch_model::snapshot::{Changes, Lack, MemoryObjects, diff};
 use hutch_store::Skipped;
 use hutch_store::{Collected, Retention, StoreError};
@@ -37,7 +37,24 @@ pub struct Moved {
     pub behind: Option<String>,
     /// What stands in plain directories and can be in no state, by volume.
     pub skipped: BTreeMap<String, Skipped>,
+    /// The real folders that the runs changed whose state was left, the last first: they stay as they are.
+    pub left: Vec<LeftFolder>,
 }
+
+/// A real folder that a run changed, and that no move changes back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct LeftFolder {
+    /// The run's entry.
+    pub sequence: u64,
+    /// The name that the guest knew it by.
+    pub name: String,
+    /// Where it is.
+    pub path: String,
+}
+
+/// The most entries that are looked through for such folders.
+const LEFT_ENTRIES_MAX: u64 = 1000;
 
 impl Session {
     /// Drops the states and streams that only old entries name, and says so in the ledger. A preview says what would be dropped.
@@ -202,7 +219,21 @@ impl Session {
         if !record.changes_state() {
             return Err(Failure::NoChange { place, sequence: follows.sequence });
         }
+        let left = self.left_folders(sequence)?;
         let (entry, behind) = self.commit(&record, &MemoryObjects::default(), &[])?;
-        Ok(Moved { entry, follows: follows.clone(), changes: all_changes, behind, skipped: edits.skipped })
+        Ok(Moved { entry, follows: follows.clone(), changes: all_changes, behind, skipped: edits.skipped, left })
+    }
+
+    /// The real folders that were changed after an entry, as far as one looks back for them.
+    fn left_folders(&self, sequence: u64) -> Result<Vec<LeftFolder>, Failure> {
+        let first = self.head()?.last.sequence.saturating_sub(LEFT_ENTRIES_MAX).max(sequence) + 1;
+        let mut left = Vec::new();
+        for sealed in self.entries(first) {
+            let Entry { sequence, record, .. } = sealed?.open().map_err(Failure::Entry)?;
+            let folders = record.folders.into_iter().filter(|_| record.kept);
+            left.extend(folders.map(|(name, folder)| LeftFolder { sequence, name, path: folder.path }));
+        }
+        left.reverse();
+        Ok(left)
     }
 }

@@ -77,7 +77,7 @@ pub use entries::{EntryName, NotAnEntryName};
 pub use expected::{argument_violations, asked, contract_of_call, usual_output, verdict_by_schema};
 pub use exported::Exported;
 pub use failure::Failure;
-pub use history::{Moved, REACH_MAX, Reach};
+pub use history::{LeftFolder, Moved, REACH_MAX, Reach};
 #[cfg(feature = "machine")]
 pub use host::Enclose;
 pub use host::{Host, Stores};

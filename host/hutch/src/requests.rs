@@ -70,6 +70,7 @@ impl Session {
                 changes: changes.collect(),
                 behind: None,
                 skipped: BTreeMap::new(),
+                left: Vec::new(),
             })));
         }
         let outcome = record.outcome.filter(|_| record.kept).ok_or_else(|| gone("it kept nothing"))?;

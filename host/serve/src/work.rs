@@ -6,8 +6,9 @@ use crate::names::Names;
 use crate::question::{Change, Lines, Question, SHOWN_CHARS_MAX, short};
 use crate::reply::{Facts, Reply, entry_facts, facts, failure};
 use crate::serving::{Served, Serving};
-use hutch::{Answer, Call, EntryName, Failure, Grants, Instance, Mount, Reach, Verified};
+use hutch::{Answer, Call, EntryName, Failure, Grants, Instance, Mount, Verified};
 use hutch_documents::diff::file_diffs;
+use hutch_documents::moved::moved_value;
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -15,7 +16,7 @@ use hutch_model::instant::Instant;
 use hutch_model::ledger::{Request, Sealed};
 use hutch_model::outcome::Contract;
 use hutch_sandbox::Stop;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -356,17 +357,7 @@ impl Work<'_, '_> {
             Back::Forward(count) => session.redo_last(*count)?,
             Back::Entry(name) => session.undo(name)?,
         };
-        let changes: Map<String, Value> =
-            moved.changes.iter().map(|(volume, changes)| (volume.clone(), json!(changes.listed))).collect();
-        let mut document = json!({
-            "entry": { "sequence": moved.entry.sequence, "hash": moved.entry.hash },
-            "follows": { "sequence": moved.follows.sequence, "hash": moved.follows.hash },
-            "changes": changes,
-        });
-        if let Some(Reach { back, forward }) = session.keeps().then(|| session.reach().ok()).flatten() {
-            document["further"] = json!({"undo": back, "redo": forward});
-        }
-        Ok(Reply::Done { document, facts: entry_facts(&moved.entry.pin()) })
+        Ok(Reply::Done { document: moved_value(&session, &moved), facts: entry_facts(&moved.entry.pin()) })
     }
 
     fn verify(&self, name: Option<&EntryName>) -> Result<Reply, Failure> {

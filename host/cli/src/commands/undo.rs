@@ -77,6 +77,13 @@ pub(crate) fn undo(global: &Global, own: &UndoArguments, output: &Output) -> Res
                 text.push_str(&format!("\n  {}", changed(volume, change)));
             }
         }
+        for folder in &moved.left {
+            let path = one_line(&folder.path);
+            text.push_str(&format!(
+                "\nthe real folder {path}, which entry {} changed, stays as it is",
+                folder.sequence
+            ));
+        }
         if let Some(Reach { back, forward }) = session.keeps().then(|| session.reach().ok()).flatten() {
             text.push_str(&format!("\n{back} more to undo, {forward} to redo"));
         }
