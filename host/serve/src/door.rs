@@ -199,13 +199,6 @@ impl Hall {
     }
 }
 
-impl Load {
-    /// Whether anything is to be done.
-    pub(crate) const fn is_busy(self) -> bool {
-        self.under_way + self.waiting > 0
-    }
-}
-
 /// Where callers come to.
 pub(crate) struct Door(Arc<Hall>);
 
@@ -288,10 +281,16 @@ impl Door {
         self.0.done.subscribe()
     }
 
-    /// How much is under way.
+    /// How much is under way: a call whose caller is gone is so too, until it has ended and its entry is written.
     pub(crate) fn load(&self) -> Load {
         let queue = self.0.queue();
-        Load { under_way: queue.stops.len().saturating_sub(queue.waiting), waiting: queue.waiting }
+        Load { under_way: queue.carried.values().sum(), waiting: queue.waiting }
+    }
+
+    /// Whether something is to be carried out, or its answer to be taken.
+    pub(crate) fn is_busy(&self) -> bool {
+        let queue = self.0.queue();
+        !queue.stops.is_empty() || !queue.carried.is_empty()
     }
 }
 
@@ -492,5 +491,17 @@ mod tests {
         assert!(take("flood").is_ok());
         drop(taken);
         assert_eq!(door.load().waiting, 0);
+    }
+
+    #[test]
+    fn a_call_whose_caller_is_gone_is_under_way_until_it_has_ended() {
+        let door = Door::unattended();
+        let taken = door.take(Ask { package: 0, what: What::Verify(None) }, By::default());
+        let order = door.0.queue().pop(|_| true).unwrap_or_else(|| panic!("it waits"));
+        drop(taken);
+        let load = door.load();
+        assert_eq!((order.stop.is_stopped(), load.under_way, load.waiting, door.is_busy()), (true, 1, 0, true));
+        door.0.queue().end(&order.by.lane, order.ask.package);
+        assert_eq!((door.load().under_way, door.is_busy()), (0, false));
     }
 }

@@ -239,7 +239,7 @@ pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::
     let ended = async {
         let idle = async {
             // What is under way is finished first; then those who only wait are told.
-            while site.door.load().is_busy() {
+            while site.door.is_busy() {
                 tokio::time::sleep(LOOKED_EVERY).await;
             }
             tokio::time::sleep(LOOKED_EVERY).await;
@@ -260,7 +260,7 @@ pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::
             ends.told().await;
         }
         // What was stopped has said so by then to who listens.
-        while site.door.load().is_busy() {
+        while site.door.is_busy() {
             tokio::time::sleep(LOOKED_EVERY).await;
         }
         tokio::time::sleep(LOOKED_EVERY).await;
