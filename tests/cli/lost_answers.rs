@@ -3,7 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::support::{Fault, Machine, Ran, probe, todo};
+use crate::support::{Fault, Machine, Ran, probe, todo, unread};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -177,20 +177,18 @@ fn the_remarks_of_a_guest_do_not_cost_its_answer() {
 }
 
 /// Runs with a standard output whose reader is gone before anything is written.
-fn unread(command: &mut Command) -> Ran {
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    Ran::from_output(command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap())
+fn to_nobody(command: &mut Command) -> Ran {
+    Ran::from_output(command.stdout(unread()).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap())
 }
 
 #[test]
 fn a_reader_that_goes_away_is_told_what_was_changed_and_nothing_else() {
     let machine = Machine::new();
     let package = todo();
-    let fault = unread(&mut machine.hutch(["run", &package, "add", "milk"])).fault("ANSWER_LOST", 50);
+    let fault = to_nobody(&mut machine.hutch(["run", &package, "add", "milk"])).fault("ANSWER_LOST", 50);
     assert_kept(&machine, &fault);
     for words in [&["run", &package, "list"][..], &["plan", &package, "add", "x"], &["catalog"], &["--help"]] {
-        let ran = unread(&mut machine.hutch(words));
+        let ran = to_nobody(&mut machine.hutch(words));
         assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{words:?}");
     }
 }

@@ -95,7 +95,7 @@ fn a_program_to_stand_before_it_is_needed() {
     // The one beside it is the one that is meant; another is named.
     let runtime = hutch_edge().display().to_string();
     let one = machine.export(&todo(), &["--executable", "--runtime", &runtime], "one");
-    std::fs::copy(hutch_edge(), machine.path("alone/hutch-edge")).unwrap();
+    machine.write_program("alone/hutch-edge", std::fs::read(hutch_edge()).unwrap());
     let mut command = bare(&alone, &["pack", &todo(), "--executable", "--output", "other"], &machine.path(""));
     Ran::of(command.env("HOME", machine.path("person"))).result("pack");
     assert_eq!(std::fs::read(&one).unwrap(), std::fs::read(machine.path("other")).unwrap());

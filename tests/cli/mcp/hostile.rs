@@ -1,7 +1,7 @@
 //! Clients that break rules, hang up, ask for too much, or change their minds.
 
 use super::{Client, failure, ledger};
-use crate::support::{Machine, PATIENCE, probe, todo};
+use crate::support::{Machine, PATIENCE, probe, todo, unread};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
@@ -78,8 +78,9 @@ fn output_that_nobody_reads_ends_the_server_and_what_it_does() {
     let machine = Machine::new();
     machine.probe(&[], &["return-ok"]).answer();
     let mut command = machine.hutch([&["mcp"], &LONG[..], &[&probe()]].concat());
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    drop(child.stdout.take());
+    let mut child = command.stdin(Stdio::piped()).stdout(unread()).stderr(Stdio::null()).spawn().unwrap();
+    // The command keeps its end of the pipe.
+    drop(command);
     let mut input = child.stdin.take().unwrap();
     let info = json!({"name": "test", "version": "1"});
     let begin = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{PipeWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
@@ -53,6 +53,15 @@ pub(crate) fn again_until<T>(mut attempt: impl FnMut() -> T, is_good: impl Fn(&T
             return came;
         }
     }
+}
+
+/// The writing end of a pipe whose reader is gone. A program that another test is starting may have the reader for a moment: what is
+/// written until nobody has it any more is read by nobody either.
+pub(crate) fn unread() -> PipeWriter {
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    while writer.write_all(b" ").is_ok() {}
+    writer
 }
 
 /// A folder with a home and the state of all instances.
