@@ -1,8 +1,8 @@
 //! What the operator allows and the package asks for, and arguments that are held back.
 
-use crate::support::{Machine, Ran, package, probe};
+use crate::support::{Machine, Ran, artifacts, package, probe};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn asks_for_environment(machine: &Machine) -> PathBuf {
     package::with_manifest(machine, "package", "    state:\n", "    env:\n      - NAME\n      - TOKEN\n    state:\n")
@@ -25,6 +25,7 @@ fn a_secret_reaches_the_guest_and_no_file() {
     let machine = Machine::new();
     let path = asks_for_environment(&machine).display().to_string();
     let value = "correct-horse-battery-staple";
+    ["home", "silent"].iter().for_each(|home| artifacts::keep_key(&machine.path(home)));
     let run = |options: &[&str]| {
         Ran::of(
             machine
@@ -187,6 +188,7 @@ fn a_folder_of_the_hosts_own_is_refused_alike_by_every_call_and_nothing_is_writt
     assert_eq!(std::fs::read_dir(home.join("instances")).unwrap().count(), before, "no instance was made");
     assert_eq!(std::fs::read_dir(&fresh).unwrap().count(), 0, "no home was made");
     // What only lies beside them is granted.
+    artifacts::keep_key(Path::new(&not_there));
     let mount = format!("{}:mnt", beside.display());
     let ran = machine.run(["run", "--home", &not_there, "--mount", &mount, &package, "list-dir", "mnt"]);
     assert_eq!(ran.answer()["entries"], json!([]));

@@ -1,6 +1,6 @@
 //! Standard input: empty unless one source is named, and never a terminal.
 
-use crate::support::{HUTCH, Machine, Ran, probe, repository, todo};
+use crate::support::{HUTCH, Machine, Ran, artifacts, probe, repository, todo};
 use serde_json::json;
 use std::fs::File;
 use std::process::Stdio;
@@ -142,12 +142,13 @@ fn a_terminal_is_refused_and_never_waited_for() {
 fn standard_input_may_be_closed() {
     let machine = Machine::new();
     let script = format!("exec {HUTCH} run {} stdin <&-", probe());
+    artifacts::keep_key(&machine.path(".local/share/hutch"));
     let ran = Ran::of(
         std::process::Command::new("/bin/sh")
             .args(["-c", &script])
             .env_clear()
             .env("HOME", machine.path(""))
-            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")),
+            .env("XDG_CACHE_HOME", artifacts::CACHE),
     );
     assert_eq!(ran.answer()["length"], 0);
 }

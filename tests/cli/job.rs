@@ -1,6 +1,6 @@
 //! The main job: a package in, an answer out, and the state kept from run to run.
 
-use crate::support::{FIXED, Machine, package, probe, todo};
+use crate::support::{FIXED, Machine, artifacts, package, probe, todo};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -132,6 +132,7 @@ fn the_home_is_the_one_that_is_named_first() {
     let machine = Machine::new();
     let (flag, variable, data) = (machine.path("flag"), machine.path("variable"), machine.path("data"));
     let platform = machine.path("person/.local/share/hutch");
+    [&flag, &variable, &data.join("hutch")].into_iter().for_each(|home| artifacts::keep_key(home));
     let run = |options: &[&str], environment: &[(&str, &Path)]| {
         let mut command = machine.hutch([&["run"], options, &[&probe(), "return-ok"]].concat());
         assert!(command.envs(environment.iter().copied()).output().unwrap().status.success());
@@ -154,6 +155,7 @@ fn a_home_in_an_empty_variable_is_none_and_a_relative_one_is_below_the_current_f
     let machine = Machine::new();
     let empty = machine.hutch(["run", &probe(), "return-ok"]).env("HUTCH_HOME", "").output().unwrap();
     assert!(empty.status.success() && store(&machine.path("person/.local/share/hutch")));
+    artifacts::keep_key(&machine.path("here"));
     machine.guest(&["--home", "here", &probe(), "return-ok"]).answer();
     assert!(store(&machine.path("here")));
 }
@@ -163,6 +165,7 @@ fn a_home_in_an_empty_variable_is_none_and_a_relative_one_is_below_the_current_f
 fn a_home_is_readable_by_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
     let machine = Machine::new();
+    artifacts::keep_key(&machine.path("here"));
     machine.guest(&["--home", "here", &probe(), "return-ok"]).answer();
     let instance = machine.path("here/instances/probe/default");
     assert_eq!(std::fs::metadata(instance).unwrap().permissions().mode() & 0o077, 0);
@@ -174,6 +177,7 @@ fn a_run_leaves_nothing_outside_the_home_and_the_cache() {
     let package = package::copy(&machine, "package");
     let before = listing(&package);
     let package = package.display().to_string();
+    artifacts::keep_key(&machine.path("here"));
     machine.guest(&["--home", "here", &package, "write-text", "state/a", "x"]).answer();
     assert_eq!(listing(Path::new(&package)), before, "the package was changed");
     let mut left: Vec<_> =

@@ -1,11 +1,12 @@
 //! The library for other programs beside the program: on one home, the same documents.
 
-use crate::support::{FIXED, HUTCH, Machine, probe, todo};
+use crate::support::{FIXED, HUTCH, Machine, artifacts, probe, todo};
 use hutch_capi::Library;
 use serde_json::{Value, json};
 
 fn library(machine: &Machine) -> Library {
-    let options = json!({ "home": machine.home(), "cache": machine.path("cache"), "compiler": HUTCH });
+    artifacts::keep_key(&machine.home());
+    let options = json!({ "home": machine.home(), "cache": format!("{}/hutch", artifacts::CACHE), "compiler": HUTCH });
     Library::open(options.to_string().as_bytes()).expect("a library")
 }
 

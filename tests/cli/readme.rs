@@ -162,6 +162,8 @@ fn run(document: &str) {
         // The status is handed on, so that a later `echo $?` shows it.
         script.push_str(&format!("{command}status=$?; printf '%s %s\\n' '{MARK}' $status; (exit $status)\n"));
     }
+    // What a page calls is compiled once for all tests: with a key of its own each would compile it again.
+    artifacts::keep_key(&machine.home());
     let program = Path::new(HUTCH).parent().unwrap().display().to_string();
     let output = Command::new("/bin/sh")
         .args(["-c", &format!("exec 2>&1\n{script}")])

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 use super::contracts::copy;
 use super::program::{Ended, Hutch};
+use crate::support::artifacts;
 use serde_json::json;
 use std::fs;
 use std::io::Write;
@@ -22,7 +23,8 @@ fn start(hutch: &Hutch, script: &Path, arguments: &[&str], folder: &Path) -> End
 /// The same, behind a pipe that brings this.
 fn piped(hutch: &Hutch, script: &Path, arguments: &[&str], folder: &Path, input: &str) -> Ended {
     let mut command = Command::new(script);
-    command.args(arguments).env_clear().env("HOME", hutch.scratch()).current_dir(folder);
+    command.args(arguments).env_clear().env("HOME", hutch.scratch()).env("XDG_CACHE_HOME", artifacts::CACHE);
+    command.current_dir(folder);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // Who does not read it may be gone.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
@@ -87,6 +89,7 @@ fn any_path_can_be_written_down() {
     let hutch = Hutch::new();
     let odd = "it's a \"home\" $(touch made) `x` \\ * ;&|<>\n#é";
     let (home, bin) = (hutch.scratch().join(odd), hutch.scratch().join("bin of ä"));
+    artifacts::keep_key(&home);
     let home = word(&home);
     let environment = [("HUTCH_HOME", home.as_str())];
     let install = ["install", "packages/todo", "--launcher-dir", &word(&bin)];
@@ -231,7 +234,9 @@ fn behind_a_pipe_it_reads_what_its_contract_reads_and_its_fixes_work() {
     assert_eq!(refused.code(), "CONFIRMATION_REQUIRED");
     let fix: serde_json::Value = serde_json::from_str(&refused.stderr).unwrap();
     let fix = fix["fixes"][0]["cmd"].as_str().unwrap();
-    let mended = Command::new("sh").args(["-c", fix]).env_clear().env("HOME", hutch.scratch()).output().unwrap();
+    let mut mended = Command::new("sh");
+    mended.args(["-c", fix]).env_clear().env("HOME", hutch.scratch()).env("XDG_CACHE_HOME", artifacts::CACHE);
+    let mended = mended.output().unwrap();
     assert!(mended.status.success(), "{fix}: {mended:?}");
     assert_eq!(call(&["list"], "").json()["count"], 2);
 }
