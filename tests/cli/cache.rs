@@ -12,6 +12,17 @@ fn small(machine: &Machine) -> String {
     package.display().to_string()
 }
 
+/// The to-do application's package with as little in it: another name and another component.
+fn other(machine: &Machine) -> String {
+    let package = machine.path("other-name");
+    if !package.exists() {
+        package::copy_todo(machine, "other-name");
+        let component = wat::parse_str(package::SMALL.replace("an answer", "my answer")).unwrap();
+        std::fs::write(package.join("app/app.wasm"), component).unwrap();
+    }
+    package.display().to_string()
+}
+
 /// Runs it with the cache below this folder; whether it was compiled. The answer is always the same.
 fn compiled(machine: &Machine, cache: impl AsRef<Path>) -> bool {
     is_compiled(machine, cache, &small(machine))
@@ -97,7 +108,7 @@ fn compile(machine: &Machine, cache: &Path, arguments: &[&str]) -> Ran {
 fn what_was_compiled_ahead_is_found_by_the_first_run() {
     let machine = Machine::new();
     let cache = machine.path("cache");
-    let done = compile(&machine, &cache, &[&todo(), &small(&machine)]).result("compile");
+    let done = compile(&machine, &cache, &[&other(&machine), &small(&machine)]).result("compile");
     let of = |done: &serde_json::Value| {
         let packages = done["packages"].as_array().unwrap().clone();
         packages.iter().map(|package| (package["compiled"] == true, package["kept"] == true)).collect::<Vec<_>>()
@@ -105,11 +116,11 @@ fn what_was_compiled_ahead_is_found_by_the_first_run() {
     assert_eq!(of(&done), [(true, true), (true, true)], "{done}");
     assert_eq!(entries(&cache).len(), 2);
     assert!(!compiled(&machine, &cache));
-    let again = compile(&machine, &cache, &[&todo(), &small(&machine)]).result("compile");
+    let again = compile(&machine, &cache, &[&other(&machine), &small(&machine)]).result("compile");
     assert_eq!(of(&again), [(false, true), (false, true)], "{again}");
     // What nobody will find was not compiled ahead.
     let file = machine.write("no-folder", "");
-    assert!(compile(&machine, &file, &[&todo()]).fault("HOST_FAULT", 50).message.contains("cache"));
+    assert!(compile(&machine, &file, &[&other(&machine)]).fault("HOST_FAULT", 50).message.contains("cache"));
 }
 
 /// The codes of those packages that failed, by their place, and nothing of the others.
@@ -127,7 +138,7 @@ fn one_package_that_fails_keeps_no_other_from_being_compiled() {
     let machine = Machine::new();
     let cache = machine.path("cache");
     let broken = package::with_payload(&machine, "broken", b"(component)").display().to_string();
-    let failed = compile(&machine, &cache, &["missing", &todo(), &broken, &small(&machine)]);
+    let failed = compile(&machine, &cache, &["missing", &other(&machine), &broken, &small(&machine)]);
     let fault = failed.fault("PACKAGE_NOT_FOUND", 20);
     assert_eq!(failures(&fault), [(0, "PACKAGE_NOT_FOUND".to_owned()), (2, "COMPONENT_INVALID".to_owned())]);
     assert!(fault.message.contains("missing") && fault.details["kept"] == true, "{fault:?}");
@@ -141,9 +152,9 @@ fn one_package_that_fails_keeps_no_other_from_being_compiled() {
     assert!(compile(&machine, &cache, &["missing"]).fault("PACKAGE_NOT_FOUND", 20).details.get("packages").is_none());
     let fault = compile(&machine, &cache, &["missing", "gone"]).fault("PACKAGE_NOT_FOUND", 20);
     assert_eq!((failures(&fault).len(), &fault.details["kept"]), (2, &false.into()));
-    let shown = compile(&machine, &cache, &["--human", "missing", &todo()]);
+    let shown = compile(&machine, &cache, &["--human", "missing", &other(&machine)]);
     assert_eq!(shown.status, 20, "{shown:?}");
-    assert!(shown.stderr.contains("PACKAGE_NOT_FOUND") && shown.stderr.contains(&todo()), "{shown:?}");
+    assert!(shown.stderr.contains("PACKAGE_NOT_FOUND") && shown.stderr.contains(&other(&machine)), "{shown:?}");
 }
 
 #[test]
@@ -163,15 +174,15 @@ fn code_of_many_packages_for_elsewhere_is_in_a_file_each() {
         names.sort();
         names
     };
-    into(&["--dry-run", &todo(), &probe]).answer();
+    into(&["--dry-run", &other(&machine), &probe]).answer();
     assert_eq!(files(), [String::new(); 0], "a preview wrote");
     let names = ["probe-0.1.0.pulley32.artifact", "todo-0.2.0.pulley32.artifact"];
-    let fault = into(&[&todo(), "missing", &probe]).fault("PACKAGE_NOT_FOUND", 20);
+    let fault = into(&[&other(&machine), "missing", &probe]).fault("PACKAGE_NOT_FOUND", 20);
     assert_eq!(
         (failures(&fault), files()),
         (vec![(1, "PACKAGE_NOT_FOUND".to_owned())], names.map(str::to_owned).into())
     );
-    let done = into(&[&todo(), &probe]).result("compile");
+    let done = into(&[&other(&machine), &probe]).result("compile");
     let paths: Vec<_> = done["packages"].as_array().unwrap().iter().map(|package| package["path"].clone()).collect();
     assert_eq!(paths, [names[1], names[0]].map(|name| folder.join(name).display().to_string()));
     for package in done["packages"].as_array().unwrap() {
@@ -252,7 +263,7 @@ fn what_is_exported_is_found_in_the_cache_where_it_is_whole_and_nothing_of_it_is
 #[test]
 fn the_cache_is_below_the_home_unless_it_is_named() {
     let machine = Machine::new();
-    let mut command = machine.hutch(["run", &probe(), "return-ok"]);
+    let mut command = machine.hutch(["run", &small(&machine), "args", "an answer"]);
     Ran::of(command.env_remove("XDG_CACHE_HOME")).answer();
     assert_eq!(entries(&machine.path("person/.cache")).len(), 1);
 }
@@ -294,8 +305,7 @@ fn the_artifact_of_another_component_is_never_run() {
     let cache = machine.path("cache");
     assert!(compiled(&machine, &cache));
     let [entry] = entries(&cache).try_into().expect("one entry");
-    let mut other = machine.hutch(["run", &todo(), "list"]);
-    Ran::of(other.env("XDG_CACHE_HOME", &cache)).answer();
+    compile(&machine, &cache, &[&other(&machine)]).result("compile");
     let foreign = entries(&cache).into_iter().find(|path| *path != entry).expect("the other's entry");
     std::fs::copy(&foreign, &entry).unwrap();
     assert!(compiled(&machine, &cache));

@@ -4,6 +4,8 @@ use crate::support::{Machine, probe, todo};
 use hutch::Exported;
 use hutch_model::digest::{Digest, Kind};
 
+const PULLEY: [&str; 2] = ["--target", "pulley64"];
+
 #[test]
 fn equal_inputs_give_equal_bytes_and_nobody_s_file_is_overwritten() {
     let machine = Machine::new();
@@ -27,7 +29,7 @@ fn equal_inputs_give_equal_bytes_and_nobody_s_file_is_overwritten() {
 #[test]
 fn a_bundle_with_another_byte_is_refused() {
     let machine = Machine::new();
-    let bundle = std::fs::read(machine.export(&todo(), &["--target", "pulley64"], "bundle")).unwrap();
+    let bundle = std::fs::read(machine.bundle_for(&PULLEY, &todo(), "bundle")).unwrap();
     let refused = |bytes: &[u8], what: String| {
         machine.write("bad", bytes);
         let ran = machine.edge(&["run", "--state", "s", "bad", "add", "x"]);
@@ -72,14 +74,14 @@ fn code_for_another_host_is_refused_and_says_for_which() {
 
 /// A bundle of a package with the code of an artifact.
 fn with_artifact(machine: &Machine, artifact: Vec<u8>) -> Exported {
-    let bytes = std::fs::read(machine.export(&todo(), &["--target", "pulley64"], "bundle")).unwrap();
+    let bytes = std::fs::read(machine.bundle_for(&PULLEY, &todo(), "bundle")).unwrap();
     Exported { artifact, ..Exported::read(bytes).unwrap() }
 }
 
 #[test]
 fn code_of_another_version_or_component_is_refused() {
     let machine = Machine::new();
-    let other = std::fs::read(machine.export(&probe(), &["--target", "pulley64"], "probe")).unwrap();
+    let other = std::fs::read(machine.bundle_for(&PULLEY, &probe(), "probe")).unwrap();
     let other = with_artifact(&machine, Exported::read(other).unwrap().artifact);
     machine.write("bad", other.written());
     let fault = machine.edge(&["run", "bad", "list"]).fault("PACKAGE_INVALID", 2);

@@ -47,12 +47,17 @@ impl Machine {
         path
     }
 
-    /// Exports a package without options, which makes equal bytes on every machine: once for all tests, since it compiles.
+    /// Exports a package for this host, which makes equal bytes on every machine: once for all tests, since it compiles.
     fn bundle(&self, package: &str, name: &str) -> PathBuf {
+        self.bundle_for(&[], package, name)
+    }
+
+    /// The same for another host.
+    fn bundle_for(&self, target: &[&str], package: &str, name: &str) -> PathBuf {
         static MADE: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || std::fs::read(self.export(package, &[], name)).expect("a bundle");
-        self.write(name, made.entry(package.to_owned()).or_insert_with(make))
+        let make = || std::fs::read(self.export(package, target, name)).expect("a bundle");
+        self.write(name, made.entry([&[package], target].concat().join(" ")).or_insert_with(make))
     }
 
     /// Runs the other program in the machine's folder.
