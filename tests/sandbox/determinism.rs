@@ -2,13 +2,13 @@
 //! invocations run again and again under changing surroundings; each pair of runs is compared, and the pairs are counted.
 
 use crate::support::processor::Full;
-use crate::support::{KEY, VOLUME, limits, parts, probe_bytes, sandbox, todo_bytes};
+use crate::support::{VOLUME, limits, parts, probe_bytes, sandbox, todo_bytes};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::{Invocation, Seed};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::outcome::{Ending, Outcome, Unreproducible};
 use hutch_model::snapshot::{Layered, MemoryObjects, Objects};
-use hutch_sandbox::{ArtifactCache, Backend, Compile, Program, Sandbox};
+use hutch_sandbox::{Backend, Compile, Program, Sandbox};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::Arc;
@@ -183,9 +183,9 @@ fn surroundings_do_not_show() {
     let again = Programs::load(&Sandbox::new(Compile::Here, None));
     pairs += same(&reference, &again.observe_all(), "compiled again");
 
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    for surroundings in ["compiled into a cache", "from the cache", "from the cache again"] {
-        let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(folder.path(), || Some(KEY)));
+    // The first were compiled into the cache.
+    for surroundings in ["from the cache", "from the cache again"] {
+        let sandbox = crate::support::another_sandbox();
         pairs += same(&reference, &Programs::load(&sandbox).observe_all(), surroundings);
     }
 
@@ -294,9 +294,10 @@ fn what_the_processor_has_does_not_show() {
         println!("this processor has no more than the baseline: nothing is compared");
         return;
     };
+    let baseline = Programs::compiled();
     let [probe, todo] = [probe_bytes(), todo_bytes()].map(|bytes| on_full(&full, &bytes));
     let programs = Programs { probe, todo };
-    let pairs = same(&comparable(&Programs::compiled()), &comparable(&programs), "on all that the processor has");
+    let pairs = same(&comparable(&baseline), &comparable(&programs), "on all that the processor has");
     println!("{pairs} pairs of runs are equal with {:?}", full.features);
 }
 

@@ -49,14 +49,18 @@ pub(crate) const ARTIFACTS: &str = "HUTCH_TEST_ARTIFACTS";
 
 /// One sandbox for a whole test program, with a cache of its own.
 pub(crate) fn sandbox() -> &'static Sandbox {
-    static SANDBOX: OnceLock<(Sandbox, tempfile::TempDir)> = OnceLock::new();
-    let (sandbox, _) = SANDBOX.get_or_init(|| {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    SANDBOX.get_or_init(another_sandbox)
+}
+
+/// One that has loaded nothing yet, and the same cache.
+pub(crate) fn another_sandbox() -> Sandbox {
+    static PLACE: OnceLock<(PathBuf, tempfile::TempDir)> = OnceLock::new();
+    let (place, _) = PLACE.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let place = std::env::var_os(ARTIFACTS).map_or_else(|| folder.path().to_owned(), Into::into);
-        let cache = ArtifactCache::open(&place, || Some(KEY)).expect("a cache in it");
-        (Sandbox::new(Compile::Here, Some(cache)), folder)
+        (std::env::var_os(ARTIFACTS).map_or_else(|| folder.path().to_owned(), Into::into), folder)
     });
-    sandbox
+    Sandbox::new(Compile::Here, Some(ArtifactCache::open(place, || Some(KEY)).expect("a cache in it")))
 }
 
 /// The probe, loaded once.

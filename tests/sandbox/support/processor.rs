@@ -3,7 +3,7 @@
 use hutch_engine::settings::{Backend, compiler_with};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::limits::Limits;
-use hutch_sandbox::{Compile, LoadError, Sandbox, compiled_in_place_of, read_artifact};
+use hutch_sandbox::{LoadError, Sandbox, compiled_in_place_of, read_artifact};
 use wasmtime::Engine;
 
 /// A sandbox that is given such code.
@@ -11,7 +11,6 @@ pub(crate) struct Full {
     /// What the code may use, by the compiler's names.
     pub(crate) features: Vec<&'static str>,
     compiler: Engine,
-    baseline: Sandbox,
     sandbox: Sandbox,
 }
 
@@ -20,9 +19,8 @@ impl Full {
     pub(crate) fn new() -> Option<Full> {
         let features = features();
         let compiler = compiler_with(Backend::Native, &features).expect("a compiler");
-        let baseline = Sandbox::new(Compile::Here, None);
         let sandbox = Sandbox::of_artifacts(Backend::Native);
-        (!features.is_empty()).then_some(Full { features, compiler, baseline, sandbox })
+        (!features.is_empty()).then_some(Full { features, compiler, sandbox })
     }
 
     /// The sandbox, with the code of this component; and whether the code is other than the baseline's.
@@ -37,7 +35,8 @@ impl Full {
 
     /// The code, as an artifact by the name of the baseline's; and whether it is other than that.
     pub(crate) fn artifact(&self, component: &[u8]) -> Result<(Vec<u8>, bool), LoadError> {
-        let ours = self.baseline.compile_for(&Backend::Native.name(), component, &Limits::default())?;
+        // What the tests' sandbox has compiled already is found.
+        let ours = super::sandbox().compile_for(&Backend::Native.name(), component, &Limits::default())?;
         let (_, code) = read_artifact(&ours).expect("an artifact");
         let source = compiled_in_place_of(component);
         let full = match source.get(4) {
