@@ -1,5 +1,5 @@
-//! What the host answers in an application's place: the flags of every command line that the contract does not declare. The probe
-//! declares `--help` alone.
+//! What the host answers in an application's place: the flags of every command line that the contract does not declare, and `--help`,
+//! which the contract answers. The probe declares `--help` alone.
 
 use crate::support::{Machine, Ran, probe, repository, todo};
 use serde_json::{Value, json};
@@ -38,8 +38,6 @@ fn an_application_that_knows_no_flag_has_those_of_every_line() {
 #[test]
 fn what_the_contract_declares_is_the_application_s() {
     let machine = Machine::new();
-    let own = call(&machine, &["--help"]).document();
-    assert!(own.get("skills").is_none(), "the host's has them: {own}");
     let text = machine.guest(&[&todo(), "--human", "list"]);
     assert_eq!(text.stdout, "nothing to show\n", "and not as the host draws an answer");
     // What even that application leaves out is the host's.
@@ -47,6 +45,31 @@ fn what_the_contract_declares_is_the_application_s() {
     // And all of it is the guest's where the contract is to have no say.
     let all = machine.probe(&["--unchecked"], &["args", "--quiet", "--query", "x"]).document();
     assert_eq!(all["args"], json!(["--quiet", "--query", "x"]));
+}
+
+/// What an application's own help prints at length stands in its contract, and costs no run.
+#[test]
+fn help_is_made_of_the_contract_whoever_declares_it() {
+    let machine = Machine::new();
+    let all = call(&machine, &["--help"]).document();
+    let usage = |name: &str| all["commands"].as_array().unwrap().iter().find(|line| line["name"] == name).unwrap();
+    assert_eq!(usage("write-text")["usage"], "write-text PATH TEXT");
+    assert!(all["skills"].is_array() && all.get("description").is_none(), "the guest's own has none: {all}");
+    let words = &["--human", "list", "--help"];
+    let text = machine.guest(&[&[todo().as_str()], &words[..]].concat()).stdout;
+    assert!(text.contains("\nlist [--status open|completed|all]") && !text.contains("\nadd "), "{text}");
+    // Nobody needs to confirm that he reads about it.
+    let one = machine.guest(&[&todo(), "remove", "--help"]).document();
+    assert_eq!(
+        (one["commands"][0]["name"].as_str(), one["commands"].as_array().map(Vec::len)),
+        (Some("remove"), Some(1))
+    );
+    assert_eq!(machine.guest(&[&todo(), "--help", "--query", "commands[*].name"]).document()[7], "reminder set");
+    assert_eq!(entries(&machine), 0);
+    assert_eq!(machine.run(["ledger", "list", &todo()]).status, 20, "no guest was started");
+    // Where the contract is to have no say, the guest is asked.
+    let own = machine.probe(&["--unchecked"], &["--help"]).document();
+    assert!(own["description"].is_object() && own.get("skills").is_none(), "{own}");
 }
 
 #[test]
@@ -157,7 +180,7 @@ fn a_plan_and_a_server_are_asked_for_calls_alone() {
     assert_eq!(valid.result("validate")["argv"], json!(["probe", "args", "a"]));
     let plan = machine.run(["plan", &probe(), "args", "a", "--quiet"]);
     assert_eq!(plan.result("plan")["output"]["args"], json!(["a"]));
-    for about in ["--version", "--brief", "--json-input"] {
+    for about in ["--help", "--version", "--brief", "--json-input"] {
         machine.run(["plan", &probe(), "args", about]).fault("USAGE", 2);
     }
     // A call that nobody took them out of reaches no guest: --dry-run there would be carried out.

@@ -214,8 +214,8 @@ fn leading_arguments_of_the_entry_command_come_first() {
         "command: wasm:app.wasm",
         "command: \"wasm:app.wasm args first 'and second'\"",
     );
-    let answer = machine.guest(&[&package.display().to_string(), "third", "--help"]).answer();
-    assert_eq!(answer["args"], json!(["first", "and second", "third", "--help"]));
+    let answer = machine.guest(&[&package.display().to_string(), "third", "--", "--help"]).answer();
+    assert_eq!(answer["args"], json!(["first", "and second", "third", "--", "--help"]));
 }
 
 #[test]

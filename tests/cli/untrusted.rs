@@ -44,6 +44,7 @@ help           commands[].outputSchema.title                   schema.title
 help           commands[].parameters[].choices[]               parameter.choice parameter.default
 help           commands[].parameters[].default                 parameter.default
 help           commands[].parameters[].description             parameter.description
+help           commands[].usage                                parameter.choice parameter.default
 help           errors[].description                            error.description
 help           errors[].fix                                    error.fix
 help           help                                            parameter.choice parameter.default

@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::failure::Failure;
 use crate::output_schema;
 use crate::package::{Package, PackageError};
-use hutch_model::contract::{self as model, ArgumentViolation, Asked, ReadArguments, ViolationKind};
+use hutch_model::contract::{self as model, About, ArgumentViolation, Asked, ReadArguments, ViolationKind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::outcome::{Contract, Outcome, Verdict};
 use serde_json::Value;
@@ -31,8 +31,8 @@ pub fn argument_violations(package: &Package, arguments: &[String]) -> Result<Ve
 }
 
 /// What a call asks of the host in the application's place: the flags that every command line has by custom, where the package's contract
-/// does not declare them. An application without a contract answers everything itself. Of a call that breaks the contract no word is taken
-/// out, so that what is said of it is said of the words that there are.
+/// does not declare them, and `--help` wherever there is a contract, which says all of it. An application without one answers everything
+/// itself. Of a call that breaks the contract no word is taken out, so that what is said of it is said of the words that there are.
 ///
 /// # Errors
 /// The package was changed since it was opened.
@@ -40,7 +40,14 @@ pub fn asked(package: &Package, arguments: &[String]) -> Result<Asked, PackageEr
     if !model::may_be_asked(arguments) {
         return Ok(Asked::default());
     }
-    let sound = |read: ReadArguments<'_>| if read.violations.is_empty() { read.asked } else { read.asked.untaken() };
+    let sound = |read: ReadArguments<'_>| {
+        let mut asked = if read.violations.is_empty() { read.asked } else { read.asked.untaken() };
+        if read.about == Some(About::Help) {
+            asked.about = read.about;
+            asked.human = read.for_people.then_some(true).or(asked.human);
+        }
+        asked
+    };
     Ok(read(package, arguments, sound)?.unwrap_or_default())
 }
 
@@ -121,7 +128,7 @@ pub(crate) fn schema(package: &Package, contract: Contract, arguments: &[String]
     let Some(whole) = package.whole_contract()? else { return Err(Failure::NoSchema) };
     let expected = read_by(&whole, package, arguments, |read| match read.command {
         // Help, and answers for people or with chosen fields, have another shape than the declared one.
-        _ if read.asks_about || read.shaped => Some(None),
+        _ if read.about.is_some() || read.shaped => Some(None),
         Some(command) => Some(Some(command.output_schema.clone())),
         None => None,
     });

@@ -87,12 +87,12 @@ proptest! {
         prop_assert_eq!(by_whole.command.map(|command| &command.name), by_part.command.map(|command| &command.name));
         if by_part.command.is_some() {
             prop_assert_eq!(&by_whole.violations, &by_part.violations);
-            prop_assert_eq!((by_whole.asks_about, by_whole.shaped), (by_part.asks_about, by_part.shaped));
+            prop_assert_eq!((by_whole.about, by_whole.shaped), (by_part.about, by_part.shaped));
             prop_assert_eq!(&by_whole.asked, &by_part.asked);
         }
         // What is left for the application is a call of the same command, and asks nothing more of the host. The parameters of a batch stand
         // elsewhere.
-        if by_whole.violations.is_empty() && !by_whole.asks_about && !by_whole.asked.batch {
+        if by_whole.violations.is_empty() && by_whole.about.is_none() && !by_whole.asked.batch {
             let left = by_whole.asked.left(&arguments);
             let again = whole.read_arguments(&left);
             prop_assert!(again.violations.is_empty() && !again.asked.is_anything(), "{:?}", left);

@@ -98,7 +98,7 @@ fn arguments_that_break_the_contract_never_reach_the_guest() {
 }
 
 #[test]
-fn what_every_program_understands_still_reaches_the_guest() {
+fn what_every_program_understands_is_no_broken_contract() {
     let hutch = Hutch::new();
     for line in ["run packages/todo --help", "run packages/todo list --help", "run packages/todo --version"] {
         assert_eq!(hutch.line(line).status, 0, "{line}");
@@ -217,7 +217,7 @@ fn the_component_says_what_the_files_of_its_package_say() {
     let hutch = Hutch::new();
     let read = |path: &str| std::fs::read_to_string(hutch.root().join("packages/todo").join(path)).unwrap();
     assert_eq!(hutch.line("run packages/todo --brief").json()["brief"], read("agent/brief.md").trim());
-    let help = hutch.line("run packages/todo --help").json();
+    let help = hutch.line("run --unchecked packages/todo --help").json();
     for name in ["trigger", "workflow", "writeback"] {
         let file = read(&format!("agent/rules/{name}.md"));
         let rule = help["rules"].as_array().unwrap().iter().find(|rule| rule["name"] == name).unwrap();

@@ -82,6 +82,42 @@ fn what_is_read_first_is_short() {
     assert!(index.len() <= 6 * 1024, "meta has {} bytes", index.len());
 }
 
+/// The same of a package's own help, which is enough to call each of its commands, and names what says the rest.
+#[test]
+fn what_is_read_first_of_a_package_is_short() {
+    const PACKAGE_MAX: usize = 6_000;
+    let hutch = Hutch::new();
+    let packages = std::fs::read_dir(hutch.root().join("packages")).unwrap();
+    let packages: Vec<String> = packages.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(packages.len() >= 6, "{packages:?}");
+    for package in packages {
+        let word = format!("packages/{package}");
+        let help = hutch.call(&["run", &word, "--help"]);
+        assert!(help.status == 0 && help.stdout.len() < PACKAGE_MAX, "{word}: {} bytes", help.stdout.len());
+        let text = hutch.call(&["run", &word, "--help", "--human"]).stdout;
+        assert!(text.len() < PACKAGE_MAX, "{word}: {} bytes of text", text.len());
+        let help = help.json();
+        let more = format!("hutch run {word} COMMAND --help: all about one command; hutch meta {word}: the contract");
+        assert!(help["more"] == more.as_str() && text.contains(&more), "{word}: {}", help["more"]);
+        let contract = std::fs::read(hutch.root().join(&word).join("schemas/commands.json")).unwrap();
+        let contract: Value = serde_json::from_slice(&contract).unwrap();
+        let (listed, known) = (help["commands"].as_array().unwrap(), contract["commands"].as_array().unwrap());
+        assert_eq!(listed.len(), known.len(), "{word}");
+        for (listed, known) in listed.iter().zip(known) {
+            for field in ["name", "description", "effect"] {
+                assert_eq!(listed[field], known[field], "{word}");
+            }
+            let name = known["name"].as_str().unwrap();
+            assert!(listed["usage"].as_str().unwrap().starts_with(name), "{listed}");
+            let words: Vec<&str> = ["run", &word].into_iter().chain(name.split(' ')).chain(["--help"]).collect();
+            let mut whole = hutch.call(&words).json();
+            let known = known.as_object().unwrap();
+            assert!(known.iter().all(|(field, value)| whole["commands"][0][field] == *value), "{word} {name}: {whole}");
+            assert_eq!((whole["commands"].as_array_mut().unwrap().len(), &whole["errors"]), (1, &contract["errors"]));
+        }
+    }
+}
+
 /// What an agent does that knows nothing but the program's name and what the program prints.
 #[test]
 fn from_words_to_a_proved_change_is_a_short_way() {
@@ -130,9 +166,8 @@ fn parts_of_a_help_can_be_asked_for() {
     assert_eq!(hutch.line("--help --fields nosuch").code(), "USAGE");
     assert_eq!(hutch.line("--help --query a[").code(), "USAGE");
     assert_eq!(hutch.line("catalog --query .").json(), hutch.line("catalog").result());
-    // The guest's own help is the guest's.
-    let guest = hutch.line("run --query output.commands[*].name packages/todo --help").json();
-    assert!(guest.as_array().unwrap().contains(&"add".into()), "{guest}");
+    let package = hutch.line("run packages/todo --help --query commands[*].name").json();
+    assert!(package.as_array().unwrap().contains(&"add".into()), "{package}");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn judge(described: &Described, manifest: Option<&Manifest>, words: &[String]) {
 
     if let (Some(manifest), Some(command)) = (manifest, read.command)
         && read.violations.is_empty()
-        && !read.asks_about
+        && read.about.is_none()
     {
         let decision = Gate::new(manifest, Some(contract)).decide(words);
         assert!(!command.confirmation_required || decision.confirmation.is_some(), "{} needs nobody", command.name);

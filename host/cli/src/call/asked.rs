@@ -1,6 +1,6 @@
 //! What the host answers in an application's place: the flags that every command line has by custom, where the package's contract does
-//! not declare them. Whatever language an application is written in, and however little it does, `--help`, `--human` or `--fields`
-//! mean the same behind it.
+//! not declare them, and `--help` in any case. Whatever language an application is written in, and however little it does, they mean the
+//! same behind it.
 
 use crate::answer::output::{Format, Output};
 use crate::call::batch;
@@ -94,7 +94,13 @@ pub(crate) fn about(package: &Package, word: &str, about: About, words: &[String
     let (name, version) = (&contract.name, &contract.version);
     Ok(match about {
         About::Help => {
-            let mut help = contract.help(words);
+            let (mut help, mut text) = (contract.help(words), contract.help_text(words));
+            if help.get("flags").is_some() {
+                let (run, meta) = (quote::line(["hutch", "run", word]), quote::line(["hutch", "meta", word]));
+                let more = format!("{run} COMMAND --help: all about one command; {meta}: the contract");
+                text = format!("{text}\n\n{more}");
+                help["more"] = more.into();
+            }
             let own: Vec<Value> = rules(package).collect();
             help["rules"] = if own.is_empty() { agent::rules() } else { own.into() };
             let skills = package.manifest().skills().iter().map(SkillName::as_str);
@@ -109,7 +115,7 @@ pub(crate) fn about(package: &Package, word: &str, about: About, words: &[String
             let own = ["hutch", "issue", "create", "--type", "bug", "--package", word, "--message", "TEXT"];
             let issue = format!("Wrong, unclear, missing? {}", quote::line(own));
             help["issue"] = issue.as_str().into();
-            (help, format!("{}\n\n{issue}", contract.help_text(words)))
+            (help, format!("{text}\n\n{issue}"))
         }
         About::Version => (json!({"ok": true, "name": name, "version": version}), format!("{name} {version}")),
         About::Brief => {

@@ -81,7 +81,7 @@ pub(super) fn listed(
     line: &CallLine,
 ) -> MetaListed {
     MetaListed {
-        about: about(contract, manifest, trust, contract.parameters.iter().map(said).collect()),
+        about: about(contract, manifest, trust, contract.parameters.iter().map(Parameter::said).collect()),
         commands: contract.commands.iter().map(|command| in_line(manifest, command, word, line)).collect(),
     }
 }
@@ -159,7 +159,7 @@ fn describe(contract: &Contract, manifest: &Manifest, command: &Command, call: &
         name: command.name.clone(),
         description: command.description.clone(),
         usage: usage(command, call, line),
-        inputs: command.parameters.iter().map(said).collect(),
+        inputs: command.parameters.iter().map(Parameter::said).collect(),
         semantics: MetaSemantics {
             effect: command.effect,
             idempotent: command.idempotent,
@@ -170,16 +170,6 @@ fn describe(contract: &Contract, manifest: &Manifest, command: &Command, call: &
         schemas,
         examples: line_of(line, "examples", call, command),
     }
-}
-
-/// A parameter without what it does not say.
-fn said(parameter: &Parameter) -> Value {
-    let mut value = json!(parameter);
-    let says = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && *value != json!([]);
-    if let Value::Object(fields) = &mut value {
-        fields.retain(|_, value| says(value));
-    }
-    value
 }
 
 /// What a failure is; what to do about it `explain-error` says, with what the caller knows by then.

@@ -3,7 +3,7 @@
 
 use super::check::is_of_type;
 use super::constraints::{Broken, Compiled};
-use super::hosted::{self, Asked};
+use super::hosted::{self, About, Asked};
 use super::{Command, Contract, Parameter, ValueType};
 use crate::diagnostic::{shown, shown_name, shown_sentence};
 use crate::nearest::nearest;
@@ -11,8 +11,6 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::mem;
 
-/// What a call with one of these flags asks for is not a command's answer: whoever answers it judges the rest of such a call.
-const ASKS_ABOUT: [&str; 3] = ["help", "version", "brief"];
 /// The flag of a call that takes its parameters from standard input instead (rule I3).
 pub(super) const BATCH: &str = "json-input";
 
@@ -72,8 +70,9 @@ pub struct ArgumentViolation {
 pub struct ReadArguments<'c> {
     /// The command; `None` if none is named.
     pub command: Option<&'c Command>,
-    /// Whether the call asks about the application (`--help`, `--version`, `--brief`) and not for a command's answer.
-    pub asks_about: bool,
+    /// What the call asks about the application (`--help`, `--version`, `--brief`) and not for a command's answer. Whoever answers it
+    /// judges the rest of such a call.
+    pub about: Option<About>,
     /// Whether the answer is another than the declared one: for people, or with fields selected.
     pub shaped: bool,
     /// Whether the answer is for people, and so no JSON: `--human`, where the contract has it and no later `--no-human` takes it back.
@@ -95,20 +94,20 @@ impl Contract {
             compiled: BTreeMap::new(),
             asked: Asked::default(),
             violations: Vec::new(),
-            asks_about: false,
+            about: None,
             for_people: false,
             selects: false,
         };
         reader.read(arguments);
-        let Reader { command, asked, mut violations, asks_about, for_people, selects, .. } = reader;
-        let asks_about = asks_about || asked.about.is_some();
-        if asks_about {
+        let Reader { command, asked, mut violations, about, for_people, selects, .. } = reader;
+        let about = asked.about.or(about);
+        if about.is_some() {
             violations.clear();
         }
         let is_selected = selects || !asked.fields.is_empty() || asked.query.is_some();
         ReadArguments {
             command,
-            asks_about,
+            about,
             shaped: for_people || asked.human == Some(true) || is_selected,
             for_people,
             asked,
@@ -134,8 +133,8 @@ struct Reader<'c> {
     compiled: BTreeMap<&'c str, Compiled>,
     asked: Asked,
     violations: Vec<ArgumentViolation>,
-    /// Whether a switch that the contract declares asks about the application, as its name says by custom (rule N4).
-    asks_about: bool,
+    /// What a switch that the contract declares asks about the application, as its name says by custom (rule N4).
+    about: Option<About>,
     /// The same of answers for people: the later of the switch and its opposite counts.
     for_people: bool,
     /// Whether the flag of every command is given that selects fields.
@@ -157,17 +156,21 @@ impl<'c> Reader<'c> {
 
     fn read(&mut self, arguments: &[String]) {
         if let Some(unread) = self.read_to(arguments) {
-            let unread = arguments.get(unread..).unwrap_or_default();
-            unread.iter().take_while(|word| *word != "--").for_each(|word| self.passed_over(word));
+            let rest = arguments.iter().enumerate().skip(unread);
+            rest.take_while(|(_, word)| *word != "--").for_each(|(at, word)| self.passed_over(word, at));
         }
     }
 
     /// What a word says of the whole call behind the place where reading ended.
-    fn passed_over(&mut self, word: &str) {
+    fn passed_over(&mut self, word: &str, at: usize) {
         let Some(name) = word.strip_prefix("--") else { return };
-        match self.declared(name) {
-            Some(parameter) => self.switch(parameter),
-            None => self.asks_about |= ASKS_ABOUT.contains(&name),
+        match (self.declared(name), About::named(name)) {
+            (Some(parameter), _) => self.switch(parameter),
+            (None, Some(about)) => {
+                self.asked.about = Some(about);
+                self.asked.places.insert(at);
+            }
+            (None, None) => {}
         }
     }
 
@@ -185,7 +188,7 @@ impl<'c> Reader<'c> {
             _ if parameter.takes_value() => {}
             "human" => self.for_people = true,
             "no-human" => self.for_people = false,
-            name => self.asks_about |= ASKS_ABOUT.contains(&name),
+            name => self.about = About::named(name).or(self.about),
         }
     }
 

@@ -110,14 +110,14 @@ fn the_answer_to_a_shaped_call_is_known_to_be_another() {
     let read = |line: &str| {
         let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let read = file.contract().read_arguments(&arguments);
-        (read.command.map(|command| command.name.clone()), read.asks_about, read.shaped)
+        (read.command.map(|command| command.name.clone()), read.about, read.shaped)
     };
-    assert_eq!(read("reminder list"), (Some("reminder list".to_owned()), false, false));
-    assert_eq!(read("list --human"), (Some("list".to_owned()), false, true));
-    assert_eq!(read("list --fields=id"), (Some("list".to_owned()), false, true));
-    assert_eq!(read("list --help"), (Some("list".to_owned()), true, false));
-    assert_eq!(read("--version"), (None, true, false));
-    assert!(!read("add -- --help").1);
+    assert_eq!(read("reminder list"), (Some("reminder list".to_owned()), None, false));
+    assert_eq!(read("list --human"), (Some("list".to_owned()), None, true));
+    assert_eq!(read("list --fields=id"), (Some("list".to_owned()), None, true));
+    assert_eq!(read("list --help"), (Some("list".to_owned()), Some(About::Help), false));
+    assert_eq!(read("--version"), (None, Some(About::Version), false));
+    assert_eq!(read("add -- --help").1, None);
 }
 
 /// An application that looks for versions and asks queries of its own is judged as any other.
@@ -143,9 +143,9 @@ fn a_flag_of_the_applications_own_switches_no_judging_off() {
         let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let read = contract.read_arguments(&arguments);
         let kinds: Vec<ViolationKind> = read.violations.iter().map(|found| found.kind).collect();
-        (kinds, read.asks_about, read.shaped, read.for_people, read.asked)
+        (kinds, read.about, read.shaped, read.for_people, read.asked)
     };
-    let judged = |kinds: &[ViolationKind]| (kinds.to_vec(), false, false, false, Asked::default());
+    let judged = |kinds: &[ViolationKind]| (kinds.to_vec(), None, false, false, Asked::default());
     for name in names {
         for line in [format!("list --{name} milk"), format!("list --{name}=milk")] {
             assert_eq!(read(&texts, &line), judged(&[]), "{line}");
@@ -161,11 +161,11 @@ fn a_flag_of_the_applications_own_switches_no_judging_off() {
         assert_eq!(read(&switches, &line), judged(&[UnexpectedValue]), "{line}");
     }
     // A declared switch means what every command line means by it.
-    for name in ["help", "version", "brief"] {
+    for (name, about) in [("help", About::Help), ("version", About::Version), ("brief", About::Brief)] {
         let line = format!("list --nonsense --{name}");
-        assert_eq!(read(&switches, &line), (Vec::new(), true, false, false, Asked::default()), "{line}");
+        assert_eq!(read(&switches, &line), (Vec::new(), Some(about), false, false, Asked::default()), "{line}");
     }
-    assert_eq!(read(&switches, "list --human"), (Vec::new(), false, true, true, Asked::default()));
+    assert_eq!(read(&switches, "list --human"), (Vec::new(), None, true, true, Asked::default()));
     assert_eq!(read(&switches, "list --hepl"), judged(&[UnknownFlag]), "a slip");
     assert_eq!(read(&switches, "list --query --fields"), judged(&[]), "they select nothing");
     // With a value none of them is the host's switch either.
@@ -202,6 +202,9 @@ fn what_is_not_declared_is_asked_of_the_host() {
     assert!(asked("add|--json-input").1.batch);
     for (line, about) in [("--version", About::Version), ("add|--help", About::Help), ("--brief", About::Brief)] {
         assert_eq!(asked(line).1.about, Some(about), "{line}");
+        // Whatever else such a line says: none of it is a call.
+        let wrong = format!("nosuch|x|{line}|--nonsense");
+        assert_eq!(asked(&wrong).1.about, Some(about), "{wrong}");
     }
     assert_eq!(asked("remove|td_0001|--confirm|--no-confirm").0, "remove|td_0001", "the opposite of a switch");
     assert_eq!(asked("remove|td_0001|--no-confirm|--confirm").0, "remove|td_0001|--confirm");
@@ -263,17 +266,10 @@ fn the_host_describes_what_it_answers() {
     );
     assert!(help["commands"][0]["outputSchema"].is_object() && help["errors"].is_array(), "all about one: {help}");
     assert_eq!(bare.help(&words("reminder"))["commands"].as_array().map(Vec::len), Some(3));
-    let all = bare.help(&[]);
-    let line = all["commands"][0].as_object().map(|line| line.keys().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(
-        (line, &all["errors"]),
-        (Some(vec!["description", "effect", "name"]), &serde_json::Value::Null),
-        "a line about each"
-    );
-    for line in ["", "remind", "zzz --x"] {
+    for line in ["", "remind", "zzz --x", "--human"] {
         assert_eq!(bare.help(&words(line))["commands"].as_array().map(Vec::len), Some(11), "{line}: all of them");
     }
-    for line in ["list", "list x --y", "reminder list all"] {
+    for line in ["list", "list x --y", "reminder list all", "--human --fields id list"] {
         assert_eq!(bare.help(&words(line))["commands"].as_array().map(Vec::len), Some(1), "{line}");
     }
     let text = bare.help_text(&words("list"));
@@ -286,6 +282,46 @@ fn the_host_describes_what_it_answers() {
     // What nobody declares stands in no list twice.
     for flag in ["help", "human"] {
         let line = format!("--{flag}: ");
-        assert_eq!(file.contract().help_text(&[]).matches(&line).count(), 1, "{flag}");
+        assert_eq!(file.contract().help_text(&words("list")).matches(&line).count(), 1, "{flag}");
     }
+}
+
+/// Several commands are a line each: what tells them apart, how they are called, and nothing that their own help says.
+#[test]
+fn of_several_commands_help_says_how_each_is_called() {
+    const CUSTOMARY: &str = "--help --version --brief --human --agent --quiet --dry-run --json-input --fields --query";
+    let mut contract = todo().contract().clone();
+    let all = contract.help(&[]);
+    let keys: Vec<&str> = all.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["commands", "flags", "help", "name", "ok", "summary", "version"]);
+    assert_eq!(all["help"], "usage: todo COMMAND [ARGUMENT]... [--FLAG]...");
+    assert_eq!(all["flags"], CUSTOMARY.split(' ').collect::<serde_json::Value>());
+    let line = |name: &str| all["commands"].as_array().unwrap().iter().find(|line| line["name"] == name).unwrap();
+    assert_eq!(
+        *line("remove"),
+        serde_json::json!({
+            "name": "remove", "description": "Takes an item out for good and shows it a last time. Its id is not given again.",
+            "effect": "delete", "confirmationRequired": true, "usage": "remove ID [--confirm]",
+        })
+    );
+    assert_eq!(line("reminder set")["usage"], "reminder set ID --at INSTANT...", "nothing of what every line has");
+    assert_eq!(line("get").get("confirmationRequired"), None);
+    // What not every command line has is said of it, and a flag of that name with a value is the command's.
+    let parameter = |name: &str, value_type| Parameter {
+        name: name.to_owned(),
+        value_type,
+        ..contract.hosted_parameters().remove(0)
+    };
+    let (loud, query) = (parameter("loud", ValueType::Boolean), parameter("query", ValueType::String));
+    let back = parameter("no-loud", ValueType::Boolean);
+    contract.parameters.extend([loud, back]);
+    contract.commands[2].parameters.push(query);
+    let all = contract.help(&[]);
+    assert_eq!((all["parameters"].as_array().map(Vec::len), &all["parameters"][0]["name"]), (Some(1), &"loud".into()));
+    assert_eq!(all["commands"][2]["usage"], "get ID [--query STRING]");
+    let text = contract.help_text(&[]);
+    for part in ["\nremove ID [--confirm]\n    Takes an item", &format!("\n      {CUSTOMARY}\n      --loud: ")] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!text.contains("failures, by exit status") && !text.contains("--limit INTEGER: "), "{text}");
 }

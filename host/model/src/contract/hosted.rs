@@ -1,9 +1,10 @@
 //! What a call asks of the host in the application's place: the flags that every command line has by custom (rule N4), where the
-//! contract does not declare them. An application whose contract declares one answers it itself.
+//! contract does not declare them. An application whose contract declares one answers it itself, but for `--help`: what an application
+//! says of itself stands in its contract, and a host that has the contract tells it in few words.
 
 use super::{Command, Contract, Parameter, ValueType};
 use crate::terminal::one_line;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// What a call asks about, in place of a command's answer.
@@ -16,6 +17,18 @@ pub enum About {
     Version,
     /// What it is for: `--brief`.
     Brief,
+}
+
+impl About {
+    /// What the switch of this name asks about.
+    pub(super) fn named(name: &str) -> Option<About> {
+        match name {
+            "help" => Some(About::Help),
+            "version" => Some(About::Version),
+            "brief" => Some(About::Brief),
+            _ => None,
+        }
+    }
 }
 
 /// What a call asks of the host.
@@ -62,7 +75,7 @@ const VALUED: [Flag; 2] = [
 impl Asked {
     /// Whether anything is asked of the host.
     pub fn is_anything(&self) -> bool {
-        !self.places.is_empty()
+        self.about.is_some() || !self.places.is_empty()
     }
 
     /// The same, and every argument left.
@@ -84,15 +97,15 @@ impl Asked {
     /// Takes a switch, if the host has it.
     pub(super) fn switch(&mut self, name: &str) -> bool {
         match name {
-            "help" => self.about = Some(About::Help),
-            "version" => self.about = Some(About::Version),
-            "brief" => self.about = Some(About::Brief),
             "human" => self.human = Some(true),
             "agent" => self.human = Some(false),
             "quiet" => self.quiet = true,
             "dry-run" => self.dry_run = true,
             super::arguments::BATCH => self.batch = true,
-            _ => return false,
+            name => match About::named(name) {
+                Some(about) => self.about = Some(about),
+                None => return false,
+            },
         }
         true
     }
@@ -113,6 +126,11 @@ impl Asked {
     }
 }
 
+/// The names of all of them.
+fn names() -> impl Iterator<Item = &'static str> {
+    SWITCHES.iter().chain(&VALUED).map(|(name, _)| *name)
+}
+
 /// Whether the host has a flag of this name that takes a value.
 pub(super) fn is_valued(name: &str) -> bool {
     VALUED.iter().any(|(flag, _)| *flag == name)
@@ -121,8 +139,8 @@ pub(super) fn is_valued(name: &str) -> bool {
 /// Whether a word may be one that the host answers. Only the contract knows; without such a word there is nothing to ask it.
 pub fn may_be_asked(arguments: &[String]) -> bool {
     let words = arguments.iter().take_while(|word| *word != "--").filter_map(|word| word.strip_prefix("--"));
-    let mut names = words.map(|word| word.split_once('=').map_or(word, |(name, _)| name));
-    names.any(|name| name.starts_with("no-") || SWITCHES.iter().chain(&VALUED).any(|(flag, _)| *flag == name))
+    let mut asked = words.map(|word| word.split_once('=').map_or(word, |(name, _)| name));
+    asked.any(|name| name.starts_with("no-") || names().any(|flag| flag == name))
 }
 
 impl Contract {
@@ -160,10 +178,12 @@ impl Contract {
         Contract { parameters, ..self.clone() }
     }
 
-    /// The commands that a call's words begin, as far as they do: all of them where the first word begins none.
+    /// The commands that a call's words begin, as far as they do, behind the flags of every command: all of them where none is begun.
     fn begun(&self, words: &[String]) -> Vec<&Command> {
         let mut begun: Vec<&Command> = self.commands.iter().collect();
-        for (at, word) in words.iter().enumerate() {
+        let first = |word: &String| begun.iter().any(|command| command.name.split(' ').next() == Some(word));
+        let Some(first) = words.iter().position(first) else { return begun };
+        for (at, word) in words.iter().skip(first).enumerate() {
             let on: Vec<&Command> =
                 begun.iter().copied().filter(|command| command.name.split(' ').nth(at) == Some(word)).collect();
             if on.is_empty() {
@@ -174,58 +194,81 @@ impl Contract {
         begun
     }
 
-    /// The answer to `--help` that the host gives: what the contract says, in the keys of its file, of all commands, or of those that
-    /// these words begin; the host's own flags among the parameters. Several commands are listed, a line each: all about one is in its own
-    /// help, and nobody reads that of all of them at once.
+    /// The answer to `--help`, of the commands that these words begin: all that the contract says of one, in the keys of its file and with
+    /// the host's own flags among the parameters, or a line about each of several, because nobody reads all about all of them at once.
     pub fn help(&self, words: &[String]) -> Value {
-        let commands = self.begun(words).into_iter().cloned().collect();
-        let shown = Contract { commands, ..self.clone() }.with_hosted();
-        let mut help = Map::from_iter([("ok".to_owned(), true.into()), ("help".to_owned(), shown.synopsis().into())]);
-        help.extend(match shown.to_document() {
-            Value::Object(fields) => fields,
-            _ => Map::new(),
+        let commands = self.begun(words);
+        let mut help = match commands.as_slice() {
+            [command] => Contract { commands: vec![(*command).clone()], ..self.clone() }.with_hosted().to_document(),
+            commands => self.listing(commands),
+        };
+        help["ok"] = true.into();
+        help["help"] = self.synopsis(&commands).into();
+        help
+    }
+
+    /// What is to be known before one of these commands is asked about.
+    fn listing(&self, commands: &[&Command]) -> Value {
+        let line = |command: &&Command| {
+            let mut line = json!({
+                "name": command.name, "description": command.description, "effect": command.effect, "usage": command.usage(true),
+            });
+            if command.confirmation_required {
+                line["confirmationRequired"] = true.into();
+            }
+            line
+        };
+        let mut listing = json!({
+            "name": self.name, "version": self.version, "summary": self.summary,
+            "flags": names().map(|name| format!("--{name}")).collect::<Vec<_>>(),
+            "commands": commands.iter().map(line).collect::<Vec<_>>(),
         });
-        if shown.commands.len() > 1 {
-            help.remove("errors");
-            keep(&mut help, "commands", |name, _| ["name", "description", "effect"].contains(&name));
-            let says = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && *value != json!([]);
-            keep(&mut help, "parameters", |name, value| name == "required" || says(value));
+        let own: Vec<Value> = self.own_parameters().map(Parameter::said).collect();
+        if !own.is_empty() {
+            listing["parameters"] = own.into();
         }
-        Value::Object(help)
+        listing
+    }
+
+    /// The parameters of every command that not every command line has.
+    fn own_parameters(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().filter(|own| !own.is_customary(&self.parameters) && !is_valued(&own.name))
     }
 
     /// One line on how to call what is described.
-    fn synopsis(&self) -> String {
-        match self.commands.as_slice() {
-            [command] => format!("usage: {} {}", self.name, command.usage()),
-            commands => {
-                let names: Vec<&str> = commands.iter().map(|command| command.name.as_str()).collect();
-                format!("usage: {} COMMAND [ARGUMENT]... [--FLAG]...; commands: {}", self.name, names.join(", "))
-            }
+    fn synopsis(&self, commands: &[&Command]) -> String {
+        match commands {
+            [command] => format!("usage: {} {}", self.name, command.usage(false)),
+            _ => format!("usage: {} COMMAND [ARGUMENT]... [--FLAG]...", self.name),
         }
     }
 
     /// The same answer for people.
     pub fn help_text(&self, words: &[String]) -> String {
         let commands = self.begun(words);
+        let is_one = commands.len() == 1;
         let mut lines = vec![format!("{} {}: {}", self.name, self.version, one_line(&self.summary))];
         for command in &commands {
-            lines.push(format!("\n{}\n    {}", one_line(&command.usage()), one_line(&command.description)));
-            lines.extend(command.parameters.iter().map(|parameter| format!("      {}", parameter.line())));
+            let usage = command.usage(!is_one);
+            lines.push(format!("\n{}\n    {}", one_line(&usage), one_line(&command.description)));
+            lines.extend(command.parameters.iter().filter(|_| is_one).map(Parameter::line));
         }
         lines.push("\nwith every command".to_owned());
+        if !is_one {
+            lines.push(format!("      --{}", names().collect::<Vec<_>>().join(" --")));
+            lines.extend(self.own_parameters().map(Parameter::line));
+            return lines.join("\n");
+        }
         let hosted = self.hosted_parameters();
-        lines.extend(self.parameters.iter().chain(&hosted).map(|parameter| format!("      {}", parameter.line())));
+        lines.extend(self.parameters.iter().chain(&hosted).map(Parameter::line));
         let can_end = |code: &String| commands.iter().any(|command| command.errors.contains(code));
-        let failures: Vec<String> = self
-            .errors
-            .iter()
-            .filter(|failure| can_end(&failure.code))
+        let failures = self.errors.iter().filter(|failure| can_end(&failure.code));
+        let mut failures = failures
             .map(|failure| {
                 format!("      {:>3}  {}: {}", failure.exit_status, failure.code, one_line(&failure.description))
             })
-            .collect();
-        if !failures.is_empty() {
+            .peekable();
+        if failures.peek().is_some() {
             lines.push("\nfailures, by exit status".to_owned());
             lines.extend(failures);
         }
@@ -233,19 +276,11 @@ impl Contract {
     }
 }
 
-/// Leaves of each entry of a list what is wanted.
-fn keep(help: &mut Map<String, Value>, list: &str, wanted: impl Fn(&str, &Value) -> bool) {
-    for entry in help.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Value::Object(fields) = entry {
-            fields.retain(|name, value| wanted(name, value));
-        }
-    }
-}
-
 impl Command {
-    /// `remove ID [--confirm]`
-    fn usage(&self) -> String {
-        self.parameters.iter().fold(self.name.clone(), |usage, parameter| {
+    /// `remove ID [--confirm]`; in short without what every command line has.
+    fn usage(&self, short: bool) -> String {
+        let shown = self.parameters.iter().filter(|own| !short || !own.is_customary(&self.parameters));
+        shown.fold(self.name.clone(), |usage, parameter| {
             let dots = if parameter.repeated { "..." } else { "" };
             match parameter.required {
                 true => format!("{usage} {}{dots}", parameter.form()),
@@ -256,6 +291,28 @@ impl Command {
 }
 
 impl Parameter {
+    /// What it says, without what it does not say.
+    pub fn said(&self) -> Value {
+        let says = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && *value != json!([]);
+        let mut value = json!(self);
+        if let Value::Object(fields) = &mut value {
+            fields.retain(|_, value| says(value));
+        }
+        value
+    }
+
+    /// Whether it is a switch that every command line has, or takes one back that is among these.
+    fn is_customary(&self, among: &[Parameter]) -> bool {
+        let switch = self.name.strip_prefix("no-");
+        let takes_back = |other: &Parameter| Some(other.name.as_str()) == switch && other.is_switch();
+        let is_known = SWITCHES.iter().any(|(name, _)| *name == self.name);
+        self.is_switch() && (is_known || among.iter().any(takes_back))
+    }
+
+    fn is_switch(&self) -> bool {
+        self.position.is_none() && !self.takes_value()
+    }
+
     /// `ID`, `--confirm`, `--status open|completed|all`, `--limit INTEGER`
     fn form(&self) -> String {
         let written = self.written();
@@ -266,10 +323,10 @@ impl Parameter {
         }
     }
 
-    /// `--limit INTEGER: how many to show at most (default: 100)`
+    /// `--limit INTEGER: how many to show at most (default: 100)`, below its command
     fn line(&self) -> String {
         let default = self.default.as_ref().map(|default| format!(" (default: {default})")).unwrap_or_default();
-        one_line(&format!("{}: {}{default}", self.form(), self.description))
+        format!("      {}", one_line(&format!("{}: {}{default}", self.form(), self.description)))
     }
 }
 
