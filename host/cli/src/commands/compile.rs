@@ -93,12 +93,8 @@ pub(crate) fn compile(global: &Global, own: &CompileArguments, output: &Output) 
         packages: all(outcomes)?,
         dry_run: global.dry_run,
     };
-    let told = human::sentence(&[
-        "{dry_run?}would compile ",
-        "{dry_run!}compiled ",
-        "{packages.*.package} for {target}",
-        ": {packages.*.path}",
-    ]);
+    let told =
+        human::sentence(&["{dry_run?would compile|compiled} {packages.*.package} for {target}", ": {packages.*.path}"]);
     output.answer("compile", result, told)?;
     Ok(ExitCode::SUCCESS)
 }

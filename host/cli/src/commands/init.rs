@@ -67,9 +67,7 @@ pub(crate) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
         dry_run: global.dry_run,
     };
     let told = human::sentence(&[
-        "{dry_run?}would make ",
-        "{dry_run!}made ",
-        "{package}, a package in {lang}, whose sources are in {guest}",
+        "{dry_run?would make|made} {package}, a package in {lang}, whose sources are in {guest}",
         "\nnext: {next}",
     ]);
     output.answer("init", result, told)?;

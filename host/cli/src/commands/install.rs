@@ -162,9 +162,7 @@ pub(crate) fn remove(global: &Global, own: &RemoveArguments, output: &Output) ->
     let (state, dry_run) = ("kept", global.dry_run);
     let result = RemoveAnswer { slug: pin.slug, version: pin.version, state, launcher, dry_run };
     let told = human::sentence(&[
-        "{dry_run?}would remove ",
-        "{dry_run!}removed ",
-        "{slug} {version}",
+        "{dry_run?would remove|removed} {slug} {version}",
         "; its state is {state}",
         "; its launcher was {launcher}",
     ]);

@@ -100,8 +100,7 @@ fn lock(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCod
     };
     let told = human::sentence(&[
         "{changed!}nothing changes in ",
-        "{changed?}{dry_run?}would write ",
-        "{changed?}{dry_run!}wrote ",
+        "{changed?}{dry_run?would write|wrote} ",
         "{path}",
         "\nit holds {packages.*.slug}",
     ]);

@@ -44,9 +44,7 @@ pub(crate) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Res
         (None, false) => packed(global, own, output)?,
     };
     let told = human::sentence(&[
-        "{dry_run?}would write ",
-        "{dry_run!}wrote ",
-        "{path}, {bytes} bytes of {slug} {version}",
+        "{dry_run?would write|wrote} {path}, {bytes} bytes of {slug} {version}",
         "\ndigest: {digest}",
     ]);
     output.answer("pack", result, told)?;

@@ -60,8 +60,7 @@ pub(crate) fn push(global: &Global, own: &PushArguments, output: &Output) -> Res
     };
     let told = human::sentence(&[
         "{changed!}there already: ",
-        "{changed?}{dry_run?}would push ",
-        "{changed?}{dry_run!}pushed ",
+        "{changed?}{dry_run?would push|pushed} ",
         "{slug} {version}",
         "\n{reference}",
     ]);

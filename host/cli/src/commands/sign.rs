@@ -77,8 +77,7 @@ pub(crate) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Res
     };
     let told = human::sentence(&[
         "{changed!}signed already: ",
-        "{changed?}{dry_run?}would sign ",
-        "{changed?}{dry_run!}signed ",
+        "{changed?}{dry_run?would sign|signed} ",
         "{slug} {version} with {key}",
         "\nthe signature is {place}",
     ]);
@@ -109,9 +108,7 @@ fn generate(global: &Global, path: &Path, output: &Output) -> Result<ExitCode, F
         dry_run: global.dry_run,
     };
     let told = human::sentence(&[
-        "{dry_run?}would make ",
-        "{dry_run!}made ",
-        "the key {path}, which stays here",
+        "{dry_run?would make|made} the key {path}, which stays here",
         "\nothers trust {public_path}",
     ]);
     output.answer("sign", Signing::Key(result), told)?;

@@ -115,8 +115,7 @@ pub(crate) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Resu
     let result = TrustChanged { policy: shown(&trust::policy(global)?), changed, dry_run: global.dry_run };
     let told = human::sentence(&[
         "{changed!}nothing changes; ",
-        "{changed?}{dry_run?}the rules would change; ",
-        "{changed?}{dry_run!}the rules are changed; ",
+        "{changed?}the rules {dry_run?would change|are changed}; ",
         "hutch trust show tells them",
     ]);
     output.answer(name, result, told)?;

@@ -90,7 +90,8 @@ fn leave_out(value: &mut Value) {
 }
 
 /// A sentence made of these parts. In a part, `{path}` stands for the value there (`*` for that of each item), `{path?}` for the condition
-/// that it says something other than no, and `{path!}` that it does not. A part that names something which says nothing is left out.
+/// that it says something other than no, `{path!}` that it does not, and `{path?would write|wrote}` for the words of either case. A part
+/// that names something which says nothing is left out.
 pub(crate) fn sentence(parts: &'static [&'static str]) -> impl FnOnce(&Value) -> String {
     move |value| parts.iter().filter_map(|part| filled(part, value)).collect()
 }
@@ -98,7 +99,7 @@ pub(crate) fn sentence(parts: &'static [&'static str]) -> impl FnOnce(&Value) ->
 fn filled(part: &str, value: &Value) -> Option<String> {
     let Some((before, rest)) = part.split_once('{') else { return Some(part.to_owned()) };
     let (path, after) = rest.split_once('}')?;
-    let name = path.trim_end_matches(['?', '!']);
+    let (name, words) = path.split_once('?').unwrap_or((path.trim_end_matches('!'), ""));
     let found = name.split('.').fold(vec![value], |found, key| match key {
         "*" => found.into_iter().filter_map(Value::as_array).flatten().collect(),
         key => found.into_iter().filter_map(|value| value.get(key)).collect(),
@@ -106,9 +107,10 @@ fn filled(part: &str, value: &Value) -> Option<String> {
     let said: Vec<String> =
         found.iter().filter(|value| is_said(value)).map(|value| one_line(&text(Some(value)))).collect();
     let holds = found.iter().any(|value| is_said(value) && **value != Value::Bool(false));
-    let told = match path.strip_prefix(name) {
-        Some("?") => holds.then(String::new),
-        Some("!") => (!holds).then(String::new),
+    let told = match (path.strip_prefix(name), words.split_once('|')) {
+        (_, Some((so, otherwise))) => Some(if holds { so } else { otherwise }.to_owned()),
+        (Some("?"), _) => holds.then(String::new),
+        (Some("!"), _) => (!holds).then(String::new),
         _ => (!said.is_empty()).then(|| said.join(", ")),
     };
     Some(format!("{before}{}{}", told?, filled(after, value)?))
@@ -186,7 +188,9 @@ mod tests {
     fn a_sentence_says_what_there_is() {
         let value = json!({"path": "t.tar", "dry_run": false, "none": null, "forged": "a\nb", "of": [{"slug": "a"}, {"slug": "b"}]});
         for (parts, told) in [
-            (&["{dry_run?}would write ", "{dry_run!}wrote ", "{path}"][..], "wrote t.tar"),
+            (&["{dry_run?would write|wrote} {path}"][..], "wrote t.tar"),
+            (&["{path?}{of?would be|is} {path}", "{none?}{dry_run?would|did}"], "would be t.tar"),
+            (&["{dry_run?}x", "{dry_run!}y"], "y"),
             (&["{path}: {of.*.slug}", ", by {none}", ", {missing}", "{none!}."], "t.tar: a, b."),
             (&["{path?}{none?}x"], ""),
             (&["{forged}"], "a b"),
