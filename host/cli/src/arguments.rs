@@ -100,8 +100,7 @@ pub(crate) struct NoArguments {}
 commands! {
     /// Run a package's command
     ///
-    /// The guest's output and exit status come through unchanged. Its state is kept if it exits with 0 and keeps the contract, and
-    /// else dropped. Everything after PACKAGE is the guest's.
+    /// The guest's output and exit status come through unchanged. Its state is kept if it exits with 0 and keeps the contract.
     Run(Box<run::RunArguments>): "run", args, Needs::NOTHING.instances().rings(), |global, own, output| run::run(global, *own, output);
     /// Check a call
     Validate(Box<validate::ValidateArguments>): "validate", args, Needs::NOTHING.instances().rings(), |global, own, output| validate::validate(global, *own, output);

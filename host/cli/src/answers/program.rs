@@ -36,6 +36,10 @@ pub(crate) struct ExplainAnswer {
 /// What a code means to one who can end with it.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Meaning {
+    /// which code it is; absent if CODE says it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(crate) code: Option<&'static str>,
     pub(crate) origin: String,
     pub(crate) cause: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,6 +8,7 @@ use crate::package::packages;
 use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use crate::screen::human;
+use crate::spec::facts;
 use clap::Args;
 use hutch_model::contract::Failure;
 use hutch_model::diagnostic::{Code, Severity};
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainErrorArguments {
-    /// The code, as FUEL_LIMIT
+    /// The code, as FUEL_LIMIT, or all of the host's that end or begin alike, as *_LIMIT
     #[arg(value_name = "CODE")]
     code: String,
     /// The package whose code it is; the host's codes are searched if absent
@@ -57,16 +58,19 @@ pub(crate) fn explain_error(global: &Global, own: &ExplainErrorArguments, output
 }
 
 fn of_host(code: &str) -> (Vec<Meaning>, Vec<String>) {
-    let host = ErrorCode::from_text(code).map(|code| Meaning {
-        origin: "host".to_owned(),
-        cause: code.meaning().to_owned(),
-        exit_status: code.exit_status(),
-        fix: code.fix().to_owned(),
-        retry: Some(retry(code)),
-        state_kept: Some(code.kept().text()),
-        place: Step::of(code).map(placed),
-        ..Meaning::default()
-    });
+    let is_several = code.contains('*');
+    let host =
+        ErrorCode::ALL.iter().copied().filter(|known| facts::stands_for(code, known.text())).map(|code| Meaning {
+            code: is_several.then(|| code.text()),
+            origin: "host".to_owned(),
+            cause: code.meaning().to_owned(),
+            exit_status: code.exit_status(),
+            fix: code.fix().to_owned(),
+            retry: Some(retry(code)),
+            state_kept: Some(code.kept().text()),
+            place: Step::of(code).map(placed),
+            ..Meaning::default()
+        });
     let check = Code::from_text(code).map(|code| {
         let is_error = code.severity() == Severity::Error;
         Meaning {
@@ -81,7 +85,7 @@ fn of_host(code: &str) -> (Vec<Meaning>, Vec<String>) {
         }
     });
     let known = ErrorCode::ALL.iter().map(|code| code.text()).chain(Code::ALL.iter().map(|code| code.text()));
-    (host.into_iter().chain(check).collect(), known.map(str::to_owned).collect())
+    (host.chain(check).collect(), known.map(str::to_owned).collect())
 }
 
 /// The place of a code among the steps of a call, which is the order in which faults of one call are mended.

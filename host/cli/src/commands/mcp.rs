@@ -141,8 +141,8 @@ fn tool(command: &Value) -> Value {
         "inputSchema": input_schema(command),
         "annotations": {
             "readOnlyHint": command["effect"] == "read",
-            "destructiveHint": command["destructive"],
-            "idempotentHint": command["idempotent"],
+            "destructiveHint": command["effect"] == "delete",
+            "idempotentHint": command["idempotent"] == true,
             "openWorldHint": facts::of(name).is_some_and(|facts| facts.is_networked),
         },
     });

@@ -36,7 +36,7 @@ pub(crate) struct RunArguments {
     /// Run again so often after a CONFLICT
     #[arg(long, value_name = "N", default_value_t = 0)]
     retry: u32,
-    /// Make the calls on standard input: arrays of arguments, or objects with arguments, stdin, now, seed
+    /// Make the calls on standard input: arrays of arguments, or {arguments, stdin, now, seed}
     #[arg(long, conflicts_with_all = ["stdin", "stdin_file", "stdin_text"])]
     json_input: bool,
     /// Print each call's line as it ends

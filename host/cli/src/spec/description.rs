@@ -7,7 +7,7 @@ use hutch_documents::agent;
 use hutch_model::contract::Effect;
 use serde_json::{Map, Value, json};
 use std::any::TypeId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The published form of a help answer.
 pub(crate) const SCHEMA_ID: &str = "hutch/help@0.1";
@@ -41,8 +41,8 @@ pub(crate) fn help(root: &Command, path: &[&str]) -> Value {
         false => details(at, &name),
     };
     fields.insert("schema".to_owned(), SCHEMA_ID.into());
-    fields.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
     if path.is_empty() {
+        fields.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
         fields.insert("issue".to_owned(), agent::ISSUE.into());
         fields.insert("help".to_owned(), format!("{}\n\n{}", agent::BRIEF.trim(), usage_note()).into());
         fields.insert("global_parameters".to_owned(), globals(root).map(parameter).collect());
@@ -124,11 +124,11 @@ fn describe_facts(facts: &Facts, path: &str, fields: &mut Map<String, Value>) {
     let (codes, examples) = (facts.errors(), facts::examples(path));
     let ends = codes.iter().map(|code| code.exit_status()).chain(examples.iter().map(|example| example.exit_status));
     let statuses: BTreeSet<u8> = ends.chain([0]).collect();
-    let names: BTreeSet<&str> = codes.iter().map(|code| code.text()).collect();
     fields.insert("effect".to_owned(), json!(facts.effect));
-    fields.insert("destructive".to_owned(), (facts.effect == Effect::Delete).into());
-    fields.insert("idempotent".to_owned(), facts.is_idempotent.into());
-    fields.insert("errors".to_owned(), names.into_iter().collect());
+    if facts.is_idempotent {
+        fields.insert("idempotent".to_owned(), true.into());
+    }
+    fields.insert("errors".to_owned(), facts::in_few_words(&codes).into_iter().collect());
     fields.insert("exit_statuses".to_owned(), statuses.into_iter().collect());
     fields.insert("output_schema".to_owned(), answer_schema(facts));
     fields.insert("examples".to_owned(), json!(examples));
@@ -139,7 +139,27 @@ fn answer_schema(facts: &Facts) -> Value {
     let result = facts.result();
     match result.get("type") {
         Some(Value::String(kind)) if kind == "string" => result,
-        _ => around(&shape(&result)),
+        _ => json!({"properties": {"result": shape(&result)}}),
+    }
+}
+
+/// How many fields are worth a pattern that names them.
+const ALIKE_MIN: usize = 3;
+
+/// Fields that hold the same, as text and numbers, with what they hold said once.
+fn together(fields: &mut Map<String, Value>) {
+    let Some(Value::Object(properties)) = fields.get_mut("properties") else { return };
+    let mut alike: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, held) in properties.iter().filter(|(_, held)| held.get("properties").is_none() && held.is_object()) {
+        alike.entry(held.to_string()).or_default().push(name.clone());
+    }
+    let mut patterns = Map::new();
+    for names in alike.into_values().filter(|names| names.len() >= ALIKE_MIN) {
+        let held: Vec<Value> = names.iter().filter_map(|name| properties.remove(name)).collect();
+        patterns.extend(held.into_iter().next().map(|held| (format!("^({})$", names.join("|")), held)));
+    }
+    if !patterns.is_empty() {
+        fields.insert("patternProperties".to_owned(), patterns.into());
     }
 }
 
@@ -155,7 +175,9 @@ fn shape(schema: &Value) -> Value {
                 _ => false,
             };
             let kept = fields.iter().filter(|(name, value)| !validates(name, value));
-            Value::Object(kept.map(|(name, value)| (name.clone(), shape(value))).collect())
+            let mut kept = kept.map(|(name, value)| (name.clone(), shape(value))).collect();
+            together(&mut kept);
+            Value::Object(kept)
         }
         Value::Array(items) => items.iter().map(shape).collect(),
         other => other.clone(),

@@ -81,7 +81,41 @@ pub(crate) struct Example {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stdin: Option<String>,
     pub(crate) arguments: Vec<String>,
+    #[serde(skip_serializing_if = "is_well")]
     pub(crate) exit_status: u8,
+}
+
+fn is_well(status: &u8) -> bool {
+    *status == 0
+}
+
+/// Whether a word stands for a code: its own text, or how it begins or ends, and a `*` for the rest.
+pub(crate) fn stands_for(word: &str, code: &str) -> bool {
+    match (word.strip_prefix('*'), word.strip_suffix('*')) {
+        (Some(end), _) => code.ends_with(end),
+        (_, Some(begin)) => code.starts_with(begin),
+        _ => word == code,
+    }
+}
+
+/// How many codes are worth a word that stands for all of them.
+const ALIKE_MIN: usize = 3;
+
+/// Codes in few words: where all codes that end or begin alike are among them, `*_LIMIT` or `PACKAGE_*` stands for these.
+pub(crate) fn in_few_words(codes: &BTreeSet<ErrorCode>) -> BTreeSet<String> {
+    let mut left: BTreeSet<&str> = codes.iter().map(|code| code.text()).collect();
+    let ends = ErrorCode::ALL.iter().filter_map(|code| Some(format!("*_{}", code.text().rsplit_once('_')?.1)));
+    let begins = ErrorCode::ALL.iter().filter_map(|code| Some(format!("{}_*", code.text().split_once('_')?.0)));
+    let mut words: BTreeSet<String> = ends.chain(begins).collect();
+    words.retain(|word| {
+        let alike: Vec<_> = ErrorCode::ALL.iter().filter(|code| stands_for(word, code.text())).collect();
+        let saves = left.iter().filter(|code| stands_for(word, code)).count() > 1;
+        let holds = saves && alike.len() >= ALIKE_MIN && alike.iter().all(|code| codes.contains(code));
+        left.retain(|code| !holds || !stands_for(word, code));
+        holds
+    });
+    words.extend(left.into_iter().map(str::to_owned));
+    words
 }
 
 /// What every command can end with.
