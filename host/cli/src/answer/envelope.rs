@@ -12,16 +12,17 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde::Serialize;
 use serde_json::Value;
+use std::process::ExitCode;
 
 impl Output {
-    /// Answers with what a command found or did. `human` says the same to people.
+    /// Answers with what a command found or did, which ends well with that. `human` says the same to people.
     pub(crate) fn answer<T: Into<Told>>(
         &self,
         command: &str,
         result: impl Serialize,
         human: impl FnOnce(&Value) -> T,
-    ) -> Result<(), Fault> {
-        self.answer_as(true, command, result, human)
+    ) -> Result<ExitCode, Fault> {
+        self.answer_as(true, command, result, human).map(|()| ExitCode::SUCCESS)
     }
 
     /// As [`Output::answer`], also for an answer about something that went wrong.

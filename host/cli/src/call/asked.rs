@@ -38,7 +38,7 @@ pub(crate) fn take(package: &Package, own: &mut InvocationArguments) -> Result<A
 }
 
 fn take_from(package: &Package, arguments: &mut Vec<String>) -> Result<Asked, Fault> {
-    let asked = hutch::asked(package, arguments).map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
+    let asked = hutch::asked(package, arguments)?;
     if asked.is_anything() {
         *arguments = asked.left(arguments);
         check(&asked)?;
@@ -65,7 +65,7 @@ pub(crate) fn take_words_silently(package: &Package, arguments: &mut Vec<String>
     let asked = take_from(package, arguments)?;
     if asked.about.is_some() || asked.batch {
         let message = "--help, --version, --brief and --json-input behind PACKAGE ask for no call of a command";
-        return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("hutch run answers them").into());
+        return Err(Fault::usage(message).suggest("hutch run answers them"));
     }
     Ok(())
 }
@@ -87,8 +87,7 @@ fn check(asked: &Asked) -> Result<(), ErrorReport> {
 /// # Errors
 /// The package was changed since it was opened, or has no contract.
 pub(crate) fn about(package: &Package, word: &str, about: About, words: &[String]) -> Result<(Value, String), Fault> {
-    let changed = |error| Fault::from(hutch::Failure::from(error).report());
-    let file = package.contract().map_err(changed)?;
+    let file = package.contract()?;
     let contract: &Contract =
         file.map(|file| file.contract()).ok_or_else(|| Fault::host("what the contract says is not there"))?;
     let (name, version) = (&contract.name, &contract.version);
@@ -130,7 +129,7 @@ pub(crate) fn about(package: &Package, word: &str, about: About, words: &[String
 /// # Errors
 /// They are none, or more.
 pub(crate) fn command<'p>(package: &'p Package, words: &[String]) -> Result<(&'p Contract, &'p Command), Fault> {
-    let file = package.contract().map_err(|error| Fault::from(hutch::Failure::from(error).report()))?;
+    let file = package.contract()?;
     let contract = file.map(|file| file.contract());
     let line = words.join(" ");
     let named = |contract: &'p Contract| Some((contract, contract.commands.iter().find(|it| it.name == line)?));

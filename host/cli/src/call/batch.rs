@@ -91,7 +91,7 @@ fn text(wait: Duration) -> Result<String, Fault> {
     })?;
     if bytes.len() as u64 > BYTES_MAX {
         let message = format!("the batch is longer than {BYTES_MAX} bytes");
-        return Err(ErrorReport::new(ErrorCode::StdinLimit, message).suggest("send several smaller batches").into());
+        return Err(Fault::new(ErrorCode::StdinLimit, message).suggest("send several smaller batches"));
     }
     String::from_utf8(bytes).map_err(|error| Fault::usage(format!("the batch is no UTF-8: {error}")))
 }
@@ -110,9 +110,7 @@ fn documents(
         values.extend(entries(document)?);
         if values.len() > CALLS_MAX {
             let message = format!("the batch has more than {CALLS_MAX} invocations");
-            return Err(ErrorReport::new(ErrorCode::StdinLimit, message)
-                .suggest("send several smaller batches")
-                .into());
+            return Err(Fault::new(ErrorCode::StdinLimit, message).suggest("send several smaller batches"));
         }
     }
     if values.is_empty() {

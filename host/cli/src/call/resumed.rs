@@ -137,7 +137,7 @@ fn locked(path: &Path, dry_run: bool) -> Result<File, Fault> {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
             let message = format!("another job writes to {}", path.display());
-            Err(ErrorReport::new(ErrorCode::Conflict, message).suggest("let it end, or name another file").into())
+            Err(Fault::new(ErrorCode::Conflict, message).suggest("let it end, or name another file"))
         }
         Err(TryLockError::Error(error)) => Err(Fault::file(path, &error)),
     }

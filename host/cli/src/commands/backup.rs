@@ -66,8 +66,7 @@ pub(crate) fn backup(global: &Global, own: &BackupArguments, output: &Output) ->
         instances: KeptInstance::all(&contents),
         versions: contents.versions,
     };
-    output.answer("backup", result, human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("backup", result, human::fields)
 }
 
 pub(crate) fn restore(global: &Global, own: &RestoreArguments, output: &Output) -> Result<ExitCode, Fault> {
@@ -80,6 +79,5 @@ pub(crate) fn restore(global: &Global, own: &RestoreArguments, output: &Output) 
         instances: KeptInstance::all(&restored.contents),
         versions: restored.contents.versions,
     };
-    output.answer("restore", result, human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("restore", result, human::fields)
 }

@@ -42,8 +42,7 @@ pub(crate) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
     let keys = signed::keys(global, &own.keys)?;
     if let Some(bundle) = &own.bundle {
         let result = files::verified(global, &own.packages, bundle, &keys)?;
-        output.answer("check", CheckAnswers::Files(result), human::fields)?;
-        return Ok(ExitCode::SUCCESS);
+        return output.answer("check", CheckAnswers::Files(result), human::fields);
     }
     let word = only(&own.packages)?;
     let looked = match network::reference(word)? {
@@ -67,8 +66,7 @@ pub(crate) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
     output.answer("check", CheckAnswers::Package(result), |_| {
         let unasked = if asked { "" } else { "; the component was not asked: no rule lets it run here" };
         format!("{}\n{}{unasked}", diagnostics_lines(diagnostics), summary(errors, warnings)).trim_start().to_owned()
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// A package that has no errors, and whose signatures are not broken.

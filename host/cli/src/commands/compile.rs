@@ -95,8 +95,7 @@ pub(crate) fn compile(global: &Global, own: &CompileArguments, output: &Output) 
     };
     let told =
         human::sentence(&["{dry_run?would compile|compiled} {packages.*.package} for {target}", ": {packages.*.path}"]);
-    output.answer("compile", result, told)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("compile", result, told)
 }
 
 /// Where code is to go: a folder that is not there is seen before anything is compiled.

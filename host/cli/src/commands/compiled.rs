@@ -98,7 +98,7 @@ fn runtime(named: Option<&Path>, target: &str, here: &str) -> Result<Vec<u8>, Fa
         Some(path) => path.to_owned(),
         None if target != here && target != Backend::Interpreter64.name() => {
             let message = format!("the program for {target} is not the one that is here");
-            return Err(ErrorReport::new(ErrorCode::NotFound, message).suggest("name it with --runtime").into());
+            return Err(Fault::new(ErrorCode::NotFound, message).suggest("name it with --runtime"));
         }
         None => {
             let program =

@@ -93,8 +93,7 @@ pub(crate) fn dev(global: &Global, own: &DevArguments, output: &Output) -> Resul
         if let Some(fault) = round.error {
             return Err(fault.detail("round", value));
         }
-        output.answer("dev", value, |_| told(1, &round, &BTreeSet::new(), &BTreeSet::new()))?;
-        return Ok(ExitCode::SUCCESS);
+        return output.answer("dev", value, |_| told(1, &round, &BTreeSet::new(), &BTreeSet::new()));
     }
     watch(&mut work, &sources(own), output)
 }

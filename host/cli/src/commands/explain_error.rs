@@ -53,8 +53,7 @@ pub(crate) fn explain_error(global: &Global, own: &ExplainErrorArguments, output
         }
         .into());
     }
-    output.answer("explain-error", ExplainAnswer { code: code.to_owned(), meanings }, human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("explain-error", ExplainAnswer { code: code.to_owned(), meanings }, human::fields)
 }
 
 fn of_host(code: &str) -> (Vec<Meaning>, Vec<String>) {

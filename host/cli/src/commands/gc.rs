@@ -65,8 +65,7 @@ pub(crate) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<
     };
     output.answer("gc", value, |_| {
         format!("{} objects, {} bytes, {versions} versions", collected.objects, collected.bytes)
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// What the outcomes take that are kept to be used again, before they are dropped.

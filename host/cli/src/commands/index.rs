@@ -77,8 +77,7 @@ pub(crate) fn index(global: &Global, own: &IndexArguments, output: &Output) -> R
         changed,
         dry_run: global.dry_run,
     };
-    output.answer("index", result, human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("index", result, human::fields)
 }
 
 /// Writes the index, if another one is there or none.

@@ -45,7 +45,7 @@ pub(crate) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
     })?;
     let folder = own.folder.join(slug.as_str());
     if folder.symlink_metadata().is_ok() {
-        return Err(ErrorReport::new(ErrorCode::AlreadyExists, format!("{} is there already", folder.display())).into());
+        return Err(Fault::new(ErrorCode::AlreadyExists, format!("{} is there already", folder.display())));
     }
     let parent = hutch::package::open_folder(&own.folder).map_err(|error| Fault::file(&own.folder, &error))?;
     if !global.dry_run {
@@ -70,8 +70,7 @@ pub(crate) fn init(global: &Global, own: &InitArguments, output: &Output) -> Res
         "{dry_run?would make|made} {package}, a package in {lang}, whose sources are in {guest}",
         "\nnext: {next}",
     ]);
-    output.answer("init", result, told)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("init", result, told)
 }
 
 fn write(parent_dir: &cap_std::fs::Dir, parent: &Path, slug: &Slug, lang: Language) -> Result<(), Fault> {

@@ -60,8 +60,8 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output) 
     let (slug, version) = (manifest.slug().clone(), manifest.version().clone());
     if let Some(asked) = asked.filter(|asked| *asked != slug) {
         let message = format!("{asked} was installed from {word}, and {slug} is there now");
-        let report = ErrorReport::new(ErrorCode::PackageNotFound, message);
-        return Err(report.suggest("name the folder or the packed file to install it from").into());
+        return Err(Fault::new(ErrorCode::PackageNotFound, message)
+            .suggest("name the folder or the packed file to install it from"));
     }
     let before = admission::before(global, &slug, &own.allowed)?;
     let keys = signed::keys(global, &own.keys)?;
@@ -108,8 +108,7 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output) 
         answer.source = admission.install(global, launcher.as_ref(), output)?.source;
         output.done(Done::changed(global.line.elsewhere(["catalog"])));
     }
-    output.answer("install", answer, human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("install", answer, human::fields)
 }
 
 /// Where the installed package of a slug came from.
@@ -124,8 +123,8 @@ fn source_of(global: &Global, slug: &Slug) -> Result<PathBuf, Fault> {
         true => Ok(source),
         false => {
             let message = format!("{slug} was installed from {}, and nothing is there", source.display());
-            let report = ErrorReport::new(ErrorCode::PackageNotFound, message);
-            Err(report.suggest("name the folder or the packed file to install it from").into())
+            Err(Fault::new(ErrorCode::PackageNotFound, message)
+                .suggest("name the folder or the packed file to install it from"))
         }
     }
 }
@@ -166,6 +165,5 @@ pub(crate) fn remove(global: &Global, own: &RemoveArguments, output: &Output) ->
         "; its state is {state}",
         "; its launcher was {launcher}",
     ]);
-    output.answer("remove", result, told)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("remove", result, told)
 }

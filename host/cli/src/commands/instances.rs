@@ -137,7 +137,7 @@ pub(crate) struct InstanceCopyArguments {
 
 pub(crate) fn instance(global: &Global, own: InstanceCommand, output: &Output) -> Result<ExitCode, Fault> {
     match own {
-        InstanceCommand::List(own) => list(global, &own, output)?,
+        InstanceCommand::List(own) => list(global, &own, output).map(|()| ExitCode::SUCCESS),
         InstanceCommand::Copy(own) => {
             let (slug, host, from) = (own.instance.slug(global)?, surroundings::host(global)?, &own.instance.instance);
             match own.renames {
@@ -146,7 +146,7 @@ pub(crate) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
             }
             output.done(Done::changed(global.line.elsewhere(["instance", "list"])));
             let value = InstanceMoved { package: slug.to_string(), from: from.to_string(), to: own.to.to_string() };
-            output.answer("instance copy", value, human::fields)?;
+            output.answer("instance copy", value, human::fields)
         }
         InstanceCommand::Purge(own) => {
             let slug = own.slug(global)?;
@@ -169,18 +169,17 @@ pub(crate) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
             output.done(Done::changed(global.line.elsewhere(["instance", "list"])));
             let (package, instance) = (slug.to_string(), own.instance.to_string());
             let value = InstancePurged { package, instance, unsettled };
-            output.answer("instance purge", value, human::fields)?;
+            output.answer("instance purge", value, human::fields)
         }
         InstanceCommand::Export(own) => match &own.volume {
-            Some(volume) => export_volume(global, &own, volume, output)?,
-            None => export(global, &own, output)?,
+            Some(volume) => export_volume(global, &own, volume, output),
+            None => export(global, &own, output),
         },
         InstanceCommand::Import(own) => match &own.volume {
-            Some(volume) => import_volume(global, &own, volume, output)?,
-            None => import(global, &own, output)?,
+            Some(volume) => import_volume(global, &own, volume, output),
+            None => import(global, &own, output),
         },
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The longest file that is taken in: all of it is held in memory. What is more is exported in parts.
@@ -188,7 +187,7 @@ const BUNDLE_BYTES_MAX: u64 = 1 << 30;
 /// The most files of one export: their names are in order.
 const PARTS_MAX: usize = 9999;
 
-fn export(global: &Global, own: &InstanceExportArguments, output: &Output) -> Result<(), Fault> {
+fn export(global: &Global, own: &InstanceExportArguments, output: &Output) -> Result<ExitCode, Fault> {
     let session = own.instance.open(global)?;
     let place = |name: &Option<EntryName>| {
         let sealed = name.as_ref().map(|name| session.entry(name)).transpose();
@@ -256,7 +255,7 @@ fn write_new(global: &Global, path: &Path, parts: &mut Parts<'_>) -> Result<u64,
     file.keep()
 }
 
-fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Result<(), Fault> {
+fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Result<ExitCode, Fault> {
     // Once a guest has run, no path leads to the next one.
     let opened: Vec<_> = own
         .inputs
@@ -330,7 +329,7 @@ fn export_volume(
     own: &InstanceExportArguments,
     volume: &VolumeName,
     output: &Output,
-) -> Result<(), Fault> {
+) -> Result<ExitCode, Fault> {
     let session = own.instance.open(global)?;
     let state = session.state_at(None)?;
     let folder = target(&own.output, global.dry_run)?;
@@ -353,7 +352,7 @@ fn import_volume(
     own: &InstanceImportArguments,
     volume: &VolumeName,
     output: &Output,
-) -> Result<(), Fault> {
+) -> Result<ExitCode, Fault> {
     let [path] = own.inputs.as_slice() else { return Err(Fault::usage("a volume is imported from one folder")) };
     let session = own.instance.open_or_make(global)?;
     let taken = session.import(volume, (&folder(path)?, path))?;

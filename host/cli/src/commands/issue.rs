@@ -236,6 +236,5 @@ fn answer(command: &str, issue: &Issue, output: &Output) -> Result<ExitCode, Fau
     output.answer(command, IssueAnswer { issue, report_link: report_link::of(issue) }, |value| match command {
         "issue show" => human::fields(value),
         _ => told(value),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }

@@ -104,8 +104,7 @@ fn lock(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCod
         "{path}",
         "\nit holds {packages.*.slug}",
     ]);
-    output.answer("sync", SyncAnswers::Written(result), told)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("sync", SyncAnswers::Written(result), told)
 }
 
 fn told(locked: &Locked) -> LockedPackage {
@@ -219,8 +218,7 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
             output.done(Done::changed(global.line.elsewhere(["catalog"])));
         }
     }
-    output.answer("sync", SyncAnswers::Compared(result), human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("sync", SyncAnswers::Compared(result), human::fields)
 }
 
 /// What one package is yet to be granted, as it is told beside others.

@@ -19,7 +19,6 @@ use crate::screen::human;
 use clap::Args;
 use hutch::{Call, EntryName, Job};
 use hutch_documents::memo::{finding, tally_value};
-use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
@@ -193,8 +192,7 @@ pub(crate) fn map(global: &Global, own: MapArguments, output: &Output) -> Result
     output.answer("map", result, |result| match result["items"].as_array() {
         Some(items) => human::table(items, &[("id", "ID"), ("status", "STATUS"), ("output", "OUTPUT")]),
         None => human::fields(result).into(),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// Makes the calls that are not in the output yet.
@@ -243,8 +241,8 @@ fn opened(path: &Path) -> Result<Source, Fault> {
     let failed = |error: std::io::Error| Fault::unreadable(path, &error);
     // To open anything else may wait for its other end.
     if !path.metadata().map_err(failed)?.is_file() {
-        let report = ErrorReport::new(ErrorCode::Usage, format!("{} is no regular file", path.display()));
-        return Err(report.suggest("leave --input out, and send the lines on standard input").into());
+        return Err(Fault::usage(format!("{} is no regular file", path.display()))
+            .suggest("leave --input out, and send the lines on standard input"));
     }
     Ok(Source::Open(path.to_owned(), std::fs::File::open(path).map_err(failed)?))
 }

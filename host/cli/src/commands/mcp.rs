@@ -2,7 +2,7 @@
 //! protocol describes tools; and what makes a client start such a server.
 
 use super::clients::{Client, Told};
-use super::served::{Options, TelemetryArguments, ToolsArguments, served_fault, serving};
+use super::served::{Options, TelemetryArguments, ToolsArguments, served_fault, serving, unconfirmed};
 use crate::answer::output::Output;
 use crate::answers::McpAnswer;
 use crate::call::invocation::{Asked, parse_limit, parse_mount};
@@ -12,8 +12,6 @@ use crate::refusal::fault::Fault;
 use crate::screen::human;
 use crate::spec::{description, facts};
 use clap::Args;
-use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
 use hutch_serve::Catalog;
 use hutch_serve::mcp::stdio;
@@ -61,10 +59,7 @@ pub(crate) fn mcp(
     if own.print && own.packages.is_empty() {
         return own_commands(output, shape());
     }
-    if global.yes {
-        let message = "nobody can confirm before it is known what is to be done";
-        return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("leave --yes out").into());
-    }
+    unconfirmed(global)?;
     if let Some(client) = own.client {
         return configure(global, own, client, output);
     }
@@ -74,8 +69,7 @@ pub(crate) fn mcp(
     let serving = serving(global, &own.packages, &options)?;
     if own.print {
         let tools = Some(Catalog::of(&serving).tools().to_vec());
-        output.answer("mcp", McpAnswer { tools, ..McpAnswer::default() }, human::fields)?;
-        return Ok(ExitCode::SUCCESS);
+        return output.answer("mcp", McpAnswer { tools, ..McpAnswer::default() }, human::fields);
     }
     stdio(&serving).map_err(served_fault)?;
     Ok(ExitCode::SUCCESS)
@@ -112,8 +106,7 @@ fn configure(global: &Global, own: &McpArguments, client: Client, output: &Outpu
         written: Some(own.write && !global.dry_run),
         backup,
     };
-    output.answer("mcp", result, human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("mcp", result, human::fields)
 }
 
 fn absolute(path: &Path) -> Result<String, Fault> {
@@ -128,8 +121,7 @@ fn own_commands(output: &Output, mut root: clap::Command) -> Result<ExitCode, Fa
     let commands = description::leaves(&root, "");
     let tools: Vec<Value> =
         commands.iter().map(|(command, path)| tool(&Value::Object(description::details(command, path)))).collect();
-    output.answer("mcp", McpAnswer { tools: Some(tools), ..McpAnswer::default() }, human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("mcp", McpAnswer { tools: Some(tools), ..McpAnswer::default() }, human::fields)
 }
 
 fn tool(command: &Value) -> Value {

@@ -52,25 +52,22 @@ pub(crate) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Res
     if own.export == Some(Export::Mcp) {
         let mut only = contract.clone();
         only.commands = wanted.into_iter().cloned().collect();
-        output.answer("meta", MetaAnswer::Exported(ToolsAnswer { tools: only.tools() }), human::fields)?;
-        return Ok(ExitCode::SUCCESS);
+        return output.answer("meta", MetaAnswer::Exported(ToolsAnswer { tools: only.tools() }), human::fields);
     }
     let (manifest, word) = (outline.manifest(), place.word());
     if own.command.is_empty() {
         let columns = [("name", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")];
         let result = listed(contract, manifest, (&word, trust), &global.line);
-        output.answer("meta", MetaAnswer::Listed(result), |result| {
+        return output.answer("meta", MetaAnswer::Listed(result), |result| {
             human::table(result["commands"].as_array().map(Vec::as_slice).unwrap_or_default(), &columns)
-        })?;
-        return Ok(ExitCode::SUCCESS);
+        });
     }
     let global_parameters = contract.with_hosted().parameters.iter().map(|one| json!(one.written())).collect();
     let result = MetaDescribed {
         about: about(contract, manifest, trust, global_parameters),
         commands: wanted.iter().map(|command| describe(contract, manifest, command, &word, &global.line)).collect(),
     };
-    output.answer("meta", MetaAnswer::Described(result), human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("meta", MetaAnswer::Described(result), human::fields)
 }
 
 /// What is said of a package, with a line about each command.

@@ -14,7 +14,6 @@ use crate::screen::human;
 use clap::Args;
 use hutch::package::{PackError, Package, PackageBounds, Source};
 use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 use hutch_registry::Reference;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -47,8 +46,7 @@ pub(crate) fn pack(global: &Global, own: &PackArguments, output: &Output) -> Res
         "{dry_run?would write|wrote} {path}, {bytes} bytes of {slug} {version}",
         "\ndigest: {digest}",
     ]);
-    output.answer("pack", result, told)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("pack", result, told)
 }
 
 /// What is answered of a package in a file.
@@ -73,7 +71,7 @@ fn packed(global: &Global, own: &PackArguments, output: &Output) -> Result<PackA
     let path = own.output.clone().unwrap_or_else(|| packages::packed_name(package.manifest()));
     if is_inside(new_file::folder_of(&path), &from) {
         let message = format!("{} would be a file of the package itself", path.display());
-        return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("name another place with --output").into());
+        return Err(Fault::usage(message).suggest("name another place with --output"));
     }
     let bytes = match global.dry_run {
         true => {

@@ -64,8 +64,7 @@ pub(crate) fn push(global: &Global, own: &PushArguments, output: &Output) -> Res
         "{slug} {version}",
         "\n{reference}",
     ]);
-    output.answer("push", result, told)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("push", result, told)
 }
 
 /// A tag can't hold the sign that stands before the build of a version.

@@ -22,7 +22,6 @@ use hutch::{Answer, Host};
 use hutch_documents::run::{Room, run_value};
 use hutch_model::contract::Asked;
 use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 use hutch_model::outcome::Verdict;
 use serde_json::{Value, json};
 use std::mem::ManuallyDrop;
@@ -62,7 +61,7 @@ pub(crate) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     if global.dry_run || asked.dry_run {
         if own.json_input || asked.batch {
             let message = "each invocation of a list begins where the one before ended, so a list can't be previewed";
-            return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("preview each with hutch plan").into());
+            return Err(Fault::usage(message).suggest("preview each with hutch plan"));
         }
         output.preview.set(true);
         return preview(&Global { dry_run: true, ..global.clone() }, &package, own.invocation, output);
@@ -71,7 +70,7 @@ pub(crate) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
     if asked::chooses(&asked) && (own.envelope || own.json_input || asked.batch) {
         let message =
             "behind PACKAGE, --fields and --query choose from the application's answer, which this call does not print";
-        return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("write them before PACKAGE").into());
+        return Err(Fault::usage(message).suggest("write them before PACKAGE"));
     }
     let host = ManuallyDrop::new(own.invocation.host(global)?);
     if own.json_input || asked.batch {

@@ -100,8 +100,7 @@ pub(crate) fn schedule(global: &Global, own: &ScheduleArguments, output: &Output
                 [("name", "COMMAND"), ("effect", "EFFECT"), ("confirmation_required", "CONFIRMED"), ("line", "APP.MD")];
             let table = human::table(&commands.iter().map(|one| json!(one)).collect::<Vec<_>>(), &columns);
             let result = ScheduleAnswer { commands, call: None, at: None, next: Vec::new(), export: None };
-            output.answer("schedule", result, |_| table)?;
-            return Ok(ExitCode::SUCCESS);
+            return output.answer("schedule", result, |_| table);
         }
         (Some(_), true) => return Err(Fault::usage("--at needs the call to make behind PACKAGE")),
         (None, false) => return Err(Fault::usage("a call needs --at TIMES, as --at '0 9 * * 1-5'")),
@@ -131,8 +130,7 @@ pub(crate) fn schedule(global: &Global, own: &ScheduleArguments, output: &Output
         next,
         export,
     };
-    output.answer("schedule", result, |_| text)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("schedule", result, |_| text)
 }
 
 /// The command of a call that nobody needs to be asked about, judged as it will be when it is made.

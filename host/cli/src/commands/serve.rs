@@ -1,6 +1,6 @@
 //! `hutch serve`: packages, served over HTTP.
 
-use super::served::{Options, TelemetryArguments, ToolsArguments, served_fault, serving};
+use super::served::{Options, TelemetryArguments, ToolsArguments, served_fault, serving, unconfirmed};
 use crate::answer::output::{Format, Output};
 use crate::answers::ServeAnswer;
 use crate::call::invocation::{Asked, parse_limit, parse_mount};
@@ -11,8 +11,6 @@ use crate::package::packages;
 use crate::refusal::fault::Fault;
 use crate::screen::human;
 use clap::Args;
-use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::{Limit, Unit};
 use hutch_serve::ServeError;
 use hutch_serve::http::{Bounds, Http};
@@ -102,17 +100,12 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> Result<ExitCode, Fault> {
     if own.print {
         let result = ServeAnswer { openapi: Some(hutch_serve::http::described()), ..ServeAnswer::default() };
-        output.answer("serve", result, human::fields)?;
-        return Ok(ExitCode::SUCCESS);
+        return output.answer("serve", result, human::fields);
     }
-    if global.yes {
-        let message = "nobody can confirm before it is known what is to be done";
-        return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("leave --yes out").into());
-    }
+    unconfirmed(global)?;
     if !own.listen.ip().is_loopback() && own.origins.is_empty() {
         let message = format!("{} can be reached from other machines, under a name that is not known here", own.listen);
-        let report = ErrorReport::new(ErrorCode::Usage, message);
-        return Err(report.suggest("say with --origin under which address a browser reaches it").into());
+        return Err(Fault::usage(message).suggest("say with --origin under which address a browser reaches it"));
     }
     let (tools, mounts) = (&own.tools, own.mounts.as_slice());
     let options = Options { instance: &own.instance, limits: &own.limits, tools, mounts, told: Some(&own.told) };
@@ -125,10 +118,8 @@ pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
                 tokens::make(&path)?;
             } else if !packages::is_there(&path) {
                 let message = format!("a preview makes no tokens, and there are none at {}", path.display());
-                let report = ErrorReport::new(ErrorCode::Usage, message);
-                return Err(report
-                    .suggest("name a file of tokens with --token-file, or leave --dry-run out once")
-                    .into());
+                return Err(Fault::usage(message)
+                    .suggest("name a file of tokens with --token-file, or leave --dry-run out once"));
             }
             path
         }
@@ -164,7 +155,7 @@ pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
             "\nit ends with ctrl-c",
         ]);
         let told = output.answer("serve", result, told);
-        told.map_err(|fault| ServeError::System(fault.report().message.clone()))
+        told.map(drop).map_err(|fault| ServeError::System(fault.report().message.clone()))
     };
     hutch_serve::http::serve(&serving, http, ready).map_err(served_fault)?;
     Ok(ExitCode::SUCCESS)

@@ -60,6 +60,16 @@ impl ToolsArguments {
     }
 }
 
+/// Refuses a confirmation of whatever will be asked for.
+pub(super) fn unconfirmed(global: &Global) -> Result<(), Fault> {
+    match global.yes {
+        true => {
+            Err(Fault::usage("nobody can confirm before it is known what is to be done").suggest("leave --yes out"))
+        }
+        false => Ok(()),
+    }
+}
+
 /// A host that serves these packages; all that are installed if none is named.
 pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>) -> Result<Serving, Fault> {
     memory::give_back();
@@ -79,11 +89,11 @@ pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>)
         served.iter().any(|one| one.package.manifest().mounts().iter().any(|path| path.as_str() == **name))
     };
     if let Some(name) = mounts.keys().find(|name| !asked(name)) {
-        let report =
-            ErrorReport::new(ErrorCode::PermissionDenied, format!("no package asks for a folder mounted as {name:?}"));
-        return Err(report
-            .suggest("leave it out, or name it as a package does: hutch show PACKAGE tells what it asks for")
-            .into());
+        return Err(Fault::new(
+            ErrorCode::PermissionDenied,
+            format!("no package asks for a folder mounted as {name:?}"),
+        )
+        .suggest("leave it out, or name it as a package does: hutch show PACKAGE tells what it asks for"));
     }
     let line = global.line.clone();
     Ok(Serving {
@@ -108,10 +118,8 @@ pub(super) fn installed(global: &Global) -> Result<Vec<PathBuf>, Fault> {
     }
     match found.is_empty() {
         false => Ok(found),
-        true => {
-            let report = ErrorReport::new(ErrorCode::PackageNotFound, "no package is installed, and none is named");
-            Err(report.suggest("name the packages to serve, or install one").into())
-        }
+        true => Err(Fault::new(ErrorCode::PackageNotFound, "no package is installed, and none is named")
+            .suggest("name the packages to serve, or install one")),
     }
 }
 

@@ -81,6 +81,5 @@ pub(crate) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Res
             let heading = format!("{} of {slug}, in its own words", text(skill, "name"));
             told.with(Told::under(heading, text(skill, "content")))
         })
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }

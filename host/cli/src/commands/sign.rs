@@ -54,8 +54,7 @@ pub(crate) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Res
         if result.changed && !global.dry_run {
             output.done(Done::changed(None));
         }
-        output.answer("sign", Signing::Files(result), human::fields)?;
-        return Ok(ExitCode::SUCCESS);
+        return output.answer("sign", Signing::Files(result), human::fields);
     }
     let (word, says) = (only(&own.packages)?, if own.build { Says::Built } else { Says::Signed });
     let (package, place, changed) = match network::reference(word)? {
@@ -81,8 +80,7 @@ pub(crate) fn sign(global: &Global, own: &SignArguments, output: &Output) -> Res
         "{slug} {version} with {key}",
         "\nthe signature is {place}",
     ]);
-    output.answer("sign", Signing::Package(result), told)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("sign", Signing::Package(result), told)
 }
 
 /// Makes a key that signs.
@@ -111,8 +109,7 @@ fn generate(global: &Global, path: &Path, output: &Output) -> Result<ExitCode, F
         "{dry_run?would make|made} the key {path}, which stays here",
         "\nothers trust {public_path}",
     ]);
-    output.answer("sign", Signing::Key(result), told)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("sign", Signing::Key(result), told)
 }
 
 /// The package that is meant: one call signs, or checks, one.
@@ -181,8 +178,8 @@ fn bundle(
     let record = format!("{}.provenance.json", manifest.entry().component());
     let is_there = package.files()?.iter().any(|entry| entry.path.as_str() == record && entry.file_bytes.is_some());
     if !is_there {
-        let report = ErrorReport::new(ErrorCode::NotFound, format!("the package has no record of its build, {record}"));
-        return Err(report.suggest("let the build write one, as guest-todo/build.sh does").into());
+        return Err(Fault::new(ErrorCode::NotFound, format!("the package has no record of its build, {record}"))
+            .suggest("let the build write one, as guest-todo/build.sh does"));
     }
     let path = PackagePath::parse(&record).map_err(|error| Fault::host(error.to_string()))?;
     let text = package.read(&path).map_err(PackageError::one)?;

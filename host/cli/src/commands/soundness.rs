@@ -17,12 +17,13 @@ use hutch_model::terminal::one_line;
 use hutch_store::Damage;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::process::ExitCode;
 
 /// Damages that people are shown of one instance.
 const SHOWN_MAX: usize = 20;
 
 /// Looks through one instance.
-pub(super) fn check(global: &Global, own: &InstanceArguments, output: &Output) -> Result<(), Fault> {
+pub(super) fn check(global: &Global, own: &InstanceArguments, output: &Output) -> Result<ExitCode, Fault> {
     let slug = own.slug(global)?;
     let checked = match &global.database {
         Some(database) => stores::check(database, &slug, &own.instance)?,

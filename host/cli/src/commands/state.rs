@@ -13,8 +13,6 @@ use hutch::{EntryName, Session, StatePath};
 use hutch_documents::moved::Changed;
 use hutch_documents::state::{file_value, files_value, status_value};
 use hutch_model::digest::Digest;
-use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 use hutch_model::snapshot::Changes;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -142,9 +140,8 @@ fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath, ou
     progress::finish();
     let mut stdout = std::io::stdout().lock();
     if stdout.is_terminal() {
-        return Err(ErrorReport::new(ErrorCode::Usage, "--raw writes any bytes, and standard output is a terminal")
-            .suggest("write it to a file or a pipe, or leave --raw out")
-            .into());
+        return Err(Fault::usage("--raw writes any bytes, and standard output is a terminal")
+            .suggest("write it to a file or a pipe, or leave --raw out"));
     }
     let mut lost = None;
     let read = session.read(state, path, &mut |bytes| {
@@ -159,7 +156,7 @@ fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath, ou
     }
 }
 
-fn say_changes(command: &str, changes: &BTreeMap<String, Changes>, output: &Output) -> Result<(), Fault> {
+fn say_changes(command: &str, changes: &BTreeMap<String, Changes>, output: &Output) -> Result<ExitCode, Fault> {
     output.answer(command, Changed::from(changes), |_| {
         let lines = changes
             .iter()

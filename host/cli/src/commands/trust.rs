@@ -95,8 +95,7 @@ pub(crate) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Resu
         TrustCommand::Show(_) => {
             let (policy, path) = (shown(&trust::policy(global)?), trust::path(global)?.display().to_string());
             let result = TrustAnswer { policy, path };
-            output.answer("trust show", TrustAnswers::Policy(result), human::fields)?;
-            return Ok(ExitCode::SUCCESS);
+            return output.answer("trust show", TrustAnswers::Policy(result), human::fields);
         }
         TrustCommand::Add(own) => ("trust add", add(global, own)?),
         TrustCommand::Remove(own) => {
@@ -118,8 +117,7 @@ pub(crate) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Resu
         "{changed?}the rules {dry_run?would change|are changed}; ",
         "hutch trust show tells them",
     ]);
-    output.answer(name, result, told)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer(name, result, told)
 }
 
 /// A policy by its names: keys without their text, and rules by their sources.
@@ -142,10 +140,8 @@ fn add(global: &Global, own: TrustAddArguments) -> Result<bool, Fault> {
     let pem = signed::key(global, &key)?.text();
     trust::change(global, |policy| match policy.keys.get(&name) {
         Some(known) if *known == pem => Ok(false),
-        Some(_) => {
-            let report = ErrorReport::new(ErrorCode::AlreadyExists, format!("another key is called {name:?}"));
-            Err(report.suggest("choose another name, or remove that key first").into())
-        }
+        Some(_) => Err(Fault::new(ErrorCode::AlreadyExists, format!("another key is called {name:?}"))
+            .suggest("choose another name, or remove that key first")),
         None => {
             policy.keys.insert(name, pem);
             Ok(true)
@@ -165,8 +161,8 @@ fn require(global: &Global, level: Level, source: &str, signers: Vec<String>) ->
     let rule = Rule { pattern, require: level, signers };
     trust::change(global, |policy| {
         if let Some(name) = rule.signers.iter().find(|name| !policy.keys.contains_key(*name)) {
-            let report = ErrorReport::new(ErrorCode::NotFound, format!("no key is called {name:?}"));
-            return Err(report.suggest("name one that hutch trust show shows, or add it first").into());
+            return Err(Fault::new(ErrorCode::NotFound, format!("no key is called {name:?}"))
+                .suggest("name one that hutch trust show shows, or add it first"));
         }
         let before = policy.rules.iter().position(|known| known.pattern == rule.pattern);
         let before = before.map(|at| policy.rules.remove(at));
@@ -180,8 +176,7 @@ fn remove(policy: &mut Policy, name: &str) -> Result<bool, Fault> {
     if policy.keys.contains_key(name) {
         if let Some(rule) = policy.rules.iter().find(|rule| rule.signers.contains(name)) {
             let message = format!("the rule for {} names the key {name:?}", rule.pattern);
-            let report = ErrorReport::new(ErrorCode::Conflict, message);
-            return Err(report.suggest("change or remove that rule first").into());
+            return Err(Fault::new(ErrorCode::Conflict, message).suggest("change or remove that rule first"));
         }
         policy.keys.remove(name);
         return Ok(true);
@@ -190,10 +185,8 @@ fn remove(policy: &mut Policy, name: &str) -> Result<bool, Fault> {
     let before = policy.rules.len();
     policy.rules.retain(|rule| rule.pattern != pattern);
     match policy.rules.len() == before {
-        true => {
-            let report = ErrorReport::new(ErrorCode::NotFound, format!("there is no key and no rule {name:?}"));
-            Err(report.suggest("name one that hutch trust show shows").into())
-        }
+        true => Err(Fault::new(ErrorCode::NotFound, format!("there is no key and no rule {name:?}"))
+            .suggest("name one that hutch trust show shows")),
         false => Ok(true),
     }
 }
@@ -210,6 +203,5 @@ fn check(global: &Global, package: &Path, output: &Output) -> Result<ExitCode, F
         signer: judged.signer.map(str::to_owned),
         attester: judged.attester.map(str::to_owned),
     };
-    output.answer("trust show", TrustAnswers::Package(result), human::fields)?;
-    Ok(ExitCode::SUCCESS)
+    output.answer("trust show", TrustAnswers::Package(result), human::fields)
 }

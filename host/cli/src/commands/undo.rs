@@ -8,8 +8,6 @@ use crate::refusal::fault::Fault;
 use clap::Args;
 use hutch::{EntryName, Reach};
 use hutch_documents::moved::moved_value;
-use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 use hutch_model::snapshot::PathChange;
 use hutch_model::terminal::one_line;
 use std::process::ExitCode;
@@ -56,9 +54,8 @@ pub(crate) fn undo(global: &Global, own: &UndoArguments, output: &Output) -> Res
         (Some(name), _) => session.restore(name)?,
         (None, What::Count(count)) if own.redo => session.redo_last(*count)?,
         (None, What::Entry(_)) if own.redo => {
-            let report =
-                ErrorReport::new(ErrorCode::Usage, "--redo goes forward by a number of changes, and not to an entry");
-            return Err(report.suggest("give a number, or --to ENTRY without --redo").into());
+            return Err(Fault::usage("--redo goes forward by a number of changes, and not to an entry")
+                .suggest("give a number, or --to ENTRY without --redo"));
         }
         (None, What::Count(count)) => session.undo_last(*count)?,
         (None, What::Entry(name)) => session.undo(name)?,

@@ -69,8 +69,7 @@ pub(crate) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
     if let Some(file) = &own.heads {
         let (instances, entries) = heads::verify(global, file, output)?;
         let told = format!("{instances} instances with {entries} entries, as they were written");
-        output.answer("verify", VerifyAnswers::Heads { instances, entries }, |_| told)?;
-        return Ok(ExitCode::SUCCESS);
+        return output.answer("verify", VerifyAnswers::Heads { instances, entries }, |_| told);
     }
     let package = own.package.clone().ok_or_else(|| Fault::usage("name a package, or --heads FILE"))?;
     let instance = InstanceArguments { instance: own.instance.clone(), package };
@@ -79,8 +78,7 @@ pub(crate) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
     if own.chain {
         let head = session.check_chain(own.head.as_slice())?;
         let value = VerifyAnswers::Chain { entries: head.sequence, hash: head.hash };
-        output.answer("verify", value, |_| format!("{} entries, as they were written", head.sequence))?;
-        return Ok(ExitCode::SUCCESS);
+        return output.answer("verify", value, |_| format!("{} entries, as they were written", head.sequence));
     }
     let (host, package, session) = instance.open_package(global)?;
     let secrets = secret_values(&own.secrets)?;

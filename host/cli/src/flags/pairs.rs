@@ -3,8 +3,6 @@
 
 use crate::refusal::fault::Fault;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 
 /// Adds the opposite of every boolean flag, here and below.
 pub(crate) fn with_opposites(command: Command) -> Command {
@@ -44,7 +42,7 @@ pub(crate) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Fault
         let given = |id: &str| matches.try_get_one::<bool>(id).ok().flatten().is_some_and(|given| *given);
         if given(argument.get_id().as_str()) && given(&opposite(long)) {
             let message = format!("--{long} can't be given together with --{}", opposite(long));
-            return Err(ErrorReport::new(ErrorCode::Usage, message).suggest("keep the one that you mean").into());
+            return Err(Fault::usage(message).suggest("keep the one that you mean"));
         }
     }
     match matches.subcommand() {

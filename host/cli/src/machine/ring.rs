@@ -11,7 +11,6 @@ use cap_std::fs::Dir;
 use hutch::package::open_folder;
 use hutch::{Enclose, Failure};
 use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 use hutch_sandbox::ring;
 use hutch_sandbox::ring::paths::{self, Held, Left, May, PathsError, WHOLE_ABI};
 use std::ffi::OsString;
@@ -64,10 +63,8 @@ pub(crate) fn of(
         (Rings::Server, asked) => match asked.map_or_else(setting, Ok)? {
             Ring::Required if connects()? => {
                 let message = "rings are required, and a server has none that connects elsewhere as it serves";
-                let report = ErrorReport::new(ErrorCode::RingRequired, message);
-                Err(report
-                    .suggest("leave HUTCH_STORE out unless it names a bucket, and OTEL_EXPORTER_OTLP_ENDPOINT")
-                    .into())
+                Err(Fault::new(ErrorCode::RingRequired, message)
+                    .suggest("leave HUTCH_STORE out unless it names a bucket, and OTEL_EXPORTER_OTLP_ENDPOINT"))
             }
             Ring::Auto if connects()? => Ok(Some(Ring::Off)),
             asked => Ok(Some(asked)),

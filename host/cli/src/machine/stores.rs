@@ -183,9 +183,8 @@ mod there {
         };
         #[cfg(unix)]
         if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 != 0 {
-            let report =
-                ErrorReport::new(ErrorCode::PermissionDenied, format!("{}: others can read it", path.display()));
-            return Err(report.suggest("take that away with chmod 600").into());
+            return Err(Fault::new(ErrorCode::PermissionDenied, format!("{}: others can read it", path.display()))
+                .suggest("take that away with chmod 600"));
         }
         #[cfg(not(unix))]
         let _ = metadata;

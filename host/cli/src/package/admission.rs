@@ -286,7 +286,7 @@ fn attester(
     let found = signed.attested(must);
     if let (Some(must), None) = (&said.attester, &found) {
         let message = format!("{} does not say how it was built, and must", must.name());
-        return Err(ErrorReport::new(ErrorCode::SignatureRequired, message).into());
+        return Err(Fault::new(ErrorCode::SignatureRequired, message));
     }
     let kept = signed.attested(&[known.as_slice(), said.keys].concat());
     match known {

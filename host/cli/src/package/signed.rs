@@ -66,7 +66,7 @@ impl Signed {
                 // What stands in the place of a signature and is none is not taken for none.
                 (false, true) => {
                     let message = format!("{} is no file", beside.display());
-                    return Err(ErrorReport::new(ErrorCode::SignatureInvalid, message).into());
+                    return Err(Fault::new(ErrorCode::SignatureInvalid, message));
                 }
             }
         }
@@ -257,8 +257,8 @@ pub(crate) fn key(global: &Global, path: &Path) -> Result<Signer, Fault> {
     match signer {
         Signer::Identity(_) if !Root::CHECKS_CERTIFICATES => {
             let message = format!("{} names an identity, and this hutch checks no certificates", path.display());
-            let report = ErrorReport::new(ErrorCode::Usage, message);
-            Err(report.suggest("use a hutch that is built with the feature keyless, or name a public key").into())
+            Err(Fault::usage(message)
+                .suggest("use a hutch that is built with the feature keyless, or name a public key"))
         }
         signer => Ok(signer),
     }

@@ -5,8 +5,6 @@ use crate::flags::selection::Step;
 use crate::flags::shaping::Shaping;
 use crate::refusal::fault::Fault;
 use crate::spec::facts;
-use hutch_model::error_code::ErrorCode;
-use hutch_model::error_report::ErrorReport;
 use serde_json::Value;
 
 /// Refuses what can't be selected from an answer of `command`. Of the two answers of `run`, `list` is the one to a list of invocations.
@@ -22,7 +20,7 @@ pub(crate) fn check(command: &str, list: bool, shaping: &Shaping) -> Result<(), 
     match refusals.reduce(Result::or) {
         Some(Err(message)) => {
             let message = format!("the answer of {command} has {message}");
-            Err(ErrorReport::new(ErrorCode::Usage, message).suggest("select what the answer holds").into())
+            Err(Fault::usage(message).suggest("select what the answer holds"))
         }
         _ => Ok(()),
     }
