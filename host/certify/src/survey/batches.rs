@@ -80,11 +80,13 @@ impl Prober<'_> {
             None => self.values.required_only(command, 0),
         };
         let mut object = serde_json::Map::new();
-        for (parameter, value) in command.positional().into_iter().zip(&parts.bare) {
-            object.insert(parameter.name.clone(), Value::from(value.clone()));
+        let mut bare = parts.bare.iter();
+        for parameter in command.positional() {
+            let most = if parameter.repeated { usize::MAX } else { 1 };
+            bare.by_ref().take(most).for_each(|value| give(&mut object, &parameter.name, Value::from(value.clone())));
         }
         for (name, value) in parts.flags.iter().filter(|(name, _)| name != "json-input") {
-            object.insert(name.clone(), value.clone().map_or(Value::Bool(true), Value::from));
+            give(&mut object, name, value.clone().map_or(Value::Bool(true), Value::from));
         }
         if object.is_empty() {
             let first = command.parameters.iter().find(|parameter| !parameter.is_switch());
@@ -104,5 +106,31 @@ impl Prober<'_> {
             entries.push((common.to_vec(), json!({ "arguments": rest })));
         }
         entries
+    }
+}
+
+/// Gives a parameter a value; of one that has some already, all are a list. A switch is on once.
+fn give(object: &mut serde_json::Map<String, Value>, name: &str, value: Value) {
+    match object.get_mut(name) {
+        None => drop(object.insert(name.to_owned(), value)),
+        Some(_) if value.is_boolean() => {}
+        Some(Value::Array(values)) => values.push(value),
+        Some(first) => *first = json!([first.take(), value]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_more_than_once_is_a_list() {
+        let mut object = serde_json::Map::new();
+        for (name, value) in [("to", "a"), ("posting", "x"), ("posting", "y"), ("posting", "z")] {
+            give(&mut object, name, value.into());
+        }
+        give(&mut object, "all", true.into());
+        give(&mut object, "all", true.into());
+        assert_eq!(Value::Object(object), json!({"to": "a", "posting": ["x", "y", "z"], "all": true}));
     }
 }
