@@ -131,6 +131,14 @@ fn changes_are_carried_out_after_a_good_end() {
     assert_eq!(fs::read_to_string(granted.home.path().join("secret.txt")).expect("gone"), "secret");
 }
 
+/// Many files are made durable with their whole file system at once, which the rings leave to a run.
+#[test]
+fn many_files_at_once_are_carried_out() {
+    let granted = granted();
+    let made = granted.good(":rw", &["write-files", "100", "--directory", "mnt/inner"]);
+    assert_eq!(fs::read_dir(granted.folder.join("inner")).expect("a folder").count(), 101, "{made}");
+}
+
 #[test]
 fn a_bad_end_changes_nothing() {
     let granted = granted();

@@ -322,6 +322,7 @@ mod linux {
         libc::SYS_flock,
         libc::SYS_fsync,
         libc::SYS_fdatasync,
+        libc::SYS_syncfs,
         libc::SYS_sync_file_range,
         libc::SYS_mmap,
         libc::SYS_msync,
