@@ -409,9 +409,12 @@ impl Installed {
     /// The system refuses.
     pub(crate) fn put_pin(&self, pin: &Pin) -> Result<(), InstalledError> {
         let dir = self.create(&pin.slug()?)?;
-        let written = free_name(&dir, "pin").map_err(|source| self.io(PIN_FILE, source))?;
-        self.write(&dir, &written, pin.text().as_bytes())?;
-        let placed = dir.rename(&written, &dir, PIN_FILE).and_then(|()| self.settle(&dir));
+        let placed = under_free_name("pin", |name| self.hands.create_file(&dir, name)).and_then(|(written, file)| {
+            self.hands.write(&file, pin.text().as_bytes())?;
+            self.hands.sync(&file)?;
+            dir.rename(&written, &dir, PIN_FILE)?;
+            self.settle(&dir)
+        });
         placed.map_err(|source| self.io(PIN_FILE, source))
     }
 
@@ -499,13 +502,17 @@ impl Installed {
         if holds() {
             return settled();
         }
-        let free = |word| free_name(dir, word).map_err(|source| self.io(name, source));
-        let (new, old) = (free("new")?, free("old")?);
+        let made = under_free_name("new", |name| self.hands.create_folder(dir, name));
+        let (new, ()) = made.map_err(|source| self.io(name, source))?;
+        // Whose the one is, the other is too.
+        let old = new.replacen("new", "old", 1);
         let copied = self.copy_into((files, bounds), dir, &new).and_then(|()| {
             if found(&new) != Some(digest) {
                 let reason = "they were changed while they were copied".to_owned();
                 return Err(InstalledError::Unfit { slug: name.clone(), reason });
             }
+            // Of a process that had the same number.
+            let _ = dir.remove_dir_all(&old);
             // Nothing is there, or nothing that can be used.
             let _ = dir.rename(name, dir, &old);
             dir.rename(&new, dir, name).map_err(|source| self.io(name, source))
@@ -519,13 +526,13 @@ impl Installed {
         settled()
     }
 
+    /// Copies them into a new folder.
     fn copy_into(
         &self,
         (files, bounds): (&Source, &PackageBounds),
         dir: &Dir,
         name: &str,
     ) -> Result<(), InstalledError> {
-        self.hands.create_folder(dir, name).map_err(|source| self.io(name, source))?;
         let inner = dir.open_dir(name).map_err(|source| self.io(name, source))?;
         let entries = files.files(bounds)?;
         for entry in &entries {
@@ -561,14 +568,14 @@ impl Installed {
     }
 }
 
-/// A name that nothing has in a folder. Another process may take it first: then what is made under it fails, and is made again by
-/// whoever asked for it.
-fn free_name(dir: &Dir, word: &str) -> io::Result<String> {
+/// What `make` makes under a name that nothing has, and the name: it is nobody else's, in this process or another.
+fn under_free_name<T>(word: &str, make: impl Fn(&str) -> io::Result<T>) -> io::Result<(String, T)> {
     let own = std::process::id();
     for number in 0_u32.. {
         let name = format!("{word}-{own}-{number}");
-        if hutch_folder::look(dir, &name)?.is_none() {
-            return Ok(name);
+        match make(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|made| (name, made)),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())

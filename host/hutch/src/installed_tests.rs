@@ -18,6 +18,13 @@ fn setting() -> (tempfile::TempDir, PathBuf, PathBuf) {
     (top, folder, home)
 }
 
+/// A package of this version, and where it is.
+fn made(version: &str) -> (Package, tempfile::TempDir) {
+    let (top, folder, _) = setting();
+    std::fs::write(folder.join("APP.md"), FRONT.replace("0.1.0", version)).unwrap();
+    (opened(&folder), top)
+}
+
 fn opened(folder: &Path) -> Package {
     let bounds = PackageBounds::default();
     let source = Source::open(folder, &bounds).unwrap().held(&bounds).unwrap();
@@ -57,11 +64,6 @@ fn a_pin_names_nothing_that_a_loss_of_power_could_take() {
 fn no_pin_is_written_over_but_the_one_that_was_compared() {
     let (_top, _, home) = setting();
     let installed = Installed::of(&home);
-    let made = |version: &str| {
-        let (top, folder, _) = setting();
-        std::fs::write(folder.join("APP.md"), FRONT.replace("0.1.0", version)).unwrap();
-        (opened(&folder), top)
-    };
     let [(one, _at_one), (two, _at_two), (three, _at_three)] = ["0.1.0", "0.2.0", "0.3.0"].map(made);
     let slug = one.manifest().slug().clone();
     let over = |package: &Package, before: Option<&Pin>| {
@@ -91,7 +93,32 @@ fn no_pin_is_written_over_but_the_one_that_was_compared() {
     let [first, second] = &done[..] else { panic!("{done:?}") };
     let (good, bad) = if first.is_ok() { (first, second) } else { (second, first) };
     assert_eq!(*good.as_ref().unwrap(), installed.pin(&slug).unwrap());
-    assert_eq!(bad.as_ref().unwrap_err().code(), ErrorCode::Conflict);
+    let bad = bad.as_ref().unwrap_err();
+    assert_eq!(bad.code(), ErrorCode::Conflict, "{bad}");
+}
+
+/// Of one process too: none takes what another is making for its own.
+#[test]
+fn what_is_copied_at_once_is_not_in_each_others_way() {
+    let versions: Vec<_> = (0..4).map(|number| made(&format!("0.{number}.0"))).collect();
+    let slug = versions[0].0.manifest().slug();
+    for round in 0..25 {
+        let home = tempfile::tempdir().unwrap();
+        let installed = Installed::of(home.path());
+        let begin = std::sync::Barrier::new(versions.len());
+        std::thread::scope(|scope| {
+            for (package, _) in &versions {
+                let (installed, begin) = (&installed, &begin);
+                scope.spawn(move || {
+                    begin.wait();
+                    let digest = package.digest().unwrap();
+                    installed.put_version(slug, digest, package.source(), package.bounds()).unwrap();
+                    let found = installed.files(slug, digest).unwrap().digest(package.bounds()).unwrap();
+                    assert_eq!(found, digest, "round {round}");
+                });
+            }
+        });
+    }
 }
 
 #[test]
