@@ -45,7 +45,8 @@ impl Session {
             let sealed = sealed?;
             // What a newer version wrote is no request of this one.
             let Ok(named) = serde_json::from_slice::<Named>(&sealed.bytes) else { continue };
-            let is_done = named.kept && matches!(named.kind, EntryKind::Run | EntryKind::Apply | EntryKind::Undo);
+            let kinds = [EntryKind::Run, EntryKind::Apply, EntryKind::Undo, EntryKind::Restore];
+            let is_done = named.kept && kinds.contains(&named.kind);
             found.extend(named.request.filter(|_| is_done).map(|request| (request, sealed.sequence)));
         }
         Ok(found)
@@ -60,14 +61,19 @@ impl Session {
         let gone = |what: &str| Failure::NotAgain {
             reason: format!("the request was carried out as entry {}, and {what}", sealed.sequence),
         };
-        if record.kind == EntryKind::Undo {
+        let folder = |folder: &hutch_model::ledger::FolderRecord| Changes {
+            listed: folder.changes.clone(),
+            omitted: folder.changes_omitted,
+        };
+        if matches!(record.kind, EntryKind::Undo | EntryKind::Restore) {
             let follows = record.follows.ok_or_else(|| gone("it does not say what it took back"))?;
             let follows = self.store.find(&EntryKey::Hash(follows))?.pop();
             let changes = record.volumes.into_iter().map(|(name, volume)| (name, changes(volume).changes));
+            let folders = record.folders.iter().map(|(name, one)| (name.clone(), folder(one)));
             return Ok(Answered::Moved(Box::new(Moved {
                 entry: sealed.clone(),
                 follows: follows.ok_or_else(|| gone("what it took back is not there any more"))?,
-                changes: changes.collect(),
+                changes: changes.chain(folders).collect(),
                 behind: None,
                 skipped: BTreeMap::new(),
                 left: Vec::new(),
@@ -81,10 +87,6 @@ impl Session {
         let measured = Measured { wall_time_us: outcome.wall_time_us, ..Measured::default() };
         let (stdout, stderr) = (read(outcome.stdout)?, read(outcome.stderr)?);
         let outcome = outcome.with_streams(stdout, stderr);
-        let folder = |folder: &hutch_model::ledger::FolderRecord| Changes {
-            listed: folder.changes.clone(),
-            omitted: folder.changes_omitted,
-        };
         let unknown = Digest::of(hutch_model::digest::Kind::Tree, b"");
         let mounted = record
             .folders
