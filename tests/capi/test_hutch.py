@@ -38,6 +38,27 @@ class InMemory(unittest.TestCase):
         self.assertEqual((kinds[-1], kinds.count("undo")), ("create", 1))
         self.assertIn("todo_add", [tool["name"] for tool in self.todo.tools()])
 
+    def test_a_granted_folder_is_changed_by_a_plan_and_put_back(self):
+        with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as folder, hutch.Host(home) as host:
+            letter = Path(folder) / "letter"
+            letter.write_text("dear reader")
+            mounts = {"mnt": {"folder": folder, "access": "rw"}}
+            probe = host.package(PROBE)
+            plan = probe.plan("remove", "mnt/letter", mounts=mounts)
+            for command in (lambda: probe.apply(plan), lambda: probe.apply(plan, mounts={"mnt": dict(mounts["mnt"], access="ro")})):
+                with self.assertRaises(hutch.Error) as refused:
+                    command()
+                self.assertEqual(refused.exception.code, "NOT_REPRODUCIBLE")
+            self.assertTrue(letter.exists())
+            probe.apply(plan, mounts=mounts)
+            self.assertFalse(letter.exists())
+            with self.assertRaises(hutch.Error) as refused:
+                probe.undo()
+            self.assertEqual(refused.exception.code, "PERMISSION_DENIED")
+            self.assertFalse(letter.exists())
+            probe.undo(mounts=mounts)
+            self.assertEqual(letter.read_text(), "dear reader")
+
     def test_what_is_refused_is_an_error_with_a_code(self):
         with self.assertRaises(hutch.Error) as refused:
             self.todo.run("list", nothing=1)

@@ -133,8 +133,10 @@ fn what_another_process_carried_out_under_a_name_is_not_carried_out_again() {
     let mine = one.on_behalf(None, Stop::new()).requested(Some(request)).looked_up_to(looked);
     let done = mine.run(&call(&["add", "milk"])).unwrap();
     let again = two.on_behalf(None, Stop::new()).requested(Some(request)).looked_up_to(looked);
-    for failure in [again.run(&call(&["add", "milk"])).map(|_| ()), again.session(AT).unwrap().undo_last(1).map(|_| ())]
-    {
+    for failure in [
+        again.run(&call(&["add", "milk"])).map(|_| ()),
+        again.session(AT).unwrap().undo_last(1, &Default::default()).map(|_| ()),
+    ] {
         match failure {
             Err(Failure::CarriedOut { sequence }) => assert_eq!(sequence, done.entry.sequence),
             other => panic!("{other:?}"),

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
 mod common;
+mod taken_back;
 
 use common::Home;
 use serde_json::{Value, json};
@@ -165,6 +166,11 @@ fn a_run_with_a_real_folder_says_that_it_can_not_be_had_again() {
 }
 
 impl Granted {
+    /// As the program writes it down.
+    fn canonical(&self, access: &str) -> String {
+        format!("{}:mnt{access}", self.folder.canonicalize().expect("a folder").display())
+    }
+
     fn mount(&self, access: &str) -> String {
         format!("{}:mnt{access}", self.folder.display())
     }
@@ -340,16 +346,15 @@ fn the_line_that_applies_a_plan_grants_its_folder() {
 #[test]
 fn undo_says_which_real_folders_stay_as_they_are() {
     let granted = granted();
-    let undo = || granted.home.json(&["undo", "tests/packages/probe"]);
     granted.good(":rw", &["write-text", "state/before", "x"]);
     granted.good(":rw", &["write-text", "mnt/a.txt", "changed"]);
     granted.good(":rw", &["read-file", "mnt/b.txt"]);
-    let undone = undo();
+    let undone = granted.home.json(&["undo", "tests/packages/probe", "@2"]);
     let left = json!([{"sequence": 4, "name": "mnt", "path": granted.folder.canonicalize().expect("a folder")}]);
     assert_eq!((&undone["follows"]["sequence"], &undone["left"]), (&json!(2), &left), "{undone}");
     assert!(granted.tree().contains(&"a.txt = changed".to_owned()));
     granted.good(":rw", &["write-text", "state/after", "x"]);
-    assert_eq!(undo().get("left"), None);
+    assert_eq!(granted.home.json(&["undo", "tests/packages/probe"]).get("left"), None);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::deadline::Under;
 use crate::library::{Answer, Library};
 use crate::options::Opened;
-use crate::request::{Apply, Command, Common, Invoke, Request, Undo, Verify, entry_name, usage};
+use crate::request::{Apply, Command, Common, Invoke, Request, Undo, Verify, entry_name, opened, usage};
 use crate::surroundings::{existing, unusable};
 use hutch::installed::{Installed, InstalledError};
 use hutch::package::{Memory, Outline, Package, PackageBounds, Source, SourceError};
@@ -258,7 +258,7 @@ impl Work<'_> {
         let session = self.session()?;
         self.under.check()?;
         let moved = match (&entry, &to) {
-            (None, None) => session.undo_last(count),
+            (None, None) => session.undo_last(count, &opened(undo.mounts.clone())?),
             (Some(entry), _) => session.undo(entry),
             (None, Some(to)) => session.restore(to),
         };

@@ -127,6 +127,9 @@ pub(crate) struct Undo {
     /// To the state that this entry left.
     #[serde(default)]
     pub(crate) to: Option<String>,
+    /// The real folders that are put back with the last change.
+    #[serde(default)]
+    pub(crate) mounts: BTreeMap<String, Granted>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -228,9 +231,9 @@ pub(crate) struct Invoke {
 }
 
 /// A folder that is granted.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Granted {
+pub(crate) struct Granted {
     folder: PathBuf,
     /// `ro`, `rw`, or `rwx`: also what tools act on, and files that can be started. `ro` if absent.
     #[serde(default)]
@@ -356,7 +359,7 @@ impl Invoke {
     }
 }
 
-fn opened(mounts: BTreeMap<String, Granted>) -> Result<BTreeMap<String, Mount>, ErrorReport> {
+pub(crate) fn opened(mounts: BTreeMap<String, Granted>) -> Result<BTreeMap<String, Mount>, ErrorReport> {
     mounts.into_iter().map(|(name, granted)| Ok((name, granted.mount()?))).collect()
 }
 

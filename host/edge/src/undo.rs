@@ -5,6 +5,7 @@ use crate::asked::Asked;
 use crate::report::{Done, of, print};
 use crate::state::{self, StateFile};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -17,7 +18,7 @@ pub(crate) fn undo(application: &Application, asked: &Asked, path: PathBuf) -> D
         return Err(state::missing(&path));
     }
     let session = application.session(&asked.instance, asked.at)?;
-    let undone = session.undo_last(1);
+    let undone = session.undo_last(1, &BTreeMap::new());
     // What could not be undone is written down too.
     file.keep(store, before)?;
     let moved = undone.map_err(of)?;

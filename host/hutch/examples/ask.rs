@@ -100,7 +100,9 @@ fn answered(host: &Host, package: &Package, request: Request) -> Result<Value, F
     let done = |result: Value| json!({ "status": 0, "json": { "ok": true, "result": result }, "out": "", "err": "" });
     match request.command.as_str() {
         "undo" => {
-            let undone = host.open_existing(slug, &instance, request.at).and_then(|session| session.undo_last(1));
+            let undone = host
+                .open_existing(slug, &instance, request.at)
+                .and_then(|session| session.undo_last(1, &Default::default()));
             Ok(undone.map_or_else(failed, |moved| done(json!({ "entry": { "hash": moved.entry.hash } }))))
         }
         "apply" => {

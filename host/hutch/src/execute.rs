@@ -18,6 +18,9 @@ use hutch_store::State;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// What a run makes, everybody may use as the system has it.
+static NO_MODES: BTreeMap<String, u32> = BTreeMap::new();
+
 /// A run of which nothing was recorded yet.
 pub(crate) struct Executed {
     pub(crate) outcome: Outcome,
@@ -51,7 +54,7 @@ impl Executed {
         let changed = self.mounted.iter().filter(|(_, change)| change.before != change.after);
         let granted = changed.filter_map(|(name, change)| {
             let (mount, seen) = (prepared.mounts.get(name)?, self.seen.get(name)?);
-            Some(Granted { name, mount, change, seen })
+            Some(Granted { name, mount, change, seen, modes: &NO_MODES })
         });
         granted.collect()
     }

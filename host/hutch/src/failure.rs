@@ -84,6 +84,22 @@ pub enum Failure {
         /// Whether it could not be put back.
         left: bool,
     },
+    /// A run changed real folders, and for that to be taken back all of them have to be granted again.
+    #[error("entry {sequence} changed real folders, which are put back only where they are granted again: {}", .mounts.join(", "))]
+    FolderNotGranted {
+        /// The run's entry.
+        sequence: u64,
+        /// How each of them is granted: `DIR:NAME:rw`, or `rwx`.
+        mounts: Vec<String>,
+    },
+    /// What a run replaced in a real folder was kept, and can't be read.
+    #[error("what was kept to be put back into real folders can't be read, in {path}: {reason}")]
+    KeptUnreadable {
+        /// Where it is kept.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// A folder was granted that holds the host's own files, or lies among them.
     #[error("{path} holds hutch's own files, or lies among them, and can't be granted")]
     MountOwn {
@@ -295,10 +311,11 @@ impl Failure {
             Failure::Confirmation { .. } => ErrorCode::ConfirmationRequired,
             Failure::Environment { .. } | Failure::MountNotAsked { .. } => ErrorCode::PermissionDenied,
             Failure::Mount { changed: true, .. } => ErrorCode::Conflict,
-            Failure::Mount { denied: true, .. } | Failure::MountOwn { .. } | Failure::MountShared { .. } => {
-                ErrorCode::PermissionDenied
-            }
-            Failure::Mount { .. } => ErrorCode::HostFault,
+            Failure::Mount { denied: true, .. }
+            | Failure::MountOwn { .. }
+            | Failure::MountShared { .. }
+            | Failure::FolderNotGranted { .. } => ErrorCode::PermissionDenied,
+            Failure::Mount { .. } | Failure::KeptUnreadable { .. } => ErrorCode::HostFault,
             Failure::Foreign { .. } => ErrorCode::InstanceForeign,
             Failure::VolumeOverlap { .. } => ErrorCode::PackageInvalid,
             Failure::Arguments { .. } => ErrorCode::ArgumentInvalid,
@@ -378,6 +395,12 @@ impl Failure {
                     false => report,
                 }
             }
+            Failure::FolderNotGranted { mounts, .. } => report.detail("mounts", mounts.clone()).suggest(
+                "grant each of them again; or go back by an entry's name, which leaves real folders as they are",
+            ),
+            Failure::KeptUnreadable { path, .. } => report
+                .detail("folder", path.as_str())
+                .suggest("go back by an entry's name, which leaves real folders as they are"),
             Failure::MountOwn { path } => report
                 .detail("folder", path.as_str())
                 .suggest("grant another folder, which neither holds hutch's nor lies in it"),

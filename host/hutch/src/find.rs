@@ -157,6 +157,7 @@ impl<'t> Told<'t> {
     }
 
     /// All that it is found by.
+    #[cfg(feature = "machine")]
     pub(crate) fn texts(&self) -> impl Iterator<Item = &'t str> {
         [self.name, self.description].into_iter().chain(self.parameters()).chain(self.examples())
     }

@@ -3,8 +3,9 @@
 //! instance. A plan changes no folder: of what its run wants there, it is written down how that can be told from anything else.
 
 use crate::failure::{Failure, Unkept};
-use crate::mount::{Carried, Carry, CarryError, Mount, Seal, Wishes, recover, staging_name};
+use crate::mount::{Carried, Carry, CarryError, Keeping, KeptName, Mount, Seal, Wishes, keep, recover, staging_name};
 use crate::session::Session;
+use cap_std::fs::Dir;
 use hutch_folder::Hands;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
@@ -21,6 +22,8 @@ pub(crate) struct Granted<'a> {
     pub(crate) mount: &'a Mount,
     pub(crate) change: &'a crate::answer::VolumeChange,
     pub(crate) seen: &'a crate::mount::MountObjects,
+    /// Who might do what with what comes again, by path.
+    pub(crate) modes: &'a BTreeMap<String, u32>,
 }
 
 /// What a run wants changed in granted folders, and nobody has changed yet.
@@ -69,7 +72,8 @@ pub(crate) struct Settled {
 }
 
 impl Session {
-    /// Commits `record` together with what a run changes in granted folders: both, or neither.
+    /// Commits `record` together with what a run changes in granted folders: both, or neither. `takes` is the intent of the run whose changes
+    /// are taken back by that, if any are.
     ///
     /// # Errors
     /// The record is refused, or a folder can't be changed. The folders are as they were. With the record if nothing is written down
@@ -80,7 +84,7 @@ impl Session {
         record: &Record,
         objects: &dyn Objects,
         (all, streams): (&dyn Objects, &[&[u8]]),
-        granted: &[Granted<'_>],
+        (granted, takes): (&[Granted<'_>], Option<u64>),
     ) -> Result<Settled, Unkept> {
         let refused = |failure| (failure, Some(Box::new(Record { kept: false, ..record.clone() })));
         let wanted = wishes(granted, all).map_err(refused)?;
@@ -102,7 +106,8 @@ impl Session {
             lock.note(&noted);
         }
         let record = Record { folders: folders.clone(), closes: Some(intent.sequence), ..record.clone() };
-        let settled = self.change_folders((&record, intent.hash), objects, (all, streams), &wanted);
+        let name = KeptName { intent: intent.sequence, takes };
+        let settled = self.change_folders((&record, intent.hash, name), objects, (all, streams), &wanted);
         let settled = settled.map_err(|failure| {
             // What could not be put back stays open: the next one to open the instance tries again.
             let closes = record.closes.filter(|_| !matches!(failure, Failure::Mount { left: true, .. }));
@@ -214,7 +219,7 @@ impl Session {
 
     fn change_folders(
         &self,
-        (record, intent): (&Record, Digest),
+        (record, intent, name): (&Record, Digest, KeptName),
         objects: &dyn Objects,
         (all, streams): (&dyn Objects, &[&[u8]]),
         wanted: &[(&Granted<'_>, Wishes)],
@@ -235,14 +240,37 @@ impl Session {
                 }
             }
         }
+        let kept = self.keep((name, intent, &key), all, wanted);
         let pending = match self.store.begin(record, objects, streams) {
             Ok(pending) => pending,
             Err(error) => {
                 staged.into_iter().for_each(|(_, carry)| carry.drop_staged());
+                kept.inspect(|dir| name.drop(dir));
                 return Err(error.into());
             }
         };
-        self.carry_out(staged, pending)
+        let carried = self.carry_out(staged, pending);
+        match (&carried, kept) {
+            // Whether there is an entry of it shows later.
+            (Ok(_) | Err(Failure::Store(StoreError::Uncertain { .. })), Some(dir)) => KeptName::fit(&dir),
+            (Err(_), Some(dir)) => name.drop(&dir),
+            (_, None) => {}
+        }
+        carried
+    }
+
+    /// Keeps what is about to be replaced and taken away, so that it can be put back later; where it is kept. That it can't be kept ends no
+    /// run: then it can't be taken back, which is said when somebody wants that.
+    fn keep(
+        &self,
+        (name, intent, key): (KeptName, Digest, &SecretKey),
+        all: &dyn Objects,
+        wanted: &[(&Granted<'_>, Wishes)],
+    ) -> Option<Dir> {
+        let dir = self.dir.as_ref()?.undo_folder(true).ok()??;
+        let keeping = wanted.iter().map(|(Granted { name, mount, .. }, wishes)| Keeping { name, mount, wishes });
+        let kept = keep(&dir, (name, intent, key), &keeping.collect::<Vec<_>>(), all);
+        matches!(kept, Ok(true)).then_some(dir)
     }
 
     /// Changes the folders and commits; puts all folders back if either fails.
@@ -377,7 +405,7 @@ impl Session {
 /// What is wanted of each of these folders.
 fn wishes<'g, 'a>(granted: &'g [Granted<'a>], all: &dyn Objects) -> Result<Vec<(&'g Granted<'a>, Wishes)>, Failure> {
     let wishes = |granted: &'g Granted<'a>| match Wishes::of(granted.mount, all, granted.change) {
-        Ok(wishes) => Ok((granted, wishes)),
+        Ok(wishes) => Ok((granted, wishes.with_modes(granted.modes.clone()))),
         Err(error) => Err(failure(granted.mount, error)),
     };
     granted.iter().map(wishes).collect()
@@ -433,7 +461,8 @@ fn put_back(carried: Vec<(&Mount, Carried<'_>)>, failed: Failure) -> Failure {
     failed
 }
 
-fn failure(mount: &Mount, error: CarryError) -> Failure {
+/// Why a granted folder could not be changed, for whoever wanted that.
+pub(crate) fn failure(mount: &Mount, error: CarryError) -> Failure {
     use std::io::ErrorKind;
     let changed = matches!(error, CarryError::Changed(_));
     let denied = matches!(&error, CarryError::Io { source, .. }

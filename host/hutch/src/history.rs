@@ -4,12 +4,15 @@
 use crate::edits::Edits;
 use crate::entries::EntryName;
 use crate::failure::Failure;
+use crate::mount::Mount;
 use crate::session::Session;
+use crate::taken_back::{FolderMove, FolderMoves};
+use hutch_model::digest::Digest;
 use hutch_model::ledger::{Entry, EntryKind, Record, Sealed, VolumeRecord};
 use hutch_model::snapshot::{Changes, Lack, MemoryObjects, diff};
 use hutch_store::Skipped;
 use hutch_store::{Collected, Retention, StoreError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most changes that are counted to say how far one may go.
 pub const REACH_MAX: u64 = 100;
@@ -31,7 +34,7 @@ pub struct Moved {
     pub entry: Sealed,
     /// The entry that it went back before, or to.
     pub follows: Sealed,
-    /// What changed, by volume.
+    /// What changed, by volume, and by the name that the guest knew a real folder by.
     pub changes: BTreeMap<String, Changes>,
     /// Why the plain directories do not show the state yet, if they don't.
     pub behind: Option<String>,
@@ -53,6 +56,18 @@ pub struct LeftFolder {
     pub path: String,
 }
 
+/// What a move is to change.
+struct Way<'a> {
+    /// The state.
+    state: bool,
+    /// Real folders, as they were before this; those that are granted.
+    folders: Option<(&'a FolderMove, &'a BTreeMap<String, Mount>)>,
+}
+
+impl Way<'_> {
+    const STATE: Way<'static> = Way { state: true, folders: None };
+}
+
 /// The most entries that are looked through for such folders.
 const LEFT_ENTRIES_MAX: u64 = 1000;
 
@@ -63,32 +78,56 @@ impl Session {
     /// The store can't be written, or what must stay can't be read.
     pub fn collect(&self, retention: &Retention) -> Result<Collected, Failure> {
         let collected = self.store.collect(retention, &self.record(EntryKind::Collect));
+        if collected.is_ok() && self.keeps() {
+            self.drop_kept_before(self.head()?.retained_from);
+        }
         self.recorded(EntryKind::Collect, collected.map(|(collected, _)| collected).map_err(Failure::from))
     }
 
-    /// Goes back before the last `count` changes that are not taken back yet, so that each goes further back than the one before it.
+    /// Goes back before the last `count` changes that are not taken back yet, so that each goes further back than the one before it. The last
+    /// one alone is taken back with what it changed in real folders, as far as that was kept: they are granted again in `mounts`. Of several at once,
+    /// the folders stay as they are, and each is taken back by itself later.
     ///
     /// # Errors
-    /// There are not so many; or a state is not kept any more.
-    pub fn undo_last(&self, count: u64) -> Result<Moved, Failure> {
+    /// There are not so many; or a state is not kept any more; or a folder is not granted, or not as the run left it.
+    pub fn undo_last(&self, count: u64, mounts: &BTreeMap<String, Mount>) -> Result<Moved, Failure> {
         let undone = self.absorb_edits().and_then(|edits| {
-            let done = self.done(count.max(1))?;
-            let last = Session::nth(&done, count).ok_or(Failure::NothingToUndo { count, there: done.len() as u64 })?;
-            self.go(EntryKind::Undo, &self.entry(&EntryName::Sequence(last))?, edits)
+            let (done, folders) = (self.done(count.max(1))?, self.folder_moves()?.back);
+            let (last, folder) = (Session::nth(&done, count), folders.first());
+            match folder.filter(|folder| count <= 1 && last.is_none_or(|last| last <= folder.change)) {
+                Some(folder) => {
+                    let way = Way { state: last == Some(folder.change), folders: Some((folder, mounts)) };
+                    self.go(EntryKind::Undo, &self.entry(&EntryName::Sequence(folder.change))?, way, edits)
+                }
+                None => {
+                    let last = last.ok_or(Failure::NothingToUndo { count, there: done.len() as u64 })?;
+                    self.go(EntryKind::Undo, &self.entry(&EntryName::Sequence(last))?, Way::STATE, edits)
+                }
+            }
         });
         self.recorded(EntryKind::Undo, undone)
     }
 
-    /// Goes forward again over the last `count` changes that were taken back, as long as nothing was changed since.
+    /// Goes forward again over the last `count` changes that were taken back, as long as nothing was changed since; over the last one alone
+    /// also in real folders, as [`undo_last`](Session::undo_last) went back.
     ///
     /// # Errors
-    /// There are not so many; or a state is not kept any more.
-    pub fn redo_last(&self, count: u64) -> Result<Moved, Failure> {
+    /// There are not so many; or a state is not kept any more; or a folder is not granted, or not as it was left.
+    pub fn redo_last(&self, count: u64, mounts: &BTreeMap<String, Mount>) -> Result<Moved, Failure> {
         let redone = self.absorb_edits().and_then(|edits| {
-            let undone = self.undone()?;
-            let last =
-                Session::nth(&undone, count).ok_or(Failure::NothingToRedo { count, there: undone.len() as u64 })?;
-            self.go(EntryKind::Restore, &self.entry(&EntryName::Sequence(last))?, edits)
+            let (undone, folders) = self.ways_forward(self.folder_moves()?)?;
+            let next = undone.first();
+            match folders.first().filter(|folder| count <= 1 && next.is_none_or(|next| folder.change <= *next)) {
+                Some(folder) => {
+                    let way = Way { state: next == Some(&folder.change), folders: Some((folder, mounts)) };
+                    self.go(EntryKind::Restore, &self.entry(&EntryName::Sequence(folder.change))?, way, edits)
+                }
+                None => {
+                    let there = undone.len() as u64;
+                    let last = Session::nth(&undone, count).ok_or(Failure::NothingToRedo { count, there })?;
+                    self.go(EntryKind::Restore, &self.entry(&EntryName::Sequence(last))?, Way::STATE, edits)
+                }
+            }
         });
         self.recorded(EntryKind::Restore, redone)
     }
@@ -99,8 +138,26 @@ impl Session {
     /// # Errors
     /// The ledger can't be read.
     pub fn reach(&self) -> Result<Reach, Failure> {
-        let (back, forward) = (self.done(REACH_MAX)?.len() as u64, self.undone()?.len() as u64);
-        Ok(Reach { back, forward: forward.min(REACH_MAX) })
+        let moves = self.folder_moves()?;
+        let mut back = BTreeSet::from_iter(self.done(REACH_MAX)?);
+        back.extend(moves.back.iter().map(|folder| folder.change));
+        let (undone, folders) = self.ways_forward(moves)?;
+        let mut forward = BTreeSet::from_iter(undone);
+        forward.extend(folders.iter().map(|folder| folder.change));
+        Ok(Reach { back: REACH_MAX.min(back.len() as u64), forward: REACH_MAX.min(forward.len() as u64) })
+    }
+
+    /// The changes that can be made again, of the state and in real folders, the next one first. One that was made since ends all that was taken
+    /// back before it.
+    fn ways_forward(&self, moves: FolderMoves) -> Result<(Vec<u64>, Vec<FolderMove>), Failure> {
+        let (mut undone, mut forward) = (self.undone()?, moves.forward);
+        let last = self.done(1)?.first().copied().max(undone.iter().copied().max());
+        forward.retain(|folder| last.is_none_or(|last| last < folder.sequence));
+        let changed = self.head()?.changed;
+        if moves.back.first().is_some_and(|folder| folder.is_run() && folder.sequence > changed) {
+            undone.clear();
+        }
+        Ok((undone, forward))
     }
 
     fn nth(changes: &[u64], count: u64) -> Option<u64> {
@@ -177,7 +234,8 @@ impl Session {
     /// # Errors
     /// There is no such entry, or the state is the one from before it; or that is not kept any more.
     pub fn undo(&self, name: &EntryName) -> Result<Moved, Failure> {
-        let undone = self.absorb_edits().and_then(|edits| self.go(EntryKind::Undo, &self.entry(name)?, edits));
+        let undone =
+            self.absorb_edits().and_then(|edits| self.go(EntryKind::Undo, &self.entry(name)?, Way::STATE, edits));
         self.recorded(EntryKind::Undo, undone)
     }
 
@@ -186,13 +244,14 @@ impl Session {
     /// # Errors
     /// There is no such entry, or the state is the one from after it; or that is not kept any more.
     pub fn restore(&self, name: &EntryName) -> Result<Moved, Failure> {
-        let restored = self.absorb_edits().and_then(|edits| self.go(EntryKind::Restore, &self.entry(name)?, edits));
+        let restored =
+            self.absorb_edits().and_then(|edits| self.go(EntryKind::Restore, &self.entry(name)?, Way::STATE, edits));
         self.recorded(EntryKind::Restore, restored)
     }
 
-    /// Goes to the whole state from before or after an entry. A volume that was not there yet stays as it is: there is no state in
+    /// Goes to the whole state from before or after an entry, and puts real folders back, as far as `way` says. A volume that was not there yet stays as it is: there is no state in
     /// which it is not.
-    fn go(&self, kind: EntryKind, follows: &Sealed, edits: Edits) -> Result<Moved, Failure> {
+    fn go(&self, kind: EntryKind, follows: &Sealed, way: Way<'_>, edits: Edits) -> Result<Moved, Failure> {
         let (place, sequence) = match kind {
             EntryKind::Undo => ("before", follows.sequence.saturating_sub(1)),
             _ => ("after", follows.sequence),
@@ -200,7 +259,8 @@ impl Session {
         let (head, objects) = (self.head()?, self.objects());
         self.check_request(&head)?;
         let (mut volumes, mut all_changes) = (BTreeMap::new(), BTreeMap::new());
-        for (name, after) in self.store.state_at(sequence)? {
+        let states = if way.state { self.store.state_at(sequence)? } else { Default::default() };
+        for (name, after) in states {
             let before = head.state.get(&name).copied();
             let changes = match before {
                 Some(before) => diff(&*objects, &before, &after).map_err(|error| {
@@ -216,24 +276,42 @@ impl Session {
             volumes.insert(name.to_string(), VolumeRecord::new(before, after, changes));
         }
         let record = Record { follows: Some(follows.hash), volumes, kept: true, ..self.record(kind) };
-        if !record.changes_state() {
-            return Err(Failure::NoChange { place, sequence: follows.sequence });
-        }
-        let left = self.left_folders(sequence)?;
-        let (entry, behind) = self.commit(&record, &MemoryObjects::default(), &[])?;
+        let (entry, behind) = match way.folders {
+            Some((change, mounts)) => {
+                let settled = self.commit_taking_back(record, change, mounts)?;
+                all_changes.extend(settled.changes);
+                (settled.sealed, self.update_plain())
+            }
+            None if !record.changes_state() => return Err(Failure::NoChange { place, sequence: follows.sequence }),
+            None => self.commit(&record, &MemoryObjects::default(), &[])?,
+        };
+        let left = self.left_folders(sequence);
         Ok(Moved { entry, follows: follows.clone(), changes: all_changes, behind, skipped: edits.skipped, left })
     }
 
-    /// The real folders that were changed after an entry, as far as one looks back for them.
-    fn left_folders(&self, sequence: u64) -> Result<Vec<LeftFolder>, Failure> {
-        let first = self.head()?.last.sequence.saturating_sub(LEFT_ENTRIES_MAX).max(sequence) + 1;
-        let mut left = Vec::new();
-        for sealed in self.entries(first) {
-            let Entry { sequence, record, .. } = sealed?.open().map_err(Failure::Entry)?;
-            let folders = record.folders.into_iter().filter(|_| record.kept);
-            left.extend(folders.map(|(name, folder)| LeftFolder { sequence, name, path: folder.path }));
+    /// The real folders that are still as runs after an entry left them, as far as one looks back. What can't be read of the history is passed
+    /// over: what is said here has happened.
+    fn left_folders(&self, sequence: u64) -> Vec<LeftFolder> {
+        let Ok(head) = self.head() else { return Vec::new() };
+        let first = head.last.sequence.saturating_sub(LEFT_ENTRIES_MAX).max(sequence) + 1;
+        let (mut left, mut taken) = (Vec::<(Digest, LeftFolder)>::new(), BTreeSet::new());
+        for sealed in self.entries(first).map_while(Result::ok) {
+            let Ok(Entry { sequence, record, .. }) = sealed.open() else { continue };
+            if !record.kept || record.folders.is_empty() {
+                continue;
+            }
+            match (record.kind, record.follows) {
+                (EntryKind::Undo, Some(follows)) => drop(taken.insert(follows)),
+                (EntryKind::Restore, Some(follows)) => drop(taken.remove(&follows)),
+                _ => left.extend(
+                    record
+                        .folders
+                        .into_iter()
+                        .map(|(name, folder)| (sealed.hash, LeftFolder { sequence, name, path: folder.path })),
+                ),
+            }
         }
-        left.reverse();
-        Ok(left)
+        left.retain(|(run, _)| !taken.contains(run));
+        left.into_iter().rev().map(|(_, left)| left).collect()
     }
 }

@@ -61,6 +61,8 @@ mod run;
 mod session;
 mod shown;
 mod state;
+#[cfg_attr(not(feature = "machine"), path = "nowhere/taken_back.rs")]
+mod taken_back;
 mod turns;
 
 pub use again::Verified;

@@ -250,18 +250,18 @@ impl Host {
         }
         let mut mounts = BTreeMap::new();
         for (name, was) in &recorded.mounts {
-            let granted = grants.mounts.get(name).map(|mount| (mount, mount.record()));
-            match granted {
-                Some((mount, is)) if (is.access, is.acted_on) == (was.access, was.acted_on) => {
-                    mounts.insert(name.clone(), mount.clone());
-                }
-                // Where it was is no reason to grant it: the entry may have come from elsewhere.
-                _ => {
-                    let argument = MountRecord { path: "DIR".to_owned(), ..was.clone() }.argument(name);
-                    let reason = "its guest was granted a real folder, which has to be granted again";
-                    return Err(again(format!("{reason}: --mount {argument}")));
-                }
+            let is_alike = |mount: &&Mount| {
+                let is = mount.record();
+                (is.access, is.acted_on) == (was.access, was.acted_on)
+            };
+            let granted = grants.mounts.get(name).filter(is_alike);
+            // Where it was is no reason to grant it: the entry may have come from elsewhere.
+            if granted.is_none() {
+                let argument = MountRecord { path: "DIR".to_owned(), ..was.clone() }.argument(name);
+                let reason = "its guest was granted a real folder, which has to be granted again";
+                return Err(again(format!("{reason}: --mount {argument}")));
             }
+            mounts.extend(granted.map(|mount| (name.clone(), mount.clone())));
         }
         self.check_mounts(mounts.values())?;
         session.check_settled(mounts.values())?;

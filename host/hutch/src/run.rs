@@ -196,7 +196,9 @@ pub(crate) fn conclude(
             };
             Settled { sealed: committed.map_err(|error| refused(error.into(), record))?, changes, withheld }
         }
-        false => session.commit_with_folders(&record, &executed.objects, (&executed.all, &streams), &granted)?,
+        false => {
+            session.commit_with_folders(&record, &executed.objects, (&executed.all, &streams), (&granted, None))?
+        }
     };
     drop(turn);
     let Settled { sealed, changes, mut withheld } = settled;

@@ -1,7 +1,7 @@
 //! What is asked for over HTTP, carried out and answered with the documents of the command line. A request that has a name is carried out
 //! once: the ledger says whether it was.
 
-use crate::ask::{Back, Form, Tell, Words};
+use crate::ask::{Form, Tell, Words};
 use crate::names::Known;
 use crate::question::{Change, SHOWN_CHARS_MAX};
 use crate::reply::{Facts, Reply, facts};
@@ -106,11 +106,7 @@ impl Work<'_, '_> {
             Tell::Apply { plan, confirmed } => return self.tell_apply(package, plan, *confirmed),
             Tell::Undo(back) => {
                 let session = self.instance.session(self.at)?;
-                let moved = match back {
-                    Back::Count(count) => session.undo_last(*count)?,
-                    Back::Forward(count) => session.redo_last(*count)?,
-                    Back::Entry(name) => session.undo(name)?,
-                };
+                let moved = self.go(&session, back)?;
                 return Ok(self.moved(&session, &moved));
             }
             Tell::Verify(name) => return self.tell_verify(name.as_ref()),

@@ -6,7 +6,7 @@ use crate::names::Names;
 use crate::question::{Change, Lines, Question, SHOWN_CHARS_MAX, short};
 use crate::reply::{Facts, Reply, entry_facts, facts, failure};
 use crate::serving::{Served, Serving};
-use hutch::{Answer, Call, EntryName, Failure, Grants, Instance, Mount, Verified};
+use hutch::{Answer, Call, EntryName, Failure, Grants, Instance, Mount, Moved, Session, Verified};
 use hutch_documents::diff::file_diffs;
 use hutch_documents::moved::moved_value;
 use hutch_model::digest::Digest;
@@ -350,13 +350,18 @@ impl Work<'_, '_> {
         })
     }
 
+    /// Moves to another state, with the folders that are granted here.
+    pub(crate) fn go(&self, session: &Session, back: &Back) -> Result<Moved, Failure> {
+        match back {
+            Back::Count(count) => session.undo_last(*count, &self.mounts()),
+            Back::Forward(count) => session.redo_last(*count, &self.mounts()),
+            Back::Entry(name) => session.undo(name),
+        }
+    }
+
     fn undo(&self, back: &Back) -> Result<Reply, Failure> {
         let session = self.instance.session(self.at)?;
-        let moved = match back {
-            Back::Count(count) => session.undo_last(*count)?,
-            Back::Forward(count) => session.redo_last(*count)?,
-            Back::Entry(name) => session.undo(name)?,
-        };
+        let moved = self.go(&session, back)?;
         Ok(Reply::Done { document: moved_value(&session, &moved), facts: entry_facts(&moved.entry.pin()) })
     }
 

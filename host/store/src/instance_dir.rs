@@ -9,6 +9,7 @@
 //! <home>/instances/<slug>/<instance>/hutch.open    held as long as the store is open, and alone by who replaces the instance
 //! <home>/instances/<slug>/<instance>/hutch.lock    held while a plain directory is brought up to date
 //! <home>/instances/<slug>/<instance>/hutch.grant   held while granted folders are changed
+//! <home>/instances/<slug>/<instance>/hutch.undo/   what runs replaced in granted folders, so that it can be put back
 //! <home>/instances/<slug>/<instance>/hutch.tmp/    files on their way into a plain directory, or out of it
 //! <home>/instances/<slug>/<instance>/hutch.saved/  what somebody saved in a plain directory while it was on its way
 //! <home>/instances/<slug>/<instance>/<volume>/     the plain directory of a volume
@@ -174,6 +175,24 @@ impl InstanceDir {
     /// [`StoreError::Busy`], or the system's refusal.
     pub fn lock_grants(&self, wait: Duration) -> Result<InstanceLock, StoreError> {
         lock(&self.open()?, &self.0, "hutch.grant", wait)
+    }
+
+    /// The folder of what runs replaced and took away in granted folders, for its owner only; if it is not there, it is made if that is
+    /// wanted.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub fn undo_folder(&self, make: bool) -> Result<Option<Dir>, StoreError> {
+        const NAME: &str = "hutch.undo";
+        let folder = self.open()?;
+        let opened = hutch_folder::open_folder(&folder, NAME).and_then(|opened| match opened {
+            None if make => {
+                hutch_folder::Hands::default().create_private_folder(&folder, NAME)?;
+                hutch_folder::open_folder(&folder, NAME)
+            }
+            opened => Ok(opened),
+        });
+        opened.map_err(|error| StoreError::io(self.0.join(NAME), "open the folder", error))
     }
 
     /// Whether a run noted an intent and did not clear the note: it is at it, or did not live.

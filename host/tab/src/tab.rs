@@ -118,7 +118,7 @@ impl Tab {
             Request::Undo { target, count, entry } => {
                 let (_, session) = self.session(&target)?;
                 let moved = match (count, entry) {
-                    (count, None) => session.undo_last(count.unwrap_or(1)),
+                    (count, None) => session.undo_last(count.unwrap_or(1), &BTreeMap::new()),
                     (None, Some(entry)) => session.undo(&entry_name(&entry)?),
                     (Some(_), Some(_)) => return Err(usage("either a count of changes or an entry")),
                 };

@@ -73,6 +73,8 @@ fn a_person_is_shown_the_change_of_a_granted_folder() {
         let answer = client.answer(id);
         assert_eq!(machine.path("mine/letter.txt").exists(), there, "{action}: {answer}");
     }
+    assert_eq!(client.done("hutch_undo", json!({}))["changes"]["mnt"][0]["path"], "letter.txt");
+    assert_eq!(std::fs::read_to_string(machine.path("mine/letter.txt")).unwrap(), "dear reader");
 }
 
 #[test]

@@ -73,11 +73,34 @@ fn plans_are_applied_once_and_changes_taken_back_once() {
     server.ask("POST", &path, Some(&json!({}))).fault(409, "CONFLICT");
 
     let undo = "/api/packages/todo/undo";
-    let first = named(&server, &server.agent, "u", undo, &json!({"count": 1}));
-    let again = named(&server, &server.agent, "u", undo, &json!({"count": 1}));
-    assert_eq!((lasting(&again), again.header("idempotency-replayed")), (lasting(&first), Some("true")));
+    for (key, back) in [("u", json!({"count": 1})), ("r", json!({"redo": true})), ("v", json!({"entry": "@4"}))] {
+        let first = named(&server, &server.agent, key, undo, &back);
+        let again = named(&server, &server.agent, key, undo, &back);
+        assert_eq!((lasting(&again), again.header("idempotency-replayed")), (lasting(&first), Some("true")), "{back}");
+    }
     let list = server.post(RUN, &json!({"arguments": ["list"]}));
     assert_eq!(list["output"]["items"].as_array().map(Vec::len), Some(2), "one step back, not two: {list}");
+}
+
+/// A plan over the folder that the server was started with is carried out, and taken back there; said twice under a name, once.
+#[test]
+fn a_granted_folder_is_changed_by_a_plan_and_put_back() {
+    let machine = Machine::new();
+    machine.write("mine/letter.txt", "dear reader");
+    let server = Server::start(&machine, &["--mount", "mine:mnt:rw", &probe()]);
+    let letter = || std::fs::read_to_string(machine.path("mine/letter.txt")).ok();
+    let plan = server.post("/api/packages/probe/plan", &json!({"arguments": ["remove", "mnt/letter.txt"]}));
+    assert_eq!(letter().as_deref(), Some("dear reader"));
+    server.post(&format!("/api/packages/probe/apply/{}", plan["plan_id"].as_str().unwrap()), &json!({}));
+    assert_eq!(letter(), None);
+    for (key, back, there) in [("u", json!({}), true), ("r", json!({"redo": true}), false), ("v", json!({}), true)] {
+        let first = named(&server, &server.operator, key, "/api/packages/probe/undo", &back);
+        assert_eq!(first.document()["result"]["changes"]["mnt"][0]["path"], "letter.txt", "{first:?}");
+        let again = named(&server, &server.operator, key, "/api/packages/probe/undo", &back);
+        assert_eq!((lasting(&again), again.header("idempotency-replayed")), (lasting(&first), Some("true")), "{back}");
+        assert_eq!(letter().is_some(), there, "{back}");
+    }
+    assert_eq!(letter().as_deref(), Some("dear reader"));
 }
 
 #[test]

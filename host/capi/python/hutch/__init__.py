@@ -257,9 +257,12 @@ class Package:
         """
         return self.call("apply", plan=plan if isinstance(plan, str) else plan.result["plan_id"], **more)
 
-    def undo(self, count: int = 1) -> Answer:
-        """Takes back the last changes, as a new entry."""
-        return self.call("undo", count=count)
+    def undo(self, count: int = 1, **more: Any) -> Answer:
+        """Takes back the last changes, as a new entry; the last one alone also in the real folders of ``mounts``.
+
+        :raises Error: there are not so many, or a folder is not as the run left it.
+        """
+        return self.call("undo", count=count, **more)
 
     def verify(self, entry: Optional[str] = None) -> Answer:
         """Runs what was recorded again and compares every byte: one entry, or all of them.

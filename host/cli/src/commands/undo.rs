@@ -3,10 +3,13 @@
 use super::instance::InstanceArguments;
 use crate::answer::done::Done;
 use crate::answer::output::Output;
+use crate::call::invocation::{Asked, mounts, parse_mount};
 use crate::flags::global::Global;
+use crate::machine::surroundings;
 use crate::refusal::fault::Fault;
+use crate::refusal::repair;
 use clap::Args;
-use hutch::{EntryName, Reach};
+use hutch::{EntryName, Failure, Reach};
 use hutch_documents::moved::moved_value;
 use hutch_model::snapshot::PathChange;
 use hutch_model::terminal::one_line;
@@ -25,6 +28,9 @@ pub(crate) struct UndoArguments {
     /// Make N changes again that were taken back
     #[arg(long, conflicts_with = "to")]
     redo: bool,
+    /// Grant a real folder that the last change is taken back in too; may be repeated
+    #[arg(long = "mount", value_name = "DIR:NAME:rw|rwx", value_parser = parse_mount, conflicts_with = "to")]
+    mounts: Vec<Asked>,
 }
 
 /// A number of changes, or an entry.
@@ -49,15 +55,27 @@ impl std::str::FromStr for What {
 }
 
 pub(crate) fn undo(global: &Global, own: &UndoArguments, output: &Output) -> Result<ExitCode, Fault> {
+    if !own.mounts.is_empty() && !matches!(own.what, What::Count(1)) {
+        return Err(Fault::usage("real folders are put back with one change at a time, the last")
+            .suggest("leave the number or the entry out"));
+    }
+    let mounts = mounts(own.mounts.clone(), &surroundings::host(global)?)?;
     let session = own.instance.open(global)?;
+    let again = |failure: Failure| match &failure {
+        Failure::FolderNotGranted { mounts, .. } if own.mounts.is_empty() => {
+            let line = if let [mount] = &**mounts { global.line.with_option("--mount", mount) } else { None };
+            Fault::from(repair::fixed(failure.report(), line, "puts the real folder back too", "high"))
+        }
+        _ => failure.into(),
+    };
     let moved = match (&own.to, &own.what) {
         (Some(name), _) => session.restore(name)?,
-        (None, What::Count(count)) if own.redo => session.redo_last(*count)?,
+        (None, What::Count(count)) if own.redo => session.redo_last(*count, &mounts).map_err(again)?,
         (None, What::Entry(_)) if own.redo => {
             return Err(Fault::usage("--redo goes forward by a number of changes, and not to an entry")
                 .suggest("give a number, or --to ENTRY without --redo"));
         }
-        (None, What::Count(count)) => session.undo_last(*count)?,
+        (None, What::Count(count)) => session.undo_last(*count, &mounts).map_err(again)?,
         (None, What::Entry(name)) => session.undo(name)?,
     };
     output.done(Done::entry(moved.entry.pin(), own.instance.show(global, &moved.entry.pin())));

@@ -11,11 +11,10 @@ use super::{Mount, STAGING, Seal};
 use crate::answer::VolumeChange;
 use cap_std::fs::Dir;
 #[cfg(unix)]
-use cap_std::fs::{Metadata, MetadataExt};
+use cap_std::fs::MetadataExt;
 use hutch_folder::{Form, Gone, Hands, Stamp, look, open_folder, stays_inside};
 use hutch_model::acted_on::is_acted_on;
-use hutch_model::digest::{Digest, Hasher, Kind};
-use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, Objects, compare, list_levels, read_file, read_list};
+use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, Objects, compare, read_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -62,15 +61,17 @@ pub(crate) enum CarryError {
 }
 
 /// One change, as the snapshots have it.
-struct Wanted {
-    path: String,
-    was: Option<Entry>,
-    is: Option<Entry>,
+pub(super) struct Wanted {
+    pub(super) path: String,
+    pub(super) was: Option<Entry>,
+    pub(super) is: Option<Entry>,
 }
 
 /// All that a run wants changed in one granted folder, and what of that the folder does not get.
 pub(crate) struct Wishes {
-    wanted: Vec<Wanted>,
+    pub(super) wanted: Vec<Wanted>,
+    /// Who may do what with what comes, by path; what is not in it gets what the system gives it.
+    modes: BTreeMap<String, u32>,
     /// What the folder gets, as the ledger and the answer list it.
     pub(crate) changes: Changes,
     /// Links that could leave the folder, and names that are the host's own.
@@ -128,88 +129,13 @@ impl Wishes {
         changes.listed.retain(|change| !withheld.contains(&change.path));
         let unlisted = (withheld.len() + changes.listed.len()).saturating_sub(change.changes.listed.len());
         changes.omitted = changes.omitted.saturating_sub(unlisted as u64);
-        Ok(Wishes { wanted, changes, withheld: withheld.into_iter().collect() })
+        Ok(Wishes { wanted, modes: BTreeMap::new(), changes, withheld: withheld.into_iter().collect() })
     }
 
-    /// By what another run's wishes are told to be the same: how what is replaced or taken away looked, and what comes. What comes from a
-    /// granted folder is not read for that: `source` says of which part of which file a handle is, and how the file looked.
-    ///
-    /// # Errors
-    /// An object can't be had.
-    pub(crate) fn names(
-        &self,
-        objects: &dyn Objects,
-        seen: &MountObjects,
-        source: &Source<'_>,
-    ) -> Result<(Digest, Digest), ObjectError> {
-        let (mut before, mut after) = (Hasher::new(Kind::Mount), Hasher::new(Kind::Mount));
-        for Wanted { path, was, is } in &self.wanted {
-            before.update_part(path.as_bytes());
-            after.update_part(path.as_bytes());
-            match was {
-                None => before.update(b"-"),
-                // What is put into it and taken from it has a place of its own.
-                Some(was) if is_folder(was) => before.update(b"d"),
-                Some(_) => name_look(&mut before, seen.stamp(path)),
-            }
-            match is.as_ref().map(|is| (&is.node, is.modified_ns)) {
-                None => after.update(b"-"),
-                Some((Node::Folder { .. }, _)) => after.update(b"d"),
-                Some((Node::Link { target }, _)) => {
-                    after.update(b"l");
-                    after.update_part(target.as_bytes());
-                }
-                Some((Node::File { size, content }, modified_ns)) => {
-                    after.update(b"f");
-                    [*size, modified_ns].iter().for_each(|number| after.update(&number.to_le_bytes()));
-                    name_content(&mut after, objects, source, (content, list_levels(*size)))?;
-                }
-            }
-        }
-        Ok((before.finish(), after.finish()))
+    /// The same, where what comes again may be used by those who might use it before.
+    pub(crate) fn with_modes(self, modes: BTreeMap<String, u32>) -> Wishes {
+        Wishes { modes, ..self }
     }
-}
-
-/// Of which part of which file in a granted folder a handle is, and how the file looked; `None` if it names content.
-pub(crate) type Source<'a> = dyn Fn(&Digest) -> Option<(Stamp, u8, u64)> + 'a;
-
-/// The file system is left out: it has another number after a restart.
-fn name_look(hasher: &mut Hasher, stamp: Option<Stamp>) {
-    let Some(Stamp { form, size, modified_ns, changed_ns, inode, device: _ }) = stamp else {
-        return hasher.update(b"?");
-    };
-    hasher.update(match form {
-        Form::Folder => b"d",
-        Form::File => b"f",
-        Form::Link => b"l",
-        Form::Other => b"o",
-    });
-    [size, modified_ns, changed_ns, inode].iter().for_each(|number| hasher.update(&number.to_le_bytes()));
-}
-
-fn name_content(
-    hasher: &mut Hasher,
-    objects: &dyn Objects,
-    source: &Source<'_>,
-    (content, level): (&Digest, u32),
-) -> Result<(), ObjectError> {
-    match (source(content), level) {
-        (Some((stamp, level, place)), _) => {
-            hasher.update(&[b'p', level]);
-            hasher.update(&place.to_le_bytes());
-            name_look(hasher, Some(stamp));
-        }
-        (None, 0) => {
-            hasher.update(b"c");
-            hasher.update(content.as_bytes());
-        }
-        (None, _) => {
-            for part in read_list(objects, content)? {
-                name_content(hasher, objects, source, (&part, level - 1))?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// All that is to be changed in one granted folder, staged.
@@ -267,7 +193,7 @@ impl<'a> Carry<'a> {
     fn stage_all(
         &mut self,
         objects: &dyn Objects,
-        Wishes { wanted, .. }: &Wishes,
+        Wishes { wanted, modes, .. }: &Wishes,
         seen: &MountObjects,
     ) -> Result<(), CarryError> {
         // Parents come before what they hold, so backwards they come after it.
@@ -290,11 +216,11 @@ impl<'a> Carry<'a> {
                 (_, Some(_)) => {
                     let stamp = self.seen(seen, path)?;
                     let number = self.add(path, What::Replace { made: Made::default(), was: stamp.into() })?;
-                    self.write(objects, number, path, is, true)?;
+                    self.write(objects, number, (path, is), (true, modes.get(path).copied()))?;
                 }
                 _ => {
                     let number = self.add(path, What::Place(Made::default()))?;
-                    self.write(objects, number, path, is, false)?;
+                    self.write(objects, number, (path, is), (false, modes.get(path).copied()))?;
                 }
             }
         }
@@ -334,25 +260,31 @@ impl<'a> Carry<'a> {
         &mut self,
         objects: &dyn Objects,
         number: usize,
-        path: &str,
-        is: &Entry,
-        replaces: bool,
+        (path, is): (&str, &Entry),
+        (replaces, known): (bool, Option<u32>),
     ) -> Result<(), CarryError> {
         let (Some(folder), name) = (self.staging_of(number)?, Operation::new_name(number)) else { return Ok(()) };
         let failed = io_at(path);
         match &is.node {
+            Node::Folder { .. } if known.is_some_and(|mode| mode & 0o077 == 0) => {
+                self.hands.create_private_folder(&folder, &name).map_err(failed)?;
+            }
             Node::Folder { .. } => self.hands.create_folder(&folder, &name).map_err(failed)?,
             Node::Link { target } => self.hands.create_link(&folder, &name, target).map_err(failed)?,
             Node::File { size, content } => {
-                let file = match replaces {
+                let file = match replaces || known.is_some() {
                     true => self.hands.create_private_file(&folder, &name),
                     false => self.hands.create_file(&folder, &name),
                 };
                 let file = file.map_err(io_at(path))?;
                 read_file(objects, content, *size, &mut |bytes| self.hands.write(&file, bytes).map_err(io_at(path)))?;
                 #[cfg(unix)]
-                if replaces && let Some(mode) = mode(self.mount, path).map_err(io_at(path))? {
-                    self.hands.set_mode(&file, mode).map_err(io_at(path))?;
+                {
+                    let there = if replaces { mode(self.mount, path).map_err(io_at(path))? } else { None };
+                    let there = there.filter(|(_, is_file)| *is_file).map(|(mode, _)| mode);
+                    if let Some(mode) = known.or(there) {
+                        self.hands.set_mode(&file, mode).map_err(io_at(path))?;
+                    }
                 }
                 self.hands.set_file_modified(&file, is.modified_ns).map_err(&failed)?;
                 self.files += 1;
@@ -395,7 +327,7 @@ impl<'a> Carry<'a> {
     }
 }
 
-fn is_folder(entry: &Entry) -> bool {
+pub(super) fn is_folder(entry: &Entry) -> bool {
     matches!(entry.node, Node::Folder { .. })
 }
 
@@ -404,26 +336,35 @@ fn is_another_file(was: Option<&Entry>, is: Option<&Entry>) -> bool {
     was.is_some_and(|was| matches!(was.node, Node::File { .. }) && is.is_none_or(|is| is.node != was.node))
 }
 
-/// Who may do what with a file. Not opened: somebody may start what not everybody may read.
+/// Who may do what with a file or folder, and whether it is a file. Not opened: somebody may start what not everybody may read.
 #[cfg(unix)]
-fn mode(mount: &Mount, path: &str) -> io::Result<Option<u32>> {
+pub(super) fn mode(mount: &Mount, path: &str) -> io::Result<Option<(u32, bool)>> {
     let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
     let Some(folder) = open_below(mount.dir(), above)? else { return Ok(None) };
     match folder.symlink_metadata(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        metadata => Ok(Some(metadata?).filter(Metadata::is_file).map(|metadata| MetadataExt::mode(&metadata))),
+        metadata => {
+            let metadata = Some(metadata?).filter(|metadata| metadata.is_file() || metadata.is_dir());
+            Ok(metadata.map(|metadata| (MetadataExt::mode(&metadata), metadata.is_file())))
+        }
     }
+}
+
+/// Nobody says there.
+#[cfg(not(unix))]
+pub(super) fn mode(_: &Mount, _: &str) -> io::Result<Option<(u32, bool)>> {
+    Ok(None)
 }
 
 /// Whether somebody may start a file as a program, as far as can be told. What a run makes, nobody may.
 fn can_be_started(mount: &Mount, path: &str) -> bool {
     #[cfg(unix)]
-    return mode(mount, path).map_or(true, |mode| mode.is_some_and(|mode| mode & 0o111 != 0));
+    return mode(mount, path).map_or(true, |mode| mode.is_some_and(|(mode, is_file)| is_file && mode & 0o111 != 0));
     #[cfg(not(unix))]
     return false;
 }
 
-fn io_at(path: &str) -> impl Fn(io::Error) -> CarryError + use<> {
+pub(super) fn io_at(path: &str) -> impl Fn(io::Error) -> CarryError + use<> {
     let path = path.to_owned();
     move |source| CarryError::Io { path: path.clone(), source }
 }

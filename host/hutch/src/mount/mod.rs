@@ -8,7 +8,9 @@
 
 mod carry;
 mod journal;
+mod kept;
 mod objects;
+mod same;
 mod seal;
 #[cfg(test)]
 mod settling_tests;
@@ -17,6 +19,7 @@ mod tests;
 
 pub(crate) use carry::{Carried, Carry, CarryError, Wishes};
 pub(crate) use journal::recover;
+pub(crate) use kept::{Keeping, Kept, KeptChange, KeptFolder, KeptForm, KeptName, KeptThing, keep};
 pub(crate) use objects::MountObjects;
 pub(crate) use seal::{Seal, staging_name};
 

@@ -1,6 +1,6 @@
 //! Whose runs are taken back: those of this instance, wherever its folders are by now, and nobody else's, whatever the ledger says.
 
-use super::tests::{Files, Granted, leave, ran};
+use super::tests::{Files, Granted, Ran, leave, ran};
 use super::*;
 use crate::call::Call;
 use crate::failure::Failure;
@@ -12,8 +12,8 @@ use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
-use hutch_model::ledger::{EntryKind, FolderRecord, Record, SecretKey};
-use hutch_model::snapshot::MemoryObjects;
+use hutch_model::ledger::{EntryKind, FolderRecord, Record, SecretKey, VolumeRecord};
+use hutch_model::snapshot::{Changes, Entry, MemoryObjects, Name, Node, Tree};
 use hutch_sandbox::{Compile, Sandbox};
 
 const AT: Instant = Instant::from_unix_ns(1_775_000_000_000_000_000);
@@ -233,4 +233,68 @@ fn what_nobody_can_end_is_let_go_of() {
     drop(session);
     host.purge_instance(&slug, &from).unwrap();
     assert!(host.open_existing(&slug, &from, AT).is_err());
+}
+
+/// Whatever runs changed, of the state, in a folder or both at once: each step back is the last change that stands, each step forward the
+/// last that was taken back, and both are whole.
+#[test]
+fn state_and_folder_go_back_and_forward_together() {
+    let (setting, granted) = (Setting::new(), Granted::new(&[("a", "0")]));
+    let (session, mount) = (&setting.session, granted.mount());
+    let look = || (session.head().unwrap().state, granted.files());
+    let change = |text: &str, state: bool, folder: bool| {
+        let mut objects = MemoryObjects::default();
+        let mut record = Record { kept: true, ..session.record(EntryKind::Run) };
+        if state {
+            let node = objects.insert_file(text.as_bytes());
+            let file = Entry { name: Name::new("note").unwrap(), modified_ns: 1, node };
+            let Node::Folder { tree, .. } = objects.insert_tree(&Tree::new(vec![file]).unwrap()) else {
+                unreachable!()
+            };
+            let (name, before) = session.head().unwrap().state.into_iter().next().unwrap();
+            record.volumes = [(name.to_string(), VolumeRecord::new(Some(before), tree, Changes::default()))].into();
+        }
+        if !folder {
+            session.store().commit(&record, &objects, &[]).unwrap();
+            return;
+        }
+        let modes = Default::default();
+        let Ran { objects: all, change, seen } = &ran(&mount, &[("a", text), (text, "new")]);
+        let granted = [crate::grants::Granted { name: "mnt", mount: &mount, change, seen, modes: &modes }];
+        let settled = session.commit_with_folders(&record, &objects, (all, &[]), (&granted, None));
+        settled.map_err(|(failure, _)| failure).unwrap();
+    };
+    let mounts = [("mnt".to_owned(), mount.clone())].into();
+    let begins = look();
+    for number in 0..27_u32 {
+        let mut looks = vec![begins.clone()];
+        for step in 0..3 {
+            let kind = number / 3_u32.pow(step) % 3;
+            change(&format!("{number}-{step}"), kind != 0, kind != 1);
+            looks.push(look());
+        }
+        for _ in 0..2 {
+            for step in (0..3).rev() {
+                let moved = session.undo_last(1, &mounts).unwrap();
+                assert!(look() == looks[step], "{number} back to {step}: {moved:?}");
+                assert_eq!(moved.left, [], "{number} back to {step}");
+                let reach = session.reach().unwrap();
+                assert_eq!((reach.back, reach.forward), (step as u64, 3 - step as u64), "{number} back to {step}");
+            }
+            assert!(matches!(session.undo_last(1, &mounts), Err(Failure::NothingToUndo { .. })));
+            for (step, expected) in looks.iter().enumerate().skip(1) {
+                let moved = session.redo_last(1, &mounts).unwrap();
+                assert!(look() == *expected, "{number} forward to {step}: {moved:?}");
+            }
+            assert!(matches!(session.redo_last(1, &mounts), Err(Failure::NothingToRedo { .. })));
+        }
+        (0..3).for_each(|_| drop(session.undo_last(1, &mounts).unwrap()));
+        // What was taken back and something was changed since is not made again.
+        change("another", true, number % 2 == 0);
+        assert!(matches!(session.redo_last(1, &mounts), Err(Failure::NothingToRedo { .. })), "{number}");
+        session.undo_last(1, &mounts).unwrap();
+        assert!(look() == begins, "{number}");
+    }
+    assert_eq!(session.unsettled().unwrap(), Vec::<String>::new());
+    assert!(session.store().check().unwrap().is_empty());
 }

@@ -93,9 +93,9 @@ impl Granted {
 
 /// What a guest was shown and what it left.
 pub(super) struct Ran {
-    objects: Layered,
-    change: VolumeChange,
-    seen: Arc<MountObjects>,
+    pub(super) objects: Layered,
+    pub(super) change: VolumeChange,
+    pub(super) seen: Arc<MountObjects>,
 }
 
 impl Ran {

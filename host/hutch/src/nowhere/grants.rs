@@ -14,6 +14,7 @@ pub(crate) struct Granted<'a> {
     pub(crate) mount: &'a Mount,
     pub(crate) change: &'a crate::answer::VolumeChange,
     pub(crate) seen: &'a MountObjects,
+    pub(crate) modes: &'a BTreeMap<String, u32>,
 }
 
 /// What a run wants changed in granted folders: nothing.
@@ -44,7 +45,7 @@ impl Session {
         record: &Record,
         objects: &dyn Objects,
         (_, streams): (&dyn Objects, &[&[u8]]),
-        _: &[Granted<'_>],
+        _: (&[Granted<'_>], Option<u64>),
     ) -> Result<Settled, Unkept> {
         let sealed = self.store.commit(record, objects, streams).map_err(|error| (error.into(), None))?;
         Ok(Settled { sealed, changes: BTreeMap::new(), withheld: Vec::new() })
