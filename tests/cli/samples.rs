@@ -295,6 +295,80 @@ fn books_balance_and_take_a_journal_over() {
     assert_eq!(std::fs::read_to_string(machine.path("data/2026.journal")).unwrap(), journal);
 }
 
+/// A folder as somebody has it: looked through, renamed as it was planned, edited as a whole or not at all, and nothing done outside of it.
+#[test]
+fn many_files_are_edited_as_planned_or_not_at_all() {
+    let machine = Machine::new();
+    let kept: [(&str, &[u8]); 3] =
+        [("data/.notes", b"colour"), ("data/raw.bin", b"colour\xff"), ("secret.txt", b"colour")];
+    for (path, content) in [
+        ("data/IMG_1.txt", &b"the colour of 1\n"[..]),
+        ("data/IMG_2.txt", b"2 is (grey)\n"),
+        ("data/in/IMG_3.txt", b"colour, colour\r\n"),
+    ]
+    .into_iter()
+    .chain(kept)
+    {
+        machine.write(path, content);
+    }
+    for (to, link) in [("../secret.txt", "data/out.txt"), ("raw.bin", "data/link.txt")] {
+        std::os::unix::fs::symlink(to, machine.path(link)).unwrap();
+    }
+    let text = |path: &str| std::fs::read_to_string(machine.path(path)).unwrap_or_default();
+    let mount = granted(&machine).replace(":ro", ":rw");
+    let files = |arguments: &[&str]| call(&machine, &["--mount", &mount], "files", arguments);
+    let found = files(&["search", "data", "colour", "--fields", "path,line,column"]).answer();
+    let places = json!([{"path": "data/IMG_1.txt", "line": 1, "column": 5}, {"path": "data/in/IMG_3.txt", "line": 1, "column": 1}]);
+    assert_eq!((&found["items"], &found["skipped"]), (&places, &json!(1)));
+    assert_eq!(files(&["find", "data/**/*.txt", "--kind", "link"]).answer()["items"][0]["path"], "data/link.txt");
+    let sum = files(&["checksum", "data/in"]).answer()["items"][0]["sha256"].clone();
+    // What a plan shows is what comes of it.
+    let rename = ["rename", "data/**/*.txt", "^IMG_([0-9])", "beach-${1}"];
+    let path = package("files");
+    let planned = machine.run([&["plan", "--mount", &mount, &path], &rename[..]].concat()).result("plan");
+    assert!(planned["mounts"]["data"].to_string().contains("in/beach-3.txt"), "{planned}");
+    assert!(text("data/IMG_1.txt").contains("the colour"));
+    machine.run(["apply", "--mount", &mount, &path, "last"]).result("apply");
+    assert_eq!((text("data/IMG_1.txt"), text("data/beach-1.txt").as_str()), (String::new(), "the colour of 1\n"));
+    assert_eq!(files(&["checksum", "data/in/beach-3.txt"]).answer()["items"][0]["sha256"], sum);
+    let replaced = files(&["replace", "data", "colour", "color", "--fields", "path,edit"]).answer();
+    let edits = ["beach-1.txt write", "in/beach-3.txt write", "raw.bin skip"].map(|it| it.split_once(' ').unwrap());
+    let rows = edits.map(|(path, edit)| json!({"path": format!("data/{path}"), "edit": edit}));
+    assert_eq!(replaced["items"], json!(rows));
+    assert_eq!(text("data/in/beach-3.txt"), "color, color\r\n");
+    // What would lose a file, is not granted, never ends, or nobody agreed to leaves everything as it is.
+    let before = ["data/beach-1.txt", "data/beach-2.txt", "data/in/beach-3.txt"].map(text);
+    let batch = r#"[{"path":"data/beach-1.txt","pattern":"1","replacement":"9"},{"path":"data/beach-2.txt","pattern":"2","replacement":"9"}]"#;
+    let only_to_read = granted(&machine);
+    for (options, arguments, status, code) in [
+        (&["--mount", mount.as_str()][..], &["rename", "data", ".*", "same"][..], 30, "EDITS_CONFLICT"),
+        (&["--mount", &mount], &["rename", "data", "beach-1", "beach-2"], 30, "EDITS_CONFLICT"),
+        (&["--mount", &mount, "--stdin-text", batch], &["rename", "--json-input"], 30, "EDITS_CONFLICT"),
+        (&["--mount", &mount], &["replace", "data/link.txt", "colour", "x"], 2, "FILE_UNREADABLE"),
+        (&["--mount", &mount], &["replace", "data/out.txt", "colour", "x"], 20, "FILE_NOT_FOUND"),
+        (&["--mount", &mount], &["replace", "data", "(color", "x"], 2, "PATTERN_INVALID"),
+        (&["--mount", &mount], &["replace", "data", "(a{1000}){1000}", "x"], 2, "PATTERN_INVALID"),
+        (&["--mount", &mount], &["replace", "data", "color", "$1"], 2, "REPLACEMENT_INVALID"),
+        (&["--mount", &only_to_read], &["replace", "data", "color", "x"], 11, "FOLDER_DENIED"),
+        (&[], &["find", "data"], 20, "FILE_NOT_FOUND"),
+    ] {
+        let refused = call(&machine, options, "files", arguments).guest_failure(status);
+        assert_eq!(refused["error"]["code"], code, "{arguments:?}: {refused}");
+    }
+    files(&["replace", "data/.notes", "colour", "x"]).fault("PERMISSION_DENIED", 11);
+    files(&["remove", "data", "--confirm"]).fault("CONFIRMATION_REQUIRED", 30);
+    machine.write("data/long.txt", "a".repeat(1 << 20));
+    call(&machine, &["--mount", &mount, "--limit", "fuel=5000000"], "files", &["replace", "data", "(a+)+$", "x"])
+        .fault("FUEL_LIMIT", 41);
+    assert_eq!(before, ["data/beach-1.txt", "data/beach-2.txt", "data/in/beach-3.txt"].map(text));
+    call(&machine, &["--mount", &mount, "--yes"], "files", &["remove", "data/**/*.txt", "--confirm"]).answer();
+    assert_eq!(text("data/beach-1.txt") + &text("data/in/beach-3.txt") + &text("data/long.txt"), "");
+    for (path, content) in kept {
+        assert_eq!(std::fs::read(machine.path(path)).unwrap(), content, "{path}");
+    }
+    assert!(machine.path("data/link.txt").is_symlink() && machine.path("data/out.txt").is_symlink());
+}
+
 /// A call is the same wherever and whenever it is made, with C and a jq inside as without.
 #[test]
 fn samples_are_deterministic() {
@@ -304,6 +378,7 @@ fn samples_are_deterministic() {
         ("json", &["query", "now, (.[0] | tojson)", "samples/planets.json"]),
         ("convert", &["show", "samples/budget.xlsx", "--as", "html"]),
         ("books", &["add", "Rent", "expenses:rent 800 EUR", "assets:bank"]),
+        ("files", &["checksum", "practice"]),
         ("images", &["write", "samples/flag.ppm", "flag.jpg", "--width", "7"]),
         ("notes", &["write", "Orchard", "--file", "samples/orchard.md"]),
     ] {
@@ -337,13 +412,13 @@ fn questions_find_the_command_among_all_packages() {
         first += usize::from(place == Some(0));
         among_three += usize::from(place.is_some());
     }
-    assert_eq!((all, first, among_three), (60, 34, 47));
+    assert_eq!((all, first, among_three), (68, 35, 53));
 }
 
 /// What a sample has of its own is short: what every application needs is in the library.
 #[test]
 fn a_sample_has_at_most_200_lines_of_code() {
-    for name in ["books", "convert", "images", "json", "notes", "tables"] {
+    for name in ["books", "convert", "files", "images", "json", "notes", "tables"] {
         let sources = std::fs::read_dir(repository().join("guest-todo/samples").join(name).join("src")).unwrap();
         let sources = sources.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("tests.rs"));
         let text: String = sources.map(|path| std::fs::read_to_string(path).unwrap()).collect();

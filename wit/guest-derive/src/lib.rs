@@ -27,7 +27,7 @@ pub fn command(input: TokenStream) -> TokenStream {
 
 /// What an answer shows of one thing: `hutch_guest::Row` for a struct. Its fields are shown in camelCase and in their order;
 /// `#[row(last)]` puts one behind the others in tables for people, `#[row(aside)]` leaves it out there, `#[row(schema = "…")]` says
-/// more about it in JSON Schema.
+/// more about it in JSON Schema. `#[row(any_number)]` on the struct says that a call may have changed any number of them (feature `folder`).
 #[proc_macro_derive(Row, attributes(row))]
 pub fn row(input: TokenStream) -> TokenStream {
     expand(row::derive, &parse_macro_input!(input))

@@ -11,6 +11,18 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         return Err(Error::new_spanned(&input.ident, "a row is a struct with named fields"));
     };
     let name = &input.ident;
+    let mut many = TokenStream::new();
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("row")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("any_number") {
+                return Err(meta.error("a row may be there any_number of times"));
+            }
+            many = quote!(
+                const CHANGED_MAX: ::std::option::Option<u32> = ::std::option::Option::None;
+            );
+            Ok(())
+        })?;
+    }
     let (mut table, mut written, mut shown) = (Vec::new(), Vec::new(), Vec::new());
     for (index, field) in fields.named.iter().enumerate() {
         let Some(member) = &field.ident else { continue };
@@ -62,6 +74,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     _ => ::std::string::String::new(),
                 }
             }
+
+            #many
         }
     })
 }

@@ -42,10 +42,10 @@ pub struct Page<R, More = ()> {
 /// What a command that may change the state did.
 #[derive(Debug)]
 pub struct Changed<R> {
-    row: R,
-    changed: bool,
-    note: Option<String>,
-    files: Vec<File>,
+    pub(crate) rows: held::Held<R>,
+    pub(crate) changed: bool,
+    pub(crate) note: Option<String>,
+    pub(crate) files: Vec<File>,
 }
 
 /// A name in the folder of the state, and bytes.
@@ -70,7 +70,7 @@ impl<R, More> Page<R, More> {
 impl<R> Changed<R> {
     /// The state is another one now; the row shows what the call is about.
     pub fn yes(row: R) -> Self {
-        Self { row, changed: true, note: None, files: Vec::new() }
+        Self { rows: held::one(row), changed: true, note: None, files: Vec::new() }
     }
 
     /// The same, and a file beside the state: written when all of the call went well, and not for a try. Its name is a plain one,
@@ -83,12 +83,12 @@ impl<R> Changed<R> {
 
     /// Everything is as it was, and why: one line for stderr.
     pub fn no(row: R, note: impl Into<String>) -> Self {
-        Self { row, changed: false, note: Some(note.into()), files: Vec::new() }
+        Self { rows: held::one(row), changed: false, note: Some(note.into()), files: Vec::new() }
     }
 
-    /// The same about another row.
-    pub fn map<Other>(self, row: impl FnOnce(R) -> Other) -> Changed<Other> {
-        Changed { row: row(self.row), changed: self.changed, note: self.note, files: self.files }
+    /// The same about other rows.
+    pub fn map<Other>(self, row: impl FnMut(R) -> Other) -> Changed<Other> {
+        Changed { rows: held::each(self.rows, row), changed: self.changed, note: self.note, files: self.files }
     }
 }
 
@@ -143,10 +143,10 @@ impl<R: Row> Answer for Changed<R> {
     type Row = R;
     const PAGED: bool = false;
     const OWN: &'static [&'static [Field]] = &[CHANGE];
-    const ITEMS: &'static Schema = &Schema::List(&Schema::Object(R::FIELDS), None, Some(1000));
+    const ITEMS: &'static Schema = &Schema::List(&Schema::Object(R::FIELDS), None, held::max::<R>());
 
     fn outcome(self) -> Outcome {
-        Outcome { changed: Some(self.changed), note: self.note, files: self.files, ..Outcome::of(vec![self.row]) }
+        Outcome { changed: Some(self.changed), note: self.note, files: self.files, ..Outcome::of(held::all(self.rows)) }
     }
 }
 
@@ -348,5 +348,54 @@ impl Object {
         }
         self.bytes.push(b'}');
         self.bytes
+    }
+}
+
+/// What a change shows: one row.
+#[cfg(not(feature = "folder"))]
+mod held {
+    pub(crate) type Held<R> = R;
+
+    /// Those of a batch.
+    pub(super) const fn max<R: super::Row>() -> Option<u32> {
+        let _ = R::FIELDS;
+        Some(1000)
+    }
+
+    #[inline(always)]
+    pub(super) fn one<R>(row: R) -> Held<R> {
+        row
+    }
+
+    #[inline(always)]
+    pub(super) fn each<R, Other>(held: Held<R>, row: impl FnOnce(R) -> Other) -> Held<Other> {
+        row(held)
+    }
+
+    #[inline(always)]
+    pub(super) fn all<R>(held: Held<R>) -> Vec<R> {
+        vec![held]
+    }
+}
+
+/// What a change shows: one row, or one for each edit, whose number has a bound of its own.
+#[cfg(feature = "folder")]
+mod held {
+    pub(crate) type Held<R> = Vec<R>;
+
+    pub(super) const fn max<R: super::Row>() -> Option<u32> {
+        R::CHANGED_MAX
+    }
+
+    pub(super) fn one<R>(row: R) -> Held<R> {
+        vec![row]
+    }
+
+    pub(super) fn each<R, Other>(held: Held<R>, row: impl FnMut(R) -> Other) -> Held<Other> {
+        held.into_iter().map(row).collect()
+    }
+
+    pub(super) fn all<R>(held: Held<R>) -> Vec<R> {
+        held
     }
 }

@@ -234,6 +234,8 @@ impl<S: Document> Application<S> {
         }
         let dry_run = arguments.flag("dry-run");
         if outcome.changed == Some(true) {
+            #[cfg(feature = "folder")]
+            state.carry_out(dry_run)?;
             let bytes = S::FILE.map(|_| state.encode().map_err(unwritable)).transpose()?;
             if !dry_run {
                 outcome.files.iter().try_for_each(|(name, bytes)| storage.put(name, bytes))?;

@@ -30,6 +30,15 @@ pub trait Document: Default + Sized + 'static {
     /// # Errors
     /// When a value has no form in them.
     fn encode(self) -> serde_json::Result<Vec<u8>>;
+
+    /// Does what is to be done beside that, after a call that changed something; for a try only checks it.
+    ///
+    /// # Errors
+    /// Of a command that changes something, one of those that it declares.
+    #[cfg(feature = "folder")]
+    fn carry_out(&mut self, _dry_run: bool) -> Result<(), crate::failure::Failure> {
+        Ok(())
+    }
 }
 
 impl Document for () {

@@ -80,7 +80,7 @@
 //!   contract            document   storage               schema, row
 //! ```
 //!
-//! Only `storage` touches the files of the state, only `input` those that a call names, only `start` the process. Time comes with the [`Call`], so a test can say what it is; in a
+//! Only `storage` touches the files of the state, only `input` and `folder` those that a call names, only `start` the process. Time comes with the [`Call`], so a test can say what it is; in a
 //! component it is the clock of the host, which is the same in every run of the same invocation.
 
 extern crate self as hutch_guest;
@@ -95,6 +95,8 @@ pub mod component;
 pub mod contract;
 pub mod document;
 pub mod failure;
+#[cfg(feature = "folder")]
+pub mod folder;
 pub mod guidance;
 pub mod help;
 pub mod input;

@@ -18,6 +18,10 @@ pub trait Row: 'static {
 
     /// One field as text for people.
     fn shown(&self, field: usize) -> String;
+
+    /// How many there are at most in an answer of what changed: one for each call of a batch, unless a call may have any number.
+    #[cfg(feature = "folder")]
+    const CHANGED_MAX: Option<u32> = Some(1000);
 }
 
 impl Row for () {
