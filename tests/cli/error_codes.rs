@@ -79,9 +79,7 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
     let limited = |limit: &str, arguments: &[&str]| machine.probe(&["--limit", limit], arguments);
     Some(match code {
         "LEVEL_NOT_REACHED" => {
-            machine.write("program", "#!/bin/sh\necho no\n");
-            let made = std::process::Command::new("chmod").arg("+x").arg(machine.path("program")).status();
-            assert!(made.is_ok_and(|made| made.success()));
+            machine.write_program("program", "#!/bin/sh\necho no\n");
             machine.run(["certify", "--program", "./program"])
         }
         "BUILD_FAILED" => machine.run(["dev", "--once", &todo(), "--", "./no-such-program"]),

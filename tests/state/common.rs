@@ -94,7 +94,10 @@ pub fn unprivileged(home: &Home) -> impl Fn(&[&str]) -> (Option<i32>, String) + 
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65_534;
     let home = home.path().to_owned();
-    std::fs::copy(env!("CARGO_BIN_EXE_hutch"), home.join("hutch")).expect("not copied");
+    // By a process of its own: while this one holds a program open to write it, a child that another thread starts then holds it too, and nobody can
+    // start it.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_hutch")).arg(home.join("hutch")).status();
+    assert!(copied.expect("cp").success(), "not copied");
     copy(&repository().join("tests/packages/probe"), &home.join("probe"));
     let is_root = std::fs::metadata(&home).expect("a home").uid() == 0;
     let mut theirs = if is_root { vec![home.clone()] } else { Vec::new() };
