@@ -5,11 +5,11 @@
 use crate::documents::{
     self, Application, Config, Descriptor, Edge, File, MANIFEST, Manifest, PACKAGE, WASM, WASM_CONFIG,
 };
-use crate::sha256::Sha256;
 use data_encoding::BASE64;
 use hutch::package::{Package, PackageError};
 use hutch_model::digest::Digest;
 use hutch_model::payload::Payload;
+use hutch_model::sha256::Sha256;
 use std::collections::BTreeMap;
 
 /// The most bytes of a manifest: what registries have to take.

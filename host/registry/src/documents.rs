@@ -3,7 +3,8 @@
 //! `null` is nothing, as programs in Go write their empty lists and maps.
 
 use crate::artifact::ArtifactError;
-use crate::sha256::Sha256;
+use hutch_model::sha256::Sha256;
+use hutch_model::statement::null_is_nothing;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -26,15 +27,6 @@ pub(crate) const DIGEST: &str = "io.github.hutch-host.package";
 
 /// How an entry of a layout's index is tagged.
 const TAG: &str = "org.opencontainers.image.ref.name";
-
-/// Reads `null` as what stands there if nothing does.
-pub(crate) fn null_is_nothing<'de, D, T>(from: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Option::deserialize(from).map(Option::unwrap_or_default)
-}
 
 /// Reads texts by name; one that is `null` is not there.
 fn without_nulls<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {

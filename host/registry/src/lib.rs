@@ -15,18 +15,17 @@ mod pulled;
 mod reference;
 mod remote;
 mod repository;
-mod sha256;
 mod signature;
 
 pub use artifact::{Artifact, ArtifactError};
 pub use failure::RegistryError;
+pub use hutch_model::sha256::{NotASha256, Sha256};
 pub use layout::Layout;
 pub use pulled::{Head, Texts};
 pub use reference::{NotAReference, Place, Reference};
 pub use remote::{Credential, CredentialFile, Helper, Remote, Surroundings};
 pub use repository::{Pushed, Repository};
-pub use sha256::{NotASha256, Sha256};
 pub use signature::{
     About, BUNDLE_BYTES_MAX, Identity, NotAKey, NotASigner, NotAttested, PROVENANCE, PrivateKey, PublicKey, Root,
-    SIGNED, Signer, Verdict, attest, check, predicate_type, sign, sign_files,
+    SIGNED, Signer, Verdict, attest, check, has_signed, predicate_type, sign, sign_files, sign_payload,
 };

@@ -4,12 +4,12 @@
 
 use crate::artifact::{ArtifactError, CONFIG_BYTES_MAX, MANIFEST_BYTES_MAX, SCHEMA, held};
 use crate::documents::{self, Config, Descriptor, File, INDEX, MANIFEST, Manifest, WASM, WASM_CONFIG};
-use crate::sha256::Sha256;
 use data_encoding::BASE64;
 use hutch::package::{Outline, PackWriter, PackageBounds, Source};
 use hutch_model::digest::Digest;
 use hutch_model::limits::Limit;
 use hutch_model::names::PackagePath;
+use hutch_model::sha256::Sha256;
 use std::collections::BTreeMap;
 
 /// A manifest that is that of a package.

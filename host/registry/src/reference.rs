@@ -2,7 +2,7 @@
 //! an OCI image layout: `oci-layout:FOLDER[:TAG][@sha256:…]`. The grammar of names and tags is that of the OCI distribution
 //! specification 1.1.
 
-use crate::sha256::Sha256;
+use hutch_model::sha256::Sha256;
 use std::fmt;
 use std::str::FromStr;
 

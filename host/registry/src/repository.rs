@@ -8,7 +8,7 @@ use crate::layout::{Layout, Turn};
 use crate::pulled::{Head, Texts, whole};
 use crate::reference::Reference;
 use crate::remote::Remote;
-use crate::sha256::Sha256;
+use hutch_model::sha256::Sha256;
 use std::collections::BTreeSet;
 
 /// Where artifacts are.

@@ -3,8 +3,8 @@
 use super::{Call, Surroundings};
 use crate::artifact::ArtifactError;
 use crate::failure::RegistryError;
-use crate::sha256::Sha256;
 use fluent_uri::{Uri, UriRef};
+use hutch_model::sha256::Sha256;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Credentials as docker and podman keep them: `auths`, `credHelpers` and `credsStore` in `config.json`, `auth.json` in the order in which
 //! those programs look (containers-auth.json(5)). The files are read by whoever has the authority to; here they are understood.
 
-use crate::documents::null_is_nothing;
 use data_encoding::BASE64;
+use hutch_model::statement::null_is_nothing;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -2,23 +2,21 @@
 //! socket: all that it needs is the bundle, whose signatures count, and what was signed.
 
 use super::certificates::{Holder, Root};
-use super::key::{NotAKey, PrivateKey};
+use super::key::{NotAKey, PrivateKey, PublicKey};
 use super::signer::{Identity, Signer};
 use crate::artifact::Artifact;
-use crate::documents::null_is_nothing;
-use crate::sha256::Sha256;
-use data_encoding::BASE64;
 use hutch_model::manifest::Manifest;
+use hutch_model::sha256::Sha256;
+use hutch_model::statement::{
+    Envelope, STATEMENT, STATEMENT_TYPES, Signature, Statement, Subject, null_is_nothing, signed_bytes,
+};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// What a bundle is, among artifacts and files.
 pub(crate) const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 /// The most bytes of a bundle.
 pub const BUNDLE_BYTES_MAX: u64 = 1 << 20;
 const BUNDLES: &str = "application/vnd.dev.sigstore.bundle";
-const STATEMENT: &str = "application/vnd.in-toto+json";
-const STATEMENT_TYPES: [&str; 2] = ["https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1"];
 /// What cosign says of a thing that is signed and nothing more.
 pub const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
 /// What SLSA calls a statement about how a thing was built.
@@ -50,54 +48,6 @@ struct Material {
 struct Hint {
     #[serde(default, deserialize_with = "null_is_nothing")]
     hint: String,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Envelope {
-    payload: String,
-    payload_type: String,
-    #[serde(default, deserialize_with = "null_is_nothing")]
-    signatures: Vec<Signed>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Signed {
-    sig: String,
-    #[serde(default, deserialize_with = "null_is_nothing")]
-    keyid: String,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Statement {
-    #[serde(rename = "_type")]
-    kind: String,
-    #[serde(default, deserialize_with = "null_is_nothing")]
-    subject: Vec<Subject>,
-    predicate_type: String,
-    #[serde(default)]
-    predicate: serde_json::Value,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(super) struct Subject {
-    #[serde(default, deserialize_with = "null_is_nothing")]
-    name: String,
-    #[serde(default, deserialize_with = "null_is_nothing")]
-    digest: BTreeMap<String, String>,
-    #[serde(default, deserialize_with = "null_is_nothing", skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<String, serde_json::Value>,
-}
-
-impl Subject {
-    pub(super) fn of(name: String, digest: Sha256) -> Subject {
-        Subject { name, digest: BTreeMap::from([("sha256".to_owned(), digest.hex())]), annotations: BTreeMap::new() }
-    }
-
-    fn sha256(&self) -> Option<Sha256> {
-        format!("sha256:{}", self.digest.get("sha256")?).parse().ok()
-    }
 }
 
 /// What a signature turned out to be.
@@ -182,11 +132,10 @@ pub(super) fn stated(
     predicate: serde_json::Value,
     key: &PrivateKey,
 ) -> Result<Vec<u8>, NotAKey> {
-    let (kind, predicate_type) = (STATEMENT_TYPES[0].to_owned(), predicate_type.to_owned());
-    let statement = Statement { kind, subject, predicate_type, predicate };
     // Texts and maps of texts can always be written.
-    let payload = serde_json::to_vec(&statement).unwrap_or_default();
-    let signature = key.sign(&encoded(STATEMENT, &payload))?;
+    let payload = serde_json::to_vec(&Statement::of(subject, predicate_type, predicate)).unwrap_or_default();
+    // Whose it is says the material beside it.
+    let signature = Signature { keyid: String::new(), ..sign_payload(&payload, key)? };
     let bundle = Bundle {
         media_type: BUNDLE.to_owned(),
         verification_material: Material {
@@ -195,20 +144,29 @@ pub(super) fn stated(
             x509_certificate_chain: None,
             tlog_entries: Vec::new(),
         },
-        dsse_envelope: Some(Envelope {
-            payload: BASE64.encode(&payload),
-            payload_type: STATEMENT.to_owned(),
-            signatures: vec![Signed { sig: BASE64.encode(&signature), keyid: String::new() }],
-        }),
+        dsse_envelope: Some(Envelope::of(&payload, vec![signature])),
     };
     Ok(serde_json::to_vec(&bundle).unwrap_or_default())
+}
+
+/// Signs a statement that stands in an envelope of its own.
+///
+/// # Errors
+/// The system has no randomness.
+pub fn sign_payload(payload: &[u8], key: &PrivateKey) -> Result<Signature, NotAKey> {
+    Ok(Signature::of(key.public().hint(), &key.sign(&signed_bytes(STATEMENT, payload))?))
+}
+
+/// Whether a key made one of the signatures of such a statement.
+pub fn has_signed(payload: &[u8], signatures: &[Signature], key: &PublicKey) -> bool {
+    let bytes = signed_bytes(STATEMENT, payload);
+    signatures.iter().any(|one| one.bytes().is_ok_and(|signature| key.has_signed(&bytes, &signature)))
 }
 
 /// What the statement in a bundle says, whoever signed it; nothing if there is none. Good for where to keep it, and for nothing else.
 pub fn predicate_type(bundle: &[u8]) -> Option<String> {
     let envelope = serde_json::from_slice::<Bundle>(bundle).ok()?.dsse_envelope?;
-    let payload = BASE64.decode(envelope.payload.as_bytes()).ok()?;
-    Some(serde_json::from_slice::<Statement>(&payload).ok()?.predicate_type)
+    Some(serde_json::from_slice::<Statement>(&envelope.payload().ok()?).ok()?.predicate_type)
 }
 
 /// What is at hand, which a statement must be about.
@@ -242,10 +200,7 @@ fn judged(text: &[u8], about: &About, signers: &[Signer], root: &Root) -> Result
     let [signed] = envelope.signatures.as_slice() else {
         return Err(format!("the envelope has {} signatures, and a bundle has one", envelope.signatures.len()));
     };
-    let decoded = |what: &str, text: &str| {
-        BASE64.decode(text.as_bytes()).map_err(|error| format!("the {what} is malformed: {error}"))
-    };
-    let (payload, signature) = (decoded("payload", &envelope.payload)?, decoded("signature", &signed.sig)?);
+    let (payload, signature) = (envelope.payload()?, signed.bytes()?);
     let statement: Statement = serde_json::from_slice(&payload).map_err(|error| malformed("statement", error))?;
     if !STATEMENT_TYPES.contains(&statement.kind.as_str()) {
         return Err(format!("the statement is of the type {:?}", statement.kind));
@@ -279,7 +234,7 @@ fn judged(text: &[u8], about: &About, signers: &[Signer], root: &Root) -> Result
             }
         });
     };
-    let bytes = encoded(STATEMENT, &payload);
+    let bytes = signed_bytes(STATEMENT, &payload);
     let has_signed = |signer: &&Signer| matches!(signer, Signer::Key(key) if key.has_signed(&bytes, &signature));
     let is_named = |signer: &Signer| matches!(signer, Signer::Key(key) if key.hint() == hint);
     match signers.iter().find(has_signed) {
@@ -287,12 +242,6 @@ fn judged(text: &[u8], about: &About, signers: &[Signer], root: &Root) -> Result
         None if signers.iter().any(is_named) => Err("the key that it names did not sign this".to_owned()),
         None => Ok(Verdict::UnknownKey { hint }),
     }
-}
-
-/// What is signed: type and payload, each with its length (DSSE's pre-authentication encoding).
-fn encoded(kind: &str, payload: &[u8]) -> Vec<u8> {
-    let head = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len());
-    [head.as_bytes(), payload].concat()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! the key, and a public log holds that it was used then. Checked by a trusted root alone: no socket is opened.
 
 use super::signer::Identity;
-use crate::sha256::Sha256;
+use hutch_model::sha256::Sha256;
 use sigstore_verify::trust_root::{SIGSTORE_PRODUCTION_TRUSTED_ROOT, TrustedRoot};
 use sigstore_verify::types::{Bundle, Sha256Hash, SignatureContent};
 use sigstore_verify::{Error, VerificationPolicy, Verifier};

@@ -1,8 +1,8 @@
 //! Keys that sign: ECDSA on P-256 with SHA-256, the kind that Sigstore's tools make unless they are told otherwise. Private ones are
 //! PKCS#8 in PEM, as `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256` writes them; public ones SubjectPublicKeyInfo.
 
-use crate::sha256::Sha256;
 use data_encoding::BASE64;
+use hutch_model::sha256::Sha256;
 use ring::rand::SystemRandom;
 use ring::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair, UnparsedPublicKey,

@@ -12,7 +12,10 @@ mod referrers;
 mod signer;
 
 pub(crate) use bundle::BUNDLE;
-pub use bundle::{About, BUNDLE_BYTES_MAX, PROVENANCE, SIGNED, Verdict, check, predicate_type, sign, sign_files};
+pub use bundle::{
+    About, BUNDLE_BYTES_MAX, PROVENANCE, SIGNED, Verdict, check, has_signed, predicate_type, sign, sign_files,
+    sign_payload,
+};
 pub use certificates::Root;
 pub use key::{NotAKey, PrivateKey, PublicKey};
 pub use provenance::{NotAttested, attest};

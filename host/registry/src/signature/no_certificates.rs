@@ -1,7 +1,7 @@
 //! Without the feature `keyless` no authority is known.
 
 use super::signer::Identity;
-use crate::sha256::Sha256;
+use hutch_model::sha256::Sha256;
 
 /// Authorities that count: none.
 #[derive(Debug)]

@@ -1,11 +1,12 @@
 //! How a package was built, as a statement: SLSA provenance, made of the record that the build left in the package. It is worth what the
 //! word of the key's holder is. Knows no files: the record is text.
 
-use super::bundle::{BUNDLE_BYTES_MAX, PROVENANCE, Subject, stated, subjects};
+use super::bundle::{BUNDLE_BYTES_MAX, PROVENANCE, stated, subjects};
 use super::key::{NotAKey, PrivateKey};
 use crate::artifact::Artifact;
-use crate::sha256::Sha256;
 use hutch_model::manifest::Manifest;
+use hutch_model::sha256::Sha256;
+use hutch_model::statement::Subject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use crate::documents::{Descriptor, INDEX, Index, MANIFEST, Manifest};
 use crate::failure::RegistryError;
 use crate::pulled::parsed;
 use crate::repository::Repository;
-use crate::sha256::Sha256;
+use hutch_model::sha256::Sha256;
 use std::collections::{BTreeMap, BTreeSet};
 
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";

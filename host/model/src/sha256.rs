@@ -1,7 +1,8 @@
-//! How registries name content: `sha256:` and 64 hexadecimal digits.
+//! How others name content, registries and statements among them: SHA-256, written as `sha256:` and 64 hexadecimal digits.
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
+use sha2::Digest as _;
 use std::fmt;
 use std::io::{self, Read};
 use std::str::FromStr;
@@ -21,10 +22,14 @@ pub struct NotASha256;
 impl Sha256 {
     /// The name of these bytes.
     pub fn of(bytes: &[u8]) -> Sha256 {
-        let found = ring::digest::digest(&ring::digest::SHA256, bytes);
-        let mut digest = [0; 32];
-        digest.copy_from_slice(found.as_ref());
-        Sha256(digest)
+        Sha256::of_parts(&[bytes])
+    }
+
+    /// The name of these bytes, one behind the other.
+    pub fn of_parts(parts: &[&[u8]]) -> Sha256 {
+        let mut hasher = sha2::Sha256::new();
+        parts.iter().for_each(|part| hasher.update(part));
+        Sha256(hasher.finalize().into())
     }
 
     /// The name of what is read to its end.
@@ -32,23 +37,21 @@ impl Sha256 {
     /// # Errors
     /// It can't be read.
     pub fn of_all(mut from: impl Read) -> io::Result<Sha256> {
-        let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+        let mut hasher = sha2::Sha256::new();
         let mut part = vec![0; 1 << 16];
         loop {
             match from.read(&mut part) {
                 Ok(0) => break,
-                Ok(count) => context.update(part.get(..count).unwrap_or_default()),
+                Ok(count) => hasher.update(part.get(..count).unwrap_or_default()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        let mut digest = [0; 32];
-        digest.copy_from_slice(context.finish().as_ref());
-        Ok(Sha256(digest))
+        Ok(Sha256(hasher.finalize().into()))
     }
 
     /// The 32 bytes.
-    pub(crate) fn bytes(&self) -> &[u8; 32] {
+    pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
