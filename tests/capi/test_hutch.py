@@ -59,6 +59,17 @@ class InMemory(unittest.TestCase):
             probe.undo(mounts=mounts)
             self.assertEqual(letter.read_text(), "dear reader")
 
+    def test_an_entry_is_proved_to_whoever_has_the_file(self):
+        self.todo.run("add", "Write docs").check()
+        proof = self.todo.prove()
+        with hutch.Host() as other:
+            self.assertEqual(other.check(proof).result["argv"], ["todo", "add", "Write docs"])
+            self.assertEqual(other.check(self.todo.prove(bare=True), TODO).result["entry"], other.check(proof).result["entry"])
+            for wrong in (proof[:-2] + b"\n", proof.replace(b"signatures", b"signaturez"), b""):
+                with self.assertRaises(hutch.Error) as refused:
+                    other.check(wrong)
+                self.assertEqual(refused.exception.code, "VERIFY_FAILED")
+
     def test_what_is_refused_is_an_error_with_a_code(self):
         with self.assertRaises(hutch.Error) as refused:
             self.todo.run("list", nothing=1)

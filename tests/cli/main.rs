@@ -64,6 +64,7 @@ mod people;
 mod pictures;
 #[cfg(unix)]
 mod progress;
+mod proofs;
 mod readme;
 mod registry;
 #[cfg(target_os = "linux")]

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-const DOCUMENTS: [&str; 14] = [
+const DOCUMENTS: [&str; 15] = [
     "README.md",
     "host/README.md",
     "AGENTS.md",
@@ -27,6 +27,7 @@ const DOCUMENTS: [&str; 14] = [
     "host/docs/using.md",
     "host/docs/limits.md",
     "host/docs/packages.md",
+    "host/docs/proofs.md",
     "host/docs/registry.md",
     "host/docs/servers.md",
     "host/docs/fleets.md",
@@ -274,6 +275,12 @@ fn the_page_about_limits() {
 #[test]
 fn the_page_about_packages() {
     run("host/docs/packages.md");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_page_about_proofs() {
+    run("host/docs/proofs.md");
 }
 
 #[cfg(unix)]

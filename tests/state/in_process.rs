@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
+#[path = "proofs.rs"]
+mod proofs;
+
 use cap_std::fs::MetadataExt;
 use hutch::package::{Package, PackageBounds, Source};
 use hutch::{Call, EntryName, Failure, Grants, Host, Instance, Mount};

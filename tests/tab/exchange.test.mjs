@@ -89,3 +89,32 @@ test("an instance goes from host to host with its package", async (t) => {
   const alone = other(["instance", "import", "--instance", "alone", "--input", file("alone"), "todo"]);
   assert.equal(JSON.parse(alone.stderr).code, "PACKAGE_NOT_FOUND");
 });
+
+test("what one host did another checks, by a file alone", async (t) => {
+  const folder = temporary(t);
+  const machine = new Machine(folder);
+  for (const words of [["add", "Natively"], ["complete", "td_0001"]]) machine.run(["run", "todo", ...words]);
+  const file = (name) => join(folder, name);
+  const made = machine.answer(["prove", "--output", file("native"), "todo"]);
+
+  // The compiler makes the code of the package in it.
+  const hutch = await Hutch.open();
+  t.after(() => hutch.close());
+  const proof = new Uint8Array(readFileSync(file("native")));
+  const checked = await hutch.check(proof);
+  assert.deepEqual([checked.sequence, checked.hash, checked.tree], [made.entry.sequence, made.entry.hash, made.tree]);
+  assert.deepEqual(checked.entry.invocation.argv, ["todo", "complete", "td_0001"]);
+  assert.equal(hutch.packages.size, 0);
+  const other = proof.slice();
+  other[proof.length - 100] ^= 1;
+  await assert.rejects(hutch.check(other), { code: "VERIFY_FAILED" });
+
+  await hutch.install(machine.packed("todo"));
+  await hutch.run("todo", ["add", "In a tab"], given);
+  writeFileSync(file("tab"), await hutch.prove("todo"));
+  writeFileSync(file("bare"), await hutch.prove("todo", { bare: true }));
+  await hutch.check(new Uint8Array(readFileSync(file("bare"))));
+  const back = machine.answer(["prove", "--check", file("tab")]);
+  assert.deepEqual([back.status, back.argv], ["equal", ["todo", "add", "In a tab"]]);
+  machine.answer(["prove", "--check", file("bare"), "todo"]);
+});

@@ -258,6 +258,30 @@ async function holdsAfterwards(page, answered) {
   assert.ok(verified.length > answered.length && verified.every((status) => status === "equal" || status === "no_run"), `${verified}`);
 }
 
+test("a proof is checked by whoever opens it, in an empty page and in ten seconds", async (t) => {
+  const machine = new Machine(temporary(t));
+  machine.run(["run", "todo", "add", "Natively"]);
+  const file = join(machine.folder, "todo.proof.json");
+  const { entry } = machine.answer(["prove", "--output", file, "todo"]);
+  const { seen, open } = await visitor(t);
+  const page = await open("");
+  await status(page, "ready");
+  const begun = performance.now();
+  await page.setInputFiles("#proof", file);
+  await status(page, `entry ${entry.sequence} of todo/default, ${entry.hash}`);
+  const took = performance.now() - begun;
+  assert.ok(took < 10_000, `${took} ms`);
+  t.diagnostic(`${Math.round(took)} ms, the compiler's module included`);
+  assert.match(await page.textContent("#status"), /equal: \["todo","add","Natively"\]/);
+  const other = readFileSync(file);
+  other[other.length - 100] ^= 1;
+  writeFileSync(file, other);
+  await page.setInputFiles("#proof", []);
+  await page.setInputFiles("#proof", file);
+  await status(page, "VERIFY_FAILED");
+  assert.deepEqual(seen.complaints, []);
+});
+
 test("a tab whose process is killed at work loses nothing that was answered", async (t) => {
   const { open } = await visitor(t);
   const page = await open(TODO);

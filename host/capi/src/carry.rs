@@ -3,13 +3,15 @@
 use crate::deadline::Under;
 use crate::library::{Answer, Library};
 use crate::options::Opened;
-use crate::request::{Apply, Command, Common, Invoke, Request, Undo, Verify, entry_name, opened, usage};
+use crate::request::{Apply, Command, Common, Invoke, Prove, Request, Undo, Verify, entry_name, limits, opened, usage};
 use crate::surroundings::{existing, unusable};
 use hutch::installed::{Installed, InstalledError};
 use hutch::package::{Memory, Outline, Package, PackageBounds, Source, SourceError};
+use hutch::proof::Proof;
 use hutch::{EntryName, Failure, Instance, Sealed, Session};
 use hutch_documents::diff::file_diffs;
 use hutch_documents::moved::moved_value;
+use hutch_documents::proved::Proved;
 use hutch_documents::run::{Room, plan_value, run_value};
 use hutch_documents::verified::verified_value;
 use hutch_documents::{envelope, ledger, state};
@@ -45,8 +47,13 @@ impl Library {
         let Request { mut common, command } = request;
         let under = self.calls.begin(common.id.take(), common.deadline_ms)?;
         under.check()?;
-        if !stdin.is_empty() && !matches!(command, Command::Run(_) | Command::Plan(_)) {
-            return Err(usage("nothing but run and plan reads an input"));
+        let reads = |command: &Command| match command {
+            Command::Run(_) | Command::Plan(_) => true,
+            Command::Prove(prove) => prove.check,
+            _ => false,
+        };
+        if !stdin.is_empty() && !reads(&command) {
+            return Err(usage("nothing but run, plan and the check of a proof reads an input"));
         }
         let work = Work { library: self, common, under };
         #[cfg(test)]
@@ -57,6 +64,8 @@ impl Library {
             Command::Apply(apply) => work.apply(apply),
             Command::Undo(undo) => work.undo(&undo),
             Command::Verify(verify) => work.verify(&verify),
+            Command::Prove(prove) if prove.check => work.check(&prove, stdin),
+            Command::Prove(prove) => work.prove(&prove),
             Command::LedgerList(list) => {
                 let page = list.page()?;
                 Ok(done("ledger list", ledger::list_value(&work.session()?, &page).map_err(report)?))
@@ -285,6 +294,53 @@ impl Work<'_> {
             verified.push((sealed.pin(), one));
         }
         verified_value(&verified, verify.all).map(|(value, _)| done("verify", json!(value)))
+    }
+}
+
+impl Work<'_> {
+    fn prove(&self, prove: &Prove) -> Done {
+        if !prove.limits.is_empty() {
+            return Err(usage("limits are for the check of a proof"));
+        }
+        // Looking at what is not there makes nothing.
+        let session = self.session()?;
+        let sealed = match optional(prove.entry.as_deref())? {
+            Some(entry) => session.entry(&entry).map_err(report)?,
+            None => {
+                let none = || report(Failure::NoEntry { name: "with a run".to_owned() });
+                session.last_run().map_err(report)?.ok_or_else(none)?
+            }
+        };
+        let package = self.ready_again(std::slice::from_ref(&sealed))?;
+        let session = self.instance(&package)?.session(self.common.at()).map_err(report)?;
+        let mut packed = Vec::new();
+        if !prove.bare {
+            let done = package.pack(&mut packed);
+            done.map_err(|error| ErrorReport::new(ErrorCode::HostFault, error.to_string()))?;
+        }
+        let packed = Some(packed).filter(|_| !prove.bare);
+        self.under.check()?;
+        let proof = self.opened().host.prove(&package, &session, &sealed, packed).map_err(report)?;
+        let answer = done("prove", json!(Proved::from(&proof)));
+        Ok(Answer { stdout: proof.written().map_err(report)?, ..answer })
+    }
+
+    fn check(&self, prove: &Prove, file: &[u8]) -> Done {
+        if prove.entry.is_some() || prove.bare {
+            return Err(usage("an entry, and bare, are for making a proof"));
+        }
+        let proof = Proof::read(file).map_err(report)?;
+        let brought = if self.common.package.is_empty() {
+            let brought = proof.package(PackageBounds::default()).map_err(report)?;
+            Some(brought.ok_or_else(|| usage("the proof has no package in it: name the one that made the run"))?)
+        } else {
+            None
+        };
+        let package = brought.map_or_else(|| self.package(None), Ok)?;
+        let limits: Vec<_> = limits(&prove.limits)?;
+        self.under.check()?;
+        self.opened().host.check_proof(&package, &proof, self.common.at(), &limits).map_err(report)?;
+        Ok(done("prove", json!(Proved::from(&proof))))
     }
 }
 

@@ -65,6 +65,9 @@ pub(crate) enum Command {
     /// Runs what was recorded again and compares every byte.
     #[serde(rename = "verify")]
     Verify(Verify),
+    /// Makes a proof of an entry, or checks the one that stands on the input.
+    #[serde(rename = "prove")]
+    Prove(Prove),
     /// A page of the ledger, the last entries first.
     #[serde(rename = "ledger list")]
     LedgerList(List),
@@ -150,6 +153,23 @@ pub(crate) struct Verify {
     /// Secrets that invocations were given.
     #[serde(default)]
     pub(crate) secrets: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prove {
+    /// Which entry; the last one with a run if absent.
+    #[serde(default)]
+    pub(crate) entry: Option<String>,
+    /// Without the package.
+    #[serde(default)]
+    pub(crate) bare: bool,
+    /// Check one instead.
+    #[serde(default)]
+    pub(crate) check: bool,
+    /// What the run that is checked may take beyond what a run of the package may.
+    #[serde(default)]
+    pub(crate) limits: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -256,6 +276,15 @@ fn page(limit: Option<u32>, offset: Option<u32>) -> Result<Page, ErrorReport> {
     }
 }
 
+/// Limits by their names.
+pub(crate) fn limits<L: FromIterator<(Limit, u64)>>(named: &BTreeMap<String, u64>) -> Result<L, ErrorReport> {
+    let limit = |(name, value): (&String, &u64)| {
+        let limit = Limit::from_name(name).ok_or_else(|| usage(format!("there is no limit {name:?}")))?;
+        Ok((limit, *value))
+    };
+    named.iter().map(limit).collect()
+}
+
 impl Apply {
     /// What the plan is given again.
     pub(crate) fn grants(self) -> Result<Grants, ErrorReport> {
@@ -316,11 +345,7 @@ impl Common {
 impl Invoke {
     /// Limits that the caller sets.
     pub(crate) fn limits(&self) -> Result<BTreeMap<Limit, u64>, ErrorReport> {
-        let limit = |(name, value): (&String, &u64)| {
-            let limit = Limit::from_name(name).ok_or_else(|| usage(format!("there is no limit {name:?}")))?;
-            Ok((limit, *value))
-        };
-        self.limits.iter().map(limit).collect()
+        limits(&self.limits)
     }
 
     /// Refuses what means nothing for a plan.

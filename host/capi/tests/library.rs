@@ -204,6 +204,7 @@ fn a_deadline_that_has_passed_stops_every_command_before_it_begins() {
         ("run", json!({"arguments": ["add", "x"]})),
         ("plan", json!({"arguments": ["add", "x"]})),
         ("verify", json!({"all": true})),
+        ("prove", json!({})),
         ("ledger list", json!({})),
         ("ledger export", json!({})),
         ("ledger show", json!({"entry": "@1"})),

@@ -4,8 +4,8 @@
 use crate::answer::output::Output;
 use crate::commands::{
     apply, backup, catalog, certify, check, compile, dev, doctor, examples, explain_error, find, gc, index, init,
-    install, instances, issue, ledger, lock, map, mcp, meta, pack, plan, push, replay, run, schedule, serve, shell,
-    show, sign, skills, state, trust, undo, validate, verify,
+    install, instances, issue, ledger, lock, map, mcp, meta, pack, plan, prove, push, replay, run, schedule, serve,
+    shell, show, sign, skills, state, trust, undo, validate, verify,
 };
 use crate::flags::global::Global;
 use crate::machine::needs::Needs;
@@ -121,6 +121,11 @@ commands! {
     /// With --chain only the hashes of entries are checked: of one instance, or of each that --heads names, which must be there and have come at
     /// least as far.
     Verify(verify::VerifyArguments): "verify", args, own.needs(), |global, own, output| verify::verify(global, &own, output);
+    /// Prove a run, or check a proof
+    ///
+    /// A proof holds what an entry follows from: the run's inputs, what it read of the state, and the package. --check runs it again, needs nothing
+    /// else, and ends with 0 if it comes to the same.
+    Prove(Box<prove::ProveArguments>): "prove", args, own.needs(), |global, own, output| prove::prove(global, &own, output);
     /// Make many calls
     ///
     /// Each line is {"id":"1","arguments":["list"]}, stdin beside them, and is answered by a line, in order. A call's seed follows from

@@ -12,6 +12,7 @@ pub mod ledger;
 pub mod memo;
 pub mod moved;
 mod page;
+pub mod proved;
 pub mod run;
 pub mod state;
 pub mod verified;

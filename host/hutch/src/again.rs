@@ -11,8 +11,10 @@ use crate::plan::differences;
 use crate::prepare::Prepared;
 use crate::session::Session;
 use hutch_model::ledger::{EntryKind, Record, Sealed};
+use hutch_model::snapshot::Objects;
 use hutch_store::{State, StoreError, VolumeName};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What re-execution of an entry showed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -107,6 +109,18 @@ impl Host {
         sealed: &Sealed,
         secrets: &BTreeMap<String, String>,
     ) -> Result<Verified, Failure> {
+        self.verify_over(session.objects(), package, session, sealed, secrets)
+    }
+
+    /// The same, where the content of its state is read from `stored`.
+    pub(crate) fn verify_over(
+        &self,
+        stored: Arc<dyn Objects>,
+        package: &Package,
+        session: &Session,
+        sealed: &Sealed,
+        secrets: &BTreeMap<String, String>,
+    ) -> Result<Verified, Failure> {
         let recorded = sealed.open().map_err(Failure::Entry)?.record;
         let damaged = damaged_streams(session, &recorded)?;
         if !damaged.is_empty() {
@@ -136,7 +150,7 @@ impl Host {
                 state.insert(name, before);
             }
         }
-        let differences = differences(&recorded, &execute(&prepared, session.objects(), &state)?);
+        let differences = differences(&recorded, &execute(&prepared, stored, &state)?);
         Ok(if differences.is_empty() { Verified::Equal } else { Verified::Differs(differences) })
     }
 }

@@ -273,9 +273,7 @@ fn within(trial: &Session, sequence: u64, record: &Record, limits: &Limits) -> R
         allowed if value <= allowed => Ok(()),
         allowed => Err(Failure::BundleBeyond { sequence, limit, value, allowed }),
     };
-    if let Some(invocation) = &record.invocation {
-        Limit::ALL.iter().map(|limit| (*limit, invocation.limits.get(*limit))).try_for_each(beyond)?;
-    }
+    asks_within(sequence, record, limits)?;
     if record.changes_state() {
         let (mut all, objects) = (Totals::default(), trial.objects());
         for tree in trial.store.state_at(sequence)?.into_values() {
@@ -286,6 +284,16 @@ fn within(trial: &Session, sequence: u64, record: &Record, limits: &Limits) -> R
         amounts.into_iter().chain([(Limit::FolderDepth, u64::from(all.depth))]).try_for_each(beyond)?;
     }
     Ok(())
+}
+
+/// Refuses an invocation that may take more than is allowed.
+pub(crate) fn asks_within(sequence: u64, record: &Record, limits: &Limits) -> Result<(), Failure> {
+    let Some(invocation) = &record.invocation else { return Ok(()) };
+    let asked = Limit::ALL.iter().map(|limit| (*limit, invocation.limits.get(*limit), limits.get(*limit)));
+    match asked.into_iter().find(|(_, value, allowed)| value > allowed) {
+        Some((limit, value, allowed)) => Err(Failure::BundleBeyond { sequence, limit, value, allowed }),
+        None => Ok(()),
+    }
 }
 
 /// Refuses what begins or ends a change of granted folders: those are on one machine, and what was begun there is ended there.

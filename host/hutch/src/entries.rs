@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::session::Session;
-use hutch_model::ledger::{ChainError, EntryKind, Pin, Record, Sealed, verify_chain};
+use hutch_model::ledger::{ChainError, EntryKind, Leaves, Pin, Record, Sealed, verify_chain};
 use hutch_store::{EntryKey, StoreError};
 use std::fmt;
 use std::str::FromStr;
@@ -134,6 +134,20 @@ impl Session {
     /// # Errors
     /// [`Failure::Chain`] names the first entry that is not as it was written.
     pub fn check_chain(&self, pins: &[Pin]) -> Result<Pin, Failure> {
+        self.check_each(pins, |_| ())
+    }
+
+    /// The same, and the leaves of the ledger's tree.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn leaves(&self, pins: &[Pin]) -> Result<(Pin, Leaves), Failure> {
+        let mut leaves = Leaves::default();
+        let head = self.check_each(pins, |sealed| leaves.push(&sealed.bytes))?;
+        Ok((head, leaves))
+    }
+
+    fn check_each(&self, pins: &[Pin], mut each: impl FnMut(&Sealed)) -> Result<Pin, Failure> {
         enum Wrong {
             Chain(ChainError),
             Store(StoreError),
@@ -145,7 +159,8 @@ impl Session {
         }
         let mut pins = pins.to_vec();
         pins.push(self.store.head()?.last);
-        verify_chain(self.entries(1).map(|entry| entry.map_err(Wrong::Store)), &pins).map_err(|wrong| match wrong {
+        let entries = self.entries(1).map(|entry| entry.inspect(&mut each).map_err(Wrong::Store));
+        verify_chain(entries, &pins).map_err(|wrong| match wrong {
             Wrong::Chain(error) => Failure::Chain(error),
             Wrong::Store(error) => Failure::Store(error),
         })

@@ -210,8 +210,8 @@ pub enum Failure {
         /// Why.
         reason: String,
     },
-    /// What a bundle tells of takes more than a run may here.
-    #[error("entry {sequence} of the bundle takes {} {value}, and {allowed} are allowed here", .limit.name())]
+    /// What a bundle or a proof tells of takes more than a run may here.
+    #[error("entry {sequence} of what was brought takes {} {value}, and {allowed} are allowed here", .limit.name())]
     BundleBeyond {
         /// The entry's place.
         sequence: u64,
@@ -220,6 +220,30 @@ pub enum Failure {
         /// How much.
         value: u64,
         /// How much is allowed.
+        allowed: u64,
+    },
+    /// A proof is none, or not of what it says.
+    #[error("the proof {reason}")]
+    Proof {
+        /// How it shows.
+        reason: String,
+    },
+    /// What an entry says did not come of what is there to prove it.
+    #[error("entry {sequence} came to something else when it was run again: {}", .differences.join(", "))]
+    ProofDiffers {
+        /// The entry's place.
+        sequence: u64,
+        /// What differs.
+        differences: Vec<String>,
+    },
+    /// What an entry follows from is more than a proof may hold.
+    #[error("what entry {sequence} follows from has {bytes} bytes, {allowed} allowed in a proof")]
+    ProofTooLarge {
+        /// The entry's place.
+        sequence: u64,
+        /// How much it is.
+        bytes: u64,
+        /// How much it may be.
         allowed: u64,
     },
     /// A run that is to be exported with the package that made it was made by one that is not at hand.
@@ -327,11 +351,14 @@ impl Failure {
             Failure::AmbiguousEntry { .. }
             | Failure::NotAPlan { .. }
             | Failure::NoChange { .. }
+            | Failure::ProofTooLarge { .. }
             | Failure::MountsTooLong { .. } => ErrorCode::Usage,
             Failure::Entry(_) | Failure::Chain(_) => ErrorCode::StoreDamaged,
             Failure::CarriedOut { .. } => ErrorCode::RequestConflict,
             Failure::PlanStale { .. } | Failure::PlanDiffers { .. } => ErrorCode::Conflict,
-            Failure::BundleDiffers { .. } => ErrorCode::VerifyFailed,
+            Failure::BundleDiffers { .. } | Failure::Proof { .. } | Failure::ProofDiffers { .. } => {
+                ErrorCode::VerifyFailed
+            }
             Failure::BundleBeyond { limit, .. } => limit.info().code,
             Failure::NotAgain { .. } | Failure::BundleUnproved { .. } | Failure::MakerMissing { .. } => {
                 ErrorCode::NotReproducible
@@ -426,7 +453,7 @@ impl Failure {
                 .detail("plan", *sequence)
                 .detail("differences", differences.clone())
                 .suggest("make a new plan and look at it"),
-            Failure::BundleDiffers { sequence, differences } => {
+            Failure::BundleDiffers { sequence, differences } | Failure::ProofDiffers { sequence, differences } => {
                 report.detail("sequence", *sequence).detail("differences", differences.clone())
             }
             Failure::BundleBeyond { sequence, limit, value, allowed } => report

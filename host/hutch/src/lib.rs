@@ -54,6 +54,7 @@ mod output_schema;
 pub mod package;
 mod plan;
 mod prepare;
+pub mod proof;
 mod remembered;
 mod requests;
 mod risk;

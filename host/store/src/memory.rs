@@ -89,6 +89,19 @@ impl MemoryStore {
         MemoryStore { below: Below::Nothing(key), contents: Arc::default(), objects: Arc::default(), lent: None }
     }
 
+    /// A store without any entry that has these objects and streams, of which each is named by its bytes.
+    pub fn holding(all: impl IntoIterator<Item = (Kind, Arc<[u8]>)>) -> MemoryStore {
+        let store = MemoryStore::new(SecretKey::new([0; 32]));
+        for (kind, bytes) in all {
+            let (digest, kept) = (Digest::of(kind, &bytes), Kept::Own(bytes));
+            match kind {
+                Kind::Stream => drop(store.lock().streams.insert(digest, kept)),
+                kind => drop(store.shelved().0.insert(digest, (kind, kept))),
+            }
+        }
+        store
+    }
+
     /// A store that begins as `below` and never changes it.
     pub fn over(below: Arc<dyn Store>) -> MemoryStore {
         MemoryStore { below: Below::Store(below), contents: Arc::default(), objects: Arc::default(), lent: None }

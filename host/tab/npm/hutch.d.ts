@@ -105,6 +105,16 @@ export interface Verified {
   items: Array<Pin & { status: "equal" | "differs" | "not_reproducible" | "no_run"; detail: unknown }>;
 }
 
+/** The entry that a proof is of. */
+export interface Proved extends Pin {
+  entry: Record<string, unknown>;
+  package: string;
+  instance: string;
+  objects: number;
+  /** The ledger that the entry is in: the number of its entries, a colon and the root of their tree. */
+  tree: string;
+}
+
 export interface Item {
   path: string;
   kind: "file" | "folder" | "link";
@@ -137,6 +147,9 @@ export class Hutch {
   restore(slug: string, entry: string, options?: InstanceOptions): Promise<Moved>;
   ledger(slug: string, options?: InstanceOptions & { from?: number; count?: number }): Promise<Ledger>;
   verify(slug: string, options?: InstanceOptions & { entry?: string }): Promise<Verified>;
+  /** What an entry follows from, as a file: of the last one with a run if none is named. */
+  prove(slug: string, options?: InstanceOptions & { entry?: string; bare?: boolean }): Promise<Uint8Array>;
+  check(proof: Uint8Array, options?: { at?: string; limits?: Record<string, number>; compile_time_ms?: number }): Promise<Proved>;
   objects(slug: string, options?: InstanceOptions & { path?: string; entry?: string }): Promise<{ volumes: Record<string, string>; items: Item[] }>;
   read(slug: string, path: string, options?: InstanceOptions & { entry?: string }): Promise<Uint8Array>;
   export(slug: string, options?: InstanceOptions & { after?: number; packages?: boolean }): Promise<Uint8Array>;

@@ -298,6 +298,21 @@ export class Hutch {
     return (await this.#at("verify", slug, options)).result;
   }
 
+  /** All that an entry follows from, as a file that anybody can check: the last one with a run if none is named. */
+  async prove(slug, { instance = "default", at = new Date().toISOString(), ...more } = {}) {
+    const withinMs = WALL_TIME_MS + 2_000;
+    return (await this.#ask({ op: "prove", package: slug, instance, at, ...more }, undefined, withinMs)).attachment;
+  }
+
+  /** Runs again what a proof says, by the package in it, or by the installed one of that name if there is none in it. Whoever is answered knows that
+   *  the entry follows from what is in the proof; anything else is a HutchError. */
+  async check(proof, { at = new Date().toISOString(), limits = {}, compile_time_ms: compileMs = COMPILE_TIME_MS } = {}) {
+    const { attachment } = await this.#ask({ op: "proof" }, proof);
+    if (attachment.length > 0) await this.#code(attachment, undefined, compileMs);
+    const withinMs = (limits.wall_time_ms ?? WALL_TIME_MS) + 2_000;
+    return (await this.#ask({ op: "check", at, limits }, proof, withinMs)).result;
+  }
+
   /** The digests of all volumes, and what the folder `path` holds. */
   async objects(slug, options) {
     return (await this.#at("objects", slug, options)).result;

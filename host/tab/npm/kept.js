@@ -7,7 +7,7 @@ import { Busy } from "./storage.js";
 const NOTHING = new Uint8Array();
 const utf8 = new TextEncoder();
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-const own = ["load", "artifact", "component", "carried", "open"];
+const own = ["load", "artifact", "component", "carried", "proof", "check", "open"];
 
 /** What `job` comes to, one after the other: a job begins when the one before has ended, however it ended. */
 export function inTurn() {

@@ -145,6 +145,12 @@ async function install(files) {
   await showFiles();
 }
 
+/** Runs again what a proof says, and shows what it is of. */
+async function check(file) {
+  const { sequence, package: slug, instance, hash, entry } = await hutch.check(new Uint8Array(await file.arrayBuffer()));
+  return seen(`equal: ${JSON.stringify(entry.invocation.argv)} is entry ${sequence} of ${slug}/${instance}, ${hash}`);
+}
+
 /** `?package=PATH&artifact=PATH` of this origin: the policy lets no other be asked. */
 async function linked() {
   const query = new URLSearchParams(location.search);
@@ -159,6 +165,7 @@ function listen() {
   for (const id of ["files", "folder"]) {
     $(id).onchange = (event) => act("install", () => install(chosen(event.target.files)));
   }
+  $("proof").onchange = (event) => act("check", () => check(event.target.files[0]));
   document.ondragover = (event) => event.preventDefault();
   document.ondrop = (event) => {
     event.preventDefault();

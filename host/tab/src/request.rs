@@ -99,6 +99,28 @@ pub enum Request {
         #[serde(default)]
         entry: Option<String>,
     },
+    /// All that an entry follows from as a proof, as the attachment.
+    Prove {
+        /// Which instance of which package.
+        #[serde(flatten)]
+        target: Target,
+        /// Which entry; the last one with a run if absent.
+        #[serde(default)]
+        entry: Option<String>,
+        /// Without the package.
+        #[serde(default)]
+        bare: bool,
+    },
+    /// Looks into the attachment, a proof: the package in it is the answer's attachment, packed, if there is one. Runs nothing.
+    Proof {},
+    /// Takes the attachment as a proof, and runs again what it says, by the package in it or else by the one that is loaded.
+    Check {
+        /// The clock of whoever asks.
+        at: Instant,
+        /// What the run may take beyond what a run of the package may.
+        #[serde(default)]
+        limits: BTreeMap<String, u64>,
+    },
     /// What a folder of a volume holds, and the digests of all volumes.
     Objects {
         /// Which instance of which package.

@@ -1,6 +1,7 @@
 //! What came of something, as JSON: the names are those of the command line's answers.
 
 use hutch::package::{Package, PackageError};
+use hutch::proof::Proof;
 use hutch::{Answer, Item, Moved, Verified, VolumeChange};
 use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
@@ -110,6 +111,20 @@ pub(crate) fn verified(sealed: &Sealed, verified: Verified) -> Value {
         _ => Value::Null,
     };
     json!({ "sequence": sealed.sequence, "hash": sealed.hash, "status": status, "detail": detail })
+}
+
+/// The entry that a proof is of.
+pub(crate) fn proof(proof: &Proof) -> Value {
+    let (entry, record) = (proof.entry(), proof.record());
+    json!({
+        "sequence": entry.sequence,
+        "hash": entry.hash,
+        "entry": document::read(&entry.bytes).unwrap_or_default(),
+        "package": record.package.slug,
+        "instance": record.instance,
+        "objects": proof.objects(),
+        "tree": proof.tree().to_string(),
+    })
 }
 
 pub(crate) fn item(item: &Item) -> Value {

@@ -3,6 +3,7 @@
 use crate::request::{self, Invoke, Request, Target, usage};
 use crate::shown;
 use hutch::package::{Package, PackageBounds, Source};
+use hutch::proof::Proof;
 use hutch::{Digest, EntryName, Grants, Host, Session, Verified};
 use hutch_model::document::written;
 use hutch_model::error_code::ErrorCode;
@@ -145,6 +146,31 @@ impl Tab {
                     None => session.entries(1).collect::<Result<Vec<_>, _>>().map_err(report)?,
                 };
                 plain(self.verified(package, &session, &entries)?)
+            }
+            Request::Prove { target, entry, bare } => {
+                let (package, session) = self.session(&target)?;
+                let sealed = match entry {
+                    Some(entry) => session.entry(&entry_name(&entry)?).map_err(report)?,
+                    None => {
+                        let last = session.last_run().map_err(report)?;
+                        last.ok_or_else(|| report(hutch::Failure::NoEntry { name: "with a run".to_owned() }))?
+                    }
+                };
+                let packed = if bare { None } else { Some(packed(package)?) };
+                let proof = self.host.prove(package, &session, &sealed, packed).map_err(report)?;
+                Ok((shown::proof(&proof), proof.written().map_err(report)?))
+            }
+            Request::Proof {} => {
+                let proof = Proof::read(&attachment).map_err(report)?;
+                Ok((shown::proof(&proof), proof.packed().unwrap_or_default().to_vec()))
+            }
+            Request::Check { at, limits } => {
+                let proof = Proof::read(&attachment).map_err(report)?;
+                let bounds = PackageBounds::with_component(Limit::Component.info().most);
+                let brought = proof.package(bounds).map_err(report)?;
+                let package = brought.as_ref().map_or_else(|| self.package(&proof.record().package.slug), Ok)?;
+                self.host.check_proof(package, &proof, at, &request::limits::<Vec<_>>(limits)?).map_err(report)?;
+                plain(shown::proof(&proof))
             }
             Request::Objects { target, path, entry } => {
                 let (_, session) = self.session(&target)?;
@@ -312,6 +338,13 @@ impl Tab {
         let session = self.host.open_existing(package.manifest().slug(), &target.instance()?, target.at);
         Ok((package, session.map_err(report)?))
     }
+}
+
+fn packed(package: &Package) -> Result<Vec<u8>, ErrorReport> {
+    let mut bytes = Vec::new();
+    let packed = package.pack(&mut bytes);
+    packed.map_err(|error| ErrorReport::new(ErrorCode::HostFault, error.to_string()))?;
+    Ok(bytes)
 }
 
 fn carried(bundle: &[u8], number: usize) -> Done {

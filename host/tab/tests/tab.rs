@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on fails")]
 
 use hutch::package::{Package, PackageBounds, Source};
+use hutch::proof::Proof;
 use hutch::{Backend, Call, EntryName, ErrorCode, Grants, Host, InstanceName, Instant, Origin, Sandbox, SecretKey};
 use hutch_tab::Tab;
 use serde_json::{Value, json};
@@ -326,4 +327,32 @@ fn what_is_wrong_has_the_code_that_it_has_everywhere() {
         (&limited["error"]["code"], &limited["kept"], &limited["status"]),
         (&"FUEL_LIMIT".into(), &false.into(), &41.into())
     );
+}
+
+#[test]
+fn a_proof_that_a_machine_made_is_checked_by_an_interpreter_and_the_other_way_round() {
+    let installed = package(packed("packages/todo"), Origin::installed());
+    let at: Instant = AT.parse().unwrap();
+    let native = Host::in_memory(SecretKey::new([1; 32]), Sandbox::default());
+    let instance = native.instance(&installed, &InstanceName::default(), at).unwrap();
+    instance.run(&Call::new(["add", "Write docs"], at, "7".parse().unwrap())).unwrap();
+    let session = instance.session(at).unwrap();
+    let sealed = session.entry(&EntryName::Last).unwrap();
+    let proof = native.prove(&installed, &session, &sealed, Some(packed("packages/todo"))).unwrap();
+    let file = proof.written().unwrap();
+    let mut tab = Tab::new();
+    let (known, carried) = result(&mut tab, json!({ "op": "proof" }), &file);
+    assert_eq!((known["hash"].as_str(), carried), (Some(sealed.hash.to_string().as_str()), packed("packages/todo")));
+    result(&mut tab, json!({ "op": "check", "at": AT }), &file);
+    let bare = native.prove(&installed, &session, &sealed, None).unwrap().written().unwrap();
+    refused(&mut tab, json!({ "op": "check", "at": AT }), &bare, "PACKAGE_NOT_FOUND");
+
+    let mut tab = open(b"");
+    result(&mut tab, json!({ "op": "check", "at": AT }), &bare);
+    result(&mut tab, call("run", &["add", "In a tab"]), b"");
+    let (made, file) = result(&mut tab, request("prove", json!({ "bare": true })), b"");
+    native.check_proof(&installed, &Proof::read(&file).unwrap(), at, &[]).unwrap();
+    assert_eq!(made["hash"], head(&mut tab)["hash"]);
+    refused(&mut tab, json!({ "op": "check", "at": AT }), &replaced(&file, "payload", "paylaod"), "VERIFY_FAILED");
+    refused(&mut tab, json!({ "op": "proof" }), b"", "VERIFY_FAILED");
 }

@@ -154,7 +154,7 @@ fn shape(value: &Value) -> Value {
         Value::Object(fields) => fields
             .iter()
             .filter(|(name, _)| !["wall_time_us", "load_time_us", "compiled", "at"].contains(&name.as_str()))
-            .filter(|(name, _)| !["hash", "previous", "sequence", "measured"].contains(&name.as_str()))
+            .filter(|(name, _)| !["hash", "previous", "sequence", "measured", "tree"].contains(&name.as_str()))
             .map(|(name, value)| (name.clone(), shape(value)))
             .collect(),
         Value::Array(items) => items.iter().map(shape).collect(),

@@ -205,6 +205,13 @@ class Host:
             raise Error(document, answer.status, out, err)
         return Answer(answer.status, document, out, err)
 
+    def check(self, proof: bytes, package: _Path = "", **more: Any) -> Answer:
+        """Runs again what a proof says, by the package in it or the one that is named; what it is of. Nothing is kept.
+
+        :raises Error: it comes to something else, or can't be made again here.
+        """
+        return self.call(dict(more, command="prove", check=True, package=os.fspath(package)), proof)
+
     def cancel(self, id: str) -> int:
         """Cancels the calls under way of this ``id``; how many there were. They raise an error with the code ``CANCELLED``."""
         text = id.encode()
@@ -270,6 +277,14 @@ class Package:
         :raises Error: something did not come to the same.
         """
         return self.call("verify", all=True) if entry is None else self.call("verify", entry=entry)
+
+    def prove(self, entry: Optional[str] = None, bare: bool = False) -> bytes:
+        """All that an entry follows from, as a file that :meth:`Host.check` checks on any machine: the last one with a run, if none is named.
+
+        :param bare: leave the package out.
+        :raises Error: it can't be made again, or comes to something else.
+        """
+        return self.call("prove", bare=bare, **({} if entry is None else {"entry": entry})).stdout
 
     def ledger(self) -> Iterator[Dict[str, Any]]:
         """Summaries of all entries, the last first; those that are written meanwhile are not among them."""

@@ -2,6 +2,7 @@
 
 use hutch_documents::Open;
 use hutch_documents::moved::Pinned;
+use hutch_documents::proved::Proved;
 use hutch_documents::run::RunAnswer;
 use hutch_documents::verified::VerifiedAnswer;
 use hutch_model::digest::Digest;
@@ -160,6 +161,34 @@ pub(crate) struct ScheduleFile {
 }
 
 /// What `verify` answers.
+/// What `prove` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum ProveAnswers {
+    /// A proof that was made.
+    Made {
+        #[schemars(with = "String")]
+        path: PathBuf,
+        bytes: u64,
+        /// Whether the package is in it
+        carries: bool,
+        /// The key that signed it
+        key: Option<String>,
+        #[serde(flatten)]
+        proved: Box<Proved>,
+        changed: bool,
+    },
+    /// One that was checked.
+    Checked {
+        #[schemars(extend("enum" = ["equal"]))]
+        status: &'static str,
+        /// The key that was asked for, and has signed it
+        key: Option<String>,
+        #[serde(flatten)]
+        proved: Box<Proved>,
+    },
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum VerifyAnswers {
@@ -170,6 +199,8 @@ pub(crate) enum VerifyAnswers {
         entries: u64,
         #[schemars(with = "String")]
         hash: Digest,
+        /// All of them, as the head of a tree: their number, a colon and the root
+        tree: String,
     },
     /// Of the chains that a file names.
     Heads { instances: u64, entries: u64 },

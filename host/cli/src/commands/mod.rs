@@ -29,6 +29,7 @@ pub(crate) mod mcp;
 pub(crate) mod meta;
 pub(crate) mod pack;
 pub(crate) mod plan;
+pub(crate) mod prove;
 pub(crate) mod push;
 pub(crate) mod replay;
 pub(crate) mod run;

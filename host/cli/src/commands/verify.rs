@@ -76,8 +76,9 @@ pub(crate) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
     // Looking at what is not there makes nothing.
     let session = instance.open(global)?;
     if own.chain {
-        let head = session.check_chain(own.head.as_slice())?;
-        let value = VerifyAnswers::Chain { entries: head.sequence, hash: head.hash };
+        let (head, leaves) = session.leaves(own.head.as_slice())?;
+        let tree = leaves.head().to_string();
+        let value = VerifyAnswers::Chain { entries: head.sequence, hash: head.hash, tree };
         return output.answer("verify", value, |_| format!("{} entries, as they were written", head.sequence));
     }
     let (host, package, session) = instance.open_package(global)?;

@@ -78,6 +78,65 @@ impl NewFile {
     }
 }
 
+/// A file that is opened before its bytes are known, because by then no path leads to it: it is empty until it has them.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    path: PathBuf,
+    /// What is there already.
+    there: Vec<u8>,
+    /// Where they go; nowhere in a preview, or where something is there.
+    file: Option<File>,
+    /// Whether it was made for them.
+    is_made: bool,
+}
+
+impl Reserved {
+    /// Makes the file, or looks at the one that is there.
+    #[expect(clippy::disallowed_methods, reason = "the caller named the file; nothing that is there is overwritten")]
+    pub(crate) fn open(path: &Path, bytes_max: u64, dry_run: bool) -> Result<Reserved, Fault> {
+        let failed = |error: io::Error| Fault::file(path, &error);
+        let there = match path.symlink_metadata() {
+            Ok(found) if !found.is_file() || found.len() > bytes_max => return Err(is_another(path)),
+            Ok(_) => Some(std::fs::read(path).map_err(failed)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(error)),
+        };
+        let is_made = there.is_none() && !dry_run;
+        let file = match &there {
+            None if dry_run => preview(path, b"").map(|()| None)?,
+            None => Some(File::create_new(path).map_err(failed)?),
+            Some(bytes) if bytes.is_empty() && !dry_run => {
+                Some(File::options().write(true).open(path).map_err(failed)?)
+            }
+            Some(_) => None,
+        };
+        Ok(Reserved { path: path.to_owned(), there: there.unwrap_or_default(), file, is_made })
+    }
+
+    /// Gives it its bytes; whether it had others, which is none, before.
+    pub(crate) fn fill(mut self, bytes: &[u8]) -> Result<bool, Fault> {
+        if !self.there.is_empty() {
+            return if self.there == bytes { Ok(false) } else { Err(is_another(&self.path)) };
+        }
+        if let Some(file) = &mut self.file {
+            let written = file.write_all(bytes).and_then(|()| file.sync_all());
+            written.map_err(|error| Fault::file(&self.path, &error))?;
+        }
+        self.is_made = false;
+        Ok(true)
+    }
+}
+
+impl Drop for Reserved {
+    #[expect(clippy::disallowed_methods, reason = "it was made here, and nothing came of it")]
+    fn drop(&mut self) {
+        if self.is_made {
+            // Behind the rings it stays, and is empty.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
 /// Writes a file that is not there yet, or sees whether it could be.
 pub(crate) fn write(path: &Path, bytes: &[u8], dry_run: bool) -> Result<(), Fault> {
     if dry_run { preview(path, bytes) } else { NewFile::begin(path)?.filled(bytes) }

@@ -24,8 +24,19 @@ const DENIED: &str = "Permission denied (os error 13)";
 static PATHS: Mutex<Option<Result<Held, PathsError>>> = Mutex::new(None);
 
 /// The commands that there are rings around; the ring of paths is around all but `validate`, which starts no guest.
-pub(crate) const AROUND: [&str; 10] =
-    ["run", "validate", "plan", "apply", "replay", "verify", "map", "instance import", "certify", "dev --once"];
+pub(crate) const AROUND: [&str; 11] = [
+    "run",
+    "validate",
+    "plan",
+    "apply",
+    "replay",
+    "verify",
+    "prove",
+    "map",
+    "instance import",
+    "certify",
+    "dev --once",
+];
 
 /// The commands that there are rings around from the moment in which they begin to serve.
 pub(crate) const SERVING: [&str; 2] = ["mcp", "serve"];
@@ -215,7 +226,7 @@ mod tests {
         }
         assert_eq!(
             around(&["validate"]),
-            "run, plan, apply, replay, verify, map, instance import, certify, dev --once, mcp and serve"
+            "run, plan, apply, replay, verify, prove, map, instance import, certify, dev --once, mcp and serve"
         );
     }
 

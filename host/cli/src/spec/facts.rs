@@ -166,6 +166,8 @@ const TABLE: &[(&str, Facts)] = &[
         &[ConfirmationRequired, NotReproducible]])),
     ("verify", reads::<VerifyAnswers>(&[INSTANCE, JUDGED, &[ComponentInvalid, InstanceForeign, NotReproducible, PackageInvalid,
         RingRequired, StdinTimeLimit, VerifyFailed]])),
+    ("prove", writes::<ProveAnswers>(&[LIMITS, INSTANCE, JUDGED, COMPONENT, COMPILED, FILES, &[NotReproducible, PackageInvalid,
+        SignatureRequired, StdinTimeLimit, VerifyFailed]]).idempotent()),
     ("map", writes::<MapAnswer>(&[LIMITS, PACKAGE, INSTANCE, ENDINGS, JUDGED, COMPONENT, COMMIT, COMPILED, &[AlreadyExists,
         StdinTimeLimit]])),
     ("ledger list", reads::<Listed<Summary>>(&[INSTANCE])),

@@ -20,6 +20,7 @@ mod memo;
 mod record;
 mod request;
 mod standing;
+mod tree;
 
 pub use canonical::{NotCanonical, canonical};
 pub use chain::{Chain, ChainError, NotAPin, Pin, verify_chain};
@@ -31,6 +32,7 @@ pub use record::{
 };
 pub use request::Request;
 pub use standing::{Contradiction, Origin, Owner, Standing};
+pub use tree::{Inclusion, Leaves, NotATreeHead, TreeHead};
 
 use crate::digest::{Digest, Kind};
 use serde::{Deserialize, Serialize};
