@@ -3,7 +3,7 @@
 //! lands where the next one to open the instance finds it. Knows nothing of what is in the files.
 
 use crate::error::{StoreError, at};
-use crate::instance_dir::{self, InstanceDir};
+use crate::instance_dir::{self, InstanceDir, InstanceLock};
 use cap_std::fs::Dir;
 use hutch_folder::Stamp;
 use std::fs::{File, TryLockError};
@@ -23,7 +23,7 @@ pub(crate) struct Hold {
     /// The folder, wherever it is by now.
     folder: Dir,
     /// What is locked, and tells the folder from another one in its place. None where nothing may be written: nothing is then.
-    file: Option<(File, Stamp)>,
+    file: Option<(InstanceLock, Stamp)>,
 }
 
 impl Hold {
@@ -34,13 +34,13 @@ impl Hold {
     /// [`StoreError::InUse`], or the system's refusal.
     pub(crate) fn together(dir: &InstanceDir, folder: Dir, wait: Duration) -> Result<Option<Hold>, StoreError> {
         let file = match instance_dir::lock_file(&folder, NAME) {
-            Ok(file) => Some(file),
+            Ok((file, stamp)) => Some((InstanceLock::of(file), stamp)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) if is_denied(&error) => None,
             Err(error) => return Err(failed(dir, error)),
         };
         if let Some((file, _)) = &file {
-            locked(dir, file, wait, File::try_lock_shared)?;
+            locked(dir, file.file(), wait, File::try_lock_shared)?;
         }
         let hold = Hold { dir: dir.clone(), folder, file };
         Ok(hold.is_in_place()?.then_some(hold))
@@ -59,7 +59,7 @@ impl Hold {
                 file.unlock().map_err(TryLockError::Error)?;
                 file.try_lock()
             };
-            locked(&self.dir, file, wait, alone)?;
+            locked(&self.dir, file.file(), wait, alone)?;
         }
         self.check()
     }

@@ -47,7 +47,24 @@ pub struct InstanceDir(PathBuf);
 #[derive(Debug)]
 pub struct InstanceLock(std::fs::File);
 
+impl Drop for InstanceLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that another thread is about to start has it open too until it is another program, and who
+        // found the lock taken would leave the work to one that does none.
+        let _ = self.0.unlock();
+    }
+}
+
 impl InstanceLock {
+    /// What a file is locked by, once it is, until this is dropped.
+    pub(crate) fn of(file: std::fs::File) -> InstanceLock {
+        InstanceLock(file)
+    }
+
+    pub(crate) fn file(&self) -> &std::fs::File {
+        &self.0
+    }
+
     /// Notes the intents that are carried out under this lock or left something behind, for whoever comes if the process does not
     /// live; none if all was done. That it can't be noted costs only space that is not reclaimed.
     pub fn note(&self, intents: &[u64]) {
@@ -289,5 +306,24 @@ pub(crate) fn wait_for<T>(
         #[expect(clippy::disallowed_methods, reason = "the system has no lock that is waited for with a limit")]
         std::thread::sleep(pause);
         waited += pause;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a process has it that is being started while the lock is held.
+    #[test]
+    fn a_lock_that_was_let_go_of_is_free_whoever_else_has_its_file_open() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = InstanceDir::new(home.path(), &Slug::parse("todo").unwrap(), &InstanceName::default());
+        dir.create().unwrap();
+        let held = dir.try_lock_grants().unwrap().unwrap();
+        let inherited = held.file().try_clone().unwrap();
+        assert!(dir.try_lock_grants().unwrap().is_none());
+        drop(held);
+        assert!(dir.try_lock_grants().unwrap().is_some());
+        drop(inherited);
     }
 }

@@ -5,7 +5,7 @@ use super::SqliteStore;
 use super::failure;
 use super::pool;
 use crate::error::{StoreError, at};
-use crate::instance_dir::InstanceDir;
+use crate::instance_dir::{InstanceDir, InstanceLock};
 use crate::store::Store;
 use hutch_model::ledger::Pin;
 use rusqlite::TransactionBehavior;
@@ -152,7 +152,7 @@ fn parent(dir: &InstanceDir) -> &Path {
 struct Aside {
     folder: PathBuf,
     /// Held as long as the folder is used.
-    _turn: File,
+    _turn: InstanceLock,
 }
 
 impl Aside {
@@ -165,7 +165,7 @@ impl Aside {
             TryLockError::WouldBlock => StoreError::Busy { at: at(parent(dir)) },
             TryLockError::Error(error) => failed(error),
         })?;
-        let aside = Aside { folder, _turn: turn };
+        let aside = Aside { folder, _turn: InstanceLock::of(turn) };
         aside.remove().map_err(failed)?;
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
