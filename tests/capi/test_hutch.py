@@ -60,10 +60,12 @@ class InMemory(unittest.TestCase):
             self.assertEqual(letter.read_text(), "dear reader")
 
     def test_an_entry_is_proved_to_whoever_has_the_file(self):
-        self.todo.run("add", "Write docs").check()
+        added = self.todo.run("add", "Write docs").check()
         proof = self.todo.prove()
         with hutch.Host() as other:
-            self.assertEqual(other.check(proof).result["argv"], ["todo", "add", "Write docs"])
+            checked = other.check(proof)
+            self.assertEqual(checked.result["argv"], ["todo", "add", "Write docs"])
+            self.assertEqual((checked.result["output"], checked.stdout), (json.loads(added.stdout), added.stdout))
             self.assertEqual(other.check(self.todo.prove(bare=True), TODO).result["entry"], other.check(proof).result["entry"])
             for wrong in (proof[:-2] + b"\n", proof.replace(b"signatures", b"signaturez"), b""):
                 with self.assertRaises(hutch.Error) as refused:

@@ -37,6 +37,7 @@ fn a_stranger_checks_an_entry_with_nothing_but_the_file() {
     for known in ["entry", "argv", "at", "component", "ending", "instance", "package", "tree", "version"] {
         assert_eq!(checked[known], made[known], "{known}");
     }
+    assert_eq!((&checked["argv"][2], &checked["output"]["items"][0]["title"]), (&"two".into(), &"two".into()));
     let known = machine.run(["ledger", "show", "todo", "@3"]).result("ledger show");
     assert_eq!(checked["entry"]["hash"], known["hash"]);
     assert!(other.is_untouched(), "nothing is kept of it");

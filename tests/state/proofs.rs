@@ -8,17 +8,18 @@ use hutch::{Call, EntryName, Failure, Host, Instance};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::ledger::{Inclusion, SecretKey, canonical};
 use hutch_model::limits::Limit;
-use hutch_model::outcome::Contract;
+use hutch_model::outcome::{Contract, Outcome};
 use hutch_model::sha256::Sha256;
 use hutch_model::statement::Envelope;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 fn host() -> Host {
     Host::in_memory(SecretKey::new([3; 32]), sandbox())
 }
 
 /// Makes calls, and the proof of the last one.
-fn proved(package: &Package, calls: &[Call], packed: Option<Vec<u8>>) -> Result<Proof, Failure> {
+fn proved(package: &Package, calls: &[Call], carries: bool) -> Result<Proof, Failure> {
     let host = host();
     let instance = host.instance(package, &"default".parse().unwrap(), AT).unwrap();
     for call in calls {
@@ -27,22 +28,22 @@ fn proved(package: &Package, calls: &[Call], packed: Option<Vec<u8>>) -> Result<
         call.wall_time_us = Some(5);
         instance.run(&call).unwrap();
     }
-    prove(&host, &instance, package, packed)
+    prove(&host, &instance, package, carries)
 }
 
-fn prove(host: &Host, instance: &Instance<'_>, package: &Package, packed: Option<Vec<u8>>) -> Result<Proof, Failure> {
+fn prove(host: &Host, instance: &Instance<'_>, package: &Package, carries: bool) -> Result<Proof, Failure> {
     let session = instance.session(AT).unwrap();
     let sealed = session.entry(&EntryName::Last).unwrap();
-    host.prove(package, &session, &sealed, packed)
+    host.prove(package, &session, &sealed, carries)
 }
 
 /// What a file proves, on a host that has seen nothing.
-fn checked(package: &Package, file: &[u8]) -> Result<(), Failure> {
+fn checked(package: &Package, file: &[u8]) -> Result<Outcome, Failure> {
     host().check_proof(package, &Proof::read(file)?, AT, &[])
 }
 
 fn adding() -> Proof {
-    proved(&todo(), &[call(&["add", "Write docs"]), call(&["add", "Buy milk"])], None).unwrap()
+    proved(&todo(), &[call(&["add", "Write docs"]), call(&["add", "Buy milk"])], false).unwrap()
 }
 
 #[test]
@@ -50,8 +51,10 @@ fn a_proof_is_checked_where_nothing_is_known() {
     let proof = adding();
     let file = proof.written().unwrap();
     assert!(file.len() < 8 << 10, "{} bytes", file.len());
-    checked(&todo(), &file).unwrap();
+    let outcome = checked(&todo(), &file).unwrap();
+    assert!(String::from_utf8(outcome.stdout).unwrap().contains("Buy milk"));
     let read = Proof::read(&file).unwrap();
+    assert_eq!(read.argv(), ["todo", "add", "Buy milk"]);
     assert_eq!((read.entry(), read.tree(), read.objects()), (proof.entry(), proof.tree(), 2));
     assert_eq!(read.written().unwrap(), file);
     assert!(read.package(PackageBounds::default()).unwrap().is_none());
@@ -92,10 +95,33 @@ fn what_goes_in_on_the_side_is_in_it() {
     let mut long = call(&["args", &text]);
     (long.unchecked, long.contract) = (true, Some(Contract::Any));
     for made in [echo, long] {
-        let proof = proved(&probe, &[made], None).unwrap();
-        checked(&probe, &proof.written().unwrap()).unwrap();
-        let said = statement(&proof.written().unwrap());
+        let words = made.arguments.clone();
+        let proof = proved(&probe, &[made], false).unwrap();
+        let file = proof.written().unwrap();
+        checked(&probe, &file).unwrap();
+        let said = statement(&file);
         assert_eq!(said["predicate"]["streams"].as_array().unwrap().len(), 1);
+        // What is shown is what ran, wherever it stands.
+        assert_eq!(Proof::read(&file).unwrap().argv()[1..], words);
+        for named in ["stdin", "inputs"] {
+            let mut said = said.clone();
+            let size = said["predicate"]["entry"]["invocation"].pointer_mut(&format!("/{named}/size"));
+            let Some(size) = size.filter(|size| **size != 0) else { continue };
+            *size = (size.as_u64().unwrap() - 1).into();
+            assert_eq!(checked(&probe, &forged(said)).unwrap_err().code(), ErrorCode::NotReproducible);
+        }
+        // Nor can other words stand beside those that ran.
+        for (field, other) in [("argv", json!(["probe", "return-ok"])), ("environment", json!({"A": {"value": "b"}}))] {
+            let mut said = said.clone();
+            let invocation = &mut said["predicate"]["entry"]["invocation"];
+            if invocation.get("inputs").is_none() {
+                continue;
+            }
+            invocation[field] = other;
+            let refused = Proof::read(&forged(said)).unwrap_err();
+            assert_eq!(refused.code(), ErrorCode::VerifyFailed, "{refused}");
+            assert!(refused.to_string().contains("and says others"), "{refused}");
+        }
     }
 }
 
@@ -104,7 +130,7 @@ fn of_a_large_state_there_is_what_the_run_read() {
     let probe = package("tests/packages/probe");
     let write = call(&["write-files", "2000"]);
     let read = call(&["read-file", "state/file-000007"]);
-    let proof = proved(&probe, &[write, read], None).unwrap();
+    let proof = proved(&probe, &[write, read], false).unwrap();
     let file = proof.written().unwrap();
     assert!(proof.objects() < 10 && file.len() < 64 << 10, "{} objects, {} bytes", proof.objects(), file.len());
     checked(&probe, &file).unwrap();
@@ -121,9 +147,7 @@ fn a_file_with_another_byte_proves_nothing() {
         assert!(Proof::read(&file[..at]).is_err(), "cut after {at}");
     }
     // And with the package in it.
-    let mut packed = Vec::new();
-    package.pack(&mut packed).unwrap();
-    let file = proved(&package, &[call(&["list"])], Some(packed)).unwrap().written().unwrap();
+    let file = proved(&package, &[call(&["list"])], true).unwrap().written().unwrap();
     for at in (0..file.len()).step_by(file.len() / 64) {
         let mut other = file.clone();
         other[at] ^= 1;
@@ -131,7 +155,7 @@ fn a_file_with_another_byte_proves_nothing() {
             let brought = proof.package(PackageBounds::default()).unwrap().unwrap();
             host().check_proof(&brought, &proof, AT, &[])
         });
-        assert!(!matches!(proof, Ok(Ok(()))), "byte {at}");
+        assert!(!matches!(proof, Ok(Ok(_))), "byte {at}");
     }
 }
 
@@ -151,7 +175,10 @@ fn forged(mut said: Value) -> Vec<u8> {
     said["predicate"]["ledger"] = json!(ledger);
     said["subject"][0]["digest"]["sha256"] = Sha256::of(&entry).hex().into();
     said["subject"][1]["digest"]["sha256"] = leaves.head().root.hex().into();
-    said["subject"][1]["name"] = format!("todo/default@1-{sequence}").into();
+    let slug = said["predicate"]["entry"]["package"]["slug"].as_str().unwrap_or_default().to_owned();
+    let instance = said["predicate"]["entry"]["instance"].as_str().unwrap_or_default().to_owned();
+    said["subject"][0]["name"] = format!("{slug}/{instance}@{sequence}").into();
+    said["subject"][1]["name"] = format!("{slug}/{instance}@1-{sequence}").into();
     let payload = canonical(&said).unwrap();
     let envelope = serde_json::to_value(Envelope::of(&payload, Vec::new())).unwrap();
     [canonical(&envelope).unwrap(), b"\n".to_vec()].concat()
@@ -223,9 +250,113 @@ fn what_is_forged_with_care_comes_to_something_else() {
     assert_eq!(Proof::read(&forged(with)).unwrap_err().code(), VerifyFailed);
     let probe = super::package("tests/packages/probe");
     assert_eq!(checked(&probe, &forged(good.clone())).unwrap_err().code(), NotReproducible);
-    // What no run shows is proved of another entry, which has another name.
-    let moved = Proof::read(&forged(entry("/at", "2026-01-01T00:00:00Z".into()))).unwrap();
-    assert_ne!(moved.entry().hash, adding().entry().hash);
+}
+
+/// All values within one, by their pointers.
+fn within(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| within(value, &format!("{at}/{name}"), found)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(n, value)| within(value, &format!("{at}/{n}"), found));
+        }
+        _ => {}
+    }
+}
+
+/// Another value of the same kind.
+fn other(value: &Value) -> Option<Value> {
+    Some(match value {
+        Value::Bool(yes) => (!yes).into(),
+        Value::Number(number) => (number.as_u64()? + 1).into(),
+        Value::String(text) if text.len() == 64 => "00".repeat(32).into(),
+        Value::String(text) if text.ends_with('Z') => "2026-04-02T00:00:00Z".into(),
+        Value::String(text) if text == "exited" => "trapped".into(),
+        Value::String(text) if text == "run" => "replay".into(),
+        Value::String(text) if text == "modified" => "added".into(),
+        Value::String(text) => format!("{text}x").into(),
+        _ => return None,
+    })
+}
+
+/// What an entry may say beside what the one at hand says.
+fn more() -> [(&'static str, Value); 17] {
+    let digest = "11".repeat(32);
+    let changes = json!([{"path": "a", "change": "added"}]);
+    [
+        ("/caller", json!({"name": "bank", "version": "1"})),
+        ("/closes", 1.into()),
+        ("/collected", json!({"retained_from": 1, "objects": 2, "bytes": 3})),
+        ("/error", "GUEST_TRAPPED".into()),
+        ("/folders", json!({"mnt": {"path": "/home", "identity": [1, 2], "changes": changes}})),
+        ("/follows", digest.clone().into()),
+        ("/invocation/digests_only", true.into()),
+        ("/invocation/mounts/mnt", json!({"path": "/home", "access": "read_write"})),
+        (
+            "/mapped",
+            json!({"calls": 1, "failed": 0, "input": {"digest": digest, "size": 1}, "output": {"digest": digest, "size": 1}}),
+        ),
+        ("/memo", json!({"used": "reused", "key": digest, "made": {"at": "2026-04-02T00:00:00Z", "kind": "run"}})),
+        ("/outcome/refused", json!(["fuel"])),
+        ("/outcome/unreproducible", json!(["wall_time"])),
+        ("/owner", json!({"origin": "installed", "package": digest})),
+        ("/package/resources", json!({ "data": digest })),
+        ("/request", json!({"key": digest, "body": digest})),
+        ("/volumes/other", json!({"before": digest, "after": digest})),
+        ("/word", "of a version to come".into()),
+    ]
+}
+
+/// What is in the entry is as its run shows it, or is written down in `host/docs/proofs.md` as its maker's words: each value changed, each taken out,
+/// and each put in that may be absent. What goes into the run is the question: another one that comes to the same is answered as truly.
+#[test]
+fn all_that_an_entry_says_is_shown_by_its_run_but_its_makers_words() {
+    let package = todo();
+    let good = statement(&adding().written().unwrap());
+    let entry = &good["predicate"]["entry"];
+    let (mut tried, mut passed) = (0, BTreeSet::new());
+    let mut forge = |pointer: &str, what: &str, changed: Value| {
+        let mut said = good.clone();
+        said["predicate"]["entry"] = changed;
+        tried += 1;
+        if checked(&package, &forged(said)).is_ok() {
+            passed.insert((pointer[1..].replace('/', "."), what.to_owned()));
+        }
+    };
+    let asked = ["argv", "clock_start", "contract", "environment", "limits", "preopens", "seed"];
+    let is_asked = |pointer: &str| asked.iter().any(|name| pointer.starts_with(&format!("/invocation/{name}")));
+    let mut pointers = Vec::new();
+    within(entry, "", &mut pointers);
+    // Its place is the ledger's to show.
+    pointers.retain(|pointer| !pointer.is_empty() && pointer != "/sequence" && !is_asked(pointer));
+    for pointer in &pointers {
+        if let Some(value) = other(entry.pointer(pointer).unwrap()) {
+            let mut changed = entry.clone();
+            *changed.pointer_mut(pointer).unwrap() = value;
+            forge(pointer, "changed", changed);
+        }
+        let mut without = entry.clone();
+        let (above, name) = pointer.rsplit_once('/').unwrap();
+        match without.pointer_mut(above).unwrap() {
+            Value::Object(fields) => drop(fields.remove(name)),
+            Value::Array(items) => drop(items.remove(name.parse().unwrap())),
+            _ => unreachable!(),
+        }
+        forge(pointer, "taken out", without);
+    }
+    for (pointer, value) in more() {
+        let (above, name) = pointer.rsplit_once('/').unwrap();
+        let mut with = entry.clone();
+        with.pointer_mut(above).unwrap()[name] = value;
+        forge(pointer, "put in", with);
+    }
+    assert!(tried > 80, "{tried}");
+    let page = std::fs::read_to_string(in_repository("host/docs/proofs.md")).unwrap().replace('\n', " ");
+    let (_, words) = page.split_once("Its maker's words are ").expect("the page names them");
+    let (words, _) = words.split_once(". ").expect("and ends");
+    let said: BTreeSet<_> = words.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    let found: BTreeSet<_> = passed.iter().map(|(name, _)| name.clone()).collect();
+    assert_eq!(found, said, "{passed:#?}");
 }
 
 #[test]
@@ -233,7 +364,7 @@ fn a_run_takes_no_more_than_it_may_here() {
     let package = todo();
     let mut large = call(&["list"]);
     large.limits.insert(Limit::Memory, 512 << 20);
-    let proof = proved(&package, &[large], None).unwrap();
+    let proof = proved(&package, &[large], false).unwrap();
     let check = |limits: &[(Limit, u64)]| host().check_proof(&package, &proof, AT, limits);
     assert_eq!(check(&[]).unwrap_err().code(), ErrorCode::MemoryLimit);
     check(&[(Limit::Memory, 512 << 20)]).unwrap();
@@ -243,11 +374,11 @@ fn a_run_takes_no_more_than_it_may_here() {
 fn what_can_not_be_made_again_is_not_proved() {
     let package = todo();
     // Nobody ran anything.
-    assert_eq!(proved(&package, &[], None).unwrap_err().code(), ErrorCode::NotReproducible);
+    assert_eq!(proved(&package, &[], false).unwrap_err().code(), ErrorCode::NotReproducible);
     // More than there is room for.
-    let (host, name) = (host(), "default".parse().unwrap());
-    let instance = host.instance(&package, &name, AT).unwrap();
-    instance.run(&call(&["list"])).unwrap();
-    let failure = prove(&host, &instance, &package, Some(vec![0; 33 << 20])).unwrap_err();
+    let mut large = call(&["return-ok"]);
+    large.stdin = vec![0; 33 << 20];
+    large.limits.insert(Limit::Stdin, 64 << 20);
+    let failure = proved(&super::package("tests/packages/probe"), &[large], false).unwrap_err();
     assert!(matches!(failure, Failure::ProofTooLarge { sequence: 2, .. }), "{failure}");
 }

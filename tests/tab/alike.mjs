@@ -2,7 +2,8 @@
 // of what was said and of the state, and the hash of the entry before. The instant and the wall time are the native entry's.
 
 import assert from "node:assert/strict";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { CLOCK, LIMITS, SCRIPTS, SEED } from "./calls.mjs";
 
 /** Makes a call by the program. */
@@ -47,6 +48,8 @@ const TAB = {
   },
   ledger: (slug, instance) => ({ op: "ledger", package: slug, instance, at: CLOCK }),
   entries: ({ json }) => json.result.items,
+  prove: (slug, instance) => ({ op: "prove", package: slug, instance, at: CLOCK, bare: true }),
+  proof: ({ json, attachment }) => (json.ok ? Buffer.from(attachment) : json.code),
 };
 
 /** The same of what answers requests of hutch.h, with its streams in hexadecimal digits. */
@@ -62,9 +65,11 @@ export const LIBRARY = {
   },
   ledger: (slug, instance) => ({ command: "ledger export", package: slug, instance, at: CLOCK, limit: 10_000 }),
   entries: ({ json }) => json.result.items.map(({ sequence, hash, bytes }) => ({ sequence, hash, entry: JSON.parse(bytes) })),
+  prove: (slug, instance) => ({ command: "prove", package: slug, instance, at: CLOCK, bare: true }),
+  proof: ({ json, out }) => (json.error === true ? json.code : Buffer.from(out, "hex")),
 };
 
-/** The same of a program that keeps one instance in a file, and plans nothing. */
+/** The same of a program that keeps one instance in a file, and neither plans nor proves. */
 export const PROGRAM = {
   ask: (slug, instance, call, entry) => ({ package: slug, instance, call, entry }),
   told: (ran) => ran,
@@ -116,12 +121,20 @@ function without(entry, names) {
   return copy;
 }
 
+/** The program's proof of the last run, or the code of its refusal. */
+function proved(machine, slug, instance) {
+  const file = join(machine.folder, `${instance}.proof.json`);
+  const { status, stderr } = machine.run(["prove", "--bare", "--instance", instance, "--output", file, slug]);
+  return status === 0 ? readFileSync(file) : errorCode(stderr);
+}
+
 /** Holds what `ask(request)` answers, in a form that `as` knows, to what the program comes to; says how much that was. A host that is
  *  `exact` may differ in nothing. */
 export async function holdsToNative(t, machine, ask, { as = TAB, host, exact = false }) {
   let calls = 0;
   let entries = 0;
   let excused = 0;
+  let proofs = 0;
   let python = null;
   for (const [at, { name, package: slug, calls: all, ...own }] of SCRIPTS.entries()) {
     const script = as.does ? all.filter(as.does) : all;
@@ -145,11 +158,18 @@ export async function holdsToNative(t, machine, ask, { as = TAB, host, exact = f
         assert.deepEqual(without(items[at].entry, alike), without(entry.entry, alike));
         if (alike.length === 0) assert.equal(items[at].hash, entry.hash);
       }
+      // Whoever is shown one can't tell which host made it.
+      if (as.prove && alike.length === 0) {
+        const native = proved(machine, slug, instance);
+        assert.deepEqual(as.proof(await ask(as.prove(slug, instance))), native);
+        if (typeof native !== "string") proofs += 1;
+      }
       if (slug === "notes") python = script.length;
       else [calls, entries] = [calls + script.length, entries + ledger.length];
     });
   }
-  t.diagnostic(`${host}: ${calls} calls, ${entries} entries, and ${python ?? "no"} calls of Python`);
+  t.diagnostic(`${host}: ${calls} calls, ${entries} entries, ${proofs} proofs, and ${python ?? "no"} calls of Python`);
+  assert.ok(!as.prove || proofs > 5, "proofs are equal where there are any");
   // Reached only where nothing differed.
   const table = process.env.HUTCH_EQUAL;
   if (table) appendFileSync(table, `${JSON.stringify({ host, calls, entries, excused, python })}\n`);

@@ -273,6 +273,7 @@ test("a proof is checked by whoever opens it, in an empty page and in ten second
   assert.ok(took < 10_000, `${took} ms`);
   t.diagnostic(`${Math.round(took)} ms, the compiler's module included`);
   assert.match(await page.textContent("#status"), /equal: \["todo","add","Natively"\]/);
+  assert.match(await page.textContent("#stdout"), /Natively/);
   const other = readFileSync(file);
   other[other.length - 100] ^= 1;
   writeFileSync(file, other);

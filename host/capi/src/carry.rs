@@ -11,7 +11,7 @@ use hutch::proof::Proof;
 use hutch::{EntryName, Failure, Instance, Sealed, Session};
 use hutch_documents::diff::file_diffs;
 use hutch_documents::moved::moved_value;
-use hutch_documents::proved::Proved;
+use hutch_documents::proved::{Checked, Proved};
 use hutch_documents::run::{Room, plan_value, run_value};
 use hutch_documents::verified::verified_value;
 use hutch_documents::{envelope, ledger, state};
@@ -281,9 +281,8 @@ impl Work<'_> {
         // Looking at what is not there makes nothing.
         let session = self.session()?;
         let entries = match optional(verify.entry.as_deref())? {
-            Some(entry) => vec![session.entry(&entry).map_err(report)?],
             None if verify.all => session.entries(1).collect::<Result<Vec<_>, _>>().map_err(report)?,
-            None => session.last_run().map_err(report)?.into_iter().collect(),
+            entry => session.entry_or_last_run(entry.as_ref()).map_err(report)?.into_iter().collect(),
         };
         let package = self.ready_again(&entries)?;
         let session = self.instance(&package)?.session(self.common.at()).map_err(report)?;
@@ -304,23 +303,12 @@ impl Work<'_> {
         }
         // Looking at what is not there makes nothing.
         let session = self.session()?;
-        let sealed = match optional(prove.entry.as_deref())? {
-            Some(entry) => session.entry(&entry).map_err(report)?,
-            None => {
-                let none = || report(Failure::NoEntry { name: "with a run".to_owned() });
-                session.last_run().map_err(report)?.ok_or_else(none)?
-            }
-        };
+        let entry = optional(prove.entry.as_deref())?;
+        let sealed = session.entry_to_prove(entry.as_ref()).map_err(report)?;
         let package = self.ready_again(std::slice::from_ref(&sealed))?;
         let session = self.instance(&package)?.session(self.common.at()).map_err(report)?;
-        let mut packed = Vec::new();
-        if !prove.bare {
-            let done = package.pack(&mut packed);
-            done.map_err(|error| ErrorReport::new(ErrorCode::HostFault, error.to_string()))?;
-        }
-        let packed = Some(packed).filter(|_| !prove.bare);
         self.under.check()?;
-        let proof = self.opened().host.prove(&package, &session, &sealed, packed).map_err(report)?;
+        let proof = self.opened().host.prove(&package, &session, &sealed, !prove.bare).map_err(report)?;
         let answer = done("prove", json!(Proved::from(&proof)));
         Ok(Answer { stdout: proof.written().map_err(report)?, ..answer })
     }
@@ -339,8 +327,9 @@ impl Work<'_> {
         let package = brought.map_or_else(|| self.package(None), Ok)?;
         let limits: Vec<_> = limits(&prove.limits)?;
         self.under.check()?;
-        self.opened().host.check_proof(&package, &proof, self.common.at(), &limits).map_err(report)?;
-        Ok(done("prove", json!(Proved::from(&proof))))
+        let outcome = self.opened().host.check_proof(&package, &proof, self.common.at(), &limits).map_err(report)?;
+        let answer = done("prove", json!(Checked::of(&proof, &outcome)?));
+        Ok(Answer { stdout: outcome.stdout, stderr: outcome.stderr, ..answer })
     }
 }
 

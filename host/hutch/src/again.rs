@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::call::Grants;
 use crate::entries::EntryName;
-use crate::execute::execute;
+use crate::execute::{Executed, execute};
 use crate::failure::{Failure, Unkept};
 use crate::host::Host;
 use crate::package::Package;
@@ -11,6 +11,7 @@ use crate::plan::differences;
 use crate::prepare::Prepared;
 use crate::session::Session;
 use hutch_model::ledger::{EntryKind, Record, Sealed};
+use hutch_model::outcome::Unreproducible;
 use hutch_model::snapshot::Objects;
 use hutch_store::{State, StoreError, VolumeName};
 use std::collections::BTreeMap;
@@ -22,8 +23,9 @@ use std::sync::Arc;
 pub enum Verified {
     /// Everything is equal.
     Equal,
-    /// These are not: `ending`, `stdout`, `stderr`, `fuel`, `memory_peak_bytes` or a volume; `kept`, where a state was kept of a bad end; or
-    /// `kept …`, where the bytes that were kept of a stream are not those that the entry names.
+    /// These are not: `ending`, `stdout`, `stderr`, `fuel`, `memory_peak_bytes`, `refused`, `error`, `volume …`; `kept`, where a state was kept
+    /// of a bad end; `folder …`, which the run could not change; or `kept …`, where the bytes that were kept of a stream are not those that the
+    /// entry names.
     Differs(Vec<String>),
     /// It can't be had again here; why.
     NotReproducible(String),
@@ -109,10 +111,11 @@ impl Host {
         sealed: &Sealed,
         secrets: &BTreeMap<String, String>,
     ) -> Result<Verified, Failure> {
-        self.verify_over(session.objects(), package, session, sealed, secrets)
+        let made = self.verify_over(session.objects(), package, session, sealed, secrets)?;
+        Ok(made.map_or_else(|verified| verified, |_| Verified::Equal))
     }
 
-    /// The same, where the content of its state is read from `stored`.
+    /// The same, where the content of its state is read from `stored`: what was run, if everything is equal.
     pub(crate) fn verify_over(
         &self,
         stored: Arc<dyn Objects>,
@@ -120,28 +123,26 @@ impl Host {
         session: &Session,
         sealed: &Sealed,
         secrets: &BTreeMap<String, String>,
-    ) -> Result<Verified, Failure> {
+    ) -> Result<Result<Executed, Verified>, Failure> {
+        let not_again = |reason: String| Ok(Err(Verified::NotReproducible(reason)));
         let recorded = sealed.open().map_err(Failure::Entry)?.record;
         let damaged = damaged_streams(session, &recorded)?;
         if !damaged.is_empty() {
-            return Ok(Verified::Differs(damaged));
+            return Ok(Err(Verified::Differs(damaged)));
         }
-        let Some(outcome) = &recorded.outcome else { return Ok(Verified::NoRun) };
+        let Some(outcome) = &recorded.outcome else { return Ok(Err(Verified::NoRun)) };
         if let Some(reason) = outcome.unreproducible.first() {
-            return Ok(Verified::NotReproducible(
-                format!("its outcome depends on the host: {reason:?}").to_lowercase(),
-            ));
+            return not_again(on_the_host(*reason));
         }
         if outcome.profile != hutch_sandbox::profile() {
-            let reason = format!("it was made under the engine profile {}", outcome.profile);
-            return Ok(Verified::NotReproducible(reason));
+            return not_again(format!("it was made under the engine profile {}", outcome.profile));
         }
         if sealed.sequence < session.head()?.retained_from {
-            return Ok(Verified::NotReproducible("its state is not kept any more".to_owned()));
+            return not_again("its state is not kept any more".to_owned());
         }
         let grants = Grants { secrets: secrets.clone(), ..Grants::default() };
         let prepared = match self.prepare_again(package, &recorded, session, &grants) {
-            Err(Failure::NotAgain { reason }) => return Ok(Verified::NotReproducible(reason)),
+            Err(Failure::NotAgain { reason }) => return not_again(reason),
             prepared => prepared?.on_behalf_of(session),
         };
         let mut state = State::new();
@@ -150,9 +151,18 @@ impl Host {
                 state.insert(name, before);
             }
         }
-        let differences = differences(&recorded, &execute(&prepared, stored, &state)?);
-        Ok(if differences.is_empty() { Verified::Equal } else { Verified::Differs(differences) })
+        let executed = execute(&prepared, stored, &state)?;
+        // Such as that this host takes longer than the run may.
+        if let Some(reason) = executed.outcome.unreproducible.first() {
+            return not_again(format!("{} now", on_the_host(*reason)));
+        }
+        let differences = differences(&recorded, &executed);
+        Ok(if differences.is_empty() { Ok(executed) } else { Err(Verified::Differs(differences)) })
     }
+}
+
+fn on_the_host(reason: Unreproducible) -> String {
+    format!("its outcome depends on the host: {reason:?}").to_lowercase()
 }
 
 /// The kept streams of an entry that are not what it names.

@@ -5,7 +5,7 @@ use crate::shown::{SHOWN_BYTES_MAX, Shown};
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::ledger::Pin;
+use hutch_model::ledger::{Pin, VolumeRecord};
 use hutch_model::outcome::{Ending, Measured, Outcome, Verdict};
 use hutch_model::snapshot::{Changes, Layered};
 use hutch_store::Skipped;
@@ -108,4 +108,14 @@ pub struct VolumeChange {
     pub after: Digest,
     /// The paths that differ.
     pub changes: Changes,
+}
+
+impl VolumeChange {
+    /// Whether an entry says the same of the volume. It may list fewer paths, and counts the others.
+    pub(crate) fn is_recorded_as(&self, recorded: &VolumeRecord) -> bool {
+        let counted = (recorded.changes.len() as u64).saturating_add(recorded.changes_omitted);
+        (recorded.before, recorded.after) == (Some(self.before), self.after)
+            && counted == self.changes.count()
+            && self.changes.listed.starts_with(&recorded.changes)
+    }
 }

@@ -4,14 +4,13 @@
 use crate::again::Verified;
 use crate::failure::Failure;
 use crate::host::Host;
-use crate::package::{PackError, Package, folder_snapshot};
+use crate::package::{Package, folder_snapshot};
 use crate::session::Session;
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, Pin, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::snapshot::{MemoryObjects, Totals, read_object};
-use hutch_sandbox::RunError;
 use hutch_store::bundle::{self, Bundle, Parts};
 use hutch_store::{EntryKey, Head, InstanceName, MemoryStore, Store, StoreError};
 use std::collections::BTreeMap;
@@ -63,12 +62,7 @@ impl Session {
         for package in known {
             let digest = package.run_digest()?;
             if named.remove(&digest).is_some() {
-                let mut bytes = Vec::new();
-                package.pack(&mut bytes).map_err(|error| match error {
-                    PackError::Package(error) => Failure::Package(error),
-                    PackError::Io(error) => Failure::Run(RunError::Host(error.to_string())),
-                })?;
-                packed.insert(digest, bytes);
+                packed.insert(digest, package.packed()?);
             }
         }
         match named.into_values().min() {

@@ -81,12 +81,15 @@ impl Session {
         self.last_with(|record| record.kind == EntryKind::Plan && record.outcome.is_some())
     }
 
-    /// The last entry with a run.
+    /// The entry that is meant where one may be named: else it is the last one with a run, if there is any.
     ///
     /// # Errors
-    /// The store can't be read.
-    pub fn last_run(&self) -> Result<Option<Sealed>, Failure> {
-        self.last_with(|record| record.outcome.is_some())
+    /// There is none of this name, or more than one; or the store can't be read.
+    pub fn entry_or_last_run(&self, name: Option<&EntryName>) -> Result<Option<Sealed>, Failure> {
+        match name {
+            Some(name) => self.entry(name).map(Some),
+            None => self.last_with(|record| record.outcome.is_some()),
+        }
     }
 
     fn last_with(&self, is_meant: impl Fn(&Record) -> bool) -> Result<Option<Sealed>, Failure> {

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "machine")]
 use crate::installed::InstalledError;
-use crate::package::PackageError;
+use crate::package::{PackError, PackageError};
 use hutch_model::contract::ArgumentViolation;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -320,6 +320,15 @@ pub enum Failure {
     },
 }
 
+impl From<PackError> for Failure {
+    fn from(error: PackError) -> Failure {
+        match error {
+            PackError::Package(error) => Failure::Package(error),
+            PackError::Io(error) => Failure::Run(RunError::Host(error.to_string())),
+        }
+    }
+}
+
 impl Failure {
     /// The code to report it with.
     pub fn code(&self) -> ErrorCode {
@@ -460,7 +469,10 @@ impl Failure {
                 .detail("sequence", *sequence)
                 .detail("limit", limit.name())
                 .detail("limit_value", *allowed)
-                .suggest(format!("if it may take that much, repeat with --limit {}={value}", limit.name())),
+                .suggest(format!(
+                    "if it may take that much, set the limit {} to {value}: --limit {0}={value} on the command line",
+                    limit.name()
+                )),
             Failure::BundleUnproved { sequence, .. } | Failure::MakerMissing { sequence } => {
                 report.detail("sequence", *sequence)
             }

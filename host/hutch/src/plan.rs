@@ -113,7 +113,8 @@ impl Host {
     }
 }
 
-/// Where a run came to something else than was recorded: `stdout`, `stderr`, `ending`, `fuel`, `kept` or a volume's name.
+/// Where a run came to something else than was recorded, of all that follows from what went into it: the names are those of
+/// [`Verified::Differs`](crate::Verified).
 pub(crate) fn differences(recorded: &Record, executed: &Executed) -> Vec<String> {
     let mut differences = Vec::new();
     let Some(was) = &recorded.outcome else { return vec!["outcome".to_owned()] };
@@ -127,13 +128,27 @@ pub(crate) fn differences(recorded: &Record, executed: &Executed) -> Vec<String>
     compare("stdout", was.stdout == is.stdout);
     compare("stderr", was.stderr == is.stderr);
     // A lower bound says nothing about another one.
-    compare("fuel", !was.fuel_exact || !is.fuel_exact || was.fuel == is.fuel);
+    compare("fuel", was.fuel_exact == is.fuel_exact && (!is.fuel_exact || was.fuel == is.fuel));
     compare("memory_peak_bytes", was.memory_peak_bytes == is.memory_peak_bytes);
+    compare("refused", was.refused == is.refused);
+    let (error, is_good) = match &executed.verdict {
+        Verdict::Bad { code, .. } => (Some(*code), false),
+        verdict => (None, *verdict == Verdict::Good),
+    };
+    // What came to a good end may have been refused by the host all the same.
+    compare("error", recorded.error == error || (is_good && !recorded.kept));
     // Nothing is kept of a bad end.
-    compare("kept", !recorded.kept || (recorded.error.is_none() && executed.verdict == Verdict::Good));
-    for (name, volume) in &recorded.volumes {
-        let after = executed.volumes.get(name).map(|change| change.after);
-        compare(&format!("volume {name}"), after == Some(volume.after));
+    compare("kept", !recorded.kept || is_good);
+    let names: BTreeSet<_> = recorded.volumes.keys().chain(executed.volumes.keys()).collect();
+    for name in names {
+        let equal = match (recorded.volumes.get(name), executed.volumes.get(name)) {
+            (Some(was), Some(is)) => is.is_recorded_as(was),
+            _ => false,
+        };
+        compare(&format!("volume {name}"), equal);
+    }
+    for name in recorded.folders.keys() {
+        compare(&format!("folder {name}"), executed.mounted.contains_key(name));
     }
     differences
 }

@@ -11,7 +11,8 @@ use hutch_model::contract::Effect;
 use hutch_model::gate::Gate;
 use hutch_model::guard;
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
-use hutch_model::ledger::{EnvironmentRecord, Inputs, InvocationRecord, MountRecord, Record};
+use hutch_model::ledger::{EnvironmentRecord, Inputs, InvocationRecord, MountRecord, Record, StreamRecord};
+use hutch_model::manifest::Manifest;
 use hutch_model::names::CommandPath;
 use hutch_model::outcome::{Contract, Outcome};
 use hutch_model::redact;
@@ -79,6 +80,18 @@ impl Prepared {
 
 /// A secret shorter than this is not looked for.
 const SHORT_BYTES: usize = 4;
+
+/// What each call of a package begins with: the program's name, and the arguments of its entry.
+pub(crate) fn leading(manifest: &Manifest) -> impl Iterator<Item = &str> {
+    std::iter::once(manifest.slug().as_str()).chain(manifest.entry().arguments().iter().map(String::as_str))
+}
+
+/// The folders that a package has of its own.
+pub(crate) fn own_folders(manifest: &Manifest) -> impl Iterator<Item = (String, Access)> {
+    let volumes = manifest.volumes().iter().map(|path| (path.to_string(), Access::ReadWrite));
+    let resources = manifest.resources().iter().map(|path| (path.to_string(), Access::ReadOnly));
+    volumes.chain(resources)
+}
 
 /// A call that was refused before the guest started, and what may be written down of it.
 pub(crate) struct Refused {
@@ -160,10 +173,7 @@ impl Host {
     /// What of a call would reach the guest; nothing of it is held against what the package declares.
     pub(crate) fn invocation(&self, package: &Package, call: &Call) -> Result<Invocation, Failure> {
         let manifest = package.manifest();
-        let mut argv = vec![manifest.slug().to_string()];
-        argv.extend(manifest.entry().arguments().iter().chain(&call.arguments).cloned());
-        let volumes = manifest.volumes().iter().map(|path| (path.to_string(), Access::ReadWrite));
-        let resources = manifest.resources().iter().map(|path| (path.to_string(), Access::ReadOnly));
+        let argv = leading(manifest).chain(call.arguments.iter().map(String::as_str)).map(str::to_owned).collect();
         let mounts = call.mounts.iter().map(|(name, mount)| (name.clone(), mount.access()));
         Ok(Invocation::new(InvocationParts {
             argv,
@@ -172,7 +182,7 @@ impl Host {
             clock_start: call.clock_start,
             seed: call.seed,
             limits: self.limits(package, call.limits.iter().map(|(limit, value)| (*limit, *value))),
-            preopens: volumes.chain(resources).chain(mounts).collect(),
+            preopens: own_folders(manifest).chain(mounts).collect(),
             mounts: call.mounts.keys().cloned().collect(),
         })?)
     }
@@ -218,8 +228,7 @@ impl Host {
 
     /// Refuses a recorded invocation that asks for a confirmation and has none this time. A preview needs none: nothing of it is kept.
     pub(crate) fn confirm(&self, package: &Package, session: &Session, prepared: &Prepared) -> Result<(), Failure> {
-        let leading = package.manifest().entry().arguments().len() + 1;
-        let arguments = prepared.invocation.argv().get(leading..).unwrap_or_default();
+        let arguments = prepared.invocation.argv().get(leading(package.manifest()).count()..).unwrap_or_default();
         let contract = expected::contract_of_call(package, arguments)?;
         match Gate::new(package.manifest(), contract.as_deref()).decide(arguments).confirmation {
             Some(reason) if !prepared.record.confirmed && session.keeps() => Err(Failure::Confirmation { reason }),
@@ -272,9 +281,15 @@ impl Host {
                 None => return Err(again("its standard input is not kept any more".to_owned())),
             },
         };
+        if StreamRecord::of(&stdin) != recorded.stdin {
+            return Err(again("its standard input is not as long as it says".to_owned()));
+        }
         let apart = match &recorded.inputs {
             None => None,
             Some(named) => match store.stream(&named.digest)? {
+                Some(bytes) if bytes.len() as u64 != named.size => {
+                    return Err(again("its arguments are not as long as it says".to_owned()));
+                }
                 Some(bytes) => Some(Inputs::read(&bytes).map_err(|error| again(format!("its arguments: {error}")))?),
                 None => return Err(again("its arguments are not kept any more".to_owned())),
             },
@@ -331,8 +346,7 @@ impl Host {
     ) -> Result<Prepared, Failure> {
         let program = self.load(package, invocation.limits())?;
         let resources = package.resources()?.clone();
-        let leading = package.manifest().entry().arguments().len() + 1;
-        let arguments = invocation.argv().get(leading..).unwrap_or_default();
+        let arguments = invocation.argv().get(leading(package.manifest()).count()..).unwrap_or_default();
         let output_schema = expected::schema(package, record.contract, arguments)?;
         self.enclose(package, Some(session), &mounts)?;
         let (inputs, secrets) = (None, Vec::new());

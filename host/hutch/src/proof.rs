@@ -11,16 +11,20 @@ pub use hutch_model::statement::Signature;
 
 use crate::again::Verified;
 use crate::bundles::asks_within;
+use crate::entries::EntryName;
+use crate::execute::Executed;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::{Package, PackageBounds, PackageError, Source};
+use crate::prepare::{leading, own_folders};
 use crate::session::{Session, package_record};
 use data_encoding::BASE64;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::document;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{ENTRY_BYTES_MAX, Record, Sealed, canonical};
+use hutch_model::ledger::{ENTRY_BYTES_MAX, EntryError, EnvironmentRecord, Inputs, Record, Sealed, canonical};
 use hutch_model::limits::Limit;
+use hutch_model::outcome::{Outcome, Verdict};
 use hutch_model::snapshot::{Lack, ObjectError, Objects};
 use hutch_model::statement::{Envelope, STATEMENT, Statement, Subject};
 use hutch_sandbox::RunError;
@@ -75,6 +79,7 @@ type Contents = BTreeMap<Digest, (Kind, Arc<[u8]>)>;
 pub struct Proof {
     entry: Sealed,
     record: Record,
+    inputs: Inputs,
     instance: InstanceName,
     tree: TreeHead,
     contents: Contents,
@@ -151,7 +156,15 @@ impl Proof {
             return Err(wrong("has an entry that is longer than any"));
         }
         let entry = Sealed { sequence, hash: Digest::of(Kind::Entry, &written), bytes: written.into() };
-        let record = entry.open().map_err(Failure::Entry)?.record;
+        let newer = |reason: &str| Failure::NotAgain { reason: format!("another version wrote its entry: {reason}") };
+        let opened = entry.open().map_err(|error| match error {
+            EntryError::Unknown { reason, .. } => newer(&reason),
+            error => wrong(format!("has an entry that is none: {error}")),
+        })?;
+        if opened.seal().ok().as_ref() != Some(&entry) {
+            return Err(newer("it says more than is known here"));
+        }
+        let record = opened.record;
         let tree =
             said.ledger.holds(sequence, &entry.bytes).ok_or_else(|| wrong("does not show its entry in its ledger"))?;
         let mut contents = Contents::new();
@@ -171,16 +184,37 @@ impl Proof {
         }
         let streams =
             said.streams.iter().map(|text| take(Kind::Stream, decoded(text)?)).collect::<Result<Vec<_>, _>>()?;
-        if streams != inputs(&record) {
+        if streams != named(&record) {
             return Err(wrong("has other inputs than its entry names"));
         }
         let package = said.package.as_deref().map(decoded).transpose()?.map(|packed| packed.to_vec());
         if subject != subjects(&entry, &record, tree, package.as_deref()) {
             return Err(wrong("is not about what is in it"));
         }
+        Ok(Proof { signatures: envelope.signatures, ..Proof::of(entry, record, tree, contents, package, payload)? })
+    }
+
+    fn of(
+        entry: Sealed,
+        record: Record,
+        tree: TreeHead,
+        contents: Contents,
+        package: Option<Vec<u8>>,
+        payload: Vec<u8>,
+    ) -> Result<Proof, Failure> {
         let instance = record.instance.parse().map_err(|error| wrong(format!("is of no instance: {error}")))?;
-        let signatures = envelope.signatures;
-        Ok(Proof { entry, record, instance, tree, contents, package, payload, signatures })
+        let invocation = record.invocation.as_ref();
+        let apart = invocation.and_then(|invocation| contents.get(&invocation.inputs?.digest));
+        let inputs = match (apart, invocation) {
+            (Some((_, bytes)), _) => {
+                Inputs::read(bytes).map_err(|error| wrong(format!("has arguments that are none: {error}")))?
+            }
+            (None, Some(invocation)) => {
+                Inputs { argv: invocation.argv.clone(), environment: invocation.environment.clone() }
+            }
+            (None, None) => Inputs { argv: Vec::new(), environment: BTreeMap::new() },
+        };
+        Ok(Proof { entry, record, inputs, instance, tree, contents, package, payload, signatures: Vec::new() })
     }
 
     /// The file.
@@ -220,6 +254,20 @@ impl Proof {
         &self.record
     }
 
+    /// The program's name and its arguments, wherever they stand.
+    pub fn argv(&self) -> &[String] {
+        &self.inputs.argv
+    }
+
+    /// The environment, without secrets.
+    pub fn environment(&self) -> BTreeMap<&str, &str> {
+        let values = self.inputs.environment.iter().filter_map(|(name, value)| match value {
+            EnvironmentRecord::Value(value) => Some((name.as_str(), value.as_str())),
+            EnvironmentRecord::Secret(_) => None,
+        });
+        values.collect()
+    }
+
     /// The ledger that the entry is in, up to where it was proved.
     pub fn tree(&self) -> TreeHead {
         self.tree
@@ -246,7 +294,7 @@ impl Proof {
 }
 
 /// The inputs that an entry names and does not hold, in the order of their digests.
-fn inputs(record: &Record) -> Vec<Digest> {
+fn named(record: &Record) -> Vec<Digest> {
     let Some(invocation) = &record.invocation else { return Vec::new() };
     let named = [Some(invocation.stdin).filter(|stdin| stdin.size > 0), invocation.inputs];
     let mut digests: Vec<Digest> = named.into_iter().flatten().map(|stream| stream.digest).collect();
@@ -292,17 +340,51 @@ impl Objects for Noted {
     }
 }
 
-fn equal(sequence: u64, verified: Verified) -> Result<(), Failure> {
-    match verified {
-        Verified::Equal => Ok(()),
-        Verified::Differs(differences) => Err(Failure::ProofDiffers { sequence, differences }),
-        Verified::NotReproducible(reason) => Err(Failure::NotAgain { reason }),
-        Verified::NoRun => Err(Failure::NotAgain { reason: format!("entry {sequence} is of no run") }),
+fn equal(sequence: u64, made: Result<Executed, Verified>) -> Result<Executed, Failure> {
+    made.map_err(|verified| match verified {
+        Verified::Differs(differences) => Failure::ProofDiffers { sequence, differences },
+        Verified::NotReproducible(reason) => Failure::NotAgain { reason },
+        _ => Failure::NotAgain { reason: format!("entry {sequence} is of no run") },
+    })
+}
+
+impl Proof {
+    /// Whether what the entry says around its run is as that shows it: it is a call of this package and no other, over the folders that this
+    /// has, and the host had nothing against its end.
+    fn is_of(&self, package: &Package, executed: &Executed) -> Result<(), Failure> {
+        let (record, manifest) = (&self.record, package.manifest());
+        let begins: Vec<&str> = leading(manifest).collect();
+        let argv: Vec<&str> = self.argv().iter().map(String::as_str).collect();
+        let folders = record.invocation.as_ref().map(|invocation| &invocation.preopens);
+        let reason = match () {
+            () if record.closes.is_some() || record.collected.is_some() || record.mapped.is_some() => {
+                "it says what no run does"
+            }
+            () if record.package != package_record(package)? => "it was made by another version of the package",
+            () if !argv.starts_with(&begins) => "it is called by another name than the package's",
+            () if folders != Some(&own_folders(manifest).collect()) => "it saw other folders than the package's",
+            () if executed.volumes.len() != manifest.volumes().len() => "it does not say what state it saw",
+            () if record.error.is_some() && executed.verdict == Verdict::Good => {
+                "its end was good and the host refused it all the same, which no run shows"
+            }
+            () => return Ok(()),
+        };
+        Err(Failure::NotAgain { reason: reason.to_owned() })
+    }
+}
+
+impl Session {
+    /// The entry to prove: the last one with a run if none is named.
+    ///
+    /// # Errors
+    /// There is none; or more than one; or the store can't be read.
+    pub fn entry_to_prove(&self, name: Option<&EntryName>) -> Result<Sealed, Failure> {
+        self.entry_or_last_run(name)?.ok_or_else(|| Failure::NoEntry { name: "with a run".to_owned() })
     }
 }
 
 impl Host {
-    /// Runs an entry again, and gathers all that it follows from; the package too, packed, if it is to go with it.
+    /// Runs an entry again, and gathers all that it follows from. With `carries` the package goes with it.
     ///
     /// # Errors
     /// It comes to something else, or can't be made again; or it is too much for a proof; or the ledger is not as it was written.
@@ -311,21 +393,22 @@ impl Host {
         package: &Package,
         session: &Session,
         sealed: &Sealed,
-        packed: Option<Vec<u8>>,
+        carries: bool,
     ) -> Result<Proof, Failure> {
         let sequence = sealed.sequence;
         let record = sealed.open().map_err(Failure::Entry)?.record;
         // Before the guest starts: what it may read later is its instance's alone.
         let (_, leaves) = session.leaves(&[sealed.pin()])?;
         let inclusion = leaves.inclusion(sequence).ok_or_else(|| Failure::NoEntry { name: format!("@{sequence}") })?;
+        let packed = if carries { Some(package.packed()?) } else { None };
         let mut contents = Contents::new();
-        for digest in inputs(&record) {
+        for digest in named(&record) {
             let bytes = session.store().stream(&digest)?;
             let again = || Failure::NotAgain { reason: "its inputs are not kept any more".to_owned() };
             contents.insert(digest, (Kind::Stream, bytes.ok_or_else(again)?));
         }
         let noted = Noted::over(session.objects());
-        equal(sequence, self.verify_over(noted.clone(), package, session, sealed, &BTreeMap::new())?)?;
+        let executed = equal(sequence, self.verify_over(noted.clone(), package, session, sealed, &BTreeMap::new())?)?;
         let (read, total) = noted.taken();
         let others = contents.values().map(|(_, bytes)| bytes.len()).chain(packed.iter().map(Vec::len)).sum::<usize>();
         let bytes = total.saturating_add(others as u64);
@@ -349,21 +432,13 @@ impl Host {
         let about = subjects(sealed, &record, tree, packed.as_deref());
         let payload = form(&Statement::of(about, PROOF_TYPE, predicate))?;
         contents.extend(read);
-        let instance = record.instance.parse().map_err(|error| wrong(format!("is of no instance: {error}")))?;
-        Ok(Proof {
-            entry: sealed.clone(),
-            record,
-            instance,
-            tree,
-            contents,
-            package: packed,
-            payload,
-            signatures: Vec::new(),
-        })
+        let proof = Proof::of(sealed.clone(), record, tree, contents, packed, payload)?;
+        proof.is_of(package, &executed)?;
+        Ok(proof)
     }
 
-    /// Runs what a proof says again, by a package that made it, and by nothing of this host but its engine. The run takes no more than one of the
-    /// package may here, but for what the operator says. Changes nothing.
+    /// Runs what a proof says again, by a package that made it, and by nothing of this host but its engine: what it comes to. The run takes no more
+    /// than one of the package may here, but for what the operator says. Changes nothing.
     ///
     /// # Errors
     /// It comes to something else, or follows from something else than is in it; it can't be made again here; or it takes more than is allowed.
@@ -373,7 +448,7 @@ impl Host {
         proof: &Proof,
         at: Instant,
         operator: &[(Limit, u64)],
-    ) -> Result<(), Failure> {
+    ) -> Result<Outcome, Failure> {
         let sequence = proof.entry.sequence;
         if proof.record.package.component != Some(package.component_digest()) {
             let reason = "it was made by another component than the package's".to_owned();
@@ -384,17 +459,18 @@ impl Host {
         let store = Arc::new(MemoryStore::holding(held));
         let session = self.session_of(store, &proof.instance, package_record(package)?, at);
         let noted = Noted::over(session.objects());
-        let verified = self.verify_over(noted.clone(), package, &session, &proof.entry, &BTreeMap::new());
-        let verified = verified.map_err(|failure| match failure {
+        let made = self.verify_over(noted.clone(), package, &session, &proof.entry, &BTreeMap::new());
+        let made = made.map_err(|failure| match failure {
             Failure::Run(RunError::State(ObjectError { kind, digest, lack: Lack::Missing })) => {
                 wrong(format!("lacks the {} {digest}", format!("{kind:?}").to_lowercase()))
             }
             failure => failure,
         })?;
-        equal(sequence, verified)?;
+        let executed = equal(sequence, made)?;
+        proof.is_of(package, &executed)?;
         let (read, _) = noted.taken();
         match proof.contents.iter().all(|(digest, (kind, _))| *kind == Kind::Stream || read.contains_key(digest)) {
-            true => Ok(()),
+            true => Ok(executed.outcome),
             false => Err(wrong("holds more than its entry follows from")),
         }
     }

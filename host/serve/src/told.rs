@@ -240,12 +240,8 @@ impl Work<'_, '_> {
 
     fn tell_verify(&self, name: Option<&EntryName>) -> Result<Reply, Failure> {
         let session = self.instance.session(self.at)?;
-        let sealed = match name {
-            Some(name) => Some(session.entry(name)?),
-            None => session.last_run()?,
-        };
         let mut verified = Vec::new();
-        if let Some(sealed) = sealed {
+        if let Some(sealed) = session.entry_or_last_run(name)? {
             let host = &self.serving().host;
             verified.push((sealed.pin(), host.verify(&self.served.package, &session, &sealed, &BTreeMap::new())?));
         }

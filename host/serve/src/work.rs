@@ -367,11 +367,7 @@ impl Work<'_, '_> {
 
     fn verify(&self, name: Option<&EntryName>) -> Result<Reply, Failure> {
         let session = self.instance.session(self.at)?;
-        let sealed = match name {
-            Some(name) => Some(session.entry(name)?),
-            None => session.last_run()?,
-        };
-        let Some(sealed) = sealed else {
+        let Some(sealed) = session.entry_or_last_run(name)? else {
             return Ok(Reply::failed(ErrorReport::new(ErrorCode::NotFound, "the history has no run yet")));
         };
         let entry = json!({"sequence": sealed.sequence, "hash": sealed.hash});

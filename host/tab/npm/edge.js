@@ -24,6 +24,7 @@ const ASKED = new Map(Object.entries({
   restore: { asked: ["entry"], told: [] },
   ledger: { asked: ["from", "count"], told: [] },
   verify: { asked: ["entry"], told: [] },
+  prove: { asked: ["entry", "bare"], told: [] },
   objects: { asked: ["path", "entry"], told: [] },
   read: { asked: ["path", "entry"], told: [] },
   export: { asked: ["after", "packages"], told: [] },

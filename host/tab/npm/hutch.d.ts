@@ -105,11 +105,17 @@ export interface Verified {
   items: Array<Pin & { status: "equal" | "differs" | "not_reproducible" | "no_run"; detail: unknown }>;
 }
 
-/** The entry that a proof is of. */
+/** The entry that a proof is of, and what it came to. */
 export interface Proved extends Pin {
   entry: Record<string, unknown>;
   package: string;
   instance: string;
+  argv: string[];
+  environment: Record<string, string>;
+  /** What the run printed when it was made again, as a run's. */
+  output: unknown;
+  stdout: Uint8Array;
+  stderr: Uint8Array;
   objects: number;
   /** The ledger that the entry is in: the number of its entries, a colon and the root of their tree. */
   tree: string;

@@ -60,6 +60,12 @@ async function startWorker(url) {
   };
 }
 
+/** What a run came to, with its two outputs, which are attached one behind the other. */
+function printed({ result, attachment }) {
+  const { stdout_bytes: length } = result;
+  return { ...result, stdout: attachment.slice(0, length), stderr: attachment.slice(length) };
+}
+
 export class Hutch {
   #module;
   #options;
@@ -240,9 +246,7 @@ export class Hutch {
     // The time for making the component ready and for keeping its state comes on top.
     const withinMs = (options.limits?.wall_time_ms ?? WALL_TIME_MS) + 2_000;
     if (op === "validate") return (await this.#at(op, slug, request, bytes, withinMs)).result;
-    const { result, attachment } = await this.#changed(op, slug, request, bytes, withinMs);
-    const { stdout_bytes: length } = result;
-    return { ...result, stdout: attachment.slice(0, length), stderr: attachment.slice(length) };
+    return printed(await this.#changed(op, slug, request, bytes, withinMs));
   }
 
   /** The same of what may leave an entry and be too late: whether it did is known only beside the last one before it. */
@@ -273,9 +277,7 @@ export class Hutch {
 
   /** Commits what a plan said, if the state is still the one that it saw. */
   async commit(slug, plan, options) {
-    const { result, attachment } = await this.#changed("commit", slug, { ...options, plan }, undefined, WALL_TIME_MS + 2_000);
-    const { stdout_bytes: length } = result;
-    return { ...result, stdout: attachment.slice(0, length), stderr: attachment.slice(length) };
+    return printed(await this.#changed("commit", slug, { ...options, plan }, undefined, WALL_TIME_MS + 2_000));
   }
 
   /** Takes back the last change, the last `count`, or everything from `entry` on. */
@@ -305,12 +307,12 @@ export class Hutch {
   }
 
   /** Runs again what a proof says, by the package in it, or by the installed one of that name if there is none in it. Whoever is answered knows that
-   *  the entry follows from what is in the proof; anything else is a HutchError. */
+   *  the entry follows from what is in the proof, and what it came to; anything else is a HutchError. */
   async check(proof, { at = new Date().toISOString(), limits = {}, compile_time_ms: compileMs = COMPILE_TIME_MS } = {}) {
     const { attachment } = await this.#ask({ op: "proof" }, proof);
     if (attachment.length > 0) await this.#code(attachment, undefined, compileMs);
     const withinMs = (limits.wall_time_ms ?? WALL_TIME_MS) + 2_000;
-    return (await this.#ask({ op: "check", at, limits }, proof, withinMs)).result;
+    return printed(await this.#ask({ op: "check", at, limits }, proof, withinMs));
   }
 
   /** The digests of all volumes, and what the folder `path` holds. */

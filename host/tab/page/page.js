@@ -145,10 +145,13 @@ async function install(files) {
   await showFiles();
 }
 
-/** Runs again what a proof says, and shows what it is of. */
+/** Runs again what a proof says, and shows what it is of and what it came to. */
 async function check(file) {
-  const { sequence, package: slug, instance, hash, entry } = await hutch.check(new Uint8Array(await file.arrayBuffer()));
-  return seen(`equal: ${JSON.stringify(entry.invocation.argv)} is entry ${sequence} of ${slug}/${instance}, ${hash}`);
+  const checked = await hutch.check(new Uint8Array(await file.arrayBuffer()));
+  const { sequence, package: slug, instance, hash, argv } = checked;
+  $("stdout").textContent = text(checked.stdout);
+  $("stderr").textContent = text(checked.stderr);
+  return seen(`equal: ${JSON.stringify(argv)} is entry ${sequence} of ${slug}/${instance}, ${hash}`);
 }
 
 /** `?package=PATH&artifact=PATH` of this origin: the policy lets no other be asked. */

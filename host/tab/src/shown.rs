@@ -7,7 +7,7 @@ use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Sealed;
-use hutch_model::outcome::Verdict;
+use hutch_model::outcome::{Outcome, Verdict};
 use hutch_model::snapshot::{Changes, Node};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -52,7 +52,6 @@ fn volume(change: &VolumeChange) -> Value {
 /// A run. The attachment is its standard output, and then its standard error.
 pub(crate) fn answer(answer: &Answer) -> (Value, Vec<u8>) {
     let outcome = &answer.outcome;
-    let output = document::read_to_hand_on_within(&outcome.stdout, DOCUMENT_MEMORY_MAX).ok();
     let status = answer.status();
     let error = match &answer.verdict {
         Verdict::Good => None,
@@ -68,7 +67,7 @@ pub(crate) fn answer(answer: &Answer) -> (Value, Vec<u8>) {
         "ending": outcome.ending.name(),
         "ending_detail": outcome.ending.detail(),
         "exit_status": outcome.ending.exit_status(),
-        "output": output,
+        "output": output(outcome),
         "stdout_bytes": outcome.stdout.len(),
         "stderr_bytes": outcome.stderr.len(),
         "fuel": outcome.fuel,
@@ -82,7 +81,16 @@ pub(crate) fn answer(answer: &Answer) -> (Value, Vec<u8>) {
         "entry": { "sequence": answer.entry.sequence, "hash": answer.entry.hash },
         "error": error,
     });
-    (value, [&outcome.stdout[..], &outcome.stderr].concat())
+    (value, streams(outcome))
+}
+
+/// The document that a guest printed, if it is one.
+fn output(outcome: &Outcome) -> Option<Value> {
+    document::read_to_hand_on_within(&outcome.stdout, DOCUMENT_MEMORY_MAX).ok()
+}
+
+fn streams(outcome: &Outcome) -> Vec<u8> {
+    [&outcome.stdout[..], &outcome.stderr].concat()
 }
 
 pub(crate) fn moved(moved: &Moved) -> Value {
@@ -122,9 +130,20 @@ pub(crate) fn proof(proof: &Proof) -> Value {
         "entry": document::read(&entry.bytes).unwrap_or_default(),
         "package": record.package.slug,
         "instance": record.instance,
+        "argv": proof.argv(),
+        "environment": proof.environment(),
         "objects": proof.objects(),
         "tree": proof.tree().to_string(),
     })
+}
+
+/// The same of one that was checked, with what the run came to. The attachment is as a run's.
+pub(crate) fn checked(proof: &Proof, outcome: &Outcome) -> (Value, Vec<u8>) {
+    let mut value = self::proof(proof);
+    value["output"] = json!(output(outcome));
+    value["stdout_bytes"] = outcome.stdout.len().into();
+    value["stderr_bytes"] = outcome.stderr.len().into();
+    (value, streams(outcome))
 }
 
 pub(crate) fn item(item: &Item) -> Value {

@@ -149,15 +149,8 @@ impl Tab {
             }
             Request::Prove { target, entry, bare } => {
                 let (package, session) = self.session(&target)?;
-                let sealed = match entry {
-                    Some(entry) => session.entry(&entry_name(&entry)?).map_err(report)?,
-                    None => {
-                        let last = session.last_run().map_err(report)?;
-                        last.ok_or_else(|| report(hutch::Failure::NoEntry { name: "with a run".to_owned() }))?
-                    }
-                };
-                let packed = if bare { None } else { Some(packed(package)?) };
-                let proof = self.host.prove(package, &session, &sealed, packed).map_err(report)?;
+                let sealed = session.entry_to_prove(optional(entry)?.as_ref()).map_err(report)?;
+                let proof = self.host.prove(package, &session, &sealed, !bare).map_err(report)?;
                 Ok((shown::proof(&proof), proof.written().map_err(report)?))
             }
             Request::Proof {} => {
@@ -169,8 +162,9 @@ impl Tab {
                 let bounds = PackageBounds::with_component(Limit::Component.info().most);
                 let brought = proof.package(bounds).map_err(report)?;
                 let package = brought.as_ref().map_or_else(|| self.package(&proof.record().package.slug), Ok)?;
-                self.host.check_proof(package, &proof, at, &request::limits::<Vec<_>>(limits)?).map_err(report)?;
-                plain(shown::proof(&proof))
+                let limits: Vec<_> = request::limits(limits)?;
+                let outcome = self.host.check_proof(package, &proof, at, &limits).map_err(report)?;
+                Ok(shown::checked(&proof, &outcome))
             }
             Request::Objects { target, path, entry } => {
                 let (_, session) = self.session(&target)?;
@@ -338,13 +332,6 @@ impl Tab {
         let session = self.host.open_existing(package.manifest().slug(), &target.instance()?, target.at);
         Ok((package, session.map_err(report)?))
     }
-}
-
-fn packed(package: &Package) -> Result<Vec<u8>, ErrorReport> {
-    let mut bytes = Vec::new();
-    let packed = package.pack(&mut bytes);
-    packed.map_err(|error| ErrorReport::new(ErrorCode::HostFault, error.to_string()))?;
-    Ok(bytes)
 }
 
 fn carried(bundle: &[u8], number: usize) -> Done {

@@ -338,13 +338,13 @@ fn a_proof_that_a_machine_made_is_checked_by_an_interpreter_and_the_other_way_ro
     instance.run(&Call::new(["add", "Write docs"], at, "7".parse().unwrap())).unwrap();
     let session = instance.session(at).unwrap();
     let sealed = session.entry(&EntryName::Last).unwrap();
-    let proof = native.prove(&installed, &session, &sealed, Some(packed("packages/todo"))).unwrap();
+    let proof = native.prove(&installed, &session, &sealed, true).unwrap();
     let file = proof.written().unwrap();
     let mut tab = Tab::new();
     let (known, carried) = result(&mut tab, json!({ "op": "proof" }), &file);
     assert_eq!((known["hash"].as_str(), carried), (Some(sealed.hash.to_string().as_str()), packed("packages/todo")));
     result(&mut tab, json!({ "op": "check", "at": AT }), &file);
-    let bare = native.prove(&installed, &session, &sealed, None).unwrap().written().unwrap();
+    let bare = native.prove(&installed, &session, &sealed, false).unwrap().written().unwrap();
     refused(&mut tab, json!({ "op": "check", "at": AT }), &bare, "PACKAGE_NOT_FOUND");
 
     let mut tab = open(b"");

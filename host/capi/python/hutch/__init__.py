@@ -206,7 +206,8 @@ class Host:
         return Answer(answer.status, document, out, err)
 
     def check(self, proof: bytes, package: _Path = "", **more: Any) -> Answer:
-        """Runs again what a proof says, by the package in it or the one that is named; what it is of. Nothing is kept.
+        """Runs again what a proof says, by the package in it or the one that is named; what it is of, and what it printed. Nothing
+        is kept.
 
         :raises Error: it comes to something else, or can't be made again here.
         """

@@ -2,7 +2,7 @@
 
 use hutch_documents::Open;
 use hutch_documents::moved::Pinned;
-use hutch_documents::proved::Proved;
+use hutch_documents::proved::{Checked, Proved};
 use hutch_documents::run::RunAnswer;
 use hutch_documents::verified::VerifiedAnswer;
 use hutch_model::digest::Digest;
@@ -160,7 +160,6 @@ pub(crate) struct ScheduleFile {
     pub(crate) text: String,
 }
 
-/// What `verify` answers.
 /// What `prove` answers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
@@ -185,10 +184,11 @@ pub(crate) enum ProveAnswers {
         /// The key that was asked for, and has signed it
         key: Option<String>,
         #[serde(flatten)]
-        proved: Box<Proved>,
+        checked: Box<Checked>,
     },
 }
 
+/// What `verify` answers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum VerifyAnswers {

@@ -16,10 +16,10 @@ use crate::package::{network, signed, trust};
 use crate::refusal::fault::Fault;
 use crate::screen::human;
 use clap::{Args, ValueHint};
+use hutch::EntryName;
 use hutch::package::PackageBounds;
 use hutch::proof::{PROOF_BYTES_MAX, Proof, TreeHead};
-use hutch::{EntryName, Failure};
-use hutch_documents::proved::Proved;
+use hutch_documents::proved::{Checked, Proved};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
@@ -90,17 +90,12 @@ fn make(
     // Looking at what is not there makes nothing.
     instance.open(global)?;
     let (host, package, session) = instance.open_package(global)?;
-    let sealed = match &own.entry {
-        Some(name) => session.entry(name)?,
-        None => session.last_run()?.ok_or_else(|| Failure::NoEntry { name: "with a run".to_owned() })?,
-    };
+    let sealed = session.entry_to_prove(own.entry.as_ref())?;
     let mut earlier = Earlier::of(global, &package)?;
     let maker = earlier.maker(&sealed, &package)?;
-    let packed = if own.bare { None } else { Some(signed::packed(maker)?) };
-    let carries = packed.is_some();
     // Once the guest has run, no path leads there.
     let file = Reserved::open(path, PROOF_BYTES_MAX, global.dry_run)?;
-    let mut proof = host.prove(maker, &session, &sealed, packed)?;
+    let mut proof = host.prove(maker, &session, &sealed, !own.bare)?;
     if let Some(key) = &key {
         let signature = sign_payload(proof.payload(), key).map_err(|error| Fault::host(error.to_string()))?;
         proof = proof.with(signature);
@@ -113,7 +108,7 @@ fn make(
     let value = ProveAnswers::Made {
         path: path.to_owned(),
         bytes: bytes.len() as u64,
-        carries,
+        carries: !own.bare,
         key: key.map(|key| key.public().hint()),
         proved: Box::new(Proved::from(&proof)),
         changed,
@@ -140,8 +135,8 @@ fn check(global: &Global, own: &ProveArguments, file: &Path, output: &Output) ->
     };
     // Nothing is kept, not even what the package is compiled to where there is no home yet.
     let host = surroundings::host(&Global { dry_run: true, ..global.clone() })?;
-    host.check_proof(&package, &proof, surroundings::now(), &own.limits)?;
-    let value = ProveAnswers::Checked { status: "equal", key, proved: Box::new(Proved::from(&proof)) };
+    let outcome = host.check_proof(&package, &proof, surroundings::now(), &own.limits)?;
+    let value = ProveAnswers::Checked { status: "equal", key, checked: Box::new(Checked::of(&proof, &outcome)?) };
     let told = human::sentence(&["equal: entry {entry.sequence} of {package}/{instance}, {entry.hash}"]);
     output.answer("prove", value, told)
 }

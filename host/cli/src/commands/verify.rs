@@ -122,8 +122,7 @@ pub(crate) fn verify(global: &Global, own: &VerifyArguments, output: &Output) ->
 fn meant(session: &Session, own: &VerifyArguments) -> Result<Vec<Sealed>, Failure> {
     Ok(match &own.entry {
         _ if own.all => session.entries(1).collect::<Result<Vec<_>, _>>()?,
-        Some(name) => vec![session.entry(name)?],
-        None => session.last_run()?.into_iter().collect(),
+        name => session.entry_or_last_run(name.as_ref())?.into_iter().collect(),
     })
 }
 

@@ -225,12 +225,10 @@ pub(crate) fn made(package: &Package) -> Result<(Artifact, Vec<u8>), Fault> {
 
 /// The packed file.
 pub(crate) fn packed(package: &Package) -> Result<Vec<u8>, Fault> {
-    let mut packed = Vec::new();
-    package.pack(&mut packed).map_err(|error| match error {
+    package.packed().map_err(|error| match error {
         PackError::Package(error) => Fault::from(error),
         PackError::Io(error) => Fault::host(error.to_string()),
-    })?;
-    Ok(packed)
+    })
 }
 
 /// Where the bundle of a packed file or of a folder is: beside it, whatever it holds and wherever the call was made.

@@ -490,6 +490,16 @@ impl Package {
     pub fn pack(&self, to: &mut dyn Write) -> Result<(), PackError> {
         self.source.pack(&self.bounds, to)
     }
+
+    /// The same, in memory.
+    ///
+    /// # Errors
+    /// A file can't be read.
+    pub fn packed(&self) -> Result<Vec<u8>, PackError> {
+        let mut bytes = Vec::new();
+        self.pack(&mut bytes)?;
+        Ok(bytes)
+    }
 }
 
 #[cfg(test)]

@@ -183,4 +183,9 @@ impl InvocationRecord {
         };
         (record, apart)
     }
+
+    /// Whether arguments or environment stand in it beside the stream that holds them: no host writes that.
+    pub(super) fn says_its_arguments_twice(&self) -> bool {
+        self.inputs.is_some() && !(self.argv.is_empty() && self.environment.is_empty())
+    }
 }

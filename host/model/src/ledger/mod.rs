@@ -188,8 +188,13 @@ impl Sealed {
             let reason = format!("says that it is entry {sequence}");
             return Err(EntryError::Malformed { sequence: self.sequence, reason });
         }
-        let record = serde_json::from_slice(&self.bytes)
+        let record: Record = serde_json::from_slice(&self.bytes)
             .map_err(|error| EntryError::Unknown { sequence, reason: error.to_string() })?;
+        // Who reads one of the two would take the other for what ran.
+        if record.invocation.as_ref().is_some_and(InvocationRecord::says_its_arguments_twice) {
+            let reason = "names its arguments as a stream, and says others".to_owned();
+            return Err(EntryError::Malformed { sequence, reason });
+        }
         Ok(Entry { sequence, previous, state, standing, record })
     }
 
