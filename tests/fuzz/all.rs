@@ -45,6 +45,7 @@ targets!(
     ledger "targets/ledger.rs",
     manifest "targets/manifest.rs",
     packed "targets/packed.rs",
+    proof "targets/proof.rs",
     store "targets/store.rs",
     texts "targets/texts.rs",
     world "targets/world.rs"
