@@ -362,6 +362,26 @@ mod taken_over {
         machine
     }
 
+    /// A process that is asked while it waits for nothing goes on where it was.
+    #[test]
+    fn calls_are_made_wherever_the_process_is() {
+        let mut command = std::process::Command::new("/bin/sh");
+        command.args(["-c", "n=0; while [ $n -lt 20000 ]; do kill -0 $$; n=$((n + 1)); done; echo $n; read end"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        traced(&mut command);
+        let mut child = command.spawn().unwrap();
+        let process = TakenOver::begun(child.id());
+        for _ in 0..100 {
+            let call = (libc::SYS_getpid, [0; 4], Path::new(""));
+            assert_eq!(process.calls(&[call, call]), [Ok(i64::from(child.id())); 2]);
+        }
+        let mut counted = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut counted).unwrap();
+        assert_eq!(counted, "20000\n");
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+
     const ALL: [&str; 12] = [
         "read",
         "write",

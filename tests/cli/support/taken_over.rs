@@ -65,13 +65,31 @@ impl TakenOver {
         self.trace(libc::PTRACE_SETREGS, 0, std::ptr::from_ref(registers) as u64);
     }
 
+    /// Where it makes a call of the system's, and how it goes on from there: it waits in one, or is held at the next.
+    fn at_a_call(&self) -> (u64, libc::user_regs_struct) {
+        let waits = self.registers();
+        if self.trace(libc::PTRACE_PEEKTEXT, waits.rip - 2, 0) & 0xffff == SYSCALL {
+            return (waits.rip - 2, waits);
+        }
+        let next = |registers: Option<libc::user_regs_struct>| {
+            registers.iter().for_each(|registers| self.set(registers));
+            self.trace(libc::PTRACE_SYSCALL, 0, 0);
+            self.stopped(libc::SIGTRAP | 0x80);
+            self.registers()
+        };
+        let begins = next(None);
+        // Another call, which changes nothing, takes its place; it is made when the process goes on.
+        next(Some(libc::user_regs_struct { orig_rax: libc::SYS_getpid.cast_unsigned(), ..begins }));
+        let (rax, rip) = (begins.orig_rax, begins.rip - 2);
+        (rip, libc::user_regs_struct { rax, orig_rax: u64::MAX, rip, ..begins })
+    }
+
     /// What these calls come to in its first thread: a number and arguments, of which the one that is a path stands in its place as `PATH`.
     pub(crate) fn calls(&self, calls: &[(i64, [u64; 4], &Path)]) -> Vec<Result<i64, i32>> {
         // SAFETY: a signal is sent.
         assert_eq!(unsafe { libc::syscall(libc::SYS_tgkill, self.0, self.0, libc::SIGSTOP) }, 0);
         self.stopped(libc::SIGSTOP);
-        let before = self.registers();
-        assert_eq!(self.trace(libc::PTRACE_PEEKTEXT, before.rip - 2, 0) & 0xffff, SYSCALL, "it waits for nothing");
+        let (rip, before) = self.at_a_call();
         let results = calls.iter().map(|(number, arguments, path)| {
             let at = (before.rsp - BELOW * 4) & !7;
             let path = CString::new(path.as_os_str().as_bytes()).unwrap();
@@ -81,7 +99,7 @@ impl TakenOver {
                 self.trace(libc::PTRACE_POKEDATA, at + 8 * place as u64, u64::from_le_bytes(whole));
             }
             let [rdi, rsi, rdx, r10] = arguments.map(|argument| if argument == PATH { at } else { argument });
-            let (rax, rip) = (number.cast_unsigned(), before.rip - 2);
+            let rax = number.cast_unsigned();
             self.set(&libc::user_regs_struct { rax, orig_rax: u64::MAX, rip, rdi, rsi, rdx, r10, ..before });
             for _ in ["it begins", "it ends"] {
                 self.trace(libc::PTRACE_SYSCALL, 0, 0);
