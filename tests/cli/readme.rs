@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-const DOCUMENTS: [&str; 15] = [
+const DOCUMENTS: [&str; 16] = [
     "README.md",
     "host/README.md",
     "AGENTS.md",
@@ -28,6 +28,7 @@ const DOCUMENTS: [&str; 15] = [
     "host/docs/limits.md",
     "host/docs/packages.md",
     "host/docs/proofs.md",
+    "host/docs/world.md",
     "host/docs/registry.md",
     "host/docs/servers.md",
     "host/docs/fleets.md",
