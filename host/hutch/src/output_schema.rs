@@ -8,8 +8,9 @@ mod counted;
 
 use counted::{Costs, Counted, Counting};
 use hutch_model::document::{self, Unread};
-use jsonschema::PatternOptions;
+use jsonschema::{PatternOptions, Retrieve, ValidationOptions};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// The most bytes of an answer that is held to a schema.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -84,14 +85,17 @@ pub(crate) fn check(schema: &Value, answer: &[u8]) -> Result<(), SchemaError> {
     judge(schema, &answer).map(|_| ())
 }
 
+/// How the library reads a schema.
+fn options<'a>() -> ValidationOptions<'a, Arc<dyn Retrieve>, Counting> {
+    let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
+    jsonschema::options_for::<Counting>().with_draft(jsonschema::Draft::Draft202012).with_pattern_options(patterns)
+}
+
 /// Whether a value is a document of `schema`, and how many steps it took to say so.
 fn judge(schema: &Value, answer: &Value) -> Result<u64, SchemaError> {
     let mut parts = Parts::default();
-    parts.count(schema, schema, Place { depth: 0, weight: 1, is_names: false })?;
-    let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
-    let validator = jsonschema::options_for::<Counting>()
-        .with_draft(jsonschema::Draft::Draft202012)
-        .with_pattern_options(patterns)
+    parts.count(schema, schema, Place { depth: 0, weight: 1, is_names: false, adds_up: true })?;
+    let validator = options()
         .build(schema)
         .map_err(|error| SchemaError::Unusable(format!("itself can't be used: {}", short(&error.to_string()))))?;
     let judged = counted::within(STEPS_MAX, parts.costs, || validator.is_valid(Counted(answer)));
@@ -128,10 +132,30 @@ struct Place {
     weight: u64,
     /// Whether it is an object whose fields have the names of properties, and not those of keywords.
     is_names: bool,
+    /// Whether all schemas in a list or under such names are held against one value, and not each against its own.
+    adds_up: bool,
 }
 
+/// What holds other schemas against the value that it is about itself.
+const IN_PLACE: [&str; 9] =
+    ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];
+/// What holds them against values in it, and against the names of its fields.
+const BELOW: [&str; 10] = [
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "propertyNames",
+    "unevaluatedProperties",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "contains",
+    "unevaluatedItems",
+];
+
 impl Parts {
-    fn count(&mut self, schema: &Value, root: &Value, at: Place) -> Result<(), SchemaError> {
+    /// Counts a part and all below it. How many schemas it holds against one value, by which `costs` grow where that value is another's.
+    fn count(&mut self, schema: &Value, root: &Value, at: Place) -> Result<u64, SchemaError> {
         let unusable = |why: &str| SchemaError::Unusable(why.to_owned());
         if at.depth > DEPTH_MAX {
             return Err(unusable("refers to itself, or nests too deeply"));
@@ -142,11 +166,12 @@ impl Parts {
         at_most("the weight of the parts of the schema", self.weight, WEIGHT_MAX)?;
         let below = Place { depth: at.depth + 1, is_names: false, ..at };
         match schema {
-            Value::Object(names) if at.is_names => names.values().try_for_each(|part| self.count(part, root, below)),
+            Value::Object(names) if at.is_names => self.count_all(names.values(), root, below),
             Value::Object(fields) => {
                 let again = ["unevaluatedProperties", "unevaluatedItems"].iter().any(|name| fields.contains_key(*name));
-                let weight = if again { at.weight.saturating_mul(UNEVALUATED_WEIGHT) } else { at.weight };
-                let below = Place { weight, ..below };
+                let times = if again { UNEVALUATED_WEIGHT } else { 1 };
+                let below = Place { weight: at.weight.saturating_mul(times), adds_up: true, ..below };
+                let mut held = 1_u64;
                 for (name, value) in fields {
                     match (name.as_str(), value) {
                         ("$ref", Value::String(reference)) => {
@@ -160,7 +185,7 @@ impl Parts {
                                 ));
                             }
                             let target = root.pointer(pointer).ok_or_else(|| unusable("refers to nothing"))?;
-                            self.count(target, root, below)?;
+                            held = held.saturating_add(self.count(target, root, below)?);
                         }
                         ("$dynamicRef" | "$recursiveRef" | "$id", Value::String(_)) => {
                             return Err(SchemaError::Unusable(format!("uses {name}")));
@@ -178,35 +203,40 @@ impl Parts {
                     }
                     at_most("the number of patterns of the schema", self.patterns, PATTERNS_MAX)?;
                     // What stands there is counted where it is referred to.
-                    if name != "$defs" && name != "definitions" {
-                        let is_names = matches!(
-                            name.as_str(),
-                            "properties"
-                                | "patternProperties"
-                                | "dependentSchemas"
-                                | "dependentRequired"
-                                | "dependencies"
-                        );
-                        self.count(value, root, Place { is_names, ..below })?;
+                    if name == "$defs" || name == "definitions" {
+                        continue;
+                    }
+                    let is_names = matches!(
+                        name.as_str(),
+                        "properties" | "patternProperties" | "dependentSchemas" | "dependentRequired" | "dependencies"
+                    );
+                    let adds_up = IN_PLACE.contains(&name.as_str());
+                    let found = self.count(value, root, Place { is_names, adds_up, ..below })?;
+                    if adds_up {
+                        held = held.saturating_add(found);
+                    } else if BELOW.contains(&name.as_str()) {
+                        self.costs.beside = self.costs.beside.max(found.saturating_sub(1));
                     }
                 }
-                Ok(())
+                Ok(held.saturating_mul(times))
             }
-            Value::Array(items) => items.iter().try_for_each(|item| self.count(item, root, below)),
-            _ => Ok(()),
+            Value::Array(items) => self.count_all(items.iter(), root, below),
+            Value::Bool(_) => Ok(1),
+            _ => Ok(0),
         }
     }
-}
 
-/// A library's message, which may repeat a whole document, cut.
-fn short(text: &str) -> String {
-    const SHOWN_CHARACTERS_MAX: usize = 200;
-    match text.char_indices().nth(SHOWN_CHARACTERS_MAX) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
+    fn count_all<'v>(
+        &mut self,
+        all: impl Iterator<Item = &'v Value>,
+        root: &Value,
+        at: Place,
+    ) -> Result<u64, SchemaError> {
+        let mut held = 0_u64;
+        for part in all {
+            let found = self.count(part, root, at)?;
+            held = if at.adds_up { held.saturating_add(found) } else { held.max(found) };
+        }
+        Ok(held)
     }
 }
-
-#[cfg(test)]
-#[path = "output_schema/tests.rs"]
-mod tests;

@@ -30,11 +30,13 @@ pub(super) struct Costs {
     pub(super) name_patterns: u64,
     /// Whether numbers are divided.
     pub(super) has_divisions: bool,
+    /// How many schemas one value is held against at most, but one. They need not look at it: `true`, or a choice of such.
+    pub(super) beside: u64,
 }
 
 thread_local! {
     static LEFT: Cell<u64> = const { Cell::new(0) };
-    static COSTS: Cell<Costs> = const { Cell::new(Costs { has_patterns: false, name_patterns: 0, has_divisions: false }) };
+    static COSTS: Cell<Costs> = const { Cell::new(Costs { has_patterns: false, name_patterns: 0, has_divisions: false, beside: 0 }) };
 }
 
 /// What `work` comes to, and how many of these steps it took; nothing if they were too few.
@@ -70,7 +72,7 @@ impl Json for Counting {
     }
 
     fn with_string_node<T>(buffer: &mut Value, name: &str, judge: impl FnOnce(Counted<'_>) -> T) -> T {
-        *buffer = if take(bytes(name)) { name.into() } else { Value::Null };
+        *buffer = if take(bytes(name) + COSTS.get().beside) { name.into() } else { Value::Null };
         judge(Counted(buffer))
     }
 }
@@ -166,13 +168,14 @@ impl<'a> Object<'a, Counting> for Counted<'a, Map<String, Value>> {
 
     fn get(&self, name: &String) -> Option<Counted<'a>> {
         // A look-up compares some names, from their beginnings.
-        take(4 * bytes(name)).then(|| self.0.get(name).map(Counted)).flatten()
+        take(4 * bytes(name) + COSTS.get().beside).then(|| self.0.get(name).map(Counted)).flatten()
     }
 
     fn members(&self) -> Self::MembersIter {
-        let each = COSTS.get().name_patterns * PATTERN_STEPS;
+        let Costs { name_patterns, beside, .. } = COSTS.get();
+        let each = name_patterns * PATTERN_STEPS;
         let members = self.0.iter().map(|(name, value)| (name.as_str(), Counted(value)));
-        Box::new(members.take_while(move |(name, _)| take(bytes(name) + each * name.len() as u64)))
+        Box::new(members.take_while(move |(name, _)| take(bytes(name) + each * name.len() as u64 + beside)))
     }
 }
 
@@ -185,7 +188,7 @@ impl<'a> Array<'a, Counting> for Counted<'a, Vec<Value>> {
     }
 
     fn elements(&self) -> Self::ElementsIter {
-        self.0.iter().map_while(|value| take(1).then_some(Counted(value)))
+        self.0.iter().map_while(|value| take(1 + COSTS.get().beside).then_some(Counted(value)))
     }
 
     /// By their order, and not by hashes as the library does it: those of `[[],1]` and `[1,[]]` are one, and so are those of as many lists as

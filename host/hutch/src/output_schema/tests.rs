@@ -1,7 +1,9 @@
 //! Answers and schemas, and what judging them takes.
 
 use super::*;
+use jsonschema::{Keyword, ValidationError};
 use serde_json::json;
+use std::cell::Cell;
 
 #[test]
 fn answers_are_held_to_their_schema() {
@@ -230,6 +232,15 @@ fn what_takes_too_many_steps_is_refused_whatever_it_is() {
             json!({"items": {"anyOf": (0..9000).map(|at| json!({"const": at})).collect::<Vec<_>>()}}),
             json!(vec![8999; 100_000]),
         ),
+        // What looks at nothing is there all the same.
+        (json!({"items": {"allOf": vec![true; 15_000]}}), json!(vec![1; 20_000])),
+        (json!({"items": {"anyOf": vec![json!({}); 9000]}, "minItems": 1}), json!(vec![1; 20_000])),
+        (json!({"items": {"allOf": vec![json!({"not": false}); 6000]}}), json!(vec![1; 20_000])),
+        (json!({"items": {"allOf": vec![json!({"if": true, "then": true}); 5000]}}), json!(vec![1; 20_000])),
+        (
+            json!({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"allOf": vec![true; 15_000]}}}),
+            json!(vec![1; 20_000]),
+        ),
         (json!({"allOf": vec![json!({"minLength": 1}); 9000]}), long(1 << 20)),
         (
             json!({"allOf": vec![json!({"$ref": "#/$defs/a"}); 4000], "$defs": {"a": {"const": long(500_000)}}}),
@@ -243,6 +254,51 @@ fn what_takes_too_many_steps_is_refused_whatever_it_is() {
     // And nobody takes it for a document because all of it is null by then.
     let (schema, answer) = (opposite(&json!({"allOf": vec![json!({"minLength": 1}); 9000]})), long(1 << 20));
     assert_eq!(judge(&schema, &answer), Err(SchemaError::TooLong(STEPS_MAX)));
+}
+
+thread_local! {
+    static VISITS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A keyword of each schema, which counts how often that is held against a value.
+struct Visited;
+
+impl<'i> Keyword<'i, Counting> for Visited {
+    fn validate(&self, _: Counted<'i>) -> Result<(), ValidationError<'i>> {
+        VISITS.set(VISITS.get() + 1);
+        Ok(())
+    }
+
+    fn is_valid(&self, _: Counted<'i>) -> bool {
+        VISITS.set(VISITS.get() + 1);
+        true
+    }
+}
+
+/// All that the library does has taken steps: it has held no more schemas against values than those, and the ones that are held against
+/// the whole answer.
+#[test]
+fn no_schema_is_held_against_a_value_for_nothing() {
+    let mut seeded = Seeded(3);
+    let (mut judged, mut most) = (0, 0);
+    for _ in 0..4000 {
+        let mut schema = seeded.schema(3);
+        schema["$defs"] = json!({"x": seeded.schema(1), "y": seeded.schema(0)});
+        let mut parts = Parts::default();
+        let whole = Place { depth: 0, weight: 1, is_names: false, adds_up: true };
+        let Ok(held) = parts.count(&schema, &schema, whole) else { continue };
+        let counting = options().with_keyword("visited", |_, _, _| Ok(Box::new(Visited)));
+        let Ok(validator) = counting.build(&schema) else { continue };
+        for _ in 0..4 {
+            let answer = seeded.value(4);
+            VISITS.set(0);
+            let (_, steps) = counted::within(STEPS_MAX, parts.costs, || validator.is_valid(Counted(&answer))).unwrap();
+            let visits = VISITS.get();
+            assert!(visits <= steps + held, "{visits} for {steps} and {held}: {schema} {answer}");
+            (judged, most) = (judged + 1, most.max(visits));
+        }
+    }
+    assert!(judged > 8000 && most > 50, "{judged} {most}");
 }
 
 /// Lists of which the library makes one hash.
@@ -318,7 +374,8 @@ impl Seeded {
     }
 
     fn schema(&mut self, depth: u64) -> Value {
-        let mut fields = serde_json::Map::new();
+        // Which is none of the library's.
+        let mut fields = serde_json::Map::from_iter([("visited".to_owned(), json!(true))]);
         for _ in 0..=self.below(2) {
             let (name, value) = match self.below(if depth == 0 { 9 } else { 23 }) {
                 0 => {
