@@ -573,6 +573,9 @@ fn asked() {
             let error = described(role, bytes).expect_err("no answer");
             assert!(matches!(&error, DescribeError::Host(_)), "{role}: {error:?}");
         }
+        // One that never ends is read no further than any answer is long.
+        let error = described("flood", bytes).expect_err("no answer");
+        assert!(matches!(&error, DescribeError::Host(text) if text.to_string().contains("2097152 bytes")), "{error:?}");
     }
     assert_eq!(described("compile", &todo), Ok(Some(known.clone())));
     assert_eq!(described("crash", &todo), Ok(Some(known)), "it was asked once more");

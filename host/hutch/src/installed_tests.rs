@@ -172,3 +172,20 @@ fn what_was_held_is_what_is_opened_copied_and_read() {
     let path = PackagePath::parse("data/one").unwrap();
     assert!(open.read(&path).unwrap_err().message.contains("changed"));
 }
+
+#[test]
+fn a_pin_that_is_longer_than_any_is_damage() {
+    let (_top, folder, home) = setting();
+    let package = opened(&folder);
+    let installed = Installed::of(&home);
+    install(&installed, &package).unwrap();
+    let (slug, path) = (package.manifest().slug(), home.join("packages/a").join(PIN_FILE));
+    let mut pin: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let mut from = |bytes: u64| {
+        pin["source"] = "s".repeat(usize::try_from(bytes).unwrap()).into();
+        std::fs::write(&path, serde_json::to_vec(&pin).unwrap()).unwrap();
+        installed.pin(slug)
+    };
+    assert_eq!(from(PIN_BYTES_MAX / 2).unwrap().source.len() as u64, PIN_BYTES_MAX / 2);
+    assert!(matches!(from(PIN_BYTES_MAX), Err(InstalledError::Damaged { .. })));
+}

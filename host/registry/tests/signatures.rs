@@ -240,6 +240,42 @@ fn a_folder_keeps_them_too() {
 }
 
 #[test]
+fn in_a_folder_what_says_more_than_any_signature_is_passed_over() {
+    let made = made();
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(hutch::package::open_folder(folder.path()).unwrap(), "shop", Duration::MAX);
+    let repository = Repository::Layout(layout);
+    repository.push(&made.artifact, &"oci-layout:shop:1".parse().unwrap(), false).unwrap();
+    repository.attach(made.artifact.manifest(), &made.bundle).unwrap();
+    let index = folder.path().join("index.json");
+    let known: Value = serde_json::from_slice(&std::fs::read(&index).unwrap()).unwrap();
+    let listed = known["manifests"].as_array().unwrap();
+    let blob = |entry: &Value| {
+        let hex = entry["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+        folder.path().join("blobs/sha256").join(hex)
+    };
+    let read = |entry: &Value| serde_json::from_slice::<Value>(&std::fs::read(blob(entry)).unwrap()).unwrap();
+    let signature = listed.iter().find(|entry| read(entry).get("subject").is_some()).unwrap();
+    // The same signature, in a manifest that says this much more: alone in the list, beside the package.
+    let found = |more: usize| {
+        let mut manifest = read(signature);
+        manifest["annotations"] = json!({"more": "x".repeat(more)});
+        let bytes = serde_json::to_vec(&manifest).unwrap();
+        let (size, digest) = (bytes.len(), Sha256::of(&bytes));
+        std::fs::write(folder.path().join("blobs/sha256").join(digest.hex()), bytes).unwrap();
+        let mut other = signature.clone();
+        (other["digest"], other["size"]) = (digest.to_string().into(), size.into());
+        let others = listed.iter().filter(|entry| *entry != signature).cloned().chain([other]);
+        let mut changed = known.clone();
+        changed["manifests"] = others.collect();
+        std::fs::write(&index, serde_json::to_vec(&changed).unwrap()).unwrap();
+        repository.bundles(made.artifact.digest()).unwrap()
+    };
+    assert_eq!(found(10), std::slice::from_ref(&made.bundle));
+    assert_eq!(found(64 << 10).len(), 0);
+}
+
+#[test]
 fn a_list_that_is_none_or_names_something_else_brings_no_signature() {
     let made = made();
     let double = Double::new();

@@ -47,6 +47,18 @@ pub(crate) struct Worker<'s> {
     names: Vec<Mutex<Names>>,
 }
 
+/// Forgets the oldest question of a caller that has as many as one may, or else the oldest of all, if there are as many as there may be.
+fn make_room<Q>(questions: &mut VecDeque<(Arc<str>, Q)>, caller: &Arc<str>) {
+    let own = questions.iter().filter(|(lane, _)| lane == caller).count();
+    let first = match own >= QUESTIONS_EACH_MAX {
+        true => questions.iter().position(|(lane, _)| lane == caller),
+        false => (questions.len() >= QUESTIONS_MAX).then_some(0),
+    };
+    if let Some(first) = first {
+        questions.remove(first);
+    }
+}
+
 impl<'s> Worker<'s> {
     /// One that has opened nothing yet, and tells when it has.
     pub(crate) fn new(serving: &'s Serving, opened: impl Fn() + Send + Sync + 'static) -> Worker<'s> {
@@ -271,14 +283,7 @@ impl Work<'_, '_> {
         // The same call once more is the same question, about its newer plan.
         let is_like = |known: &Question| known.package == question.package && known.is_like(&question);
         questions.retain(|(lane, known)| lane != self.lane || !is_like(known));
-        let own = questions.iter().filter(|(lane, _)| lane == self.lane).count();
-        let first = match own >= QUESTIONS_EACH_MAX {
-            true => questions.iter().position(|(lane, _)| lane == self.lane),
-            false => (questions.len() >= QUESTIONS_MAX).then_some(0),
-        };
-        if let Some(first) = first {
-            questions.remove(first);
-        }
+        make_room(&mut questions, self.lane);
         questions.push_back((Arc::clone(self.lane), question));
     }
 
@@ -413,4 +418,32 @@ fn summary(sealed: &Sealed) -> Result<Value, Failure> {
         "kept": record.kept,
         "changes": changes,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_questions_wait_and_a_caller_that_asks_more_loses_its_own() {
+        let mut questions = VecDeque::new();
+        let mut ask = |caller: &str, number: usize| {
+            let caller = Arc::from(caller);
+            make_room(&mut questions, &caller);
+            questions.push_back((caller, number));
+            questions.iter().map(|(lane, number)| (lane.to_string(), *number)).collect::<Vec<_>>()
+        };
+        ask("other", 0);
+        let mut all = Vec::new();
+        for number in 0..100 {
+            all = ask("busy", number);
+        }
+        assert_eq!(all[..2], [("other".to_owned(), 0), ("busy".to_owned(), 100 - QUESTIONS_EACH_MAX)]);
+        assert_eq!(all.len(), 1 + QUESTIONS_EACH_MAX);
+        for number in 0..QUESTIONS_MAX {
+            all = ask(&format!("one of many {number}"), number);
+        }
+        assert_eq!((all.len(), all[0].1), (QUESTIONS_MAX, 0));
+        assert!(!all.iter().any(|(lane, _)| lane == "other" || lane == "busy"), "the oldest go");
+    }
 }

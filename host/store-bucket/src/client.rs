@@ -404,6 +404,35 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_is_longer_than_any_is_refused() {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                client.read_exact(&mut byte).unwrap();
+                request.push(byte[0]);
+            }
+            let length = ANSWER_BYTES_MAX + 2;
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+            client.write_all(head.as_bytes()).unwrap();
+            // Whoever has read enough is gone.
+            let _ = client.write_all(&vec![b' '; usize::try_from(length).unwrap()]);
+        });
+        let address = Address::parse("s3://b/f", Some(&endpoint), "us-east-1").unwrap();
+        let credentials = Credentials { id: "id".to_owned(), secret: "geheim".to_owned(), token: None };
+        let now = || Instant::from_unix_ns(0);
+        let client = Client::new(address, Opening { credentials, wait: Duration::from_secs(20), now });
+        let refused = Trouble::Refused("the answer is longer than any".to_owned());
+        // Nor is it asked for again: there is nobody any more.
+        assert_eq!(client.list("", None).err(), Some(refused));
+        server.join().unwrap();
+    }
+
+    #[test]
     fn what_a_server_says_is_short_and_plain() {
         let answer = |status, body: &str| Answer { status, length: None, body: body.as_bytes().to_vec() };
         let skewed = answer(403, "<Error><Code>RequestTimeTooSkewed</Code><Message>geheim</Message></Error>");

@@ -278,3 +278,23 @@ impl Socket {
         Ok(socket)
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_message_that_is_longer_than_any_is_refused_before_it_comes() {
+        let begun = |length: i32| {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            theirs.write_all(&[&b"N"[..], &length.to_be_bytes()].concat()).unwrap();
+            // Nothing comes behind it.
+            theirs.shutdown(std::net::Shutdown::Write).unwrap();
+            let opened = Connection::open(Socket::Unix(ours), ("role", "database", None), Duration::from_secs(20));
+            opened.unwrap_err().to_string()
+        };
+        assert!(begun(MESSAGE_BYTES_MAX + 1).contains("longer than any"));
+        assert!(!begun(MESSAGE_BYTES_MAX).contains("longer than any"));
+    }
+}

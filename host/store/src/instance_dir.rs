@@ -78,7 +78,8 @@ impl InstanceLock {
         let mut text = String::new();
         let read = (&self.0).rewind().and_then(|()| (&self.0).take(NOTES_BYTES_MAX).read_to_string(&mut text));
         match read {
-            Ok(_) => text.lines().filter_map(|line| line.parse().ok()).collect(),
+            // What was cut within a line is another number.
+            Ok(_) => text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.parse().ok()).collect(),
             Err(_) => Vec::new(),
         }
     }
@@ -325,5 +326,21 @@ mod tests {
         drop(held);
         assert!(dir.try_lock_grants().unwrap().is_some());
         drop(inherited);
+    }
+
+    #[test]
+    fn notes_are_read_no_further_than_their_bound_and_no_number_in_part() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = InstanceDir::new(home.path(), &Slug::parse("todo").unwrap(), &InstanceName::default());
+        dir.create().unwrap();
+        let held = dir.try_lock_grants().unwrap().unwrap();
+        held.note(&[7, 12]);
+        assert_eq!(held.noted(), [7, 12]);
+        let all: Vec<u64> = (100_000..200_000).collect();
+        held.note(&all);
+        // Seven bytes each, of which the bound cuts one in two.
+        let whole = NOTES_BYTES_MAX as usize / 7;
+        assert_ne!(NOTES_BYTES_MAX % 7, 0);
+        assert_eq!(held.noted(), all[..whole]);
     }
 }

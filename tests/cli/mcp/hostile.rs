@@ -1,7 +1,7 @@
 //! Clients that break rules, hang up, ask for too much, or change their minds.
 
 use super::{Client, failure, ledger};
-use crate::support::{Machine, PATIENCE, probe, todo, unread};
+use crate::support::{Machine, PATIENCE, package, probe, todo, unread};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
@@ -318,4 +318,23 @@ fn a_call_has_so_many_fields_and_is_told_so_much_of_what_is_wrong() {
     assert!(message.contains("more"), "{message}");
     let (told, message) = failed(1001);
     assert_eq!((told, message.contains("at most 1000 fields")), (None, true), "{message}");
+}
+
+#[test]
+fn skills_that_are_longer_than_what_is_served_begin_no_server() {
+    let machine = Machine::new();
+    let todo = package::copy_todo(&machine, "todo");
+    let skill = std::fs::read_dir(todo.join("skills")).unwrap().next().unwrap().unwrap().path();
+    let served = |bytes: u64| {
+        std::fs::File::create(skill.join("data")).unwrap().set_len(bytes).unwrap();
+        machine.run(["mcp".as_ref(), todo.as_os_str()].map(|word| word.to_str().unwrap()))
+    };
+    assert_eq!(served(1 << 20).status, 0);
+    let refused = served(17 << 20);
+    assert_ne!(refused.status, 0);
+    assert!(
+        refused.stderr.contains("the skills have") && refused.stderr.contains("16777216 allowed"),
+        "{}",
+        refused.stderr
+    );
 }

@@ -389,3 +389,14 @@ fn change(root: &Path, now: &State, wanted: &State) -> std::io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_read_no_further_than_its_bound() {
+        assert_eq!(reader(Some(std::io::repeat(b'x'))).recv().unwrap().len() as u64, STREAM_BYTES_MAX);
+        assert_eq!(reader(Some(&b"short"[..])).recv().unwrap(), b"short");
+    }
+}

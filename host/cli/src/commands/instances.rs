@@ -295,12 +295,16 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
 }
 
 fn bundle(source: Source, wait: Duration) -> Result<Vec<u8>, Fault> {
+    bundle_within(BUNDLE_BYTES_MAX, source, wait)
+}
+
+fn bundle_within(most: u64, source: Source, wait: Duration) -> Result<Vec<u8>, Fault> {
     let name = source.name();
-    let bytes = input::read(source, BUNDLE_BYTES_MAX, wait)?;
-    if bytes.len() as u64 <= BUNDLE_BYTES_MAX {
+    let bytes = input::read(source, most, wait)?;
+    if bytes.len() as u64 <= most {
         return Ok(bytes);
     }
-    let message = format!("{name} has more than {BUNDLE_BYTES_MAX} bytes");
+    let message = format!("{name} has more than {most} bytes");
     let suggestion = "export the instance with --part-bytes, and import all files in their order";
     Err(ErrorReport::new(ErrorCode::StdinLimit, message).suggest(suggestion).into())
 }
@@ -385,5 +389,23 @@ fn target(path: &Path, preview: bool) -> Result<Option<cap_std::fs::Dir>, Fault>
             std::fs::create_dir(path).map_err(|error| Fault::file(path, &error))?;
             folder(path).map(Some)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_more_than_its_bound_is_refused_and_told_how_to_come_in_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("instance");
+        #[expect(clippy::disallowed_methods, reason = "a test makes the file that it reads")]
+        std::fs::write(&path, [7; 10]).unwrap();
+        let read = |most| bundle_within(most, Source::File(path.clone()), Duration::from_secs(20));
+        assert_eq!(read(10).unwrap(), [7; 10]);
+        let fault = read(9).unwrap_err();
+        assert_eq!(fault.report().code, ErrorCode::StdinLimit);
+        assert!(fault.report().suggestion.contains("--part-bytes"), "{}", fault.report().suggestion);
     }
 }

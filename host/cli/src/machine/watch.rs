@@ -169,6 +169,15 @@ fn unwatched(path: &Path, error: &notify::Error) -> Fault {
 
 /// The folders and the files below a folder, itself included. One that can't be read is left out.
 fn walk(folder: &Path, which: Which, except: Option<&Path>) -> Result<(BTreeSet<PathBuf>, Vec<PathBuf>), Fault> {
+    walk_within(WATCHED_MAX, folder, which, except)
+}
+
+fn walk_within(
+    most: usize,
+    folder: &Path,
+    which: Which,
+    except: Option<&Path>,
+) -> Result<(BTreeSet<PathBuf>, Vec<PathBuf>), Fault> {
     let mut walk = WalkBuilder::new(folder);
     walk.standard_filters(which == Which::Sources).require_git(false);
     let left_out = except.map(Path::to_owned);
@@ -182,8 +191,8 @@ fn walk(folder: &Path, which: Which, except: Option<&Path>) -> Result<(BTreeSet<
                 true
             }
         };
-        if folders.len() + files.len() > WATCHED_MAX {
-            let message = format!("{} holds more than {WATCHED_MAX} files; name a smaller folder", folder.display());
+        if folders.len() + files.len() > most {
+            let message = format!("{} holds more than {most} files; name a smaller folder", folder.display());
             return Err(Fault::usage(message));
         }
     }
@@ -228,6 +237,21 @@ mod tests {
         assert_eq!(named(&files.into_iter().collect(), folder.path()), ["notes.txt", "src/main.rs"]);
         let (_, all) = walk(&at("package"), Which::All, None).unwrap();
         assert_eq!(named(&all.into_iter().collect(), folder.path()), ["package/app/app.wasm"]);
+    }
+
+    #[test]
+    fn what_is_large_is_known_by_its_size_and_a_folder_holds_so_much() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        for (name, bytes, is_large) in [("whole", READ_MAX, false), ("large", READ_MAX + 1, true)] {
+            std::fs::File::create(at(name)).unwrap().set_len(bytes).unwrap();
+            assert_eq!(matches!(stamped(at(name)).1, Stamp::Large(found, _) if found == bytes), is_large, "{name}");
+        }
+        // The folder counts too.
+        assert!(walk_within(3, folder.path(), Which::All, None).is_ok());
+        let fault = walk_within(2, folder.path(), Which::All, None).unwrap_err();
+        assert!(fault.report().message.contains("more than 2 files"), "{}", fault.report().message);
+        assert_eq!(fault.report().code, ErrorCode::Usage);
     }
 
     #[test]

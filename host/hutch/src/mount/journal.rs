@@ -222,7 +222,10 @@ impl Journal {
                 file => file?,
             };
             let mut bytes = Vec::new();
-            file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+            // None that was written is longer, and what is longer is none.
+            if file.metadata()?.len() <= BYTES_MAX {
+                file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+            }
             let sealed = bytes.iter().position(|byte| *byte == b'\n').and_then(|at| bytes.split_at_checked(at));
             let plan = sealed.and_then(|(mark, plan)| {
                 let plan = plan.split_first()?.1;

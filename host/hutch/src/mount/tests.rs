@@ -495,6 +495,25 @@ fn a_journal_that_cannot_be_read_leaves_everything_as_it_stands() {
     }
 }
 
+/// The same of one that is longer than any that is written, with all of one in it: nobody reads a gigabyte to find that out.
+#[test]
+fn a_journal_that_is_longer_than_any_is_not_read() {
+    let granted = Granted::new(&[("a", "1"), ("b", "1")]);
+    let mount = granted.mount();
+    let ran = ran(&mount, &[("a", "2")]);
+    let was = granted.all();
+    assert!(end_in_the_middle(&mount, &ran, Hands::default()));
+    let journal = std::fs::File::options().write(true).open(granted.at(&STAGED).join("journal")).unwrap();
+    let bytes = journal.metadata().unwrap().len();
+    journal.set_len((1 << 30) + 1).unwrap();
+    let stands = granted.files();
+    assert_eq!(recover(&mount, false).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    assert_eq!(granted.files(), stands);
+    journal.set_len(bytes).unwrap();
+    recover(&mount, false).unwrap();
+    assert_eq!(granted.all(), was);
+}
+
 /// A journal that another instance wrote, or this one for another entry, is nobody's leave to move anything: not even where folder and
 /// files have the numbers that it names.
 #[test]

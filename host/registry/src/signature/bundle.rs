@@ -260,4 +260,12 @@ mod tests {
         assert_eq!(says(SIGNED).attester(), None);
         assert_eq!(Verdict::Certificate.signer(), None);
     }
+
+    #[test]
+    fn a_bundle_that_is_longer_than_any_is_refused_unread() {
+        let long = vec![b'{'; BUNDLE_BYTES_MAX as usize + 1];
+        let refused = |text: &[u8]| judged(text, &About::default(), &[], &Root::of(None).unwrap()).unwrap_err();
+        assert!(refused(&long).contains("1048576 allowed"), "{}", refused(&long));
+        assert!(refused(&long[1..]).contains("malformed"), "{}", refused(&long[1..]));
+    }
 }

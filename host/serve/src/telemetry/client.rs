@@ -45,3 +45,46 @@ impl HttpClient for Client {
         Ok(Response::from_parts(parts, body.into()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    /// What a collector's answer of so many bytes comes to.
+    fn answered(bytes: usize) -> Result<usize, String> {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let collector = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                client.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            let said = format!("HTTP/1.1 200 OK\r\ncontent-length: {bytes}\r\nconnection: close\r\n\r\n");
+            client.write_all(said.as_bytes()).unwrap();
+            // Whoever has read enough is gone.
+            let _ = client.write_all(&vec![b' '; bytes]);
+        });
+        let client = Client::new();
+        let request = Request::get(format!("http://{address}/v1/traces")).body(Bytes::new()).unwrap();
+        // It waits where it is.
+        let answer = match pin!(client.send_bytes(request)).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => answer.map(|answer| answer.into_body().len()).map_err(|error| error.to_string()),
+            Poll::Pending => panic!("it waits for something"),
+        };
+        collector.join().unwrap();
+        answer
+    }
+
+    #[test]
+    fn an_answer_is_read_no_further_than_it_says_much() {
+        let most = usize::try_from(ANSWER_BYTES_MAX).unwrap();
+        assert_eq!(answered(most - 1), Ok(most - 1));
+        answered(most + 1).unwrap_err();
+    }
+}
