@@ -1,10 +1,11 @@
 //! Instances as files that somebody has forged, with every digest right: what they say decides nothing here, and takes nothing.
 
 use crate::support::package::{copy_todo, with_manifest};
-use crate::support::{FIXED, Machine, todo};
+use crate::support::{FIXED, Machine, probe, todo};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{EntryKind, FolderRecord, Origin, Owner, Record, SecretKey, VolumeRecord};
+use hutch_model::invocation::Access;
+use hutch_model::ledger::{EntryKind, EnvironmentRecord, FolderRecord, Origin, Owner, Record, SecretKey, VolumeRecord};
 use hutch_model::limits::Limit;
 use hutch_model::snapshot::{
     CHUNK_BYTES, Changes, Entry, LIST_PARTS, MemoryObjects, Name, Node, Tree, empty_tree, encode_list,
@@ -355,4 +356,67 @@ fn no_change_of_a_granted_folder_is_begun_or_ended_by_a_file() {
     let left: Vec<Value> =
         std::fs::read_dir(&victim).unwrap().map(|it| json!(it.unwrap().file_name().to_str())).collect();
     assert_eq!(left.len(), 2, "{left:?}");
+}
+
+/// Words that are judged are those that run: an entry that begins otherwise than the package's calls do, or has a variable that it does not ask for, is
+/// made by nobody.
+#[test]
+fn a_run_that_is_no_call_of_the_package_is_made_by_nobody() {
+    let machine = machine();
+    type Forge = fn(&mut Record);
+    let forgeries: [(&str, Forge); 4] = [
+        ("do not begin", |record| record.invocation.as_mut().unwrap().argv[0] = "probe".to_owned()),
+        ("EVIL", |record| {
+            let value = EnvironmentRecord::Value("x".to_owned());
+            record.invocation.as_mut().unwrap().environment.insert("EVIL".to_owned(), value);
+        }),
+        ("other folders", |record| {
+            record.invocation.as_mut().unwrap().preopens.insert("other".to_owned(), Access::ReadOnly);
+        }),
+        ("package", |record| record.package.slug = "probe".to_owned()),
+    ];
+    for (why, forge) in forgeries {
+        let forge = |_: u64, record: &mut Record| {
+            if record.outcome.is_some() && record.kind == EntryKind::Run {
+                forge(record);
+            }
+        };
+        forged(&machine, "file", forge, &[]);
+        let fault = import(&machine, &["--input", "file"]).fault("NOT_REPRODUCIBLE", 1);
+        assert!(fault.message.contains(why), "{why}: {fault:?}");
+        is_not_there(&machine);
+    }
+}
+
+#[test]
+fn a_plan_is_carried_out_in_the_words_in_which_it_was_made_or_not_at_all() {
+    let machine = Machine::new();
+    let folder = copy_todo(&machine, "own");
+    let own = folder.display().to_string();
+    machine.guest(&[&own, "add", "keep"]).answer();
+    machine.run(["plan", &own, "remove", "td_0001", "--confirm"]).document();
+    machine.run(["apply", &own, "last"]).fault("CONFIRMATION_REQUIRED", 30);
+    // The first word is another command's flag from now on: what is judged begins behind it.
+    let manifest = std::fs::read_to_string(folder.join("APP.md")).unwrap();
+    let changed = manifest.replace("command: wasm:app.wasm", "command: wasm:app.wasm --agent");
+    assert_ne!(changed, manifest);
+    std::fs::write(folder.join("APP.md"), changed.replace("version: 0.2.0", "version: 0.2.1")).unwrap();
+    let fault = machine.run(["apply", &own, "last"]).fault("NOT_REPRODUCIBLE", 1);
+    assert!(fault.message.contains("do not begin as the package's do"), "{fault:?}");
+    machine.run(["replay", &own, "@2"]).fault("NOT_REPRODUCIBLE", 1);
+    let kept = machine.run(["state", "cat", &own, "state/todos.json"]).stdout;
+    assert!(kept.contains("keep"), "{kept}");
+}
+
+/// What only looked at a real folder changed nothing that anybody would have to prove.
+#[test]
+fn a_reading_that_can_not_be_made_again_keeps_no_instance_out() {
+    let machine = Machine::new();
+    machine.write("folder/letter", "dear reader");
+    machine.probe(&[], &["write-text", "state/a", "1"]).answer();
+    machine.probe(&["--mount", "folder:mnt:ro"], &["read-file", "mnt/letter"]).answer();
+    machine.run(["instance", "export", "--output", "file", "probe"]).result("instance export");
+    let words = ["instance", "import", "--instance", "taken", "--input", "file", &probe()];
+    let taken = machine.run(words).result("instance import");
+    assert_eq!((&taken["entries"], &taken["equal"], &taken["as_told"]), (&json!(3), &json!(1), &json!(0)), "{taken}");
 }

@@ -4,13 +4,15 @@ use super::{AT, call, in_repository, package, sandbox, todo};
 use data_encoding::BASE64;
 use hutch::package::{Package, PackageBounds};
 use hutch::proof::Proof;
+use hutch::storing::{Digest, Kind};
 use hutch::{Call, EntryName, Failure, Host, Instance};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::ledger::{Inclusion, SecretKey, canonical};
 use hutch_model::limits::Limit;
 use hutch_model::outcome::{Contract, Outcome};
 use hutch_model::sha256::Sha256;
-use hutch_model::statement::Envelope;
+use hutch_model::snapshot::{Entry, Name, Node, Tree};
+use hutch_model::statement::{Envelope, Signature};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -222,6 +224,13 @@ fn what_is_forged_with_care_comes_to_something_else() {
         ("kept though it was bad", entry("/outcome/status", 1.into()), VerifyFailed),
         ("another component", entry("/package/component", other.clone().into()), NotReproducible),
         ("another engine", entry("/outcome/profile", "wasmtime-1".into()), NotReproducible),
+        ("another name than the package's", entry("/invocation/argv/0", "bank".into()), NotReproducible),
+        ("less state to write in", entry("/invocation/preopens/state", "read_only".into()), NotReproducible),
+        (
+            "a variable that nobody asked for",
+            entry("/invocation/environment", json!({"HOME": {"value": "/root"}})),
+            NotReproducible,
+        ),
         ("more than is allowed", entry("/invocation/limits/fuel", 1_000_000_000_000_u64.into()), FuelLimit),
         ("nothing read", predicate(&|said| said["objects"] = json!([])), VerifyFailed),
         ("less read", predicate(&|said| drop(said["objects"].as_array_mut().unwrap().pop())), VerifyFailed),
@@ -381,4 +390,113 @@ fn what_can_not_be_made_again_is_not_proved() {
     large.limits.insert(Limit::Stdin, 64 << 20);
     let failure = proved(&super::package("tests/packages/probe"), &[large], false).unwrap_err();
     assert!(matches!(failure, Failure::ProofTooLarge { sequence: 2, .. }), "{failure}");
+}
+
+/// The proof of a state that is made of these, and what a check of it comes to.
+fn over(before: Digest, objects: &[(&str, Vec<u8>)]) -> Failure {
+    let mut said = statement(&adding().written().unwrap());
+    let predicate = &mut said["predicate"];
+    predicate["entry"]["volumes"]["state"]["before"] = before.to_string().into();
+    let kind = |name: &str| if name == "chunk" { Kind::Chunk } else { Kind::Tree };
+    let mut all: Vec<_> = objects.iter().map(|(name, bytes)| (Digest::of(kind(name), bytes), name, bytes)).collect();
+    all.sort_unstable_by_key(|(digest, ..)| *digest);
+    let objects = all.into_iter().map(|(_, name, bytes)| json!({"kind": name, "content": BASE64.encode(bytes)}));
+    predicate["objects"] = objects.collect();
+    checked(&todo(), &forged(said)).unwrap_err()
+}
+
+/// What a few objects stand for may be more than anybody can go through, once the guest has ended.
+#[test]
+fn a_state_in_a_proof_takes_no_more_than_one_may_here() {
+    let mut objects = Vec::new();
+    let mut below = Entry {
+        name: Name::new("todos.json").unwrap(),
+        modified_ns: 0,
+        node: Node::File { size: 1, content: Digest::of(Kind::Chunk, b"x") },
+    };
+    let mut tree = Tree::new(vec![below.clone()]).unwrap();
+    for level in 0..12 {
+        let name = |at: usize| Name::new(&format!("{level}-{at}")).unwrap();
+        tree = Tree::new((0..30).map(|at| Entry { name: name(at), ..below.clone() }).collect()).unwrap();
+        let bytes = tree.encode();
+        below.node = Node::Folder { tree: Digest::of(Kind::Tree, &bytes), totals: tree.totals() };
+        objects.push(("tree", bytes));
+    }
+    let failure = over(Digest::of(Kind::Tree, &tree.encode()), &objects[11..]);
+    assert_eq!(failure.code(), ErrorCode::StateFilesLimit, "{failure}");
+    // And by what is said of it nobody is told less.
+    let Node::Folder { totals, .. } = &mut below.node else { unreachable!() };
+    totals.files = 1;
+    let lie = Tree::new(vec![below]).unwrap().encode();
+    objects.push(("tree", lie.clone()));
+    let failure = over(Digest::of(Kind::Tree, &lie), &objects[11..]);
+    assert!(failure.to_string().contains("amounts to something else"), "{failure}");
+}
+
+/// What is in a proof and is damaged is the proof's, and of no instance.
+#[test]
+fn an_object_that_is_none_is_no_proof() {
+    let short = Digest::of(Kind::Chunk, b"x");
+    let file =
+        Entry { name: Name::new("todos.json").unwrap(), modified_ns: 0, node: Node::File { size: 10, content: short } };
+    let tree = Tree::new(vec![file]).unwrap().encode();
+    let failure = over(Digest::of(Kind::Tree, &tree), &[("tree", tree), ("chunk", b"x".to_vec())]);
+    assert_eq!(failure.code(), ErrorCode::VerifyFailed, "{failure}");
+    let none = b"\x09".to_vec();
+    let failure = over(Digest::of(Kind::Tree, &none), &[("tree", none)]);
+    assert_eq!(failure.code(), ErrorCode::VerifyFailed, "{failure}");
+}
+
+#[test]
+fn arguments_that_stand_apart_have_one_form() {
+    let probe = package("tests/packages/probe");
+    let mut long = call(&["args", &"x".repeat(100_000)]);
+    (long.unchecked, long.contract) = (true, Some(Contract::Any));
+    let said = statement(&proved(&probe, &[long], false).unwrap().written().unwrap());
+    let stream = said["predicate"]["streams"][0].as_str().unwrap();
+    let text = String::from_utf8(BASE64.decode(stream.as_bytes()).unwrap()).unwrap();
+    let with = |text: &str| {
+        let mut said = said.clone();
+        said["predicate"]["streams"][0] = BASE64.encode(text.as_bytes()).into();
+        let digest = hutch::Digest::of(Kind::Stream, text.as_bytes()).to_string();
+        said["predicate"]["entry"]["invocation"]["inputs"] = json!({"digest": digest, "size": text.len()});
+        checked(&probe, &forged(said)).map(drop)
+    };
+    with(&text).unwrap();
+    assert!(text.contains("\"environment\":{}"), "{}", &text[..200]);
+    for other in [
+        text.replacen(":{}", ":{} ", 1),
+        text.replacen(":{}", ":{\"A\":{\"value\":\"1\"},\"A\":{\"value\":\"2\"}}", 1),
+        format!(
+            "[{},{{}}]",
+            text.split_once("\"argv\":").unwrap().1.rsplit_once(",\"env").map_or("[]", |(argv, _)| argv)
+        ),
+    ] {
+        let refused = with(&other).unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::VerifyFailed, "{refused}");
+    }
+}
+
+/// What a file says is repeated as far as it helps, and no further.
+#[test]
+fn what_is_said_of_a_forged_file_is_short() {
+    let good = statement(&adding().written().unwrap());
+    let long = "x".repeat(100_000);
+    for pointer in
+        ["/predicate/entry/outcome/profile", "/predicate/entry/kind", "/predicate/objects/0/kind", "/predicateType"]
+    {
+        let mut said = good.clone();
+        *said.pointer_mut(pointer).unwrap() = long.clone().into();
+        let refused = checked(&todo(), &forged(said)).unwrap_err().to_string();
+        assert!(refused.len() < 1000, "{pointer}: {} bytes", refused.len());
+    }
+    let mut said = good.clone();
+    let volume = said["predicate"]["entry"]["volumes"]["state"].clone();
+    said["predicate"]["entry"]["volumes"][&long] = volume;
+    assert!(checked(&todo(), &forged(said)).unwrap_err().to_string().len() < 1000);
+    // And there are few signatures, each of which is checked over all of it.
+    let mut file: Envelope = serde_json::from_slice(&adding().written().unwrap()).unwrap();
+    file.signatures = vec![Signature::of("somebody".to_owned(), b"x"); 65];
+    let file = [canonical(&serde_json::to_value(file).unwrap()).unwrap(), b"\n".to_vec()].concat();
+    assert!(Proof::read(&file).unwrap_err().to_string().contains("more than 64 signatures"));
 }

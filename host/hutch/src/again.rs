@@ -6,6 +6,7 @@ use crate::entries::EntryName;
 use crate::execute::{Executed, execute};
 use crate::failure::{Failure, Unkept};
 use crate::host::Host;
+use crate::output_schema::short;
 use crate::package::Package;
 use crate::plan::differences;
 use crate::prepare::Prepared;
@@ -135,7 +136,7 @@ impl Host {
             return not_again(on_the_host(*reason));
         }
         if outcome.profile != hutch_sandbox::profile() {
-            return not_again(format!("it was made under the engine profile {}", outcome.profile));
+            return not_again(format!("it was made under the engine profile {}", short(&outcome.profile)));
         }
         if sealed.sequence < session.head()?.retained_from {
             return not_again("its state is not kept any more".to_owned());

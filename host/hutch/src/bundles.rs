@@ -4,6 +4,7 @@
 use crate::again::Verified;
 use crate::failure::Failure;
 use crate::host::Host;
+use crate::output_schema::short;
 use crate::package::{Package, folder_snapshot};
 use crate::session::Session;
 use hutch_model::digest::Digest;
@@ -191,6 +192,11 @@ impl Host {
         for sealed in &entries {
             let record = sealed.open().map_err(Failure::Entry)?.record;
             let Maker { package, limits } = makers.of_entry(&record);
+            // Another application's run is none of this one's, whoever brought what made it.
+            if record.outcome.is_some() && record.package.slug != makers.now.package.manifest().slug().as_str() {
+                let reason = format!("it is of the package {:?}", short(&record.package.slug));
+                return Err(Failure::BundleUnproved { sequence: sealed.sequence, reason });
+            }
             within(&trial, sealed.sequence, &record, limits)?;
             as_told += u64::from(told(&trial, package, sealed.sequence, &record)?);
             // Before the first guest starts: behind a ring nothing is compiled.
@@ -204,7 +210,7 @@ impl Host {
                     return Err(Failure::BundleDiffers { sequence: sealed.sequence, differences });
                 }
                 // Whoever wrote the bundle says so, and the state would be what they say.
-                Verified::NotReproducible(reason) if record.kept => {
+                Verified::NotReproducible(reason) if record.changes_state() => {
                     return Err(Failure::BundleUnproved { sequence: sealed.sequence, reason });
                 }
                 other => verified.push((sealed.clone(), other)),
@@ -263,10 +269,6 @@ fn told(trial: &Session, maker: &Package, sequence: u64, record: &Record) -> Res
 
 /// Refuses what takes more than is allowed: invocations, before they are made again, and states, before any of them is stored.
 fn within(trial: &Session, sequence: u64, record: &Record, limits: &Limits) -> Result<(), Failure> {
-    let beyond = |(limit, value): (Limit, u64)| match limits.get(limit) {
-        allowed if value <= allowed => Ok(()),
-        allowed => Err(Failure::BundleBeyond { sequence, limit, value, allowed }),
-    };
     asks_within(sequence, record, limits)?;
     if record.changes_state() {
         let (mut all, objects) = (Totals::default(), trial.objects());
@@ -274,10 +276,19 @@ fn within(trial: &Session, sequence: u64, record: &Record, limits: &Limits) -> R
             let top = read_object(&*objects, &tree).map_err(|error| StoreError::object(trial.store.at(), &error))?;
             all = all.plus(top.totals());
         }
-        let amounts = [(Limit::StateFiles, all.files), (Limit::StateBytes, all.bytes)];
-        amounts.into_iter().chain([(Limit::FolderDepth, u64::from(all.depth))]).try_for_each(beyond)?;
+        state_within(sequence, all, limits)?;
     }
     Ok(())
+}
+
+/// Refuses a state that takes more than is allowed.
+pub(crate) fn state_within(sequence: u64, all: Totals, limits: &Limits) -> Result<(), Failure> {
+    let depth = (Limit::FolderDepth, u64::from(all.depth));
+    let amounts = [(Limit::StateFiles, all.files), (Limit::StateBytes, all.bytes), depth];
+    amounts.into_iter().try_for_each(|(limit, value)| match limits.get(limit) {
+        allowed if value <= allowed => Ok(()),
+        allowed => Err(Failure::BundleBeyond { sequence, limit, value, allowed }),
+    })
 }
 
 /// Refuses an invocation that may take more than is allowed.
@@ -317,7 +328,8 @@ impl<'p> Makers<'p> {
         operator: &[(Limit, u64)],
     ) -> Result<Makers<'p>, Failure> {
         let maker = |package: &'p Package| Maker { package, limits: host.limits(package, operator.iter().copied()) };
-        let named = earlier.iter().map(|package| Ok((package.run_digest()?, maker(package))));
+        let is_same = |package: &&Package| package.manifest().slug() == now.manifest().slug();
+        let named = earlier.iter().filter(is_same).map(|package| Ok((package.run_digest()?, maker(package))));
         Ok(Makers { now: maker(now), earlier: named.collect::<Result<_, Failure>>()? })
     }
 

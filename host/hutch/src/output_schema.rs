@@ -240,3 +240,16 @@ impl Parts {
         Ok(held)
     }
 }
+
+/// What others wrote, as in a library's message that may repeat a whole document, cut.
+pub(crate) fn short(text: &str) -> String {
+    const SHOWN_CHARACTERS_MAX: usize = 200;
+    match text.char_indices().nth(SHOWN_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "output_schema/tests.rs"]
+mod tests;

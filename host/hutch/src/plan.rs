@@ -8,6 +8,7 @@ use crate::execute::{Executed, execute};
 use crate::failure::{Failure, Unkept};
 use crate::grants::Wished;
 use crate::host::Host;
+use crate::output_schema::short;
 use crate::package::Package;
 use crate::run::{attempt, conclude};
 use crate::session::Session;
@@ -145,10 +146,10 @@ pub(crate) fn differences(recorded: &Record, executed: &Executed) -> Vec<String>
             (Some(was), Some(is)) => is.is_recorded_as(was),
             _ => false,
         };
-        compare(&format!("volume {name}"), equal);
+        compare(&format!("volume {}", short(name)), equal);
     }
     for name in recorded.folders.keys() {
-        compare(&format!("folder {name}"), executed.mounted.contains_key(name));
+        compare(&format!("folder {}", short(name)), executed.mounted.contains_key(name));
     }
     differences
 }

@@ -5,6 +5,7 @@ use crate::expected;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::mount::Mount;
+use crate::output_schema::short;
 use crate::package::{Package, Resources};
 use crate::session::Session;
 use hutch_model::contract::Effect;
@@ -298,6 +299,22 @@ impl Host {
             Some(inputs) => (&inputs.argv, &inputs.environment),
             None => (&recorded.argv, &recorded.environment),
         };
+        let manifest = package.manifest();
+        let begins = leading(manifest).collect::<Vec<_>>();
+        // The words behind it are those that are judged: where others stand there, other words would run than were agreed to.
+        if !argv.iter().map(String::as_str).take(begins.len()).eq(begins.iter().copied()) {
+            return Err(again(format!("its arguments do not begin as the package's do, with {}", begins.join(" "))));
+        }
+        let mut folders = recorded.preopens.clone();
+        folders.retain(|name, _| !recorded.mounts.contains_key(name));
+        if folders != own_folders(manifest).collect() {
+            return Err(again("it saw other folders than the package's".to_owned()));
+        }
+        let asked: BTreeSet<&str> = manifest.environment().iter().map(|name| name.as_str()).collect();
+        if let Some(name) = values.keys().find(|name| !asked.contains(name.as_str())) {
+            let name = short(name);
+            return Err(again(format!("it was given the variable {name:?}, which the package does not ask for")));
+        }
         let key = store.secret_key()?;
         let (mut environment, mut hidden) = (BTreeMap::new(), Vec::new());
         for (name, value) in values {

@@ -10,13 +10,13 @@ pub use hutch_model::sha256::{NotASha256, Sha256};
 pub use hutch_model::statement::Signature;
 
 use crate::again::Verified;
-use crate::bundles::asks_within;
+use crate::bundles::{asks_within, state_within};
 use crate::entries::EntryName;
 use crate::execute::Executed;
 use crate::failure::Failure;
 use crate::host::Host;
+use crate::output_schema::short;
 use crate::package::{Package, PackageBounds, PackageError, Source};
-use crate::prepare::{leading, own_folders};
 use crate::session::{Session, package_record};
 use data_encoding::BASE64;
 use hutch_model::digest::{Digest, Kind};
@@ -25,7 +25,7 @@ use hutch_model::instant::Instant;
 use hutch_model::ledger::{ENTRY_BYTES_MAX, EntryError, EnvironmentRecord, Inputs, Record, Sealed, canonical};
 use hutch_model::limits::Limit;
 use hutch_model::outcome::{Outcome, Verdict};
-use hutch_model::snapshot::{Lack, ObjectError, Objects};
+use hutch_model::snapshot::{Entry, Lack, Node, ObjectError, Objects, Totals, TreeObject, read_object};
 use hutch_model::statement::{Envelope, STATEMENT, Statement, Subject};
 use hutch_sandbox::RunError;
 use hutch_store::{InstanceName, MemoryStore};
@@ -41,6 +41,8 @@ pub const PROOF_TYPE: &str = "https://github.com/hutch-host/hutch/run/v1";
 pub const PROOF_BYTES_MAX: u64 = 64 << 20;
 /// The most bytes of what is in one: each is written in base64 twice.
 const CONTENT_BYTES_MAX: u64 = PROOF_BYTES_MAX / 2;
+/// The most signatures of one: each is checked over all of it.
+const SIGNATURES_MAX: usize = 64;
 /// The most memory that reading one takes as values, before they are looked at.
 const VALUE_BYTES_MAX: u64 = 3 * PROOF_BYTES_MAX;
 
@@ -88,8 +90,18 @@ pub struct Proof {
     signatures: Vec<Signature>,
 }
 
+/// Why a file is no proof, which may repeat what stands in it.
 fn wrong(reason: impl Into<String>) -> Failure {
-    Failure::Proof { reason: reason.into() }
+    Failure::Proof { reason: short(&reason.into()) }
+}
+
+/// What is in a proof of a state, and is none.
+fn unfit(ObjectError { kind, digest, lack }: ObjectError) -> Failure {
+    let kind = format!("{kind:?}").to_lowercase();
+    match lack {
+        Lack::Missing => wrong(format!("lacks the {kind} {digest}")),
+        lack => wrong(format!("has a {kind} {digest} that {lack}")),
+    }
 }
 
 /// What a value says, whose one form these bytes are: nothing stands in it that is not read.
@@ -143,6 +155,9 @@ impl Proof {
         if envelope.payload_type != STATEMENT {
             return Err(wrong(format!("holds {:?}, and no statement", envelope.payload_type)));
         }
+        if envelope.signatures.len() > SIGNATURES_MAX {
+            return Err(wrong(format!("has more than {SIGNATURES_MAX} signatures")));
+        }
         let payload = envelope.payload().map_err(|error| wrong(format!("is malformed: {error}")))?;
         let Statement { kind, subject, predicate_type, predicate } = read("statement", &payload)?;
         if predicate_type != PROOF_TYPE || kind != Statement::of(Vec::new(), PROOF_TYPE, Value::Null).kind {
@@ -187,6 +202,7 @@ impl Proof {
         if streams != named(&record) {
             return Err(wrong("has other inputs than its entry names"));
         }
+        check_trees(&contents)?;
         let package = said.package.as_deref().map(decoded).transpose()?.map(|packed| packed.to_vec());
         if subject != subjects(&entry, &record, tree, package.as_deref()) {
             return Err(wrong("is not about what is in it"));
@@ -293,6 +309,24 @@ impl Proof {
     }
 }
 
+/// Whether each folder that is there amounts to what is said of it where it is named: by that is counted what a comparison goes through.
+fn check_trees(contents: &Contents) -> Result<(), Failure> {
+    let mut trees = BTreeMap::new();
+    for (digest, (_, bytes)) in contents.iter().filter(|(_, (kind, _))| *kind == Kind::Tree) {
+        let tree = TreeObject::decode(bytes).map_err(|error| wrong(format!("has a tree {digest} that {error}")))?;
+        trees.insert(*digest, tree);
+    }
+    let is_as_said = |entry: &Entry| match &entry.node {
+        Node::Folder { tree, totals } => trees.get(tree).is_none_or(|found| found.totals() == *totals),
+        _ => true,
+    };
+    let all = trees.values().all(|object| match object {
+        TreeObject::Entries(tree) => tree.entries().iter().all(is_as_said),
+        TreeObject::Parts(_) => true,
+    });
+    if all { Ok(()) } else { Err(wrong("has a folder that amounts to something else than is said of it")) }
+}
+
 /// The inputs that an entry names and does not hold, in the order of their digests.
 fn named(record: &Record) -> Vec<Digest> {
     let Some(invocation) = &record.invocation else { return Vec::new() };
@@ -349,20 +383,15 @@ fn equal(sequence: u64, made: Result<Executed, Verified>) -> Result<Executed, Fa
 }
 
 impl Proof {
-    /// Whether what the entry says around its run is as that shows it: it is a call of this package and no other, over the folders that this
-    /// has, and the host had nothing against its end.
+    /// Whether what the entry says around its run is as that shows it: this version of the package made it, it says what state it saw, and the
+    /// host had nothing against its end.
     fn is_of(&self, package: &Package, executed: &Executed) -> Result<(), Failure> {
         let (record, manifest) = (&self.record, package.manifest());
-        let begins: Vec<&str> = leading(manifest).collect();
-        let argv: Vec<&str> = self.argv().iter().map(String::as_str).collect();
-        let folders = record.invocation.as_ref().map(|invocation| &invocation.preopens);
         let reason = match () {
             () if record.closes.is_some() || record.collected.is_some() || record.mapped.is_some() => {
                 "it says what no run does"
             }
             () if record.package != package_record(package)? => "it was made by another version of the package",
-            () if !argv.starts_with(&begins) => "it is called by another name than the package's",
-            () if folders != Some(&own_folders(manifest).collect()) => "it saw other folders than the package's",
             () if executed.volumes.len() != manifest.volumes().len() => "it does not say what state it saw",
             () if record.error.is_some() && executed.verdict == Verdict::Good => {
                 "its end was good and the host refused it all the same, which no run shows"
@@ -454,16 +483,21 @@ impl Host {
             let reason = "it was made by another component than the package's".to_owned();
             return Err(Failure::NotAgain { reason });
         }
-        asks_within(sequence, &proof.record, &self.limits(package, operator.iter().copied()))?;
+        let limits = self.limits(package, operator.iter().copied());
+        asks_within(sequence, &proof.record, &limits)?;
         let held = proof.contents.values().map(|(kind, bytes)| (*kind, Arc::clone(bytes)));
         let store = Arc::new(MemoryStore::holding(held));
         let session = self.session_of(store, &proof.instance, package_record(package)?, at);
+        // What the run comes to is compared with it, at most all of it, once the guest has ended.
+        let mut saw = Totals::default();
+        for tree in proof.record.volumes.values().filter_map(|volume| volume.before) {
+            saw = saw.plus(read_object(&*session.objects(), &tree).map_err(unfit)?.totals());
+        }
+        state_within(sequence, saw, &limits)?;
         let noted = Noted::over(session.objects());
         let made = self.verify_over(noted.clone(), package, &session, &proof.entry, &BTreeMap::new());
         let made = made.map_err(|failure| match failure {
-            Failure::Run(RunError::State(ObjectError { kind, digest, lack: Lack::Missing })) => {
-                wrong(format!("lacks the {} {digest}", format!("{kind:?}").to_lowercase()))
-            }
+            Failure::Run(RunError::State(error)) => unfit(error),
             failure => failure,
         })?;
         let executed = equal(sequence, made)?;

@@ -136,9 +136,13 @@ impl Inputs {
     /// Reads what an entry's `inputs` names.
     ///
     /// # Errors
-    /// The bytes are not what [`InvocationRecord::of`] writes.
+    /// The bytes are not what [`InvocationRecord::of`] writes: who reads another form of it may read something else.
     pub fn read(bytes: &[u8]) -> Result<Inputs, serde_json::Error> {
-        serde_json::from_slice(bytes)
+        let inputs: Inputs = serde_json::from_slice(bytes)?;
+        match canonical(&serde_json::to_value(&inputs)?).is_ok_and(|form| form == bytes) {
+            true => Ok(inputs),
+            false => Err(serde::de::Error::custom("they are not in their one form")),
+        }
     }
 }
 

@@ -133,6 +133,9 @@ impl Entry {
     }
 }
 
+/// The most characters of why an entry can't be read.
+const REASON_CHARS_MAX: usize = 200;
+
 /// An entry as it is stored: its place, its hash and its bytes, none of them checked yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sealed {
@@ -189,7 +192,9 @@ impl Sealed {
             return Err(EntryError::Malformed { sequence: self.sequence, reason });
         }
         let record: Record = serde_json::from_slice(&self.bytes)
-            .map_err(|error| EntryError::Unknown { sequence, reason: error.to_string() })?;
+            // The reason repeats what is not known, which is as long as somebody made it.
+            .map_err(|error| error.to_string().chars().take(REASON_CHARS_MAX).collect())
+            .map_err(|reason| EntryError::Unknown { sequence, reason })?;
         // Who reads one of the two would take the other for what ran.
         if record.invocation.as_ref().is_some_and(InvocationRecord::says_its_arguments_twice) {
             let reason = "names its arguments as a stream, and says others".to_owned();

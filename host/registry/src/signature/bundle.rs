@@ -159,8 +159,9 @@ pub fn sign_payload(payload: &[u8], key: &PrivateKey) -> Result<Signature, NotAK
 
 /// Whether a key made one of the signatures of such a statement.
 pub fn has_signed(payload: &[u8], signatures: &[Signature], key: &PublicKey) -> bool {
-    let bytes = signed_bytes(STATEMENT, payload);
-    signatures.iter().any(|one| one.bytes().is_ok_and(|signature| key.has_signed(&bytes, &signature)))
+    let (bytes, name) = (signed_bytes(STATEMENT, payload), key.hint());
+    let mut own = signatures.iter().filter(|one| one.keyid == name);
+    own.any(|one| one.bytes().is_ok_and(|signature| key.has_signed(&bytes, &signature)))
 }
 
 /// What the statement in a bundle says, whoever signed it; nothing if there is none. Good for where to keep it, and for nothing else.
