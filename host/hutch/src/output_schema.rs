@@ -7,9 +7,10 @@
 mod counted;
 
 use counted::{Costs, Counted, Counting};
+use hutch_model::diagnostic::short;
 use hutch_model::document::{self, Unread};
 use jsonschema::{PatternOptions, Retrieve, ValidationOptions};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The most bytes of an answer that is held to a schema.
@@ -139,6 +140,8 @@ struct Place {
 /// What holds other schemas against the value that it is about itself.
 const IN_PLACE: [&str; 9] =
     ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"];
+/// What looks at the value before anything else, and so takes a step of its own.
+const LOOKING: [&str; 5] = ["const", "enum", "properties", "required", "type"];
 /// What holds them against values in it, and against the names of its fields.
 const BELOW: [&str; 10] = [
     "properties",
@@ -154,7 +157,8 @@ const BELOW: [&str; 10] = [
 ];
 
 impl Parts {
-    /// Counts a part and all below it. How many schemas it holds against one value, by which `costs` grow where that value is another's.
+    /// Counts a part and all below it. How many schemas it holds against one value that may look at nothing, by which `costs` grow where that
+    /// value is another's.
     fn count(&mut self, schema: &Value, root: &Value, at: Place) -> Result<u64, SchemaError> {
         let unusable = |why: &str| SchemaError::Unusable(why.to_owned());
         if at.depth > DEPTH_MAX {
@@ -171,7 +175,10 @@ impl Parts {
                 let again = ["unevaluatedProperties", "unevaluatedItems"].iter().any(|name| fields.contains_key(*name));
                 let times = if again { UNEVALUATED_WEIGHT } else { 1 };
                 let below = Place { weight: at.weight.saturating_mul(times), adds_up: true, ..below };
-                let mut held = 1_u64;
+                // What stands in its place may end it before it looks.
+                let is_led = again || fields.keys().any(|name| name == "$ref" || IN_PLACE.contains(&name.as_str()));
+                let looks = |name: &&str| fields.get(*name).is_some_and(|of| *of != json!({}) && *of != json!([]));
+                let mut held = u64::from(is_led || !LOOKING.iter().any(looks));
                 for (name, value) in fields {
                     match (name.as_str(), value) {
                         ("$ref", Value::String(reference)) => {
@@ -238,15 +245,6 @@ impl Parts {
             held = if at.adds_up { held.saturating_add(found) } else { held.max(found) };
         }
         Ok(held)
-    }
-}
-
-/// What others wrote, as in a library's message that may repeat a whole document, cut.
-pub(crate) fn short(text: &str) -> String {
-    const SHOWN_CHARACTERS_MAX: usize = 200;
-    match text.char_indices().nth(SHOWN_CHARACTERS_MAX) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
     }
 }
 

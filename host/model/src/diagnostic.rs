@@ -325,10 +325,23 @@ pub(crate) fn shown_name(value: &str) -> String {
     if !value.is_empty() && value.chars().all(is_of_name) { value.to_owned() } else { shown(value) }
 }
 
+/// What others wrote where a reason of ours repeats it, such as a library's message with a whole document in it: its beginning.
+pub fn short(text: &str) -> String {
+    const REPEATED_CHARACTERS_MAX: usize = 200;
+    let (text, dots) = beginning(text, REPEATED_CHARACTERS_MAX);
+    format!("{text}{dots}")
+}
+
 fn quoted(value: &str, characters_max: usize) -> String {
-    match value.char_indices().nth(characters_max) {
-        Some((end, _)) => format!("{:?}…", value.get(..end).unwrap_or_default()),
-        None => format!("{value:?}"),
+    let (value, dots) = beginning(value, characters_max);
+    format!("{value:?}{dots}")
+}
+
+/// So many characters of a text, and what stands for the rest.
+fn beginning(text: &str, characters_max: usize) -> (&str, &'static str) {
+    match text.char_indices().nth(characters_max) {
+        Some((end, _)) => (text.get(..end).unwrap_or_default(), "…"),
+        None => (text, ""),
     }
 }
 

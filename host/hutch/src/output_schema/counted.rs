@@ -30,7 +30,7 @@ pub(super) struct Costs {
     pub(super) name_patterns: u64,
     /// Whether numbers are divided.
     pub(super) has_divisions: bool,
-    /// How many schemas one value is held against at most, but one. They need not look at it: `true`, or a choice of such.
+    /// How many schemas that need not look at it one value is held against at most, but one: `true`, or a choice of such.
     pub(super) beside: u64,
 }
 
