@@ -3,6 +3,7 @@
 use crate::support::package::{copy_todo, with_manifest};
 use crate::support::{FIXED, Machine, probe, todo};
 use hutch_model::digest::{Digest, Kind};
+use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Access;
 use hutch_model::ledger::{EntryKind, EnvironmentRecord, FolderRecord, Origin, Owner, Record, SecretKey, VolumeRecord};
@@ -269,6 +270,22 @@ fn a_state_takes_no_more_than_one_may_here() {
     }
 }
 
+/// Nobody is told to restore an instance for a file that was cut.
+#[test]
+fn a_file_that_is_damaged_is_no_damage_of_what_is_here() {
+    let machine = machine();
+    forged(&machine, "file", |_, _| (), &[]);
+    let file = std::fs::read(machine.path("file")).unwrap();
+    let mut flipped = file.clone();
+    flipped[file.len() / 2] ^= 1;
+    for damaged in [&file[..file.len() - 40], &file[..10], &flipped] {
+        machine.write("file", damaged);
+        let fault = import(&machine, &["--input", "file"]).fault("STORE_DAMAGED", 50);
+        assert!(fault.suggestion.contains("have the file made again"), "{fault:?}");
+        is_not_there(&machine);
+    }
+}
+
 #[test]
 fn an_instance_is_whose_takes_it_whomever_the_file_names() {
     let machine = machine();
@@ -358,6 +375,115 @@ fn no_change_of_a_granted_folder_is_begun_or_ended_by_a_file() {
     assert_eq!(left.len(), 2, "{left:?}");
 }
 
+/// What was done here follows from what was done before, as an entry tells it.
+#[test]
+fn what_follows_nothing_is_no_move_and_no_plan_carried_out() {
+    let machine = machine();
+    machine.run([&["plan"][..], &FIXED[..], &[&todo(), "add", "planned"]].concat()).document();
+    machine.run(["apply", &todo(), "last"]).document();
+    machine.run(["replay", &todo(), "@2"]).document();
+    let hash = |name: &str| {
+        let shown = machine.run(["ledger", "show", "todo", name]).result("ledger show");
+        shown["hash"].as_str().and_then(|hash| hash.parse::<Digest>().ok()).unwrap()
+    };
+    let run = hash("@2");
+    type Forge = Box<dyn Fn(&mut Record)>;
+    let cases: [(EntryKind, Forge, &str); 6] = [
+        (EntryKind::Apply, Box::new(|record| record.follows = None), "a plan that is not there"),
+        (EntryKind::Apply, Box::new(move |record| record.follows = Some(run)), "a plan that is not there"),
+        (EntryKind::Replay, Box::new(|record| record.follows = None), "an entry again that is not there"),
+        (EntryKind::Undo, Box::new(|record| record.follows = None), "an entry that is not there"),
+        (
+            EntryKind::Undo,
+            Box::new(|record| record.volumes.get_mut("state").unwrap().changes.clear()),
+            "other changes than it tells",
+        ),
+        (
+            EntryKind::Undo,
+            Box::new(|record| record.volumes.get_mut("state").unwrap().changes_omitted += 1),
+            "other changes than it tells",
+        ),
+    ];
+    for (kind, forge, why) in cases {
+        let of_kind = |_: u64, record: &mut Record| {
+            if record.kind == kind {
+                forge(record);
+            }
+        };
+        forged(&machine, "file", of_kind, &[]);
+        let fault = import(&machine, &["--input", "file"]).fault("NOT_REPRODUCIBLE", 1);
+        assert!(fault.message.contains(why), "{why}: {fault:?}");
+        is_not_there(&machine);
+    }
+    forged(&machine, "file", |_, _| (), &[]);
+    import(&machine, &["--input", "file"]).result("instance import");
+}
+
+/// What a host could not do its maker says; how a guest ended, nobody does.
+#[test]
+fn the_code_of_an_end_is_the_guest_s_or_a_host_s() {
+    let machine = machine();
+    for (code, is_taken) in [
+        (ErrorCode::HostFault, true),
+        (ErrorCode::Conflict, true),
+        (ErrorCode::FuelLimit, false),
+        (ErrorCode::GuestTrapped, false),
+        (ErrorCode::ContractViolation, false),
+    ] {
+        let end = |sequence: u64, record: &mut Record| {
+            if sequence == 3 {
+                assert_eq!((record.kept, record.error), (false, None));
+                record.error = Some(code);
+            }
+        };
+        forged(&machine, "file", end, &[]);
+        let ran = import(&machine, &["--input", "file", "--dry-run"]);
+        match is_taken {
+            true => drop(ran.document()),
+            false => {
+                let fault = ran.fault("VERIFY_FAILED", 1);
+                assert!(fault.message.contains("error"), "{code}: {fault:?}");
+            }
+        }
+    }
+}
+
+/// A package that a file brings is as good as the file, and what it proves is counted apart.
+#[test]
+fn what_is_proved_by_what_came_along_is_counted_apart() {
+    let machine = machine();
+    let words = ["instance", "export", "--packages", "--output", "file", &todo()];
+    machine.run(words).result("instance export");
+    let counts = |machine: &Machine, package: &str| {
+        let words = ["instance", "import", "--instance", "taken", "--input", "file", package];
+        let taken = machine.run(words).result("instance import");
+        (taken["equal"].clone(), taken["by_carried"].clone(), taken["not_reproducible"].clone())
+    };
+    assert_eq!(counts(&machine, &todo()), (json!(2), json!(0), json!(0)));
+    let other = Machine::new();
+    other.write("file", std::fs::read(machine.path("file")).unwrap());
+    assert_eq!(counts(&other, "todo"), (json!(2), json!(2), json!(0)));
+}
+
+/// A folder that a file says was changed was changed by nobody here.
+#[test]
+fn no_folder_is_left_changed_that_no_run_of_this_instance_touched() {
+    let machine = machine();
+    let folder: FolderRecord = serde_json::from_value(json!({
+        "path": "/etc", "identity": [0, 0], "changes": [], "changes_omitted": 0, "withheld": 0, "staging": ".hutch-0123456789abcdef0123456789abcdef",
+    }))
+    .unwrap();
+    let folders = BTreeMap::from([("mnt".to_owned(), folder)]);
+    let nothing = MemoryObjects::default();
+    let intent = Record { kept: false, folders: folders.clone(), ..record(EntryKind::Intent) };
+    let ended = Record { closes: Some(5), folders, ..record(EntryKind::Recover) };
+    forged(&machine, "file", |_, _| (), &[(intent, &nothing), (ended, &nothing)]);
+    import(&machine, &["--input", "file"]).result("instance import");
+    machine.run(["undo", "--redo", "--instance", "taken", "todo"]).result("undo");
+    let undone = machine.run(["undo", "--instance", "taken", "todo", "@2"]).result("undo");
+    assert_eq!(undone.get("left"), None, "{undone}");
+}
+
 /// Words that are judged are those that run: an entry that begins otherwise than the package's calls do, or has a variable that it does not ask for, is
 /// made by nobody.
 #[test]
@@ -419,4 +545,5 @@ fn a_reading_that_can_not_be_made_again_keeps_no_instance_out() {
     let words = ["instance", "import", "--instance", "taken", "--input", "file", &probe()];
     let taken = machine.run(words).result("instance import");
     assert_eq!((&taken["entries"], &taken["equal"], &taken["as_told"]), (&json!(3), &json!(1), &json!(0)), "{taken}");
+    assert_eq!((&taken["by_carried"], &taken["not_reproducible"]), (&json!(0), &json!(1)), "{taken}");
 }

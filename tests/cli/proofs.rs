@@ -82,8 +82,16 @@ fn who_signed_it_is_asked_for_by_a_key() {
     let check = |key: &str| machine.run(["prove", "--check", "proof.json", "--key", key, &todo()]);
     assert_eq!(check("mine.pub").result("prove")["key"], signed["key"]);
     check("other.pub").fault("SIGNATURE_REQUIRED", 30);
-    // Not of the same statement.
+    // It counts for the key that it names.
     let file = std::fs::read_to_string(machine.path("proof.json")).unwrap();
+    for name in ["", "somebody"] {
+        let mut renamed: Value = serde_json::from_str(&file).unwrap();
+        renamed["signatures"][0]["keyid"] = name.into();
+        machine.write("proof.json", renamed.to_string() + "\n");
+        check("mine.pub").fault("SIGNATURE_REQUIRED", 30);
+        machine.run(["prove", "--check", "proof.json", &todo()]).result("prove");
+    }
+    // Not of the same statement.
     std::fs::remove_file(machine.path("proof.json")).unwrap();
     proof(&machine, &["--bare", "--key", "other", &todo(), "@3"]);
     let mut moved: Value = serde_json::from_str(&std::fs::read_to_string(machine.path("proof.json")).unwrap()).unwrap();

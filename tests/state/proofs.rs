@@ -496,7 +496,11 @@ fn what_is_said_of_a_forged_file_is_short() {
     assert!(checked(&todo(), &forged(said)).unwrap_err().to_string().len() < 1000);
     // And there are few signatures, each of which is checked over all of it.
     let mut file: Envelope = serde_json::from_slice(&adding().written().unwrap()).unwrap();
-    file.signatures = vec![Signature::of("somebody".to_owned(), b"x"); 65];
-    let file = [canonical(&serde_json::to_value(file).unwrap()).unwrap(), b"\n".to_vec()].concat();
-    assert!(Proof::read(&file).unwrap_err().to_string().contains("more than 64 signatures"));
+    let mut with = |count: usize| {
+        file.signatures = vec![Signature::of("somebody".to_owned(), b"x"); count];
+        Proof::read(&[canonical(&serde_json::to_value(&file).unwrap()).unwrap(), b"\n".to_vec()].concat())
+    };
+    assert!(with(65).unwrap_err().to_string().contains("more than 64 signatures"));
+    let one_more = with(64).unwrap().with(Signature::of("somebody".to_owned(), b"x"));
+    assert!(one_more.unwrap_err().to_string().contains("more than 64 signatures"));
 }

@@ -2,16 +2,17 @@
 //! taken.
 
 use crate::again::Verified;
+use crate::answer::VolumeChange;
 use crate::failure::Failure;
 use crate::host::Host;
-use crate::output_schema::short;
 use crate::package::{Package, folder_snapshot};
 use crate::session::Session;
+use hutch_model::diagnostic::short;
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, Pin, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::limits::{Limit, Limits};
-use hutch_model::snapshot::{MemoryObjects, Totals, read_object};
+use hutch_model::snapshot::{MemoryObjects, Totals, diff, read_object};
 use hutch_store::bundle::{self, Bundle, Parts};
 use hutch_store::{EntryKey, Head, InstanceName, MemoryStore, Store, StoreError};
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ pub struct TakenIn {
     pub entries: u64,
     /// How many of them changed the state and were taken as they tell it, because no run came to it.
     pub as_told: u64,
+    /// How many of them came to the same again by a package that was [carried](Package::carried) with them.
+    pub by_carried: u64,
     /// Each of them, and what running it again came to: equal, or why it can't be had again, if it kept nothing.
     pub verified: Vec<(Sealed, Verified)>,
 }
@@ -104,7 +107,7 @@ impl Host {
         at: Instant,
         bundles: impl IntoIterator<Item = (Result<B, E>, Option<Pin>)>,
     ) -> Result<TakenIn, E> {
-        let mut all = TakenIn { entries: 0, as_told: 0, verified: Vec::new() };
+        let mut all = TakenIn { entries: 0, as_told: 0, by_carried: 0, verified: Vec::new() };
         let (mut session, makers) = (None, Makers::of(self, (package, earlier), operator)?);
         for (bundle, head) in bundles {
             let (bundle, there) = (bundle?, session.take());
@@ -119,6 +122,7 @@ impl Host {
             let _ = there.update_plain();
             all.entries += taken.entries;
             all.as_told += taken.as_told;
+            all.by_carried += taken.by_carried;
             all.verified.extend(taken.verified);
             session = Some(there);
         }
@@ -188,7 +192,7 @@ impl Host {
         has(trial.store(), head)?;
         settled(&before, &trial.head()?)?;
         let entries = trial.entries(before.last.sequence.saturating_add(1)).collect::<Result<Vec<_>, _>>()?;
-        let mut as_told = 0;
+        let (mut as_told, mut by_carried) = (0, 0);
         for sealed in &entries {
             let record = sealed.open().map_err(Failure::Entry)?.record;
             let Maker { package, limits } = makers.of_entry(&record);
@@ -198,6 +202,7 @@ impl Host {
                 return Err(Failure::BundleUnproved { sequence: sealed.sequence, reason });
             }
             within(&trial, sealed.sequence, &record, limits)?;
+            follows(&trial, sealed.sequence, &record)?;
             as_told += u64::from(told(&trial, package, sealed.sequence, &record)?);
             // Before the first guest starts: behind a ring nothing is compiled.
             self.load_again(package, sealed);
@@ -205,7 +210,8 @@ impl Host {
         let mut verified = Vec::new();
         for sealed in &entries {
             let record = sealed.open().map_err(Failure::Entry)?.record;
-            match self.verify(makers.of_entry(&record).package, &trial, sealed, &BTreeMap::new())? {
+            let package = makers.of_entry(&record).package;
+            match self.verify(package, &trial, sealed, &BTreeMap::new())? {
                 Verified::Differs(differences) => {
                     return Err(Failure::BundleDiffers { sequence: sealed.sequence, differences });
                 }
@@ -213,12 +219,15 @@ impl Host {
                 Verified::NotReproducible(reason) if record.changes_state() => {
                     return Err(Failure::BundleUnproved { sequence: sealed.sequence, reason });
                 }
-                other => verified.push((sealed.clone(), other)),
+                other => {
+                    by_carried += u64::from(other == Verified::Equal && package.is_carried());
+                    verified.push((sealed.clone(), other));
+                }
             }
         }
         // A preview's store is one over the other: there the next bundle finds it.
         session.store.take(&entries, trial.store(), &session.as_owner(makers.now.package))?;
-        Ok((TakenIn { entries: new, as_told, verified }, session))
+        Ok((TakenIn { entries: new, as_told, by_carried, verified }, session))
     }
 }
 
@@ -251,19 +260,61 @@ fn told(trial: &Session, maker: &Package, sequence: u64, record: &Record) -> Res
             Ok(false)
         }
         EntryKind::Undo | EntryKind::Restore => {
-            let followed = record.follows.map(|hash| trial.store.find(&EntryKey::Hash(hash))).transpose()?;
-            let followed = followed.and_then(|mut found| found.pop()).map(|sealed| sealed.sequence);
-            let Some(followed) = followed.filter(|followed| *followed < sequence) else {
-                return unproved("it goes back to an entry that is not there");
-            };
-            let state = trial.store.state_at(followed - u64::from(record.kind == EntryKind::Undo))?;
+            let followed = followed(trial, sequence, record)?.map_or(0, |followed| followed.sequence);
+            let state = trial.store.state_at(followed.saturating_sub(u64::from(record.kind == EntryKind::Undo)))?;
             let is_there = |(name, volume): (&String, &VolumeRecord)| state.get(name.as_str()) == Some(&volume.after);
-            match record.volumes.iter().all(is_there) {
+            if !record.volumes.iter().all(is_there) {
+                return unproved("it goes back to a state that was never there");
+            }
+            match moved_as_told(trial, sequence, record)? {
                 true => Ok(false),
-                false => unproved("it goes back to a state that was never there"),
+                false => unproved("it went back over other changes than it tells"),
             }
         }
         _ => unproved("no run is told of that came to it"),
+    }
+}
+
+/// Whether a move changed the paths that it says it did. Of states that are not kept any more that is its maker's word, as they are.
+fn moved_as_told(trial: &Session, sequence: u64, record: &Record) -> Result<bool, Failure> {
+    if sequence <= trial.head()?.retained_from {
+        return Ok(true);
+    }
+    let objects = trial.objects();
+    for volume in record.volumes.values() {
+        let (before, after) = (volume.before.unwrap_or(volume.after), volume.after);
+        let changes = diff(&*objects, &before, &after);
+        let changes = changes.map_err(|error| StoreError::object(trial.store.at(), &error))?;
+        let told = VolumeRecord { before: Some(before), ..volume.clone() };
+        if !(VolumeChange { before, after, changes }).is_recorded_as(&told) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The earlier entry that one follows, if it does.
+fn followed(trial: &Session, sequence: u64, record: &Record) -> Result<Option<Sealed>, Failure> {
+    let found = record.follows.map(|hash| trial.store.find(&EntryKey::Hash(hash))).transpose()?;
+    Ok(found.and_then(|mut found| found.pop()).filter(|followed| followed.sequence < sequence))
+}
+
+/// Refuses what follows nothing and could not be without: a move, an invocation that was made again, and a plan that was carried out.
+fn follows(trial: &Session, sequence: u64, record: &Record) -> Result<(), Failure> {
+    let unproved = |reason: &str| Err(Failure::BundleUnproved { sequence, reason: reason.to_owned() });
+    let followed = followed(trial, sequence, record)?;
+    match (record.kind, followed) {
+        (EntryKind::Undo | EntryKind::Restore, None) if record.changes_state() => {
+            unproved("it goes back to an entry that is not there")
+        }
+        (EntryKind::Replay, None) if record.outcome.is_some() => unproved("it makes an entry again that is not there"),
+        (EntryKind::Apply, followed) if record.outcome.is_some() => {
+            match followed.map(|plan| plan.open()).transpose().map_err(Failure::Entry)? {
+                Some(plan) if plan.record.kind == EntryKind::Plan => Ok(()),
+                _ => unproved("it carries out a plan that is not there"),
+            }
+        }
+        _ => Ok(()),
     }
 }
 
@@ -304,7 +355,7 @@ pub(crate) fn asks_within(sequence: u64, record: &Record, limits: &Limits) -> Re
 /// Refuses what begins or ends a change of granted folders: those are on one machine, and what was begun there is ended there.
 fn settled(before: &Head, after: &Head) -> Result<(), Failure> {
     let Some(intent) = before.open.symmetric_difference(&after.open).next() else { return Ok(()) };
-    let (at, what) = ("the bundle".to_owned(), format!("entry {intent}"));
+    let (at, what) = (bundle::AT.to_owned(), format!("entry {intent}"));
     let reason = "changes a granted folder, and where that ends is not in it".to_owned();
     Err(StoreError::Damaged { at, what, reason }.into())
 }
@@ -318,6 +369,7 @@ struct Maker<'p> {
 /// The versions of a package that can be run again, each by what entries call it.
 struct Makers<'p> {
     now: Maker<'p>,
+    named: Digest,
     earlier: Vec<(Digest, Maker<'p>)>,
 }
 
@@ -330,12 +382,13 @@ impl<'p> Makers<'p> {
         let maker = |package: &'p Package| Maker { package, limits: host.limits(package, operator.iter().copied()) };
         let is_same = |package: &&Package| package.manifest().slug() == now.manifest().slug();
         let named = earlier.iter().filter(is_same).map(|package| Ok((package.run_digest()?, maker(package))));
-        Ok(Makers { now: maker(now), earlier: named.collect::<Result<_, Failure>>()? })
+        Ok(Makers { now: maker(now), named: now.run_digest()?, earlier: named.collect::<Result<_, Failure>>()? })
     }
 
     /// The version that made an entry, if it is at hand; else the present one, which says why it can't.
     fn of_entry(&self, record: &Record) -> &Maker<'p> {
-        let found = self.earlier.iter().find(|(version, _)| Some(*version) == record.package.digest);
+        let others = record.package.digest.filter(|version| *version != self.named);
+        let found = self.earlier.iter().find(|(version, _)| Some(*version) == others);
         found.map_or(&self.now, |(_, maker)| maker)
     }
 }
@@ -349,7 +402,7 @@ fn has(store: &dyn Store, head: Option<Pin>) -> Result<(), Failure> {
         None => format!("was cut off: it ends with entry {}", store.head()?.last.sequence),
     };
     let what = format!("entry {}", head.sequence);
-    Err(StoreError::Damaged { at: "the bundle".to_owned(), what, reason }.into())
+    Err(StoreError::Damaged { at: bundle::AT.to_owned(), what, reason }.into())
 }
 
 /// Refuses a bundle of which the end is missing.
@@ -357,6 +410,6 @@ fn whole(bundle: Bundle<Vec<u8>>) -> Result<Bundle<Vec<u8>>, Failure> {
     if bundle.is_whole() {
         return Ok(bundle);
     }
-    let (at, what) = ("the bundle".to_owned(), "its end".to_owned());
+    let (at, what) = (bundle::AT.to_owned(), "its end".to_owned());
     Err(StoreError::Damaged { at, what, reason: "is cut short".to_owned() }.into())
 }

@@ -71,6 +71,11 @@ pub(crate) struct Settled {
     pub(crate) withheld: Vec<String>,
 }
 
+/// Whether the instance of this key changed the folder that an entry tells of.
+pub(crate) fn is_own(key: &SecretKey, folder: &FolderRecord) -> bool {
+    Seal::of(key, Digest::of(Kind::Mount, &[]), &folder.path, &folder.staging).is_some()
+}
+
 impl Session {
     /// Commits `record` together with what a run changes in granted folders: both, or neither. `takes` is the intent of the run whose changes
     /// are taken back by that, if any are.

@@ -4,6 +4,7 @@
 use crate::edits::Edits;
 use crate::entries::EntryName;
 use crate::failure::Failure;
+use crate::grants::is_own;
 use crate::mount::Mount;
 use crate::session::Session;
 use crate::taken_back::{FolderMove, FolderMoves};
@@ -290,9 +291,9 @@ impl Session {
     }
 
     /// The real folders that are still as runs after an entry left them, as far as one looks back. What can't be read of the history is passed
-    /// over: what is said here has happened.
+    /// over, and so is what this instance did not do: what is said here has happened.
     fn left_folders(&self, sequence: u64) -> Vec<LeftFolder> {
-        let Ok(head) = self.head() else { return Vec::new() };
+        let (Ok(head), Ok(key)) = (self.head(), self.store.secret_key()) else { return Vec::new() };
         let first = head.last.sequence.saturating_sub(LEFT_ENTRIES_MAX).max(sequence) + 1;
         let (mut left, mut taken) = (Vec::<(Digest, LeftFolder)>::new(), BTreeSet::new());
         for sealed in self.entries(first).map_while(Result::ok) {
@@ -303,12 +304,12 @@ impl Session {
             match (record.kind, record.follows) {
                 (EntryKind::Undo, Some(follows)) => drop(taken.insert(follows)),
                 (EntryKind::Restore, Some(follows)) => drop(taken.remove(&follows)),
-                _ => left.extend(
-                    record
-                        .folders
-                        .into_iter()
-                        .map(|(name, folder)| (sealed.hash, LeftFolder { sequence, name, path: folder.path })),
-                ),
+                _ => {
+                    let own = record.folders.into_iter().filter(|(_, folder)| is_own(&key, folder));
+                    left.extend(
+                        own.map(|(name, folder)| (sealed.hash, LeftFolder { sequence, name, path: folder.path })),
+                    );
+                }
             }
         }
         left.retain(|(run, _)| !taken.contains(run));

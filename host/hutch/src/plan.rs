@@ -8,10 +8,10 @@ use crate::execute::{Executed, execute};
 use crate::failure::{Failure, Unkept};
 use crate::grants::Wished;
 use crate::host::Host;
-use crate::output_schema::short;
 use crate::package::Package;
 use crate::run::{attempt, conclude};
 use crate::session::Session;
+use hutch_model::diagnostic::short;
 use hutch_model::ledger::{Entry, EntryKind, OutcomeRecord, Record, Sealed};
 use hutch_model::outcome::Verdict;
 use std::collections::BTreeSet;
@@ -132,14 +132,15 @@ pub(crate) fn differences(recorded: &Record, executed: &Executed) -> Vec<String>
     compare("fuel", was.fuel_exact == is.fuel_exact && (!is.fuel_exact || was.fuel == is.fuel));
     compare("memory_peak_bytes", was.memory_peak_bytes == is.memory_peak_bytes);
     compare("refused", was.refused == is.refused);
-    let (error, is_good) = match &executed.verdict {
-        Verdict::Bad { code, .. } => (Some(*code), false),
-        verdict => (None, *verdict == Verdict::Good),
+    let error = match &executed.verdict {
+        Verdict::Bad { code, .. } => Some(*code),
+        _ => None,
     };
-    // What came to a good end may have been refused by the host all the same.
-    compare("error", recorded.error == error || (is_good && !recorded.kept));
+    // Whatever the end was, the host may have been unable to write it down, or to keep what it left.
+    let is_the_hosts = !recorded.kept && recorded.error.is_some_and(|code| !Verdict::may_be(code));
+    compare("error", recorded.error == error || is_the_hosts);
     // Nothing is kept of a bad end.
-    compare("kept", !recorded.kept || is_good);
+    compare("kept", !recorded.kept || executed.verdict == Verdict::Good);
     let names: BTreeSet<_> = recorded.volumes.keys().chain(executed.volumes.keys()).collect();
     for name in names {
         let equal = match (recorded.volumes.get(name), executed.volumes.get(name)) {

@@ -5,10 +5,10 @@ use crate::expected;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::mount::Mount;
-use crate::output_schema::short;
 use crate::package::{Package, Resources};
 use crate::session::Session;
 use hutch_model::contract::Effect;
+use hutch_model::diagnostic::short;
 use hutch_model::gate::Gate;
 use hutch_model::guard;
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
@@ -275,26 +275,19 @@ impl Host {
         }
         self.check_mounts(mounts.values())?;
         session.check_settled(mounts.values())?;
-        let stdin = match recorded.stdin.size {
-            0 => Vec::new(),
-            _ => match store.stream(&recorded.stdin.digest)? {
-                Some(bytes) => bytes.to_vec(),
-                None => return Err(again("its standard input is not kept any more".to_owned())),
-            },
+        let named = |what: &str, stream: &StreamRecord| match store.stream(&stream.digest)? {
+            Some(bytes) if bytes.len() as u64 == stream.size => Ok(bytes),
+            Some(_) => Err(again(format!("{what} not as long as it says"))),
+            None => Err(again(format!("{what} not kept any more"))),
         };
-        if StreamRecord::of(&stdin) != recorded.stdin {
-            return Err(again("its standard input is not as long as it says".to_owned()));
-        }
-        let apart = match &recorded.inputs {
-            None => None,
-            Some(named) => match store.stream(&named.digest)? {
-                Some(bytes) if bytes.len() as u64 != named.size => {
-                    return Err(again("its arguments are not as long as it says".to_owned()));
-                }
-                Some(bytes) => Some(Inputs::read(&bytes).map_err(|error| again(format!("its arguments: {error}")))?),
-                None => return Err(again("its arguments are not kept any more".to_owned())),
-            },
+        let stdin = match &recorded.stdin {
+            nothing if *nothing == StreamRecord::of(b"") => Vec::new(),
+            stdin => named("its standard input is", stdin)?.to_vec(),
         };
+        let apart = recorded.inputs.as_ref().map(|inputs| {
+            Inputs::read(&named("its arguments are", inputs)?).map_err(|error| again(format!("its arguments: {error}")))
+        });
+        let apart = apart.transpose()?;
         let (argv, values) = match &apart {
             Some(inputs) => (&inputs.argv, &inputs.environment),
             None => (&recorded.argv, &recorded.environment),

@@ -15,10 +15,10 @@ use crate::entries::EntryName;
 use crate::execute::Executed;
 use crate::failure::Failure;
 use crate::host::Host;
-use crate::output_schema::short;
 use crate::package::{Package, PackageBounds, PackageError, Source};
 use crate::session::{Session, package_record};
 use data_encoding::BASE64;
+use hutch_model::diagnostic::short;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::document;
 use hutch_model::instant::Instant;
@@ -155,9 +155,6 @@ impl Proof {
         if envelope.payload_type != STATEMENT {
             return Err(wrong(format!("holds {:?}, and no statement", envelope.payload_type)));
         }
-        if envelope.signatures.len() > SIGNATURES_MAX {
-            return Err(wrong(format!("has more than {SIGNATURES_MAX} signatures")));
-        }
         let payload = envelope.payload().map_err(|error| wrong(format!("is malformed: {error}")))?;
         let Statement { kind, subject, predicate_type, predicate } = read("statement", &payload)?;
         if predicate_type != PROOF_TYPE || kind != Statement::of(Vec::new(), PROOF_TYPE, Value::Null).kind {
@@ -207,7 +204,8 @@ impl Proof {
         if subject != subjects(&entry, &record, tree, package.as_deref()) {
             return Err(wrong("is not about what is in it"));
         }
-        Ok(Proof { signatures: envelope.signatures, ..Proof::of(entry, record, tree, contents, package, payload)? })
+        let proof = Proof::of(entry, record, tree, contents, package, payload)?;
+        Proof { signatures: envelope.signatures, ..proof }.few_signatures()
     }
 
     fn of(
@@ -244,10 +242,19 @@ impl Proof {
     }
 
     /// The same, with one more signature of its [payload](Proof::payload).
-    #[must_use]
-    pub fn with(mut self, signature: Signature) -> Proof {
+    ///
+    /// # Errors
+    /// It has as many as one may have.
+    pub fn with(mut self, signature: Signature) -> Result<Proof, Failure> {
         self.signatures.push(signature);
-        self
+        self.few_signatures()
+    }
+
+    fn few_signatures(self) -> Result<Proof, Failure> {
+        match self.signatures.len() > SIGNATURES_MAX {
+            true => Err(wrong(format!("has more than {SIGNATURES_MAX} signatures"))),
+            false => Ok(self),
+        }
     }
 
     /// The statement, which is what is signed.
@@ -393,8 +400,8 @@ impl Proof {
             }
             () if record.package != package_record(package)? => "it was made by another version of the package",
             () if executed.volumes.len() != manifest.volumes().len() => "it does not say what state it saw",
-            () if record.error.is_some() && executed.verdict == Verdict::Good => {
-                "its end was good and the host refused it all the same, which no run shows"
+            () if record.error.is_some_and(|code| !Verdict::may_be(code)) => {
+                "the host that made it could not keep its end, which no run shows"
             }
             () => return Ok(()),
         };

@@ -110,6 +110,14 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// Whether a guest's end may be called so. Every other code is of a host that could not do its part.
+    pub fn may_be(code: ErrorCode) -> bool {
+        let own = [ErrorCode::GuestTrapped, ErrorCode::ContractViolation];
+        own.contains(&code) || Limit::ALL.iter().any(|limit| limit.info().code == code)
+    }
+}
+
 impl Ending {
     /// `exited`, `trapped` or `limited`.
     pub const fn name(&self) -> &'static str {

@@ -19,6 +19,9 @@ use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Where what is wrong with one is said to be: in none of the stores.
+pub const AT: &str = "the bundle";
+
 const MAGIC: &[u8] = b"hutch-bundle-1\n";
 const MAGIC_CARRYING: &[u8] = b"hutch-bundle-2\n";
 const LENGTH_BYTES: usize = 8;
@@ -103,7 +106,7 @@ impl From<PartError> for StoreError {
         match error {
             PartError::Store(error) => error,
             PartError::Write(error) => {
-                StoreError::Failed { at: "the bundle".to_owned(), action: "write it", source: error.into() }
+                StoreError::Failed { at: AT.to_owned(), action: "write it", source: error.into() }
             }
         }
     }
@@ -340,7 +343,7 @@ pub fn take_in(store: &dyn Store, bundle: &[u8]) -> Result<TakenIn, StoreError> 
 }
 
 fn damaged(reason: &str) -> StoreError {
-    StoreError::Damaged { at: "the bundle".to_owned(), what: "a part".to_owned(), reason: reason.to_owned() }
+    StoreError::Damaged { at: AT.to_owned(), what: "a part".to_owned(), reason: reason.to_owned() }
 }
 
 /// The packed packages that a bundle carries. Nobody has looked at them.
@@ -529,7 +532,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Bundle<B> {
         let hash = Digest::of(Kind::Entry, bytes);
         let wrong = |sequence: u64, reason: &str| {
             let what = format!("entry {sequence}");
-            StoreError::Damaged { at: "the bundle".to_owned(), what, reason: reason.to_owned() }
+            StoreError::Damaged { at: AT.to_owned(), what, reason: reason.to_owned() }
         };
         let last = store.head()?.last.sequence;
         // Before any of it takes memory as a value.
@@ -549,7 +552,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Bundle<B> {
             return Err(wrong(sequence, &format!("does not follow entry {last}, which is the last one here")));
         }
         let sealed = Sealed { sequence, hash, bytes: bytes.into() };
-        let record = sealed.open().map_err(|error| StoreError::entry("the bundle", &error))?.record;
+        let record = sealed.open().map_err(|error| StoreError::entry(AT, &error))?.record;
         let streams: Vec<&[u8]> =
             record.streams().filter_map(|digest| self.find(&digest).and_then(|place| self.at(&place))).collect();
         let pending = store.begin(&record, self, &streams).map_err(|error| match error {

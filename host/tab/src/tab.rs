@@ -275,7 +275,7 @@ impl Tab {
     fn import(&self, target: &Target, bytes: Vec<u8>, with_carried: bool, limits: Vec<(Limit, u64)>) -> Done {
         let slug = slug(&target.package)?;
         let brought = if with_carried { bundle::packages(&bytes).map_err(report)? } else { Vec::new() };
-        let brought = brought.into_iter().map(|packed| opened(packed.to_vec()));
+        let brought = brought.into_iter().map(|packed| opened(packed.to_vec()).map(Package::carried));
         let mut brought = brought.collect::<Result<Vec<_>, ErrorReport>>()?;
         let carried = match self.package(&target.package) {
             Ok(_) => None,
@@ -301,7 +301,10 @@ impl Tab {
         let taken = taken.map_err(report)?;
         let items: Vec<Value> =
             taken.verified.into_iter().map(|(sealed, verified)| shown::verified(&sealed, verified)).collect();
-        Ok((json!({ "entries": taken.entries, "as_told": taken.as_told, "verified": { "items": items } }), Vec::new()))
+        let (entries, as_told, by_carried) = (taken.entries, taken.as_told, taken.by_carried);
+        let told =
+            json!({ "entries": entries, "as_told": as_told, "by_carried": by_carried, "verified": { "items": items } });
+        Ok((told, Vec::new()))
     }
 
     /// What running entries again shows.

@@ -109,6 +109,10 @@ pub(crate) struct InstanceImported {
     pub(crate) entries: u64,
     /// Runs that were run again, and came to the same
     pub(crate) equal: usize,
+    /// How many of them by a package that the files bring, which is as good as they are
+    pub(crate) by_carried: u64,
+    /// Runs that can't be made again, and kept nothing
+    pub(crate) not_reproducible: usize,
     /// Changes of the state that no run came to, and that are taken as the files tell them
     pub(crate) as_told: u64,
     pub(crate) last: Option<Pinned>,

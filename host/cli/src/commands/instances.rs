@@ -26,7 +26,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Pin;
 use hutch_model::limits::{Limit, Unit};
-use hutch_store::bundle::{PartError, Parts};
+use hutch_store::bundle::{self, PartError, Parts};
 use hutch_store::{InstanceName, VolumeName};
 use std::io::{BufWriter, Cursor, Write};
 use std::path::{Path, PathBuf};
@@ -267,7 +267,7 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
     let path = path.ok_or_else(|| Fault::usage("name a file with --input"))?;
     let first = bundle(Source::File(path.clone()), global.wait)?;
     let host = surroundings::host(global)?;
-    let (package, earlier) = carried::makers(global, &own.instance.package, (path, &first))?;
+    let (package, earlier) = carried::makers(global, &own.instance.package, (path, &first)).map_err(of_a_file)?;
     for version in &earlier {
         // Behind the ring nothing is compiled; one that can't be says so where it is needed.
         let _ = host.load(version, &host.limits(version, own.limits.iter().copied()));
@@ -278,20 +278,32 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
         (bundle, own.head.filter(|_| number + 1 == count))
     });
     let at = surroundings::now();
-    let taken = host.take_in_all((&package, &earlier, &own.limits), &own.instance.instance, at, bundles)?;
+    let taken = host.take_in_all((&package, &earlier, &own.limits), &own.instance.instance, at, bundles);
+    let taken = taken.map_err(of_a_file)?;
     if let Some((sealed, _)) = taken.verified.last() {
         output.done(Done::entry(sealed.pin(), own.instance.show(global, &sealed.pin())));
     }
-    let equal = taken.verified.iter().filter(|(_, verified)| *verified == Verified::Equal).count();
+    let count = |name| taken.verified.iter().filter(|(_, verified)| verified.name() == name).count();
     let result = InstanceImported {
         package: package.manifest().slug().to_string(),
         instance: own.instance.instance.to_string(),
         entries: taken.entries,
-        equal,
+        equal: count(Verified::Equal.name()),
+        by_carried: taken.by_carried,
+        not_reproducible: count("not_reproducible"),
         as_told: taken.as_told,
         last: taken.verified.last().map(|(sealed, _)| sealed.pin().into()),
     };
     output.answer("instance import", InstanceImports::Instance(result), human::fields)
+}
+
+/// What is wrong with a file is no damage of what is kept here.
+fn of_a_file(fault: Fault) -> Fault {
+    match fault.report().code {
+        ErrorCode::StoreDamaged if fault.report().message.starts_with(bundle::AT) => fault
+            .suggest("have the file made again where the instance is; nothing here is damaged, and nothing was taken"),
+        _ => fault,
+    }
 }
 
 fn bundle(source: Source, wait: Duration) -> Result<Vec<u8>, Fault> {

@@ -98,7 +98,7 @@ fn make(
     let mut proof = host.prove(maker, &session, &sealed, !own.bare)?;
     if let Some(key) = &key {
         let signature = sign_payload(proof.payload(), key).map_err(|error| Fault::host(error.to_string()))?;
-        proof = proof.with(signature);
+        proof = proof.with(signature)?;
     }
     let bytes = proof.written()?;
     let changed = file.fill(&bytes)?;

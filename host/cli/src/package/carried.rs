@@ -47,7 +47,9 @@ pub(crate) fn makers(
     // What a file brings is as good as the file.
     trust::admit(&trust::policy(global)?, &Place::local(file))?;
     let bounds = PackageBounds::default();
-    let open = |packed: &[u8]| Package::open(&Source::packed_in_memory(packed.to_vec(), &bounds)?, bounds);
+    let open = |packed: &[u8]| {
+        Package::open(&Source::packed_in_memory(packed.to_vec(), &bounds)?, bounds).map(Package::carried)
+    };
     let mut brought = brought.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let package = match here {
         Ok(package) => package,

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Unkept};
 use crate::mount::{Mount, MountObjects};
 use crate::session::Session;
-use hutch_model::ledger::{FolderRecord, Record, Sealed};
+use hutch_model::ledger::{FolderRecord, Record, Sealed, SecretKey};
 use hutch_model::snapshot::{Changes, Objects};
 use std::collections::BTreeMap;
 
@@ -37,6 +37,11 @@ pub(crate) struct Settled {
     pub(crate) sealed: Sealed,
     pub(crate) changes: BTreeMap<String, Changes>,
     pub(crate) withheld: Vec<String>,
+}
+
+/// What an entry tells of was done elsewhere.
+pub(crate) fn is_own(_: &SecretKey, _: &FolderRecord) -> bool {
+    false
 }
 
 impl Session {

@@ -90,6 +90,7 @@ impl Memory {
             texts: known.texts,
             payload: known.payload,
             origin: None,
+            is_carried: false,
             resources: OnceLock::from(resources),
             read_us: AtomicU64::default(),
         };

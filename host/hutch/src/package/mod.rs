@@ -61,6 +61,7 @@ pub struct Package {
     texts: Digest,
     payload: Payload,
     origin: Option<Origin>,
+    is_carried: bool,
     resources: OnceLock<Resources>,
     /// How long it took to read those, if that was not counted yet.
     #[cfg(feature = "machine")]
@@ -198,6 +199,16 @@ impl Package {
     #[must_use]
     pub fn from_origin(self, origin: Origin) -> Package {
         Package { origin: Some(origin), ..self }
+    }
+
+    /// The same package, known to have come with what it is to prove: it is as good as that.
+    #[must_use]
+    pub fn carried(self) -> Package {
+        Package { is_carried: true, ..self }
+    }
+
+    pub(crate) fn is_carried(&self) -> bool {
+        self.is_carried
     }
 
     /// Where it comes from, if anybody said.
@@ -355,6 +366,7 @@ fn open_parts(
                 texts: texts.finish(),
                 payload,
                 origin: None,
+                is_carried: false,
                 resources: OnceLock::new(),
                 #[cfg(feature = "machine")]
                 read_us: AtomicU64::default(),
