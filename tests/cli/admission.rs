@@ -421,9 +421,33 @@ fn a_cloned_repository_takes_nobodys_data() {
     machine.run(["--yes", "install", "clone/todo"]).fault("STORE_DAMAGED", 50);
     assert_eq!(pin(), b"{");
     fs::write(&path, before).unwrap();
+    // Nor once it was removed, as long as there is something that it kept.
+    machine.run(["--yes", "remove", "todo"]).result("remove");
+    for more in [&[][..], &["--yes"]] {
+        machine.run([more, &sync].concat()).fault("SOURCE_CHANGED", 30);
+        machine.run([more, &["install", "clone/todo"]].concat()).fault("SOURCE_CHANGED", 30);
+    }
+    assert_eq!(machine.run(["catalog"]).result("catalog")["items"], json!([]));
     // Whose word it is may say it.
     machine.run([&sync[..], &["--allow-source-change"][..]].concat()).result("sync");
     assert!(machine.guest(&["todo", "list"]).answer().to_string().contains(SECRET));
+}
+
+#[test]
+fn a_slug_whose_state_is_gone_is_free_for_everybody() {
+    let machine = Machine::new();
+    let other = package::copy_todo(&machine, "other").display().to_string();
+    machine.run(["install", &todo()]).result("install");
+    machine.guest(&["installed:todo", "add", SECRET]).answer();
+    machine.run(["--yes", "remove", "todo"]).result("remove");
+    machine.run(["install", &other]).fault("SOURCE_CHANGED", 30);
+    // From where it was it is what it was.
+    machine.run(["install", &todo()]).result("install");
+    assert!(machine.guest(&["installed:todo", "list"]).answer().to_string().contains(SECRET));
+    machine.run(["--yes", "remove", "todo"]).result("remove");
+    machine.run(["--yes", "instance", "purge", "todo"]).result("instance purge");
+    machine.run(["install", &other]).result("install");
+    assert!(!machine.guest(&["installed:todo", "list"]).answer().to_string().contains(SECRET));
 }
 
 #[test]

@@ -1,10 +1,16 @@
 //! A home in one file, and a home again of it: while others are at work, whole or not at all, and nothing of it believed unread.
 
 use crate::support::{FIXED, Machine, Ran, package, todo};
+use hutch_model::instant::Instant;
+use hutch_model::ledger::{EntryKind, Record};
+use hutch_model::names::Slug;
+use hutch_model::snapshot::MemoryObjects;
+use hutch_store::{IfMissing, InstanceDir, Opening, SqliteStore, Store};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A machine with two instances of the to-do application, an installed package in two versions, a rule and an issue.
 fn machine() -> Machine {
@@ -279,6 +285,33 @@ fn a_backup_that_somebody_forged_reaches_nothing_else() {
     other.write("home.backup", "some text");
     assert!(restore(&other).fault("STORE_DAMAGED", 50).message.contains("is no backup"));
     other.run(["restore", "nowhere"]).fault("NOT_FOUND", 20);
+}
+
+/// What a run had begun in a granted folder is ended by the home that it ran in, and no file brings the like into another one.
+#[test]
+fn a_backup_that_would_end_a_change_of_a_folder_is_none() {
+    let machine = Machine::new();
+    machine.todo(&["list"]).answer();
+    back_up(&machine, "home.backup");
+    let like = fs::read(machine.path("home.backup")).unwrap();
+    // By the home's own hand, with its key.
+    let dir = InstanceDir::new(&machine.home(), &Slug::parse("todo").unwrap(), &"default".parse().unwrap());
+    let store = SqliteStore::open(&dir, &Opening { if_missing: IfMissing::Fail, wait: Duration::ZERO }).unwrap();
+    let at: Instant = "2026-04-01T09:00:00Z".parse().unwrap();
+    let intent = Record::new(EntryKind::Intent, at, "default", Default::default());
+    let head = store.commit(&intent, &MemoryObjects::default(), &[]).unwrap().pin();
+    drop(store);
+    let database = "instances/todo/default/hutch.db";
+    let whole = machine.path("whole.db");
+    let connection = rusqlite::Connection::open(machine.home().join(database)).unwrap();
+    connection.execute("VACUUM INTO ?1", [whole.to_str().unwrap()]).unwrap();
+    let instances = json!([{"package": "todo", "instance": "default", "head": head.to_string()}]);
+    let other = handed(b"");
+    let before = around(&other);
+    other.write("home.backup", forged(&like, instances, &[(database, &fs::read(whole).unwrap())]));
+    let fault = restore(&other).fault("STORE_DAMAGED", 50);
+    assert!(fault.message.contains("a granted folder that has not ended, entry "), "{fault:?}");
+    assert_eq!(around(&other), before);
 }
 
 #[test]

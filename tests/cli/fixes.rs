@@ -255,7 +255,7 @@ fn a_launchers_fix_reaches_the_launchers_home() {
 #[test]
 fn a_package_is_removed_and_made_where_the_call_said() {
     let machine = machine();
-    let home = |name: &str| machine.path(name).join("packages/todo").exists();
+    let home = |name: &str| machine.path(name).join("packages/todo/pin.json").exists();
     let fault = machine.run(["remove", "todo", "--home", HOME]).fault("CONFIRMATION_REQUIRED", 30);
     assert_eq!(carry_out(&machine, &fault.fixes[0].cmd, &[]).status, 0);
     assert_eq!((home(HOME), home(DEFAULT)), (false, true));

@@ -410,6 +410,13 @@ fn what_the_user_may_not_read_is_the_guests_error() {
         assert!(said.contains("PERMISSION_DENIED") && said.contains("closed"), "{words:?}: {said}");
         assert!(folder.join(words[1].trim_start_matches("mnt/")).exists() && !folder.join("z").exists(), "{words:?}");
     }
+    for mode in [0, 0o400] {
+        set("closed.txt", mode);
+        let (status, said) = guest(&["write-text", "mnt/closed.txt", "changed"]);
+        assert_eq!(status, Some(11), "{said}");
+        assert!(said.contains("PERMISSION_DENIED") && said.contains("closed.txt"), "{said}");
+    }
+    assert_eq!(fs::read_to_string(folder.join("closed.txt")).expect("a file"), "closed");
     // What it can read and write beside that it can.
     let (status, said) = guest(&["list-dir", "mnt"]);
     assert!(status == Some(0) && said.contains("closed.txt"), "{said}");

@@ -88,6 +88,11 @@ pub enum Mark {
 }
 
 impl FileDiff {
+    /// Whether it tells all of the change; of a file that is gone that is that it is gone.
+    pub fn is_whole(&self) -> bool {
+        self.difference.omitted.is_none() || self.difference.change == Change::Removed
+    }
+
     /// As lines for people.
     pub fn for_people(&self) -> String {
         self.difference.for_people(&self.path)

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
 
 /// The program is the application.
 fn as_application(own: &own::Own, arguments: Vec<String>) -> Done {
+    surroundings::without_rings()?;
     let asked = Asked::of_environment()?;
     let application = application::Application::open(own.exported.clone())?;
     let state = asked.state.clone().or_else(|| own.state(&application));
@@ -43,9 +44,11 @@ fn as_application(own: &own::Own, arguments: Vec<String>) -> Done {
 fn as_tool(words: Vec<String>) -> Done {
     match Command::read(words)? {
         Command::Run { asked, bundle, arguments } => {
+            surroundings::without_rings()?;
             application::Application::open(own::read(&bundle)?)?.run(asked, arguments)
         }
         Command::Verify { asked, bundle } => {
+            surroundings::without_rings()?;
             let state = asked.state.ok_or_else(|| usage("verify needs --state FILE"))?;
             verify::verify(&application::Application::open(own::read(&bundle)?)?, &state)
         }

@@ -23,6 +23,18 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
+/// Refuses to run a guest where rings are required: none stands around this program.
+pub(crate) fn without_rings() -> Result<(), ErrorReport> {
+    match variable("HUTCH_RING").is_some_and(|asked| asked == "required") {
+        true => {
+            let message = "HUTCH_RING requires rings, and none stands around this program";
+            let report = ErrorReport::new(ErrorCode::RingRequired, message);
+            Err(report.suggest("run the package with hutch, or ask the user whether HUTCH_RING=auto will do"))
+        }
+        false => Ok(()),
+    }
+}
+
 /// The host's clock.
 #[expect(clippy::disallowed_methods, reason = "the one place that asks the clock what time it is")]
 pub(crate) fn now() -> Instant {

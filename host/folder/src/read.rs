@@ -81,6 +81,22 @@ pub fn open_file(folder: &Dir, name: &str) -> io::Result<std::fs::File> {
     }
 }
 
+/// Whether this process may change the content of a file where it stands: it is opened for that, and nothing is done with it.
+///
+/// # Errors
+/// It may not.
+pub fn check_may_write(folder: &Dir, name: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).follow(FollowSymlinks::No).nonblock(true);
+    match folder.open_with(name, &options) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+            Err(error)
+        }
+        // That it may, and not now, as of a program that runs, is another question.
+        _ => Ok(()),
+    }
+}
+
 /// Where a link points, as written; `None` if that is not UTF-8.
 ///
 /// # Errors

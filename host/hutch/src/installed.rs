@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <home>/packages/<slug>/pin.json     what is installed, and what was granted; replaced by a rename
+//! <home>/packages/<slug>/removed.json the pin of what was removed, whose state stayed; gone when something is installed again
 //! <home>/packages/<slug>/<digest>/    a version's files, written before the pin names them, kept while a ledger does
 //! ```
 
@@ -23,6 +24,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PIN_FILE: &str = "pin.json";
+
+const REMOVED_FILE: &str = "removed.json";
 
 /// Held by whoever compares a pin and writes or removes it.
 const LOCK_FILE: &str = "pins.lock";
@@ -224,14 +227,25 @@ impl Installed {
     /// # Errors
     /// It is not installed, or its pin can't be read.
     pub fn pin(&self, slug: &Slug) -> Result<Pin, InstalledError> {
-        let missing = || InstalledError::Missing(slug.to_string());
-        let dir = self.dir()?.ok_or_else(missing)?;
-        let path = format!("{slug}/{PIN_FILE}");
+        self.pin_in(slug, PIN_FILE)?.ok_or_else(|| InstalledError::Missing(slug.to_string()))
+    }
+
+    /// The pin of a package that was removed, if nothing was installed under its slug since: what it kept is not the next one's for that.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn removed(&self, slug: &Slug) -> Result<Option<Pin>, InstalledError> {
+        self.pin_in(slug, REMOVED_FILE)
+    }
+
+    fn pin_in(&self, slug: &Slug, name: &str) -> Result<Option<Pin>, InstalledError> {
+        let Some(dir) = self.dir()? else { return Ok(None) };
         let folder = hutch_folder::open_folder(&dir, slug.as_str()).map_err(|source| self.io(slug.as_str(), source))?;
-        match open_file(&folder.ok_or_else(missing)?, PIN_FILE) {
-            Ok(file) => Installed::read_pin(slug, file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
-            Err(source) => Err(self.io(&path, source)),
+        let Some(folder) = folder else { return Ok(None) };
+        match open_file(&folder, name) {
+            Ok(file) => Installed::read_pin(slug, file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(self.io(&format!("{slug}/{name}"), source)),
         }
     }
 
@@ -413,6 +427,8 @@ impl Installed {
             self.hands.write(&file, pin.text().as_bytes())?;
             self.hands.sync(&file)?;
             dir.rename(&written, &dir, PIN_FILE)?;
+            // Beside a pin it says nothing.
+            let _ = dir.remove_file(REMOVED_FILE);
             self.settle(&dir)
         });
         placed.map_err(|source| self.io(PIN_FILE, source))
@@ -440,7 +456,7 @@ impl Installed {
         })
     }
 
-    /// Takes a package away; the state of its instances stays.
+    /// Takes a package away; the state of its instances stays, and so does what tells whose that is.
     ///
     /// # Errors
     /// It is not installed, or the system refuses.
@@ -448,11 +464,12 @@ impl Installed {
         let missing = || InstalledError::Missing(slug.to_string());
         let dir = self.dir()?.ok_or_else(missing)?;
         let _lock = self.lock()?;
-        let pin = format!("{slug}/{PIN_FILE}");
-        match dir.remove_file(&pin) {
-            Ok(()) => dir.remove_dir_all(slug.as_str()).map_err(|source| self.io(slug.as_str(), source)),
+        let folder = hutch_folder::open_folder(&dir, slug.as_str()).map_err(|source| self.io(slug.as_str(), source))?;
+        let folder = folder.ok_or_else(missing)?;
+        match folder.rename(PIN_FILE, &folder, REMOVED_FILE) {
+            Ok(()) => empty_but_for(&folder, REMOVED_FILE).map_err(|source| self.io(slug.as_str(), source)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
-            Err(source) => Err(self.io(&pin, source)),
+            Err(source) => Err(self.io(&format!("{slug}/{PIN_FILE}"), source)),
         }
     }
 
@@ -566,6 +583,19 @@ impl Installed {
     fn io(&self, path: &str, source: io::Error) -> InstalledError {
         InstalledError::Io { path: self.folder.join(path).display().to_string(), source }
     }
+}
+
+/// Removes all that is in a folder but one file.
+fn empty_but_for(folder: &Dir, kept: &str) -> io::Result<()> {
+    for entry in folder.entries()? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => folder.remove_dir_all(entry.file_name())?,
+            false if entry.file_name() == kept => {}
+            false => folder.remove_file(entry.file_name())?,
+        }
+    }
+    Ok(())
 }
 
 /// What `make` makes under a name that nothing has, and the name: it is nobody else's, in this process or another.

@@ -42,7 +42,8 @@ impl Change {
         if let Some(end) = end {
             text.truncate(end);
         }
-        Change { text: text.into(), is_partial: !omitted.is_empty() || end.is_some() }
+        let is_partial = !omitted.is_empty() || end.is_some() || !diffs.iter().all(FileDiff::is_whole);
+        Change { text: text.into(), is_partial }
     }
 
     /// Of which only the paths are known.

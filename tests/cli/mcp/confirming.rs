@@ -1,7 +1,7 @@
 //! What needs a confirmation is done after a person gave it, and by no other way.
 
 use super::{Client, failure, ledger};
-use crate::support::{Machine, package, todo};
+use crate::support::{Machine, Ran, package, todo};
 use serde_json::{Value, json};
 
 /// A machine with one task.
@@ -211,8 +211,22 @@ fn nobody_is_asked_about_more_than_a_question_shows() {
         let seen = machine.run([&["plan"], &words[..]].concat());
         assert!(seen.status == 0 && seen.stdout.contains("keep me 0"), "{seen:?}");
     }
-    let mut client = Client::legacy(&machine, &[&todo()], capabilities);
+    let mut client = Client::legacy(&machine, &[&todo()], capabilities.clone());
     let line = client.failed("todo_remove", remove())["fixes"][0]["cmd"].as_str().unwrap().to_owned();
     machine.run(&line.split(' ').collect::<Vec<&str>>()[1..]).result("apply");
     assert_eq!(total(), 1);
+    // Nor about one that is told in few words, because it was not compared.
+    let items: Vec<Value> = (0..70).map(described).collect();
+    let add = &mut machine.hutch(["run", &todo(), "add", "--json-input"]);
+    Ran::with_input(add, json!(items).to_string().as_bytes()).answer();
+    let planned = machine.run(["plan", &todo(), "remove", "td_0002", "--confirm"]).document().to_string();
+    assert!(planned.contains("more than 262144"), "{}", &planned[..2000.min(planned.len())]);
+    for mut client in
+        [Client::legacy(&machine, &[&todo()], capabilities.clone()), Client::modern(&machine, &[&todo()], capabilities)]
+    {
+        let report = client.failed("todo_remove", json!({"id": "td_0002", "confirm": true}));
+        assert_eq!(report["code"], "CONFIRMATION_REQUIRED");
+        assert!(client.others.is_empty(), "{:?}", client.others);
+    }
+    assert_eq!(total(), 71);
 }

@@ -4,7 +4,7 @@ use crate::answer::done::Done;
 use crate::answer::output::Output;
 use crate::answers::{InstallAnswer, RemoveAnswer};
 use crate::flags::global::Global;
-use crate::package::admission::{self, AllowArguments, Candidate, Said};
+use crate::package::admission::{self, AllowArguments, Before, Candidate, Said};
 use crate::package::launcher::{self, Planned};
 use crate::package::network::{self, NetworkArguments};
 use crate::package::{packages, shared, signed};
@@ -69,7 +69,8 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output) 
     let admission = admission::admit(global, candidate, before.as_ref(), &said)?;
     let asks = admission.asks.iter().chain(admission.beyond.iter().map(String::as_str));
     own.allowed.check_grants(asks, |grant| admission::may_ask(&admission.candidate.package, grant))?;
-    let known = before.as_ref().and_then(|pin| pin.launcher.as_ref());
+    let before = before.as_ref().and_then(Before::installed);
+    let known = before.and_then(|pin| pin.launcher.as_ref());
     let launcher = match known {
         _ if own.launcher || own.launcher_dir.is_some() => {
             Some(launcher::asked(global, &slug, own.launcher_dir.as_deref(), known)?)
@@ -80,8 +81,8 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output) 
     let mut answer = InstallAnswer {
         slug: slug.to_string(),
         version: version.to_string(),
-        downgrade: before.as_ref().is_some_and(|pin| is_older(&version, &pin.version)),
-        from: before.map(|pin| pin.version),
+        downgrade: before.is_some_and(|pin| is_older(&version, &pin.version)),
+        from: before.map(|pin| pin.version.clone()),
         asks: admission.asks.clone(),
         needs_grant: admission.beyond.clone(),
         changes: admission.changes.clone(),

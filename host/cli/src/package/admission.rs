@@ -4,7 +4,7 @@
 use crate::answer::output::Output;
 use crate::answers::Changes;
 use crate::flags::global::Global;
-use crate::machine::surroundings;
+use crate::machine::{stores, surroundings};
 use crate::package::launcher::Planned;
 use crate::package::network::NetworkArguments;
 use crate::package::signed::{self, Says, Signed};
@@ -110,14 +110,37 @@ impl Candidate {
     }
 }
 
-/// The version that is installed under a slug, if one is. Of a pin that nobody can read nobody can tell whose the state is.
+/// What a package is judged beside: the version that is installed under its slug, or the one that was removed and left what it kept.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pin: Pin,
+    is_removed: bool,
+}
+
+impl Before {
+    /// The version that is installed.
+    pub(crate) fn installed(&self) -> Option<&Pin> {
+        (!self.is_removed).then_some(&self.pin)
+    }
+}
+
+/// What there was under a slug, if anything that matters was. Of a pin that nobody can read nobody can tell whose the state is.
 ///
 /// # Errors
 /// The pin can't be read, and nobody said that this doesn't matter.
-pub(crate) fn before(global: &Global, slug: &Slug, allowed: &AllowArguments) -> Result<Option<Pin>, Fault> {
-    match packages::installed(global)?.pin(slug) {
-        Ok(pin) => Ok(Some(pin)),
-        Err(InstalledError::Missing(_)) => Ok(None),
+pub(crate) fn before(global: &Global, slug: &Slug, allowed: &AllowArguments) -> Result<Option<Before>, Fault> {
+    let installed = packages::installed(global)?;
+    let found = match installed.pin(slug) {
+        Ok(pin) => Ok(Some(Before { pin, is_removed: false })),
+        // Where nothing was kept, or is kept any more, nothing is handed over.
+        Err(InstalledError::Missing(_)) if !stores::known(global)?.iter().any(|known| known.slug == *slug) => Ok(None),
+        Err(InstalledError::Missing(_)) => {
+            installed.removed(slug).map(|pin| pin.map(|pin| Before { pin, is_removed: true }))
+        }
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(found) => Ok(found),
         Err(InstalledError::Damaged { .. }) if allowed.allow_source_change => Ok(None),
         Err(error) => {
             let report = ErrorReport::new(error.code(), error.to_string());
@@ -148,19 +171,21 @@ pub(crate) struct Admission {
     pub(crate) changes: Option<Changes>,
 }
 
-/// Judges a package beside the version that is installed.
+/// Judges a package beside what there was.
 ///
 /// # Errors
 /// What is other than before and was not said, what it lacks that was asked for, or a rule that it breaks.
 pub(crate) fn admit(
     global: &Global,
     candidate: Candidate,
-    before: Option<&Pin>,
+    before: Option<&Before>,
     said: &Said<'_>,
 ) -> Result<Admission, Fault> {
     if let Some(before) = before {
         check_change(&candidate, before, said)?;
     }
+    // What was granted to one that was removed is granted to none.
+    let (before, installed) = (before.map(|before| &before.pin), before.and_then(Before::installed));
     let policy = trust::policy(global)?;
     let from = trust::pinned(&candidate.source);
     let trusted = trust::keys(&policy, &from);
@@ -173,8 +198,8 @@ pub(crate) fn admit(
     trust::enough(&judged, manifest.slug().as_str())?;
     let trust = judged.level.text();
     let asks = Asks::of(manifest);
-    let mut beyond: Vec<String> = asks.beyond(before.map(|pin| &pin.asks)).into_iter().map(str::to_owned).collect();
-    let changes = match before {
+    let mut beyond: Vec<String> = asks.beyond(installed.map(|pin| &pin.asks)).into_iter().map(str::to_owned).collect();
+    let changes = match installed {
         None => None,
         Some(pin) if candidate.package.digest()? == pin.digest => Some(Changes::default()),
         Some(pin) => {
@@ -186,7 +211,7 @@ pub(crate) fn admit(
             Some(now.changes(&old))
         }
     };
-    Ok(Admission { candidate, before: before.cloned(), signer, attester, trust, asks, beyond, changes })
+    Ok(Admission { candidate, before: installed.cloned(), signer, attester, trust, asks, beyond, changes })
 }
 
 impl Admission {
@@ -223,7 +248,8 @@ impl Admission {
 }
 
 /// Refuses what should not happen unsaid: to come from elsewhere, go back, or change what a version means.
-fn check_change(candidate: &Candidate, before: &Pin, said: &Said<'_>) -> Result<(), Fault> {
+fn check_change(candidate: &Candidate, before: &Before, said: &Said<'_>) -> Result<(), Fault> {
+    let (before, is) = (&before.pin, if before.is_removed { "was" } else { "is" });
     let (version, source) = (candidate.package.manifest().version(), &candidate.source);
     let refuse = |code, message: String| {
         let report = ErrorReport::new(code, message).detail("from", before.source.as_str());
@@ -235,14 +261,15 @@ fn check_change(candidate: &Candidate, before: &Pin, said: &Said<'_>) -> Result<
         return refuse(ErrorCode::SourceChanged, message);
     }
     if Version::parse(&before.version).is_ok_and(|before| *version < before) && !said.version {
-        let message = format!("{} is installed in version {}, and this one is {version}", before.slug, before.version);
+        let message =
+            format!("{} {is} installed in version {}, and this one is {version}", before.slug, before.version);
         return refuse(ErrorCode::VersionOlder, message);
     }
     // In the folder where it is made a version is what it is now.
     let is_made_here = stays && !packages::is_packed(Path::new(source)) && !Taken::is_remote(source);
     let is_replaced = version.to_string() == before.version && candidate.package.digest()? != before.digest;
     if is_replaced && !is_made_here && !said.allowed.allow_replaced_version {
-        let message = format!("version {version} of {} is installed with other files", before.slug);
+        let message = format!("version {version} of {} {is} installed with other files", before.slug);
         return refuse(ErrorCode::VersionReplaced, message);
     }
     Ok(())

@@ -118,8 +118,8 @@ impl Host {
         let what = format!("{}/{}", pinned.slug, pinned.name);
         let dir = InstanceDir::new(root, &pinned.slug, &pinned.name);
         let opening = Opening { if_missing: IfMissing::Fail, wait: self.wait() };
-        let looked = SqliteStore::open(&dir, &opening).and_then(|store| Ok((store.check()?, store.head()?.last)));
-        let (damages, last) = looked.map_err(|error| match error {
+        let looked = SqliteStore::open(&dir, &opening).and_then(|store| Ok((store.check()?, store.head()?)));
+        let (damages, head) = looked.map_err(|error| match error {
             StoreError::Damaged { what: part, reason, .. } => damaged(format!("{what}, {part}"), reason),
             // What is shorter than any database is none.
             StoreError::Missing { .. } => damaged(&*what, "is no store"),
@@ -128,9 +128,16 @@ impl Host {
         if let Some(damage) = damages.first() {
             return Err(damaged(format!("{what}, {}", damage.what), &*damage.reason));
         }
-        match last == pinned.head {
+        // None is made of one: what is half done in a folder is ended where it was begun.
+        if let Some(intent) = head.open.first() {
+            return Err(damaged(
+                what,
+                format!("tells of a change of a granted folder that has not ended, entry {intent}"),
+            ));
+        }
+        match head.last == pinned.head {
             true => Ok(()),
-            false => Err(damaged(what, format!("ends with {last}, and not with {}", pinned.head))),
+            false => Err(damaged(what, format!("ends with {}, and not with {}", head.last, pinned.head))),
         }
     }
 }

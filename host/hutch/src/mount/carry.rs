@@ -103,9 +103,8 @@ impl Wishes {
                 withheld.insert(path.to_owned());
             }
             if !reserved {
-                let acts = || {
-                    is_acted_on(path) || is_another_file(difference.was, difference.is) && can_be_started(mount, path)
-                };
+                let acts =
+                    || is_acted_on(path) || is_another(difference.was, difference.is) && can_be_started(mount, path);
                 if !mount.acted_on && acted_on.is_none() && acts() {
                     acted_on = Some(path.to_owned());
                 }
@@ -215,6 +214,7 @@ impl<'a> Carry<'a> {
                 (Some(was), _) if was.node == is.node || (is_folder(was) && is_folder(is)) => {}
                 (_, Some(_)) => {
                     let stamp = self.seen(seen, path)?;
+                    self.check_may_write(path)?;
                     let number = self.add(path, What::Replace { made: Made::default(), was: stamp.into() })?;
                     self.write(objects, number, (path, is), (true, modes.get(path).copied()))?;
                 }
@@ -246,6 +246,13 @@ impl<'a> Carry<'a> {
     /// How something looked that the run was shown. What it was not shown, it can't change.
     fn seen(&self, seen: &MountObjects, path: &str) -> Result<Stamp, CarryError> {
         seen.stamp(path).ok_or_else(|| CarryError::Changed(path.to_owned()))
+    }
+
+    /// Refuses another content where the user may not change the file: to give its name to another file takes no such right.
+    fn check_may_write(&self, path: &str) -> Result<(), CarryError> {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let folder = open_below(self.mount.dir(), above).map_err(io_at(path))?;
+        folder.map_or(Ok(()), |folder| hutch_folder::check_may_write(&folder, name)).map_err(io_at(path))
     }
 
     /// Adds an operation, in the staging folder of the file system that its place is on.
@@ -331,9 +338,9 @@ pub(super) fn is_folder(entry: &Entry) -> bool {
     matches!(entry.node, Node::Folder { .. })
 }
 
-/// Whether a file is gone, or something else stands in its place: what is removed by one run, another one makes anew.
-fn is_another_file(was: Option<&Entry>, is: Option<&Entry>) -> bool {
-    was.is_some_and(|was| matches!(was.node, Node::File { .. }) && is.is_none_or(|is| is.node != was.node))
+/// Whether a file or link is gone, or something else stands in its place: what is removed by one run, another one makes anew.
+fn is_another(was: Option<&Entry>, is: Option<&Entry>) -> bool {
+    was.is_some_and(|was| !is_folder(was) && is.is_none_or(|is| is.node != was.node))
 }
 
 /// Who may do what with a file or folder, and whether it is a file. Not opened: somebody may start what not everybody may read.
@@ -356,12 +363,24 @@ pub(super) fn mode(_: &Mount, _: &str) -> io::Result<Option<(u32, bool)>> {
     Ok(None)
 }
 
-/// Whether somebody may start a file as a program, as far as can be told. What a run makes, nobody may.
+/// Whether somebody may start a file as a program, or what a link leads to, as far as can be told. What a run makes, nobody may.
+#[cfg(unix)]
 fn can_be_started(mount: &Mount, path: &str) -> bool {
-    #[cfg(unix)]
-    return mode(mount, path).map_or(true, |mode| mode.is_some_and(|(mode, is_file)| is_file && mode & 0o111 != 0));
-    #[cfg(not(unix))]
-    return false;
+    let may_start = |mode: u32| mode & 0o111 != 0;
+    match mode(mount, path) {
+        Ok(Some((mode, is_file))) => is_file && may_start(mode),
+        Ok(None) => mount
+            .dir()
+            .metadata(path)
+            .is_ok_and(|metadata| metadata.is_file() && may_start(MetadataExt::mode(&metadata))),
+        Err(_) => true,
+    }
+}
+
+/// Nobody says there.
+#[cfg(not(unix))]
+fn can_be_started(_: &Mount, _: &str) -> bool {
+    false
 }
 
 pub(super) fn io_at(path: &str) -> impl Fn(io::Error) -> CarryError + use<> {

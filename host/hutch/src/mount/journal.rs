@@ -80,6 +80,11 @@ impl Made {
         stamp.inode == self.inode
     }
 
+    /// Whether it is another file of the same length and time, to the nanosecond.
+    fn looks_like(&self, stamp: &Stamp) -> bool {
+        !self.is(stamp) && self.content.is_some() && Made::from(*stamp).content == self.content
+    }
+
     /// # Errors
     /// Somebody wrote to it since: it is not ours to take away any more.
     fn check_unchanged(&self, stamp: &Stamp) -> io::Result<()> {
@@ -285,6 +290,10 @@ impl Journal {
                 Some(stamp) if made.is(&stamp) && is_empty(&folder, name)? => {
                     made.check_unchanged(&stamp)?;
                     hands.place((&folder, name), (&staging, &new))
+                }
+                // It looks as what was staged does, which is not there any more: where numbers are not kept nobody can say whose it is.
+                Some(stamp) if made.looks_like(&stamp) && look(&staging, &new)?.is_none() => {
+                    Err(io::Error::new(io::ErrorKind::AlreadyExists, "what was put there has another number by now"))
                 }
                 _ => Ok(()),
             },

@@ -548,6 +548,28 @@ fn a_journal_that_this_instance_did_not_write_moves_nothing() {
     assert_eq!(granted.all(), was);
 }
 
+/// As of a folder that was copied to another disk: what was only added is not said to be taken back while it stands there.
+#[test]
+fn what_was_added_and_has_another_number_by_now_is_for_somebody_to_let_go_of() {
+    let granted = Granted::new(&[("b", "1")]);
+    let mount = granted.mount();
+    let ran = ran(&mount, &[("b", "1"), ("c", "1"), ("d", "2")]);
+    assert!(end_in_the_middle(&mount, &ran, Hands::default()));
+    let (there, copy) = (granted.at("c"), granted.at("copy"));
+    std::fs::copy(&there, &copy).unwrap();
+    let time = std::fs::metadata(&there).unwrap().modified().unwrap();
+    std::fs::File::options().write(true).open(&copy).unwrap().set_modified(time).unwrap();
+    std::fs::rename(&copy, &there).unwrap();
+    for _ in 0..2 {
+        assert_eq!(recover(&mount, false).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(granted.files()["c"], "1");
+    }
+    // What a person has put there is a person's.
+    std::fs::write(&there, "mine").unwrap();
+    recover(&mount, false).unwrap();
+    assert_eq!(granted.files(), expected(&[("b", "1"), ("c", "mine")]));
+}
+
 /// Carries out until the hands fail, and leaves everything as it stands then. Whether nothing failed.
 fn end_in_the_middle(mount: &Mount, ran: &Ran, hands: Hands) -> bool {
     leave(mount, ran, seal(), hands)
@@ -935,6 +957,19 @@ fn what_may_be_started_stays_under_its_name() {
         let mount = mount.with_acted_on();
         carry(&mount, &ran, Hands::default()).unwrap().finish();
         assert_eq!(granted.files(), expected(after), "{after:?}");
+    }
+    // Nor may what a link leads to be another by its name.
+    for (target, is_started) in [("d/run", true), ("plain", false), ("d", false), ("nowhere", false)] {
+        for after in [&[("d/run", "1"), ("plain", "2")][..], &[("d/run", "1"), ("plain", "2"), ("link", "->elsewhere")]]
+        {
+            let link = format!("->{target}");
+            let granted = Granted::new(&[("d/run", "1"), ("plain", "2"), ("link", &link)]);
+            std::fs::set_permissions(granted.at("d/run"), std::fs::Permissions::from_mode(0o755)).unwrap();
+            let mount = granted.mount();
+            let carried = carry(&mount, &ran(&mount, after), Hands::default());
+            let is_refused = matches!(&carried, Err(CarryError::ActedOn(path)) if path == "link");
+            assert_eq!(is_refused, is_started, "{target}: {:?}", carried.err());
+        }
     }
     // In a folder that is there or gone, what may not be started is the run's.
     let granted = Granted::new(before);

@@ -169,10 +169,24 @@ fn unknown(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     entries.iter().filter(|entry| !KNOWN.contains(&entry.key.as_str()))
 }
 
-/// Whether a key was written for confirmations: it has the word in it, or slips in what it has. Distance alone does not see `confirm`
-/// or `requiresConfirmation`.
+/// Whether a key was written for confirmations: somewhere in it stands a word for that, or one that is a slip away from it, as in
+/// `mustConfrim`; or all of it is near to the right one.
 fn means_confirmations(key: &str) -> bool {
-    key.to_lowercase().contains("confirm") || nearest(key, KNOWN.into_iter()) == Some(CONFIRMATIONS)
+    const KEY_CHARACTERS_MAX: usize = 256;
+    let plain: Vec<char> =
+        key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(KEY_CHARACTERS_MAX).collect();
+    let is_within = |word: &str, slips: usize| {
+        let length = word.chars().count();
+        (length - slips..=length + slips).any(|long| {
+            let mut parts = plain.windows(long).map(String::from_iter);
+            // What conforms is a word of its own.
+            parts.any(|part| part != "conform" && strsim::osa_distance(&part, word) <= slips)
+        })
+    };
+    is_within("confirm", 1)
+        || is_within("approval", 0)
+        || is_within("consent", 0)
+        || nearest(key, KNOWN.into_iter()) == Some(CONFIRMATIONS)
 }
 
 /// Refuses the keys that mean confirmations and say nothing, among those `below` this key, or at the top.
