@@ -239,4 +239,9 @@ fn behind_a_pipe_it_reads_what_its_contract_reads_and_its_fixes_work() {
     let mended = mended.output().unwrap();
     assert!(mended.status.success(), "{fix}: {mended:?}");
     assert_eq!(call(&["list"], "").json()["count"], 2);
+    // Nor is what was piped: who makes the call again is told to give it again.
+    let refused = call(&["remove", "--json-input", "--confirm"], &call(&["list"], "").stdout);
+    assert_eq!(refused.code(), "CONFIRMATION_REQUIRED");
+    let fix: serde_json::Value = serde_json::from_str(&refused.stderr).unwrap();
+    assert!(fix["fixes"][0]["effect"].as_str().unwrap().contains("given the same standard input"), "{fix}");
 }

@@ -4,19 +4,23 @@
 use crate::machine::input::{self, Source};
 use crate::refusal::fault::Fault;
 use hutch_model::contract::{Command, Contract};
-use hutch_model::document::Document;
+use hutch_model::document::{Document, DocumentSize};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
+use std::fmt::Display;
 use std::time::Duration;
 
 /// The most calls of a batch.
 const CALLS_MAX: usize = 1000;
 /// The most bytes of a whole batch.
 const BYTES_MAX: u64 = 16 << 20;
+/// The most memory that all of it takes as values.
+const VALUE_BYTES_MAX: u64 = 128 << 20;
 
 /// What differs between the invocations of a batch; everything else is as on the command line.
 #[derive(Debug, Default, Deserialize)]
@@ -102,11 +106,19 @@ fn documents(
     values: &mut Vec<Value>,
     entries: impl Fn(Value) -> Result<Vec<Value>, Fault>,
 ) -> Result<(), Fault> {
-    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Document>();
+    let mut documents = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let (mut at, mut left) = (0, VALUE_BYTES_MAX);
     while let Some(document) = documents.next() {
-        let at = documents.byte_offset();
-        let Document(document) =
-            document.map_err(|error| Fault::usage(format!("the batch is no JSON near byte {at}: {error}")))?;
+        let no_json = |error: &dyn Display| Fault::usage(format!("the batch is no JSON near byte {at}: {error}"));
+        document.map_err(|error| no_json(&error))?;
+        let bytes = text.get(at..documents.byte_offset()).unwrap_or_default().as_bytes();
+        let takes = DocumentSize::of(bytes).map_err(|error| no_json(&error))?.memory_bytes;
+        left = left.checked_sub(takes).ok_or_else(|| {
+            let message = format!("the batch takes more than {VALUE_BYTES_MAX} bytes of memory when it is read");
+            Fault::new(ErrorCode::StdinLimit, message).suggest("send several smaller batches")
+        })?;
+        let Document(document) = serde_json::from_slice(bytes).map_err(|error| no_json(&error))?;
+        at = documents.byte_offset();
         values.extend(entries(document)?);
         if values.len() > CALLS_MAX {
             let message = format!("the batch has more than {CALLS_MAX} invocations");
@@ -169,5 +181,13 @@ mod tests {
             assert_eq!(parse(text).unwrap_err().report().code, ErrorCode::Usage, "{text}");
         }
         assert_eq!(parse(&"[\"a\"]".repeat(1001)).unwrap_err().report().code, ErrorCode::StdinLimit);
+        // Nor what would take a hundred times its length, in one document or in many, before any of it is read.
+        let wide = format!(r#"{{"arguments":["x"],"stdin":[{}]}}"#, vec!["{\"a\":1}"; 400_000].join(","));
+        let many = vec![format!(r#"["x",[{}]]"#, vec!["[]"; 10_000].join(",")); 500].join(" ");
+        for text in [wide, many] {
+            let fault = parse(&text).unwrap_err();
+            assert_eq!(fault.report().code, ErrorCode::StdinLimit, "{}", fault.report().message);
+            assert!(fault.report().message.contains("of memory"), "{}", fault.report().message);
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::refusal::fault::Fault;
 use hutch::{Call, Job, Mapped};
 use hutch_documents::run::Room;
 use hutch_model::digest::Digest;
+use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::outcome::Verdict;
@@ -16,6 +17,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// The most bytes of a line that asks.
 pub(crate) const LINE_BYTES_MAX: usize = 16 << 20;
+/// The most memory that one takes as values.
+const VALUE_BYTES_MAX: u64 = 64 << 20;
 /// More than a line that answers has: what a guest printed, of at most 16 MiB, takes six times as much where all of it is escaped.
 pub(crate) const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
@@ -56,10 +59,12 @@ pub(crate) fn asked(line: Line, common: &Call) -> Asked {
         Line::Whole(bytes) => bytes,
         Line::TooLong => return no_call(format!("a line has at most {LINE_BYTES_MAX} bytes")),
     };
-    let written: Written = match serde_json::from_slice(&bytes) {
-        Ok(written) => written,
-        Err(error) => return no_call(format!("the line is no call: {error}")),
-    };
+    let value = document::read_within(&bytes, VALUE_BYTES_MAX).map_err(|error| error.to_string());
+    let written: Written =
+        match value.and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string())) {
+            Ok(written) => written,
+            Err(error) => return no_call(format!("the line is no call: {error}")),
+        };
     let id = match written.id {
         Id::Text(text) => Value::from(text),
         Id::Number(number) => Value::from(number),

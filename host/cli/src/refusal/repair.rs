@@ -14,10 +14,13 @@ use std::path::Path;
 /// A failure to invoke `package` as `call` says, with fixes that can be executed as they stand.
 pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&Package, &str), call: &Call) -> Fault {
     let (report, arguments) = (failure.report(), &call.arguments);
+    // What was piped is in no line.
+    let input = if call.stdin.is_empty() { "" } else { ", given the same standard input" };
     let report = match failure {
         Failure::Arguments { violations } => {
             let corrected = corrected(violations, arguments).and_then(|by| line.with_arguments(arguments, &by));
-            let report = fixed(report, corrected, "makes the call as it was probably meant", "low");
+            let meant = format!("makes the call as it was probably meant{input}");
+            let report = fixed(report, corrected, &meant, "low");
             let report = match violations.iter().find_map(|violation| misplaced(line, violation, arguments)) {
                 Some(flag) => {
                     report.suggest(format!("{flag} is a flag of hutch's too: there it stands before PACKAGE"))
@@ -45,7 +48,7 @@ pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&P
                 }
                 false => "makes the call; only after the user agreed to it",
             };
-            return fixed(report, again, effect, "high").into();
+            return fixed(report, again, &effect.replacen("the call", &format!("the call{input}"), 1), "high").into();
         }
         Failure::Environment { .. } | Failure::MountNotAsked { .. } => {
             let asks: Vec<String> = Asks::of(opened.manifest()).iter().map(str::to_owned).collect();

@@ -148,10 +148,16 @@ impl Watcher {
         let items = document["items"].as_array().cloned().unwrap_or_default();
         // A place that the ledger does not have, as after a restore, is one that nobody was told of.
         let last = document["last"].as_u64();
-        if after.is_none_or(|after| last.is_some_and(|last| after > last))
+        let is_beyond = after.is_some_and(|after| last.is_some_and(|last| after > last));
+        if (after.is_none() || is_beyond)
             && let Some(place) = self.places.get_mut(package)
         {
             *place = last;
+        }
+        // Whoever comes again with that place would miss all up to it.
+        let id = format!("id: {}\n\n", self.id());
+        if is_beyond && !self.send(id).await {
+            return Look::Gone;
         }
         for item in &items {
             if let (Some(place), Some(sequence)) = (self.places.get_mut(package), item["sequence"].as_u64()) {
@@ -226,6 +232,10 @@ mod tests {
             door.attend(Reply::failed(ErrorReport::new(ErrorCode::HostFault, "damaged"))).await;
             door.attend(Reply::done(json!({"last": 8, "items": [{"sequence": 8}]}))).await;
             assert!(text(events.recv().await).starts_with("id: a:5 b:8\nevent: entry\n"));
+            // The second is another one now, as after a restore: who comes again says where that one was.
+            door.attend(Reply::done(json!({"last": 9, "items": []}))).await;
+            door.attend(place(3)).await;
+            assert_eq!(text(events.recv().await), "id: a:5 b:3\n\n");
             telling.abort();
         });
     }

@@ -122,8 +122,8 @@ impl Pool {
         }
     }
 
-    /// Opens the log that SQLite has, to make it durable beside SQLite. Called in a transaction: then SQLite has it, and nobody else
-    /// takes it away.
+    /// Opens the log that SQLite has, to make it durable beside SQLite and to know it again. Called in a transaction: then SQLite has it, and
+    /// nobody else takes it away.
     pub(super) fn open_log(&self) -> io::Result<()> {
         if self.log_file.get().is_none() {
             let _ = self.log_file.set(hutch_folder::open_file(self.folder(), LOG)?);
@@ -137,8 +137,16 @@ impl Pool {
     /// The system can't; or the log is not there any more, or another one is: nothing can be said of what was in it.
     pub(super) fn sync_log(&self) -> io::Result<()> {
         self.open_log()?;
+        self.log_file.get().ok_or(io::ErrorKind::NotFound)?.sync_data()?;
+        self.check_log()
+    }
+
+    /// Whether the log that was opened is the one that is there.
+    ///
+    /// # Errors
+    /// It is not there any more, or another one is.
+    pub(super) fn check_log(&self) -> io::Result<()> {
         let file = self.log_file.get().ok_or(io::ErrorKind::NotFound)?;
-        file.sync_data()?;
         let named = look(self.folder(), LOG)?.ok_or(io::ErrorKind::NotFound)?;
         let held = Stamp::of(&Metadata::from_file(file)?);
         match (held.device, held.inode) == (named.device, named.inode) {

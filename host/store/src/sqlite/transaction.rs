@@ -51,7 +51,7 @@ impl<'s> Pending<'s> {
         let empty = Sealed { sequence: 0, hash: hutch_model::ledger::origin(), bytes: [].into() };
         let pending = Pending { store, connection: Some(connection), sealed: empty, sync };
         begun.map_err(|error| database(store.pool.path(), error))?;
-        if sync == Sync::Later {
+        if sync != Sync::Never {
             store.pool.open_log().map_err(failed)?;
         }
         Ok(pending)
@@ -91,6 +91,11 @@ impl<'s> Pending<'s> {
         let path = self.store.pool.path();
         let committed = connection.execute_batch("COMMIT");
         let Err(error) = committed else {
+            // SQLite has made a file durable that may have no name any more.
+            if let (Sync::Now, Err(error)) = (self.sync, self.store.pool.check_log()) {
+                self.store.group.failed(&error.to_string());
+                return Err(StoreError::Uncertain { at: at(path), sequence, source: error.into() });
+            }
             match self.sync {
                 Sync::Now => {
                     self.store.group.committed(sequence);
@@ -212,6 +217,26 @@ mod tests {
             assert!(matches!(error, StoreError::Uncertain { .. }), "{error}");
             assert!(store.settle(appended.sequence).is_err(), "it was believed the second time");
             assert!(store.commit(&record(EntryKind::Run, 2), &objects, &[]).is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_committed_to_a_log_that_is_gone_is_never_durable() {
+        for another in [false, true] {
+            let home = tempfile::tempdir().unwrap();
+            let store = sqlite(&home);
+            let before = put(&store, &[("a", "1")]);
+            fs::remove_file(store.dir().log()).unwrap();
+            if another {
+                fs::write(store.dir().log(), "").unwrap();
+            }
+            let mut objects = no_objects();
+            let after = volume(&mut objects, &[("a", "2")]);
+            let change = change(Some(before), after);
+            let error = store.commit(&change, &objects, &[]).unwrap_err();
+            assert!(matches!(error, StoreError::Uncertain { .. }), "{error}");
+            assert!(store.commit(&change, &objects, &[]).is_err(), "it was believed the second time");
+            assert!(store.append(&change, &objects, &[]).is_err());
         }
     }
 }
