@@ -2,53 +2,33 @@
 // the program.
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { natively } from "../tab/alike.mjs";
 import { SCRIPTS } from "../tab/calls.mjs";
-import { FOLDERS } from "../tab/machine.mjs";
+import { FOLDERS, Machine, temporary } from "../tab/machine.mjs";
 import { MORE, PACKAGES } from "./calls.mjs";
 import { check } from "./check.mjs";
 import { another, forged } from "./forge.mjs";
 import { filesAt } from "./package.mjs";
-import { TARGET, digest } from "./tools.mjs";
+import { digest } from "./tools.mjs";
 
-const HUTCH = process.env.HUTCH ?? join(TARGET, "release/hutch");
 const FEW = process.env.HUTCH_SECOND_FEW !== undefined;
 const ALL = FEW ? { todo: FOLDERS.todo } : { ...FOLDERS, ...PACKAGES };
 const FILES = Object.fromEntries(Object.entries(ALL).map(([slug, folder]) => [slug, filesAt(folder)]));
 /** Limits whose refusals a checker comes to as well. */
 const COUNTED = ["state_bytes", "state_files", "file_bytes", "folder_depth"];
 
-/** A home of the program with the packages installed. */
-class Machine {
+/** A home of the program with all packages, which proves what it did. */
+class Prover extends Machine {
   constructor(t) {
-    this.folder = mkdtempSync(join(tmpdir(), "hutch-second-"));
-    t.after(() => rmSync(this.folder, { recursive: true, force: true }));
-    for (const folder of Object.values(ALL)) this.answer(["--yes", "install", folder]);
-  }
-
-  run(args, input = "") {
-    const flags = ["--home", join(this.folder, "home"), ...args];
-    const { status, stdout, stderr, error } = spawnSync(HUTCH, flags, { input, maxBuffer: 1 << 28, env: {} });
-    if (error) throw error;
-    return { status, stdout, stderr };
-  }
-
-  answer(args) {
-    const { status, stdout, stderr } = this.run(args);
-    if (status !== 0) throw new Error(`hutch ${args.join(" ")}: ${stderr}`);
-    return JSON.parse(stdout).result;
+    super(temporary(t), ALL);
   }
 
   /** The entries of an instance that have a run. */
   entries(slug, instance) {
-    const { items, has_more: more } = this.answer(["ledger", "export", "--instance", instance, slug]);
-    if (more) throw new Error("the ledger has more entries than one answer");
-    return items.map(({ bytes }) => JSON.parse(bytes)).filter(({ outcome }) => outcome !== undefined);
+    return this.ledger(slug, instance).map(({ entry }) => entry).filter(({ outcome }) => outcome !== undefined);
   }
 
   /** The file that proves an entry; nothing if the program says that it can't be proved. */
@@ -144,7 +124,7 @@ async function assertForgeriesShow(file, entry, few) {
 }
 
 test("what the program proves comes to the same here, and what is forged does not", async (t) => {
-  const machine = new Machine(t);
+  const machine = new Prover(t);
   const counts = {};
   const count = (slug, name, by = 1) => {
     counts[slug] ??= { entries: 0, equal: 0, not_comparable: 0, "not proved": 0, "forged, differ": 0 };

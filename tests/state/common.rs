@@ -5,6 +5,8 @@
 
 #[path = "../cli/support/artifacts.rs"]
 pub mod artifacts;
+#[path = "../security/ends.rs"]
+mod ends;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -57,6 +59,7 @@ impl Home {
     pub fn json(&self, arguments: &[&str]) -> Value {
         let answer = self.run(arguments);
         assert_eq!(answer.status, 0, "{arguments:?}: {}{}", answer.stdout, answer.stderr);
+        ends::saw("exited");
         let value: Value = serde_json::from_str(&answer.stdout)
             .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", answer.stdout));
         // What is not a plain run answers in the common form.
@@ -70,7 +73,9 @@ impl Home {
     pub fn error(&self, arguments: &[&str]) -> (i32, Value) {
         let answer = self.run(arguments);
         assert_eq!(answer.stdout, "", "{arguments:?} printed data and failed");
-        (answer.status, serde_json::from_str(&answer.stderr).expect("no JSON on standard error"))
+        let error: Value = serde_json::from_str(&answer.stderr).expect("no JSON on standard error");
+        ends::saw(error["code"].as_str().expect("no code"));
+        (answer.status, error)
     }
 
     /// The plain directory of the to-do application's volume.

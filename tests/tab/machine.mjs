@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const TARGET = process.env.CARGO_TARGET_DIR ?? join(ROOT, "target");
-const HUTCH = join(TARGET, "release/hutch");
+const HUTCH = process.env.HUTCH ?? join(TARGET, "release/hutch");
 export const FOLDERS = { todo: join(ROOT, "packages/todo"), probe: join(ROOT, "tests/packages/probe") };
 /** A folder with the package `notes` of Python, a home in which all are installed and compiled, and its artifact: tests/equal/run makes it once. */
 const PYTHON = process.env.HUTCH_EQUAL_PYTHON;
@@ -22,13 +22,13 @@ export function temporary(t) {
   return folder;
 }
 
-/** A home of the program with both packages installed. */
+/** A home of the program with these packages installed. */
 export class Machine {
-  constructor(folder) {
+  constructor(folder, packages = FOLDERS) {
     this.home = join(folder, "home");
     this.folder = folder;
     if (PYTHON) cpSync(join(PYTHON, "home"), this.home, { recursive: true });
-    else for (const slug of Object.keys(FOLDERS)) this.answer(["--yes", "install", FOLDERS[slug]]);
+    else for (const path of Object.values(packages)) this.answer(["--yes", "install", path]);
   }
 
   run(args, input = "") {

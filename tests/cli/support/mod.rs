@@ -1,6 +1,8 @@
 //! A machine to run the program on, and what came of a run.
 
 pub(crate) mod artifacts;
+#[path = "../../security/ends.rs"]
+mod ends;
 pub(crate) mod package;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) mod taken_over;
@@ -224,6 +226,7 @@ impl Ran {
     #[track_caller]
     pub(crate) fn answer(&self) -> Value {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{self:?}");
+        ends::saw("exited");
         self.document()
     }
 
@@ -238,6 +241,7 @@ impl Ran {
     #[track_caller]
     pub(crate) fn guest_failure(&self, status: i32) -> Value {
         assert_eq!((self.status, self.stderr.as_str()), (status, ""), "{self:?}");
+        ends::saw("exited");
         self.document()
     }
 
@@ -248,6 +252,7 @@ impl Ran {
         assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
         let fault: Fault = self.strict(&self.stderr);
         assert_eq!((fault.code.as_str(), self.status), (code, status), "{self:?}");
+        ends::saw(code);
         assert!(fault.error && !fault.message.is_empty() && !fault.suggestion.is_empty(), "{self:?}");
         for fix in &fault.fixes {
             assert!(!fix.cmd.is_empty() && !fix.effect.is_empty(), "{self:?}");
@@ -261,6 +266,7 @@ impl Ran {
     pub(crate) fn envelope(&self) -> Envelope {
         assert_eq!(self.stderr, "", "{self:?}");
         let answered: Answered<Envelope> = self.strict(&self.stdout);
+        ends::saw(&answered.result.ending);
         assert_eq!((answered.command.as_str(), answered.ok), ("run", self.status == 0), "{self:?}");
         Envelope { ok: answered.ok, ..answered.result }
     }

@@ -137,6 +137,6 @@ pub(crate) fn run_parts(program: &Program, parts: InvocationParts) -> Result<Run
 pub(crate) fn run_over(program: &Program, parts: InvocationParts, objects: Arc<dyn Objects>) -> Result<Run, RunError> {
     let invocation = Invocation::new(parts).expect("an invocation");
     let run = hutch_sandbox::run(program, &invocation, &BTreeMap::new(), objects);
-    saw(run.as_ref().map_or("fault", |run| run.outcome.ending.name()));
+    saw(run.as_ref().map_or("failed", |run| run.outcome.ending.name()));
     run
 }
