@@ -230,7 +230,7 @@ fn an_issue_that_cannot_be_read_stands_in_nobodys_way() {
     assert_eq!(listed["result"]["total"], 1);
     assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("left out: ")).count(), 4, "{ran:?}");
     assert_eq!(create().result("issue create")["id"], "is_0006");
-    for id in ["is_0002", "is_0003"] {
+    for id in ["is_0002", "is_0003", "is_0004", "is_0005"] {
         let fault = machine.run(["issue", "close", id]).fault("STORE_DAMAGED", 50);
         assert!(fault.details["file"].as_str().unwrap().ends_with(&format!("{id}.json")));
     }

@@ -314,12 +314,15 @@ mod taken_over {
     use std::path::Path;
     use std::process::{Child, Stdio};
 
-    fn open(path: &Path, flags: i32) -> (i64, [u64; 4], &Path) {
+    /// A call of the system's, its arguments, and the path among them.
+    type Call<'p> = (i64, [u64; 4], &'p Path);
+
+    fn open(path: &Path, flags: i32) -> Call<'_> {
         (libc::SYS_openat, [i64::from(libc::AT_FDCWD) as u64, PATH, flags as u64, 0], path)
     }
 
     /// Reaches for what is the user's, for what is the host's, and for what a call works on.
-    fn reached(machine: &Machine, process: &TakenOver) -> Vec<&'static str> {
+    fn reached(machine: &Machine, make: impl FnOnce(&[Call<'_>]) -> Vec<Result<i64, i32>>) -> Vec<&'static str> {
         let home = machine.home();
         let instance = |name: &str| home.join("instances/todo").join(name).join("hutch.db");
         let (secret, todo) = (machine.path("secret"), Path::new(&todo()).join("APP.md"));
@@ -340,8 +343,22 @@ mod taken_over {
             ("own", open(&own, libc::O_RDWR)),
             ("read-package", open(&todo, libc::O_RDONLY)),
         ];
-        let results = process.calls(&tried.map(|(_, call)| call));
+        let results = make(&tried.map(|(_, call)| call));
         tried.into_iter().zip(results).filter_map(|((name, _), result)| result.is_ok().then_some(name)).collect()
+    }
+
+    /// A command that runs a guest and then answers, taken over when it does that.
+    fn taken_over_at_its_answer(machine: &Machine, rings: &str, line: &[&str]) -> Vec<&'static str> {
+        let mut command = when(machine, rings, line);
+        let lines = machine.write("lines", "{\"id\":1,\"arguments\":[\"list\"]}\n");
+        command.stdin(std::fs::File::open(lines).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        traced(&mut command);
+        let child = command.spawn().unwrap();
+        let process = TakenOver::held(child.id());
+        let reached = reached(machine, |calls| process.calls_at_its_answer(calls));
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success() && !ended.stdout.is_empty(), "{line:?}: {ended:?}");
+        reached
     }
 
     fn started(machine: &Machine, rings: &str, line: &[&str]) -> (Child, TakenOver) {
@@ -398,6 +415,42 @@ mod taken_over {
     ];
 
     #[test]
+    fn a_guest_that_took_over_a_call_has_what_that_works_on_and_nothing_else_whatever_the_command() {
+        if !are_whole() {
+            return;
+        }
+        let (machine, todo) = (machine(), todo());
+        machine.run(["instance", "export", "--output", "file", &todo]).result("instance export");
+        let commands: [&[&str]; 11] = [
+            &["run", &todo, "list"],
+            &["run", &todo, "add", "bread"],
+            &["plan", &todo, "add", "bread"],
+            &["apply", &todo, "last"],
+            &["replay", &todo, "@2"],
+            &["verify", &todo, "@2"],
+            &["prove", "--output", "proof", &todo, "@2"],
+            &["map", "--ndjson", &todo],
+            &["instance", "import", "--instance", "taken", "--input", "file", &todo],
+            &["dev", "--once", &todo],
+            &["certify", &todo],
+        ];
+        for line in commands {
+            for rings in ["off", "required"] {
+                let _ = std::fs::remove_file(machine.path("proof"));
+                machine.run(["--yes", "instance", "purge", "--instance", "taken", "todo"]);
+                if line[0] == "apply" {
+                    machine.run(["plan", &todo, "add", "bread"]).document();
+                }
+                let reached = taken_over_at_its_answer(&machine, rings, line);
+                match rings {
+                    "off" => assert_eq!(reached, ALL, "{line:?}"),
+                    _ => assert!(reached.iter().all(|name| ALL[10..].contains(name)), "{line:?}: {reached:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_guest_that_took_over_mcp_has_the_instances_that_are_served_and_nothing_else() {
         if !are_whole() {
             return;
@@ -417,7 +470,7 @@ mod taken_over {
             ask(1, "initialize", begun);
             let listed = ask(2, "tools/call", json!({"name": "todo_list", "arguments": {}}));
             assert!(listed.to_string().contains("milk"), "{listed}");
-            assert_eq!(reached(&machine, &process), expected, "{rings}");
+            assert_eq!(reached(&machine, |calls| process.calls(calls)), expected, "{rings}");
             let listed = ask(3, "tools/call", json!({"name": "todo_list", "arguments": {}}));
             assert!(listed.to_string().contains("milk"), "{listed}");
             drop(input);
@@ -455,7 +508,7 @@ mod taken_over {
                 assert!(answer.contains("milk"), "{answer}");
             };
             called();
-            assert_eq!(reached(&machine, &process), expected, "{rings}");
+            assert_eq!(reached(&machine, |calls| process.calls(calls)), expected, "{rings}");
             called();
             child.kill().unwrap();
             child.wait().unwrap();

@@ -42,8 +42,10 @@ fn main() {
         ),
         ("memory of a child is capped", memory),
     ];
-    let among: [(&str, fn()); 8] = [
+    let among: [(&str, fn()); 10] = [
         ("a child compiles as this process does", compiles),
+        ("a child has nothing of this process's environment", has_no_environment),
+        ("a child may have so much memory, no files and no image of itself", is_limited),
         ("however many threads compile, they make the same", same_code),
         ("what is no component is refused with the same words", refuses),
         ("children that misbehave are ended", misbehaving_children),
@@ -151,6 +153,11 @@ fn child(role: &str) {
             #[allow(unsafe_code, reason = "nothing safe closes standard output")]
             // SAFETY: nothing here writes there again.
             drop(unsafe { <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(1) });
+            std::thread::sleep(HANGING);
+        }
+        "limited" => {
+            hutch_sandbox::compile_as_child(&[]).expect_err("there is no component");
+            writeln!(stdout, "it is").and_then(|()| stdout.flush()).expect("a pipe");
             std::thread::sleep(HANGING);
         }
         "flood" => while stdout.write_all(&[b'A'; 65536]).is_ok() {},
@@ -331,6 +338,33 @@ fn compiles() {
     let here = Sandbox::new(Compile::Here, None).load(&probe_bytes(), &Limits::default()).expect("a program");
     assert_eq!(run.outcome, run_parts(&here, parts(&["clock"], Limits::default())).expect("an outcome").outcome);
     assert_eq!(run.outcome.ending, exited(0));
+}
+
+fn has_no_environment() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (program, seen) = (std::env::current_exe().expect("a path"), folder.path().join("seen"));
+    let script = format!("cat /proc/$$/environ > '{}'; exec '{}' compile", seen.display(), program.display());
+    let compile = Compile::Child { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()], key: KEY };
+    assert!(std::env::vars_os().next().is_some());
+    Sandbox::new(compile, None).load(&probe_bytes(), &Limits::default()).expect("a program");
+    assert_eq!(std::fs::read(seen).expect("what it saw"), b"");
+}
+
+/// As the system has it, whatever the child says of itself.
+fn is_limited() {
+    use std::io::BufRead;
+    let mut command = std::process::Command::new(std::env::current_exe().expect("a path"));
+    let mut child = command.arg("limited").stdout(std::process::Stdio::piped()).spawn().expect("a child");
+    let mut said = String::new();
+    std::io::BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut said).expect("a pipe");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).expect("a Linux system");
+    child.kill().and_then(|()| child.wait()).expect("a child");
+    assert_eq!(said, "it is\n");
+    for (name, most) in [("Max address space", 4 << 30), ("Max file size", 0), ("Max core file size", 0)] {
+        let line = limits.lines().find(|line| line.starts_with(name)).expect("a limit");
+        let values = line[name.len()..].split_whitespace().take(2).map(|value| value.parse::<u64>());
+        assert!(values.flatten().filter(|value| *value <= most).count() == 2, "{line}");
+    }
 }
 
 fn refuses() {

@@ -248,6 +248,25 @@ fn an_object_that_cannot_be_read_is_damage_and_not_missing() {
     }
 }
 
+/// Where nothing can be kept, the one who looks whether all is well is told so.
+#[cfg(unix)]
+#[test]
+fn a_home_in_which_nothing_can_be_written_is_not_well() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    home.json(&["run", "packages/todo", "add", "one"]);
+    let hutch = common::unprivileged(&home);
+    let folder = home.path().join(".local/share/hutch");
+    assert_eq!(hutch(&["doctor"]).0, Some(0), "{:?}", hutch(&["doctor"]));
+    let before = std::fs::read_dir(&folder).unwrap().count();
+    set_permissions(&folder, Permissions::from_mode(0o500)).unwrap();
+    let (status, said) = hutch(&["doctor"]);
+    set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+    assert!(status == Some(50) && said.contains("no call is kept"), "{status:?}: {said}");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), before);
+}
+
 /// 300 calls leave a log below a bound, and the last one reads and writes as much as the first ones.
 #[test]
 fn the_log_is_bounded_and_the_last_call_costs_what_the_first_did() {

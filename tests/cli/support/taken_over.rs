@@ -32,11 +32,40 @@ const BELOW: u64 = 1024;
 impl TakenOver {
     /// One that was started, and has done nothing yet.
     pub(crate) fn begun(pid: u32) -> TakenOver {
+        let process = TakenOver::held(pid);
+        process.trace(libc::PTRACE_CONT, 0, 0);
+        process
+    }
+
+    /// The same, which does nothing before it is let go.
+    pub(crate) fn held(pid: u32) -> TakenOver {
         let process = TakenOver(pid.try_into().unwrap());
         process.stopped(libc::SIGTRAP);
         process.trace(libc::PTRACE_SETOPTIONS, 0, (libc::PTRACE_O_EXITKILL | libc::PTRACE_O_TRACESYSGOOD) as u64);
-        process.trace(libc::PTRACE_CONT, 0, 0);
         process
+    }
+
+    /// Lets one that is held go on until it is about to write to its standard output, has it make these calls there, and lets go of it.
+    pub(crate) fn calls_at_its_answer(self, calls: &[(i64, [u64; 4], &Path)]) -> Vec<Result<i64, i32>> {
+        const BEGINS: i64 = -(libc::ENOSYS as i64);
+        let mut signal = 0;
+        let begins = loop {
+            self.trace(libc::PTRACE_SYSCALL, 0, signal);
+            let by = self.stop();
+            // What others tell it, it is to hear.
+            signal = if by == libc::SIGTRAP | 0x80 { 0 } else { by.cast_unsigned().into() };
+            if signal == 0 {
+                let registers = self.registers();
+                let is_write = registers.orig_rax == libc::SYS_write.cast_unsigned() && registers.rdi == 1;
+                if is_write && registers.rax.cast_signed() == BEGINS {
+                    break registers;
+                }
+            }
+        };
+        let (rip, before) = self.put_off(begins);
+        let results = self.make(calls, rip, &before);
+        self.trace(libc::PTRACE_DETACH, 0, 0);
+        results
     }
 
     fn trace(&self, request: libc::c_uint, at: u64, data: u64) -> i64 {
@@ -47,11 +76,16 @@ impl TakenOver {
     }
 
     fn stopped(&self, by: i32) {
+        assert_eq!(self.stop(), by);
+    }
+
+    /// What it stops by next.
+    fn stop(&self) -> i32 {
         let mut status = 0;
         // SAFETY: the number is this function's own.
         let waited = unsafe { libc::waitpid(self.0, &raw mut status, libc::__WALL) };
         assert!(waited == self.0 && libc::WIFSTOPPED(status), "{waited} {status:x}");
-        assert_eq!(libc::WSTOPSIG(status), by);
+        libc::WSTOPSIG(status)
     }
 
     fn registers(&self) -> libc::user_regs_struct {
@@ -71,15 +105,21 @@ impl TakenOver {
         if self.trace(libc::PTRACE_PEEKTEXT, waits.rip - 2, 0) & 0xffff == SYSCALL {
             return (waits.rip - 2, waits);
         }
-        let next = |registers: Option<libc::user_regs_struct>| {
-            registers.iter().for_each(|registers| self.set(registers));
-            self.trace(libc::PTRACE_SYSCALL, 0, 0);
-            self.stopped(libc::SIGTRAP | 0x80);
-            self.registers()
-        };
-        let begins = next(None);
-        // Another call, which changes nothing, takes its place; it is made when the process goes on.
-        next(Some(libc::user_regs_struct { orig_rax: libc::SYS_getpid.cast_unsigned(), ..begins }));
+        let begins = self.next(None);
+        self.put_off(begins)
+    }
+
+    /// Its next call begins, or ends.
+    fn next(&self, registers: Option<libc::user_regs_struct>) -> libc::user_regs_struct {
+        registers.iter().for_each(|registers| self.set(registers));
+        self.trace(libc::PTRACE_SYSCALL, 0, 0);
+        self.stopped(libc::SIGTRAP | 0x80);
+        self.registers()
+    }
+
+    /// Another call, which changes nothing, takes the place of one that begins; that is made when the process goes on.
+    fn put_off(&self, begins: libc::user_regs_struct) -> (u64, libc::user_regs_struct) {
+        self.next(Some(libc::user_regs_struct { orig_rax: libc::SYS_getpid.cast_unsigned(), ..begins }));
         let (rax, rip) = (begins.orig_rax, begins.rip - 2);
         (rip, libc::user_regs_struct { rax, orig_rax: u64::MAX, rip, ..begins })
     }
@@ -90,6 +130,18 @@ impl TakenOver {
         assert_eq!(unsafe { libc::syscall(libc::SYS_tgkill, self.0, self.0, libc::SIGSTOP) }, 0);
         self.stopped(libc::SIGSTOP);
         let (rip, before) = self.at_a_call();
+        let results = self.make(calls, rip, &before);
+        self.trace(libc::PTRACE_CONT, 0, 0);
+        results
+    }
+
+    /// Has it make calls where its next instruction but one is a call, and puts it back where it was.
+    fn make(
+        &self,
+        calls: &[(i64, [u64; 4], &Path)],
+        rip: u64,
+        before: &libc::user_regs_struct,
+    ) -> Vec<Result<i64, i32>> {
         let results = calls.iter().map(|(number, arguments, path)| {
             let at = (before.rsp - BELOW * 4) & !7;
             let path = CString::new(path.as_os_str().as_bytes()).unwrap();
@@ -100,7 +152,7 @@ impl TakenOver {
             }
             let [rdi, rsi, rdx, r10] = arguments.map(|argument| if argument == PATH { at } else { argument });
             let rax = number.cast_unsigned();
-            self.set(&libc::user_regs_struct { rax, orig_rax: u64::MAX, rip, rdi, rsi, rdx, r10, ..before });
+            self.set(&libc::user_regs_struct { rax, orig_rax: u64::MAX, rip, rdi, rsi, rdx, r10, ..*before });
             for _ in ["it begins", "it ends"] {
                 self.trace(libc::PTRACE_SYSCALL, 0, 0);
                 self.stopped(libc::SIGTRAP | 0x80);
@@ -109,8 +161,7 @@ impl TakenOver {
             if (-4095..0).contains(&result) { Err(i32::try_from(-result).unwrap()) } else { Ok(result) }
         });
         let results = results.collect();
-        self.set(&before);
-        self.trace(libc::PTRACE_CONT, 0, 0);
+        self.set(before);
         results
     }
 }

@@ -23,7 +23,8 @@ use hutch_registry::Root;
 use hutch_sandbox::ring::paths::{self, WHOLE_ABI};
 use hutch_store::InstanceName;
 use serde_json::json;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -55,7 +56,13 @@ pub(crate) fn doctor(global: &Global, own: DoctorArguments, output: &Output) -> 
 fn all(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
     let home = surroundings::home(global)?;
     let mut checks = vec![match home.symlink_metadata() {
-        Ok(metadata) if metadata.is_dir() => check("home", "ok", home.display().to_string(), None),
+        Ok(metadata) if metadata.is_dir() => match has_room(&home) {
+            Ok(()) => check("home", "ok", home.display().to_string(), None),
+            Err(error) => {
+                let mend = "make room there, or let yourself write there; until then no call is kept";
+                check("home", "bad", format!("{}: {error}", home.display()), Some(mend))
+            }
+        },
         Ok(_) => check("home", "bad", format!("{} is no folder", home.display()), Some("name another with --home")),
         Err(_) => check("home", "ok", format!("{} is made when it is first needed", home.display()), None),
     }];
@@ -157,6 +164,12 @@ fn all(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
         left_out,
     };
     output.answer("doctor", result, |_| told)
+}
+
+/// Whether there is room for what a call writes, in a file without a name, which is gone with that.
+fn has_room(home: &Path) -> io::Result<()> {
+    const CALL_BYTES: usize = 1 << 20;
+    tempfile::tempfile_in(home)?.write_all(&vec![0; CALL_BYTES])
 }
 
 /// A ring, as it is: one that is not whole is less than what is promised, and all that there is where rings are required.

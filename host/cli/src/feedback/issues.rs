@@ -190,8 +190,11 @@ impl Issues {
                 Ok(issue) => Err(self.damaged(id, &format!("it says that it is {:?}", issue.id))),
                 Err(error) => Err(self.damaged(id, &error)),
             },
-            Err(error) if error.kind() == ErrorKind::NotFound => Err(missing(id)),
-            Err(error) => Err(Fault::file(&self.path(id), &error)),
+            Err(error) => Err(match error.kind() {
+                ErrorKind::NotFound => missing(id),
+                ErrorKind::InvalidData => self.damaged(id, &error),
+                _ => Fault::file(&self.path(id), &error),
+            }),
         }
     }
 
@@ -220,12 +223,12 @@ fn read_text(dir: &Dir, name: &str) -> io::Result<String> {
     let mut options = OpenOptions::new();
     let file = dir.open_with(name, options.read(true).nonblock(true))?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("is no regular file"));
+        return Err(io::Error::new(ErrorKind::InvalidData, "it is no regular file"));
     }
     let mut text = String::new();
     file.take(ISSUE_BYTES_MAX + 1).read_to_string(&mut text)?;
     match text.len() as u64 > ISSUE_BYTES_MAX {
-        true => Err(io::Error::other(format!("has more than {ISSUE_BYTES_MAX} bytes"))),
+        true => Err(io::Error::new(ErrorKind::InvalidData, format!("it has more than {ISSUE_BYTES_MAX} bytes"))),
         false => Ok(text),
     }
 }
