@@ -287,6 +287,22 @@ fn a_backup_that_somebody_forged_reaches_nothing_else() {
     other.run(["restore", "nowhere"]).fault("NOT_FOUND", 20);
 }
 
+/// Whose the state of a removed package is, the home that was restored knows too.
+#[test]
+fn what_a_removed_package_kept_is_nobody_elses_in_a_home_that_was_restored() {
+    let machine = Machine::new();
+    machine.run(["install", &todo()]).result("install");
+    machine.guest(&["installed:todo", "add", "mine"]).answer();
+    machine.run(["--yes", "remove", "todo"]).result("remove");
+    back_up(&machine, "home.backup");
+    let other = handed(&fs::read(machine.path("home.backup")).unwrap());
+    restore(&other).result("restore");
+    let folder = package::copy_todo(&other, "other").display().to_string();
+    other.run(["install", &folder]).fault("SOURCE_CHANGED", 30);
+    other.run(["install", &todo()]).result("install");
+    assert!(other.guest(&["installed:todo", "list"]).answer().to_string().contains("mine"));
+}
+
 /// What a run had begun in a granted folder is ended by the home that it ran in, and no file brings the like into another one.
 #[test]
 fn a_backup_that_would_end_a_change_of_a_folder_is_none() {

@@ -208,6 +208,15 @@ impl Installed {
     /// # Errors
     /// The folder can't be read.
     pub fn pins(&self) -> Result<Vec<Result<Pin, InstalledError>>, InstalledError> {
+        self.all(PIN_FILE)
+    }
+
+    /// The same of what was removed.
+    pub(crate) fn removals(&self) -> Result<Vec<Result<Pin, InstalledError>>, InstalledError> {
+        self.all(REMOVED_FILE)
+    }
+
+    fn all(&self, name: &str) -> Result<Vec<Result<Pin, InstalledError>>, InstalledError> {
         let Some(dir) = self.dir()? else { return Ok(Vec::new()) };
         let entries = dir.entries().map_err(|source| self.io("", source))?;
         let mut slugs: Vec<Slug> = entries
@@ -215,11 +224,7 @@ impl Installed {
             .filter_map(|name| Slug::parse(&name).ok())
             .collect();
         slugs.sort();
-        Ok(slugs
-            .iter()
-            .map(|slug| self.pin(slug))
-            .filter(|pin| !matches!(pin, Err(InstalledError::Missing(_))))
-            .collect())
+        Ok(slugs.iter().filter_map(|slug| self.pin_in(slug, name).transpose()).collect())
     }
 
     /// The pin of one package.
@@ -422,16 +427,30 @@ impl Installed {
     /// # Errors
     /// The system refuses.
     pub(crate) fn put_pin(&self, pin: &Pin) -> Result<(), InstalledError> {
+        self.put(pin, PIN_FILE)
+    }
+
+    /// Says that this was installed, and was removed.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn put_removed(&self, pin: &Pin) -> Result<(), InstalledError> {
+        self.put(pin, REMOVED_FILE)
+    }
+
+    fn put(&self, pin: &Pin, name: &str) -> Result<(), InstalledError> {
         let dir = self.create(&pin.slug()?)?;
-        let placed = under_free_name("pin", |name| self.hands.create_file(&dir, name)).and_then(|(written, file)| {
+        let placed = under_free_name("pin", |free| self.hands.create_file(&dir, free)).and_then(|(written, file)| {
             self.hands.write(&file, pin.text().as_bytes())?;
             self.hands.sync(&file)?;
-            dir.rename(&written, &dir, PIN_FILE)?;
-            // Beside a pin it says nothing.
-            let _ = dir.remove_file(REMOVED_FILE);
+            dir.rename(&written, &dir, name)?;
+            if name == PIN_FILE {
+                // Beside a pin it says nothing.
+                let _ = dir.remove_file(REMOVED_FILE);
+            }
             self.settle(&dir)
         });
-        placed.map_err(|source| self.io(PIN_FILE, source))
+        placed.map_err(|source| self.io(name, source))
     }
 
     /// Writes a version whose files are here as one file, after holding them against its name.

@@ -10,7 +10,7 @@ pub use restore::Restored;
 
 use crate::failure::Failure;
 use crate::host::Host;
-use crate::installed::{Installed, InstalledError};
+use crate::installed::{self, Installed, InstalledError};
 use crate::package::{PackageBounds, open_folder};
 use form::{Manifest, Member};
 use hutch_model::digest::Digest;
@@ -50,6 +50,8 @@ pub struct Contents {
 enum Place {
     Instance(Slug, InstanceName),
     Pin(Slug),
+    /// The pin of what was removed.
+    Removed(Slug),
     /// A version of a package, packed.
     Version(Slug, Digest),
     Document(PackagePath),
@@ -62,6 +64,7 @@ impl Place {
         let place = match parts.as_slice() {
             ["instances", slug, name, "hutch.db"] => Place::Instance(slug.parse().ok()?, name.parse().ok()?),
             ["packages", slug, "pin.json"] => Place::Pin(slug.parse().ok()?),
+            ["packages", slug, "removed.json"] => Place::Removed(slug.parse().ok()?),
             ["packages", slug, file] => {
                 Place::Version(slug.parse().ok()?, file.strip_suffix(".tar").and_then(|digest| digest.parse().ok())?)
             }
@@ -77,6 +80,7 @@ impl Place {
         match self {
             Place::Instance(slug, name) => format!("instances/{slug}/{name}/hutch.db"),
             Place::Pin(slug) => format!("packages/{slug}/pin.json"),
+            Place::Removed(slug) => format!("packages/{slug}/removed.json"),
             Place::Version(slug, version) => format!("packages/{slug}/{version}.tar"),
             Place::Document(path) => path.to_string(),
         }
@@ -203,8 +207,11 @@ impl Host {
                 let place = Place::Version(slug.clone(), version);
                 spool.fill(&place, |file| Ok(installed.pack_kept(&slug, version, &bounds, file)?))?;
             }
-            let put = |file: &mut File| file.write_all(pin.text().as_bytes());
-            spool.fill(&Place::Pin(slug), |file| put(file).map_err(|error| copying(&pin.slug, error)))?;
+            spool_pin(spool, &Place::Pin(slug), &pin)?;
+        }
+        for pin in installed.removals()? {
+            let pin = pin?;
+            spool_pin(spool, &Place::Removed(pin.slug()?), &pin)?;
         }
         Ok(versions)
     }
@@ -237,6 +244,10 @@ impl Host {
             file => file.map(Some).map_err(unreadable),
         }
     }
+}
+
+fn spool_pin(spool: &mut Spool, place: &Place, pin: &installed::Pin) -> Result<(), Failure> {
+    spool.fill(place, |file| file.write_all(pin.text().as_bytes()).map_err(|error| copying(&pin.slug, error)))
 }
 
 fn copying(what: &str, source: io::Error) -> Failure {

@@ -75,7 +75,7 @@ impl Host {
         for place in &archive.places.clone() {
             let mut file = match place {
                 Place::Instance(..) | Place::Document(_) => new_file(&folder, &place.path()),
-                Place::Pin(_) | Place::Version(..) => tempfile::tempfile_in(root),
+                Place::Pin(_) | Place::Removed(_) | Place::Version(..) => tempfile::tempfile_in(root),
             }
             .map_err(writing)?;
             let member = archive.next(&mut file, writing)?;
@@ -88,10 +88,14 @@ impl Host {
                     put_back(&installed, (slug, *version), file)?;
                     versions.insert((slug.clone(), *version));
                 }
-                Place::Pin(slug) => {
+                Place::Pin(slug) | Place::Removed(slug) => {
                     file.rewind().map_err(writing)?;
-                    let pin = Installed::read_pin(slug, file);
-                    pins.push(pin.map_err(|error| damaged(place.path(), error.to_string()))?);
+                    let pin =
+                        Installed::read_pin(slug, file).map_err(|error| damaged(place.path(), error.to_string()))?;
+                    match place {
+                        Place::Removed(_) => installed.put_removed(&pin)?,
+                        _ => pins.push(pin),
+                    }
                 }
             }
         }
