@@ -434,7 +434,7 @@ fn a_cloned_repository_takes_nobodys_data() {
 }
 
 #[test]
-fn a_slug_whose_state_is_gone_is_free_for_everybody() {
+fn a_slug_is_whose_it_was_whatever_became_of_its_state() {
     let machine = Machine::new();
     let other = package::copy_todo(&machine, "other").display().to_string();
     machine.run(["install", &todo()]).result("install");
@@ -446,7 +446,8 @@ fn a_slug_whose_state_is_gone_is_free_for_everybody() {
     assert!(machine.guest(&["installed:todo", "list"]).answer().to_string().contains(SECRET));
     machine.run(["--yes", "remove", "todo"]).result("remove");
     machine.run(["--yes", "instance", "purge", "todo"]).result("instance purge");
-    machine.run(["install", &other]).result("install");
+    machine.run(["install", &other]).fault("SOURCE_CHANGED", 30);
+    machine.run(["install", "--allow-source-change", &other]).result("install");
     assert!(!machine.guest(&["installed:todo", "list"]).answer().to_string().contains(SECRET));
 }
 

@@ -386,12 +386,14 @@ fn what_follows_nothing_is_no_move_and_no_plan_carried_out() {
         let shown = machine.run(["ledger", "show", "todo", name]).result("ledger show");
         shown["hash"].as_str().and_then(|hash| hash.parse::<Digest>().ok()).unwrap()
     };
-    let run = hash("@2");
+    let (first, run, plan) = (hash("@1"), hash("@2"), hash("@5"));
     type Forge = Box<dyn Fn(&mut Record)>;
-    let cases: [(EntryKind, Forge, &str); 6] = [
+    let cases: [(EntryKind, Forge, &str); 8] = [
         (EntryKind::Apply, Box::new(|record| record.follows = None), "a plan that is not there"),
         (EntryKind::Apply, Box::new(move |record| record.follows = Some(run)), "a plan that is not there"),
-        (EntryKind::Replay, Box::new(|record| record.follows = None), "an entry again that is not there"),
+        (EntryKind::Replay, Box::new(|record| record.follows = None), "a call again that is not there"),
+        (EntryKind::Replay, Box::new(move |record| record.follows = Some(first)), "a call again that is not there"),
+        (EntryKind::Replay, Box::new(move |record| record.follows = Some(plan)), "a call again that is not there"),
         (EntryKind::Undo, Box::new(|record| record.follows = None), "an entry that is not there"),
         (
             EntryKind::Undo,

@@ -80,7 +80,7 @@ fn every_difference_is_said_and_mended() {
     machine.run(["sync", "--check"]).result("sync");
     // The same files from elsewhere, and signed by nobody whom the home knows.
     remove(&machine);
-    machine.run(["install", &todo()]).result("install");
+    machine.run(["install", "--allow-source-change", "--allow-signer-change", &todo()]).result("install");
     assert_eq!(difference(&machine), "source");
     machine.run(["sync", "--allow-source-change"]).result("sync");
     remove(&machine);

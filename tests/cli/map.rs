@@ -254,6 +254,10 @@ fn a_line_is_bounded_whoever_writes_it() {
     let answers = read(&Ran::with_input(&mut machine.hutch(words), lines.as_bytes()));
     assert_eq!(answers[0]["output"].as_str().map(str::len), Some(15_999_998));
     assert_eq!((&answers[1]["error"]["code"], &answers[1]["output"]), (&json!("ANSWER_LOST"), &Value::Null));
+    // One with a field twice is none, whichever of them somebody looked at before.
+    let twice = "{\"id\":3,\"arguments\":[\"list\"],\"arguments\":[\"args\",\"b\"]}\n";
+    let answers = read(&Ran::with_input(&mut machine.hutch(["map", "--ndjson", &probe()]), twice.as_bytes()));
+    assert!(answers[0]["error"]["message"].as_str().unwrap().contains("duplicate field"), "{}", answers[0]);
     // A short line of so many words that they would take ten times its length.
     let wide = format!("{{\"id\":3,\"arguments\":[\"args\"{}]}}\n", ",\"\"".repeat(3_000_000));
     let answers = read(&Ran::with_input(&mut machine.hutch(["map", "--ndjson", &probe()]), wide.as_bytes()));

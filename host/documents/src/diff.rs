@@ -246,6 +246,7 @@ impl Diffs {
                     before.text(&path.path, budget).and_then(|before| Ok((before, after.text(&path.path, budget)?)));
                 let compared = texts.and_then(|(before, after)| match (before, after) {
                     (None, None) => Ok(()),
+                    (before, after) if before == after => Err("it is of another kind than it was".to_owned()),
                     (before, after) => {
                         difference.compare(&before.unwrap_or_default(), &after.unwrap_or_default(), budget)
                     }
@@ -321,10 +322,14 @@ impl Files<'_> {
         self.open.get(depth - 1)?.1.get(name)
     }
 
-    /// The text of a file; nothing for what is no file.
+    /// The text of a file, and where a link leads; nothing for a folder, and for what is not there.
     fn text(&mut self, path: &str, budget: &mut Budget) -> Result<Option<String>, String> {
         let objects = self.objects;
-        let Some(Node::File { size, content }) = self.entry(path).map(|entry| &entry.node) else { return Ok(None) };
+        let (size, content) = match self.entry(path).map(|entry| &entry.node) {
+            Some(Node::File { size, content }) => (size, content),
+            Some(Node::Link { target }) => return Ok(Some(format!("-> {target}\n"))),
+            _ => return Ok(None),
+        };
         if COMPARED_FILE_BYTES.is_below(*size) {
             return Err(COMPARED_FILE_BYTES.passed(*size));
         }
@@ -477,6 +482,33 @@ mod tests {
         let mut parts = Parts { found: Vec::new(), budget: &mut budget, item: None };
         parts.compare(String::new(), Some(before), Some(after)).unwrap();
         parts.found
+    }
+
+    /// By its name something else is found: where a link leads is what it holds.
+    #[test]
+    fn where_a_link_leads_is_shown_and_what_becomes_one() {
+        let mut objects = MemoryObjects::default();
+        let text = "-> evil\n";
+        let (file, empty) = (objects.insert_file(text.as_bytes()), objects.insert_file(b""));
+        let link = |target: &str| Node::Link { target: target.into() };
+        for (before, after, shown) in [
+            (link("good"), link("evil"), "--> good\n  +-> evil"),
+            (empty, link("evil"), "+-> evil"),
+            (file, link("evil"), "not compared: it is of another kind than it was"),
+        ] {
+            let mut state = |node: Node| {
+                let entry = Entry { name: Name::new("conf").unwrap(), modified_ns: 0, node };
+                match objects.insert_tree(&Tree::new(vec![entry]).unwrap()) {
+                    Node::Folder { tree, .. } => BTreeMap::from([("state".to_owned(), tree)]),
+                    _ => unreachable!(),
+                }
+            };
+            let (before, after) = (state(before), state(after));
+            let (diffs, omitted) = state_diffs(&objects, &before, &after).unwrap();
+            let said = for_people(&diffs);
+            assert!(omitted == 0 && said.contains(shown), "{said}");
+            assert_eq!(diffs.iter().all(FileDiff::is_whole), !shown.starts_with("not"), "{said}");
+        }
     }
 
     #[test]

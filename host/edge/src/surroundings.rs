@@ -25,13 +25,15 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 
 /// Refuses to run a guest where rings are required: none stands around this program.
 pub(crate) fn without_rings() -> Result<(), ErrorReport> {
-    match variable("HUTCH_RING").is_some_and(|asked| asked == "required") {
-        true => {
+    let asked = variable("HUTCH_RING").unwrap_or_default();
+    match asked.to_str() {
+        Some("" | "auto" | "off") => Ok(()),
+        Some("required") => {
             let message = "HUTCH_RING requires rings, and none stands around this program";
             let report = ErrorReport::new(ErrorCode::RingRequired, message);
             Err(report.suggest("run the package with hutch, or ask the user whether HUTCH_RING=auto will do"))
         }
-        false => Ok(()),
+        _ => Err(usage(format!("HUTCH_RING is {asked:?}: expected required, auto or off"))),
     }
 }
 

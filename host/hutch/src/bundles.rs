@@ -10,7 +10,7 @@ use crate::session::Session;
 use hutch_model::diagnostic::short;
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
-use hutch_model::ledger::{EntryKind, Pin, Record, Sealed, SecretKey, VolumeRecord};
+use hutch_model::ledger::{EntryKind, InvocationRecord, Pin, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::limits::{Limit, Limits};
 use hutch_model::snapshot::{MemoryObjects, Totals, diff, read_object};
 use hutch_store::bundle::{self, Bundle, Parts};
@@ -263,12 +263,9 @@ fn told(trial: &Session, maker: &Package, sequence: u64, record: &Record) -> Res
             let followed = followed(trial, sequence, record)?.map_or(0, |followed| followed.sequence);
             let state = trial.store.state_at(followed.saturating_sub(u64::from(record.kind == EntryKind::Undo)))?;
             let is_there = |(name, volume): (&String, &VolumeRecord)| state.get(name.as_str()) == Some(&volume.after);
-            if !record.volumes.iter().all(is_there) {
-                return unproved("it goes back to a state that was never there");
-            }
-            match moved_as_told(trial, sequence, record)? {
+            match record.volumes.iter().all(is_there) {
                 true => Ok(false),
-                false => unproved("it went back over other changes than it tells"),
+                false => unproved("it goes back to a state that was never there"),
             }
         }
         _ => unproved("no run is told of that came to it"),
@@ -302,17 +299,29 @@ fn followed(trial: &Session, sequence: u64, record: &Record) -> Result<Option<Se
 /// Refuses what follows nothing and could not be without: a move, an invocation that was made again, and a plan that was carried out.
 fn follows(trial: &Session, sequence: u64, record: &Record) -> Result<(), Failure> {
     let unproved = |reason: &str| Err(Failure::BundleUnproved { sequence, reason: reason.to_owned() });
-    let followed = followed(trial, sequence, record)?;
-    match (record.kind, followed) {
-        (EntryKind::Undo | EntryKind::Restore, None) if record.changes_state() => {
+    let followed = followed(trial, sequence, record)?.map(|followed| followed.open()).transpose();
+    let followed = followed.map_err(Failure::Entry)?.map(|entry| entry.record);
+    let is_of_plan = followed.as_ref().is_some_and(|followed| followed.kind == EntryKind::Plan);
+    let is_same_call = match (followed.as_ref().and_then(|followed| followed.invocation.as_ref()), &record.invocation) {
+        // What is given anew is whether somebody agreed, and where folders are.
+        (Some(one), Some(other)) => {
+            let (confirmed, mounts) = (other.confirmed, other.mounts.clone());
+            InvocationRecord { confirmed, mounts, ..one.clone() } == *other
+        }
+        _ => false,
+    };
+    match record.kind {
+        EntryKind::Undo | EntryKind::Restore if followed.is_none() && record.changes_state() => {
             unproved("it goes back to an entry that is not there")
         }
-        (EntryKind::Replay, None) if record.outcome.is_some() => unproved("it makes an entry again that is not there"),
-        (EntryKind::Apply, followed) if record.outcome.is_some() => {
-            match followed.map(|plan| plan.open()).transpose().map_err(Failure::Entry)? {
-                Some(plan) if plan.record.kind == EntryKind::Plan => Ok(()),
-                _ => unproved("it carries out a plan that is not there"),
-            }
+        EntryKind::Undo | EntryKind::Restore if !moved_as_told(trial, sequence, record)? => {
+            unproved("it went back over other changes than it tells")
+        }
+        EntryKind::Replay if record.outcome.is_some() && !is_same_call => {
+            unproved("it makes a call again that is not there")
+        }
+        EntryKind::Apply if record.outcome.is_some() && !(is_of_plan && is_same_call) => {
+            unproved("it carries out a plan that is not there")
         }
         _ => Ok(()),
     }

@@ -42,7 +42,8 @@ impl Change {
         if let Some(end) = end {
             text.truncate(end);
         }
-        let is_partial = !omitted.is_empty() || end.is_some() || !diffs.iter().all(FileDiff::is_whole);
+        let is_hidden = without_hidden(&text) != text;
+        let is_partial = is_hidden || !omitted.is_empty() || end.is_some() || !diffs.iter().all(FileDiff::is_whole);
         Change { text: text.into(), is_partial }
     }
 

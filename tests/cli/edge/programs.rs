@@ -61,6 +61,7 @@ fn variables_say_what_words_can_t() {
     assert_eq!(call("--limit fuel=1000", "elsewhere", &["list"]).fault("FUEL_LIMIT", 41).details["limit"], "fuel");
     let ring = |asked: &str| Ran::of(bare(&app, &["list"], &machine.path("")).env("HUTCH_RING", asked));
     ring("required").fault("RING_REQUIRED", 30);
+    ring("Required").fault("USAGE", 2);
     assert_eq!(own(&machine), ["app"]);
     ring("auto").answer();
 }

@@ -6,7 +6,7 @@ use crate::refusal::fault::Fault;
 use hutch::{Call, Job, Mapped};
 use hutch_documents::run::Room;
 use hutch_model::digest::Digest;
-use hutch_model::document;
+use hutch_model::document::DocumentSize;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::outcome::Verdict;
@@ -59,12 +59,14 @@ pub(crate) fn asked(line: Line, common: &Call) -> Asked {
         Line::Whole(bytes) => bytes,
         Line::TooLong => return no_call(format!("a line has at most {LINE_BYTES_MAX} bytes")),
     };
-    let value = document::read_within(&bytes, VALUE_BYTES_MAX).map_err(|error| error.to_string());
-    let written: Written =
-        match value.and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string())) {
-            Ok(written) => written,
-            Err(error) => return no_call(format!("the line is no call: {error}")),
-        };
+    let takes = DocumentSize::of(&bytes).map(|size| size.memory_bytes);
+    let written: Written = match takes.map(|takes| (takes <= VALUE_BYTES_MAX).then(|| serde_json::from_slice(&bytes))) {
+        Ok(Some(Ok(written))) => written,
+        Ok(None) => {
+            return no_call(format!("the line takes more than {VALUE_BYTES_MAX} bytes of memory when it is read"));
+        }
+        Ok(Some(Err(error))) | Err(error) => return no_call(format!("the line is no call: {error}")),
+    };
     let id = match written.id {
         Id::Text(text) => Value::from(text),
         Id::Number(number) => Value::from(number),

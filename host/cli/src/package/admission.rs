@@ -4,7 +4,7 @@
 use crate::answer::output::Output;
 use crate::answers::Changes;
 use crate::flags::global::Global;
-use crate::machine::{stores, surroundings};
+use crate::machine::surroundings;
 use crate::package::launcher::Planned;
 use crate::package::network::NetworkArguments;
 use crate::package::signed::{self, Says, Signed};
@@ -132,8 +132,7 @@ pub(crate) fn before(global: &Global, slug: &Slug, allowed: &AllowArguments) -> 
     let installed = packages::installed(global)?;
     let found = match installed.pin(slug) {
         Ok(pin) => Ok(Some(Before { pin, is_removed: false })),
-        // Where nothing was kept, or is kept any more, nothing is handed over.
-        Err(InstalledError::Missing(_)) if !stores::known(global)?.iter().any(|known| known.slug == *slug) => Ok(None),
+        // Where what it kept may be is not this call's to know: in the home, in a database, in another one.
         Err(InstalledError::Missing(_)) => {
             installed.removed(slug).map(|pin| pin.map(|pin| Before { pin, is_removed: true }))
         }

@@ -338,9 +338,14 @@ pub(super) fn is_folder(entry: &Entry) -> bool {
     matches!(entry.node, Node::Folder { .. })
 }
 
-/// Whether a file or link is gone, or something else stands in its place: what is removed by one run, another one makes anew.
+/// Whether a file is gone, or something else stands in its place: what is removed by one run, another one makes anew. A link may be taken away:
+/// a run may have made it, and it is no program itself.
 fn is_another(was: Option<&Entry>, is: Option<&Entry>) -> bool {
-    was.is_some_and(|was| !is_folder(was) && is.is_none_or(|is| is.node != was.node))
+    was.is_some_and(|was| match was.node {
+        Node::File { .. } => is.is_none_or(|is| is.node != was.node),
+        Node::Link { .. } => is.is_some_and(|is| is.node != was.node),
+        Node::Folder { .. } => false,
+    })
 }
 
 /// Who may do what with a file or folder, and whether it is a file. Not opened: somebody may start what not everybody may read.

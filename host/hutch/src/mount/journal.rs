@@ -80,9 +80,11 @@ impl Made {
         stamp.inode == self.inode
     }
 
-    /// Whether it is another file of the same length and time, to the nanosecond.
+    /// Whether it may be the same where numbers are not kept: a file of the same length and time, to the nanosecond; of folders and links nothing else
+    /// is known.
     fn looks_like(&self, stamp: &Stamp) -> bool {
-        !self.is(stamp) && self.content.is_some() && Made::from(*stamp).content == self.content
+        let is_file = self.content.is_some();
+        !self.is(stamp) && (stamp.form == Form::File) == is_file && Made::from(*stamp).content == self.content
     }
 
     /// # Errors

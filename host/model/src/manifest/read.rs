@@ -169,29 +169,61 @@ fn unknown(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     entries.iter().filter(|entry| !KNOWN.contains(&entry.key.as_str()))
 }
 
-/// Whether a key was written for confirmations: somewhere in it stands a word for that, or one that is a slip away from it, as in
-/// `mustConfrim`; or all of it is near to the right one.
+/// Whether a key was written for confirmations: one of its words is the word for that, or a slip away from it, as in `mustConfrim`; or all
+/// of it is near to the right one.
 fn means_confirmations(key: &str) -> bool {
+    const FORMS: [&str; 5] = ["confirm", "confirms", "confirmed", "confirmation", "confirmations"];
     const KEY_CHARACTERS_MAX: usize = 256;
-    let plain: Vec<char> =
-        key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(KEY_CHARACTERS_MAX).collect();
-    let is_within = |word: &str, slips: usize| {
-        let length = word.chars().count();
-        (length - slips..=length + slips).any(|long| {
-            let mut parts = plain.windows(long).map(String::from_iter);
-            // What conforms is a word of its own.
-            parts.any(|part| part != "conform" && strsim::osa_distance(&part, word) <= slips)
-        })
+    let key: String = key.chars().take(KEY_CHARACTERS_MAX).collect();
+    let words = words(&key);
+    // What conforms, and what configures, are words of their own.
+    let is_another = |word: &str| ["conform", "config"].iter().any(|other| word.starts_with(other));
+    let is_slip = |word: &String| {
+        // The first and the last letter are seldom wrong, so between them more may be.
+        let slips = 1 + usize::from(word.len() > 5 && word.starts_with('c') && word.ends_with('m'));
+        let is_near = |form: &&str| strsim::osa_distance(word, form) <= slips;
+        !is_another(word) && FORMS.iter().any(is_near)
     };
-    is_within("confirm", 1)
-        || is_within("approval", 0)
-        || is_within("consent", 0)
-        || nearest(key, KNOWN.into_iter()) == Some(CONFIRMATIONS)
+    let split = |pair: &[String]| matches!(pair, [con, firm] if con == "con" && firm.starts_with("firm"));
+    key.to_lowercase().contains("confirm")
+        || words.iter().any(is_slip)
+        || words.windows(2).any(split)
+        || nearest(&key, KNOWN.into_iter()) == Some(CONFIRMATIONS)
+}
+
+/// Whether a key asks for what confirmations are in other words, and for nothing else: `requireApproval`.
+fn means_consent(key: &str) -> bool {
+    const ASKING: [&str; 9] = ["require", "requires", "required", "need", "needs", "must", "ask", "user", "human"];
+    const CONSENT: [&str; 5] = ["approval", "approvals", "approve", "consent", "consents"];
+    let words = words(key);
+    let near = |known: &[&str], word: &String| {
+        known.iter().any(|known| strsim::osa_distance(word, known) <= usize::from(known.starts_with("approval")))
+    };
+    words.len() <= 3
+        && words.iter().any(|word| near(&CONSENT, word))
+        && words.iter().all(|word| near(&CONSENT, word) || ASKING.contains(&word.as_str()))
+}
+
+/// The words that a name is made of, however they are joined.
+fn words(name: &str) -> Vec<String> {
+    let (mut words, mut was_small) = (vec![String::new()], false);
+    for letter in name.chars() {
+        if !letter.is_alphanumeric() || (was_small && letter.is_uppercase()) {
+            words.push(String::new());
+        }
+        was_small = letter.is_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
+            word.extend(letter.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// Refuses the keys that mean confirmations and say nothing, among those `below` this key, or at the top.
 fn report_confirmations(below: &str, entries: &[Entry], problems: &mut Problems) {
-    for entry in entries.iter().filter(|entry| means_confirmations(&entry.key)) {
+    let means = |key: &str| means_confirmations(key) || (below.is_empty() && means_consent(key));
+    for entry in entries.iter().filter(|entry| means(&entry.key)) {
         let (what, hint) = match (below, entry.key.as_str()) {
             ("", CONFIRMATIONS) => continue,
             ("", _) => (format!("is not {CONFIRMATIONS}"), format!("did you mean {CONFIRMATIONS}?")),

@@ -142,8 +142,9 @@ impl Transaction for Pending<'_> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
+        // One that could not begin goes back too: if none were open, another program could take the log away.
         if let Some(connection) = self.connection.take()
-            && connection.execute_batch("ROLLBACK").is_ok()
+            && (connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok())
         {
             self.store.pool.give_back(connection);
         }
