@@ -267,6 +267,14 @@ fn a_state_takes_no_more_than_one_may_here() {
         assert!(std::fs::metadata(machine.path("file")).unwrap().len() < 200_000);
         import(&machine, &["--input", "file"]).fault(code, 44);
         is_not_there(&machine);
+        // Nor does anybody go through one that was not kept, or that a move is said to have made.
+        for kept in [false, true] {
+            let with = [("state".to_owned(), VolumeRecord::new(Some(empty_tree()), after, Changes::default()))];
+            let moved = Record { volumes: with.into(), kept, ..record(EntryKind::Undo) };
+            forged(&machine, "file", |_, _| (), &[(moved, objects)]);
+            let ran = import(&machine, &["--input", "file", "--dry-run"]);
+            assert!(kept == (ran.status != 0), "{ran:?}");
+        }
     }
 }
 
