@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
 mod common;
+mod rights;
 mod taken_back;
 
 use common::Home;

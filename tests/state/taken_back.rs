@@ -87,8 +87,14 @@ fn what_a_run_changed_is_put_back_whole() {
         &["rename", "mnt/a.txt", "mnt/b.txt"],
         &["rename", "mnt/inner", "mnt/outer"],
         &["symlink", "a.txt", "mnt/link"],
+        &["remove", "--all", "mnt/shared"],
+        &["rename", "mnt/shared", "mnt/other"],
     ] {
         let granted = granted();
+        fs::create_dir(granted.folder.join("shared")).expect("not made");
+        fs::write(granted.folder.join("shared/d.txt"), "delta").expect("not written");
+        set_mode(&granted.folder.join("shared"), 0o770);
+        set_mode(&granted.folder.join("shared/d.txt"), 0o664);
         let large: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
         fs::write(granted.folder.join("inner/large"), large).expect("not written");
         set_mode(&granted.folder.join("b.txt"), 0o600);
@@ -259,7 +265,7 @@ fn what_is_kept_is_good_for_its_own_run_alone() {
         fs::write(folder.join(name), &bytes).expect("not written");
     }
     let error = granted.refused_move(&words);
-    assert_eq!(error["code"], "CONFLICT", "the run before it: {error}");
+    assert_eq!(error["code"], "NOT_FOUND", "the run before it: {error}");
     // A copy knows the history, and has nothing to put back.
     granted.home.json(&["instance", "copy", PROBE, "copy"]);
     let copied = granted.home.error(&["undo", "--instance", "copy", "--mount", &granted.mount(":rw"), PROBE]).1;
@@ -290,6 +296,10 @@ fn what_is_too_much_to_keep_is_left() {
     granted.good(":rw", &["write-text", "state/note", "x"]);
     granted.good(":rw", &["remove", "mnt/big"]);
     assert_eq!(granted.kept(), Vec::<String>::new());
-    let undone = granted.gone(&[]);
+    let error = granted.refused_move(&["--mount", &granted.mount(":rw"), PROBE]);
+    let message = error["message"].as_str().expect("a text");
+    assert!(error["code"] == "NOT_FOUND" && message.contains("entry 4 changed the real folder"), "{error}");
+    // Nothing older goes back in its place, unless it is named.
+    let undone = granted.home.json(&["undo", PROBE, "@2"]);
     assert_eq!((&undone["follows"]["sequence"], &undone["left"][0]["name"]), (&json!(2), &json!("mnt")), "{undone}");
 }

@@ -146,6 +146,7 @@ impl Summary {
         Summary {
             sequence: entry.sequence,
             hash,
+            changes: record.changes().map(|(_, listed, omitted)| listed.len() as u64 + omitted).sum(),
             at: record.at,
             kind: record.kind,
             follows: record.follows,
@@ -153,7 +154,6 @@ impl Summary {
             ending: record.outcome.map(|outcome| outcome.ending),
             error: record.error,
             kept: record.kept,
-            changes: record.volumes.values().map(|volume| volume.changes.len() as u64 + volume.changes_omitted).sum(),
         }
     }
 }

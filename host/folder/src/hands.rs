@@ -171,6 +171,16 @@ impl Hands {
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode & 0o777))
     }
 
+    /// Gives an open file or folder to a user, or to a group.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    #[cfg(unix)]
+    pub fn set_owner(&self, file: &File, user: Option<u32>, group: Option<u32>) -> io::Result<()> {
+        self.step(Step::Attribute)?;
+        std::os::unix::fs::fchown(file, user, group)
+    }
+
     /// Sets when an open file was last changed.
     ///
     /// # Errors

@@ -97,6 +97,38 @@ pub fn check_may_write(folder: &Dir, name: &str) -> io::Result<()> {
     }
 }
 
+/// What an access list leaves to owner, group and others, as the nine bits of a mode: of an open file, or of what is made in an open folder
+/// (`made`). `None` where there is none, or nobody says.
+#[cfg(target_os = "linux")]
+pub fn listed_rights(file: &std::fs::File, made: bool) -> Option<u32> {
+    // `struct posix_acl_xattr_header` and its entries in linux/posix_acl_xattr.h: a version, then tag, permissions and whose they are.
+    const VERSION: [u8; 4] = [2, 0, 0, 0];
+    const ENTRY_BYTES: usize = 8;
+    const OWNER: u16 = 1;
+    const GROUP: u16 = 4;
+    const MASK: u16 = 0x10;
+    const OTHERS: u16 = 0x20;
+    let name = if made { "system.posix_acl_default" } else { "system.posix_acl_access" };
+    let mut bytes = [0; 4096];
+    let length = rustix::fs::fgetxattr(file, name, &mut bytes[..]).ok()?;
+    let entries = bytes.get(..length)?.strip_prefix(&VERSION)?;
+    let of = |wanted: u16| {
+        entries.chunks_exact(ENTRY_BYTES).find_map(|entry| match entry {
+            [a, b, c, d, ..] if u16::from_le_bytes([*a, *b]) == wanted => {
+                Some(u32::from(u16::from_le_bytes([*c, *d])) & 7)
+            }
+            _ => None,
+        })
+    };
+    Some(of(OWNER)? << 6 | (of(GROUP)? & of(MASK).unwrap_or(7)) << 3 | of(OTHERS)?)
+}
+
+/// Nobody says there.
+#[cfg(not(target_os = "linux"))]
+pub fn listed_rights(_: &std::fs::File, _: bool) -> Option<u32> {
+    None
+}
+
 /// Where a link points, as written; `None` if that is not UTF-8.
 ///
 /// # Errors

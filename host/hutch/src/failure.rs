@@ -92,6 +92,16 @@ pub enum Failure {
         /// How each of them is granted: `DIR:NAME:rw`, or `rwx`.
         mounts: Vec<String>,
     },
+    /// A run changed a real folder, and what it replaced there is not kept.
+    #[error(
+        "entry {sequence} changed the real folder {path}, and what it replaced there is not kept, so that is not taken back"
+    )]
+    FolderNotKept {
+        /// The run's entry.
+        sequence: u64,
+        /// The folder.
+        path: String,
+    },
     /// What a run replaced in a real folder was kept, and can't be read.
     #[error("what was kept to be put back into real folders can't be read, in {path}: {reason}")]
     KeptUnreadable {
@@ -355,7 +365,9 @@ impl Failure {
             Failure::NoSchema => ErrorCode::Usage,
             Failure::Volume { .. } => ErrorCode::PackageInvalid,
             Failure::Store(error) => error.code(),
-            Failure::NoEntry { .. } | Failure::NoPlan | Failure::Path { .. } => ErrorCode::NotFound,
+            Failure::NoEntry { .. } | Failure::NoPlan | Failure::Path { .. } | Failure::FolderNotKept { .. } => {
+                ErrorCode::NotFound
+            }
             Failure::NothingToUndo { .. } | Failure::NothingToRedo { .. } => ErrorCode::NotFound,
             Failure::AmbiguousEntry { .. }
             | Failure::NotAPlan { .. }
@@ -434,7 +446,7 @@ impl Failure {
             Failure::FolderNotGranted { mounts, .. } => report.detail("mounts", mounts.clone()).suggest(
                 "grant each of them again; or go back by an entry's name, which leaves real folders as they are",
             ),
-            Failure::KeptUnreadable { path, .. } => report
+            Failure::KeptUnreadable { path, .. } | Failure::FolderNotKept { path, .. } => report
                 .detail("folder", path.as_str())
                 .suggest("go back by an entry's name, which leaves real folders as they are"),
             Failure::MountOwn { path } => report

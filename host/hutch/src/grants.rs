@@ -245,7 +245,14 @@ impl Session {
                 }
             }
         }
-        let kept = self.keep((name, intent, &key), all, wanted);
+        let keeping = wanted.iter().zip(&staged);
+        let keeping = keeping.map(|((Granted { name, mount, .. }, wishes), (_, carry))| Keeping {
+            name,
+            mount,
+            wishes,
+            left: carry.left(),
+        });
+        let kept = self.keep((name, intent, &key), all, &keeping.collect::<Vec<_>>());
         let pending = match self.store.begin(record, objects, streams) {
             Ok(pending) => pending,
             Err(error) => {
@@ -270,11 +277,10 @@ impl Session {
         &self,
         (name, intent, key): (KeptName, Digest, &SecretKey),
         all: &dyn Objects,
-        wanted: &[(&Granted<'_>, Wishes)],
+        keeping: &[Keeping<'_>],
     ) -> Option<Dir> {
         let dir = self.dir.as_ref()?.undo_folder(true).ok()??;
-        let keeping = wanted.iter().map(|(Granted { name, mount, .. }, wishes)| Keeping { name, mount, wishes });
-        let kept = keep(&dir, (name, intent, key), &keeping.collect::<Vec<_>>(), all);
+        let kept = keep(&dir, (name, intent, key), keeping, all);
         matches!(kept, Ok(true)).then_some(dir)
     }
 

@@ -90,11 +90,18 @@ impl Session {
     /// the folders stay as they are, and each is taken back by itself later.
     ///
     /// # Errors
-    /// There are not so many; or a state is not kept any more; or a folder is not granted, or not as the run left it.
+    /// There are not so many; or a state is not kept any more; or a folder is not granted, or not as the run left it, or nothing of it is kept.
     pub fn undo_last(&self, count: u64, mounts: &BTreeMap<String, Mount>) -> Result<Moved, Failure> {
         let undone = self.absorb_edits().and_then(|edits| {
             let (done, folders) = (self.done(count.max(1))?, self.folder_moves()?.back);
             let (last, folder) = (Session::nth(&done, count), folders.first());
+            // What was changed after that, and can't be taken back, is not passed over.
+            let known = folder.map(|folder| folder.change).max(last).unwrap_or_default();
+            if count <= 1
+                && let Some(LeftFolder { sequence, path, .. }) = self.left_folders(known).into_iter().next()
+            {
+                return Err(Failure::FolderNotKept { sequence, path });
+            }
             match folder.filter(|folder| count <= 1 && last.is_none_or(|last| last <= folder.change)) {
                 Some(folder) => {
                     let way = Way { state: last == Some(folder.change), folders: Some((folder, mounts)) };

@@ -6,7 +6,7 @@
 use crate::answer::VolumeChange;
 use crate::failure::Failure;
 use crate::grants::{Granted, Settled, Wished, failure};
-use crate::mount::{Kept, KeptChange, KeptFolder, KeptForm, KeptName, KeptThing, Mount, MountObjects};
+use crate::mount::{Kept, KeptChange, KeptFolder, KeptForm, KeptName, KeptThing, Mount, MountObjects, mode_of};
 use crate::session::Session;
 use cap_std::fs::Dir;
 use hutch_model::digest::Digest;
@@ -141,7 +141,7 @@ impl Session {
             layers.push(seen.clone());
             let put = Putting { mount, seen: &seen, sequence: change.change };
             let after = put.back(folder, &mut made)?;
-            trees.push((name, mount, seen, after, modes(folder)));
+            trees.push((name, mount, seen, after, modes(mount, folder)?));
         }
         layers.push(Arc::new(made));
         let (all, mut changes) = (Layered(layers), Vec::new());
@@ -176,10 +176,17 @@ fn granted_again<'m>(name: &str, folder: &KeptFolder, mounts: &'m BTreeMap<Strin
     mounts.get(name).filter(is_it)
 }
 
-/// Who might use what was there before.
-fn modes(folder: &KeptFolder) -> BTreeMap<String, u32> {
-    let modes = folder.changes.iter().filter_map(|change| Some((change.path.clone(), change.was.as_ref()?.mode?)));
-    modes.collect()
+/// Who might use what was there before; less, where a person took something away from what the run had left.
+fn modes(mount: &Mount, folder: &KeptFolder) -> Result<BTreeMap<String, u32>, Failure> {
+    let mut modes = BTreeMap::new();
+    for KeptChange { path, was, is } in &folder.changes {
+        let Some(mode) = was.as_ref().and_then(|was| was.mode) else { continue };
+        let there = mode_of(mount, path).map_err(|error| failure(mount, error))?;
+        let left = is.as_ref().and_then(|is| is.mode);
+        let changed = there.zip(left).filter(|(there, left)| there & 0o777 != left & 0o777);
+        modes.insert(path.clone(), changed.map_or(mode, |(there, _)| mode & there));
+    }
+    Ok(modes)
 }
 
 /// One folder that is to be put back as it was.

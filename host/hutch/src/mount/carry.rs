@@ -7,6 +7,8 @@
 
 use super::journal::{Journal, Looked, Made, Operation, What, replace};
 use super::objects::{MountObjects, open_below};
+#[cfg(unix)]
+use super::rights::{self, Origins};
 use super::{Mount, STAGING, Seal};
 use crate::answer::VolumeChange;
 use cap_std::fs::Dir;
@@ -145,6 +147,8 @@ pub(crate) struct Carry<'a> {
     seal: Seal,
     /// Files that were written.
     files: usize,
+    /// Who may do what with what was staged, by path.
+    left: BTreeMap<String, u32>,
 }
 
 impl<'a> Carry<'a> {
@@ -166,7 +170,7 @@ impl<'a> Carry<'a> {
     }
 
     fn new(mount: &'a Mount, seal: Seal, hands: Hands) -> Carry<'a> {
-        Carry { mount, hands, journal: Journal::new(seal.staging()), seal, files: 0 }
+        Carry { mount, hands, journal: Journal::new(seal.staging()), seal, files: 0, left: BTreeMap::new() }
     }
 
     /// Stages, and if that fails leaves everything as it stands, as a process that ends there does.
@@ -207,6 +211,10 @@ impl<'a> Carry<'a> {
                 self.add(&wanted.path, what)?;
             }
         }
+        #[cfg(unix)]
+        let origins = Origins::of(self.mount, wanted, seen).map_err(io_at(""))?;
+        #[cfg(not(unix))]
+        let origins = &();
         for Wanted { path, was, is } in wanted {
             let Some(is) = is else { continue };
             let replaced = was.as_ref().filter(|was| !is_folder(was) && !is_folder(is));
@@ -216,11 +224,11 @@ impl<'a> Carry<'a> {
                     let stamp = self.seen(seen, path)?;
                     self.check_may_write(path)?;
                     let number = self.add(path, What::Replace { made: Made::default(), was: stamp.into() })?;
-                    self.write(objects, number, (path, is), (true, modes.get(path).copied()))?;
+                    self.write((objects, seen, &origins), number, (path, is, true), modes.get(path).copied())?;
                 }
                 _ => {
                     let number = self.add(path, What::Place(Made::default()))?;
-                    self.write(objects, number, (path, is), (false, modes.get(path).copied()))?;
+                    self.write((objects, seen, &origins), number, (path, is, false), modes.get(path).copied())?;
                 }
             }
         }
@@ -265,33 +273,37 @@ impl<'a> Carry<'a> {
     /// Writes what comes into the staging folder.
     fn write(
         &mut self,
-        objects: &dyn Objects,
+        (objects, seen, origins): (&dyn Objects, &MountObjects, &Origins<'_>),
         number: usize,
-        (path, is): (&str, &Entry),
-        (replaces, known): (bool, Option<u32>),
+        (path, is, replaces): (&str, &Entry, bool),
+        known: Option<u32>,
     ) -> Result<(), CarryError> {
         let (Some(folder), name) = (self.staging_of(number)?, Operation::new_name(number)) else { return Ok(()) };
         let failed = io_at(path);
         match &is.node {
-            Node::Folder { .. } if known.is_some_and(|mode| mode & 0o077 == 0) => {
-                self.hands.create_private_folder(&folder, &name).map_err(failed)?;
+            Node::Folder { .. } => {
+                self.hands.create_folder(&folder, &name).map_err(&failed)?;
+                #[cfg(unix)]
+                {
+                    let made = open_folder(&folder, &name)
+                        .map_err(&failed)?
+                        .ok_or_else(|| CarryError::Changed(path.to_owned()))?;
+                    let open = made.open(".").map_err(&failed)?.into_std();
+                    let settled =
+                        rights::settle((&self.hands, &open), (self.mount, seen, origins), (path, is, replaces), known);
+                    self.left.insert(path.to_owned(), settled.map_err(failed)?);
+                }
             }
-            Node::Folder { .. } => self.hands.create_folder(&folder, &name).map_err(failed)?,
             Node::Link { target } => self.hands.create_link(&folder, &name, target).map_err(failed)?,
             Node::File { size, content } => {
-                let file = match replaces || known.is_some() {
-                    true => self.hands.create_private_file(&folder, &name),
-                    false => self.hands.create_file(&folder, &name),
-                };
-                let file = file.map_err(io_at(path))?;
+                // Nobody else gets into the folder that it is staged in.
+                let file = self.hands.create_file(&folder, &name).map_err(io_at(path))?;
                 read_file(objects, content, *size, &mut |bytes| self.hands.write(&file, bytes).map_err(io_at(path)))?;
                 #[cfg(unix)]
                 {
-                    let there = if replaces { mode(self.mount, path).map_err(io_at(path))? } else { None };
-                    let there = there.filter(|(_, is_file)| *is_file).map(|(mode, _)| mode);
-                    if let Some(mode) = known.or(there) {
-                        self.hands.set_mode(&file, mode).map_err(io_at(path))?;
-                    }
+                    let settled =
+                        rights::settle((&self.hands, &file), (self.mount, seen, origins), (path, is, replaces), known);
+                    self.left.insert(path.to_owned(), settled.map_err(io_at(path))?);
                 }
                 self.hands.set_file_modified(&file, is.modified_ns).map_err(&failed)?;
                 self.files += 1;
@@ -315,6 +327,11 @@ impl<'a> Carry<'a> {
         operation.map(open).transpose().map_err(io_at("")).map(Option::flatten)
     }
 
+    /// Who may do what with what comes, by path, as far as that is other than it was.
+    pub(crate) fn left(&self) -> &BTreeMap<String, u32> {
+        &self.left
+    }
+
     /// Does it. What was there is kept aside.
     ///
     /// # Errors
@@ -333,6 +350,10 @@ impl<'a> Carry<'a> {
         let _ = self.journal.clear(self.mount.dir(), &self.hands);
     }
 }
+
+/// Nobody says there who may do what.
+#[cfg(not(unix))]
+type Origins<'o> = &'o ();
 
 pub(super) fn is_folder(entry: &Entry) -> bool {
     matches!(entry.node, Node::Folder { .. })
@@ -362,22 +383,35 @@ pub(super) fn mode(mount: &Mount, path: &str) -> io::Result<Option<(u32, bool)>>
     }
 }
 
+/// Who may do what with it alone.
+pub(crate) fn mode_of(mount: &Mount, path: &str) -> Result<Option<u32>, CarryError> {
+    Ok(mode(mount, path).map_err(io_at(path))?.map(|(mode, _)| mode))
+}
+
 /// Nobody says there.
 #[cfg(not(unix))]
 pub(super) fn mode(_: &Mount, _: &str) -> io::Result<Option<(u32, bool)>> {
     Ok(None)
 }
 
-/// Whether somebody may start a file as a program, or what a link leads to, as far as can be told. What a run makes, nobody may.
+/// Names of a folder that are looked at, to know whether a link leads to programs.
+const LOOKED_MAX: usize = 1000;
+
+/// Whether somebody may start a file as a program, or what a link leads to or what lies there, as far as can be told. What a run makes,
+/// nobody may.
 #[cfg(unix)]
 fn can_be_started(mount: &Mount, path: &str) -> bool {
     let may_start = |mode: u32| mode & 0o111 != 0;
     match mode(mount, path) {
         Ok(Some((mode, is_file))) => is_file && may_start(mode),
-        Ok(None) => mount
-            .dir()
-            .metadata(path)
-            .is_ok_and(|metadata| metadata.is_file() && may_start(MetadataExt::mode(&metadata))),
+        Ok(None) => match mount.dir().metadata(path) {
+            Ok(metadata) if metadata.is_dir() => mount.dir().read_dir(path).is_ok_and(|names| {
+                let metadata = names.take(LOOKED_MAX).filter_map(|name| name.ok()?.metadata().ok());
+                { metadata }.any(|metadata| metadata.is_file() && may_start(MetadataExt::mode(&metadata)))
+            }),
+            Ok(metadata) => metadata.is_file() && may_start(MetadataExt::mode(&metadata)),
+            Err(_) => false,
+        },
         Err(_) => true,
     }
 }

@@ -103,7 +103,7 @@ pub(crate) struct KeptChange {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct KeptThing {
     pub(crate) modified_ns: u64,
-    /// Who might do what with it, where it was there before the run.
+    /// Who might do what with it, before the run and as the run left it, where that was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mode: Option<u32>,
     pub(crate) form: KeptForm,
@@ -159,6 +159,8 @@ pub(crate) struct Keeping<'a> {
     pub(crate) name: &'a str,
     pub(crate) mount: &'a Mount,
     pub(crate) wishes: &'a Wishes,
+    /// Who may do what with what comes, by path.
+    pub(crate) left: &'a BTreeMap<String, u32>,
 }
 
 /// Keeps what is about to be replaced and taken away, durably. Whether it is kept: it is not if it is too much.
@@ -212,7 +214,7 @@ fn write(
         Ok(())
     };
     let mut kept = BTreeMap::new();
-    for Keeping { name, mount, wishes } in folders {
+    for Keeping { name, mount, wishes, left } in folders {
         let mut changes = Vec::new();
         for Wanted { path, was, is } in &wishes.wanted {
             let same = was.as_ref().zip(is.as_ref()).is_some_and(|(was, is)| was.node == is.node);
@@ -229,7 +231,7 @@ fn write(
             changes.push(KeptChange {
                 path: path.clone(),
                 was: thing(was, was_form, mode),
-                is: thing(is, is_form, None),
+                is: thing(is, is_form, left.get(path).copied()),
             });
         }
         let mount = MountRecord { path: mount.real_path(), ..mount.record() };

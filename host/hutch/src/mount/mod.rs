@@ -10,6 +10,8 @@ mod carry;
 mod journal;
 mod kept;
 mod objects;
+#[cfg(unix)]
+mod rights;
 mod same;
 mod seal;
 #[cfg(test)]
@@ -17,7 +19,7 @@ mod settling_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use carry::{Carried, Carry, CarryError, Wishes};
+pub(crate) use carry::{Carried, Carry, CarryError, Wishes, mode_of};
 pub(crate) use journal::recover;
 pub(crate) use kept::{Keeping, Kept, KeptChange, KeptFolder, KeptForm, KeptName, KeptThing, keep};
 pub(crate) use objects::MountObjects;
@@ -52,11 +54,19 @@ impl Mount {
     /// Opens a folder for a guest.
     ///
     /// # Errors
-    /// It is no folder, or can't be opened.
+    /// It is no folder, or can't be opened; or its path, without links, is no UTF-8, and it is to be changed.
     pub fn open(path: &Path, access: Access) -> io::Result<Mount> {
         let dir = Arc::new(crate::package::open_folder(path)?);
         #[expect(clippy::disallowed_methods, reason = "a granted folder is held against the home, which is a path too")]
         let real_path = path.canonicalize()?;
+        // What a run changed there is found again by what the ledger says, which is text.
+        if access == Access::ReadWrite && real_path.to_str().is_none() {
+            let reason = format!(
+                "{} is no text, and nothing is changed where that could not be written down",
+                real_path.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
         Ok(Mount { dir, path: path.to_owned(), real_path, access, acted_on: false })
     }
 

@@ -124,6 +124,13 @@ impl MountObjects {
         Some((self.nodes().get(node)?.stamp?, level, place))
     }
 
+    /// Where that is which a handle stands for, as it was listed.
+    #[cfg(unix)]
+    pub(super) fn place_of(&self, digest: &Digest) -> Option<String> {
+        let Part { node, .. } = self.part(digest).filter(|part| part.node != 0)?;
+        Some(self.nodes().path(node))
+    }
+
     fn handle(&self, part: Part) -> Digest {
         let mut bytes = [0; 32];
         let parts = self.mark.iter().copied();
@@ -188,7 +195,8 @@ impl MountObjects {
             if text.starts_with(STAGING) || Name::new(&text).is_err() {
                 continue;
             }
-            let Some(stamp) = look(folder, &text)? else { continue };
+            // What nobody can look at, nobody is shown: the rest is there all the same.
+            let Ok(Some(stamp)) = look(folder, &text) else { continue };
             let target: Option<Box<str>> = match stamp.form {
                 Form::Folder | Form::File => None,
                 Form::Link => match link_target(folder, &text)? {

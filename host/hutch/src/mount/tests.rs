@@ -959,12 +959,12 @@ fn what_may_be_started_stays_under_its_name() {
         assert_eq!(granted.files(), expected(after), "{after:?}");
     }
     // Nor may what a link leads to be another by its name.
-    for (target, is_started) in [("d/run", true), ("plain", false), ("d", false), ("nowhere", false)] {
-        let gone: Files<'_> = &[("d/run", "1"), ("plain", "2")];
-        let another: Files<'_> = &[("d/run", "1"), ("plain", "2"), ("link", "->elsewhere")];
+    for (target, is_started) in [("d/run", true), ("plain", false), ("d", true), ("e", false), ("nowhere", false)] {
+        let gone: Files<'_> = &[("d/run", "1"), ("e/x", "3"), ("plain", "2")];
+        let another: Files<'_> = &[("d/run", "1"), ("e/x", "3"), ("plain", "2"), ("link", "->elsewhere")];
         for (after, is_started) in [(gone, false), (another, is_started)] {
             let link = format!("->{target}");
-            let granted = Granted::new(&[("d/run", "1"), ("plain", "2"), ("link", &link)]);
+            let granted = Granted::new(&[("d/run", "1"), ("e/x", "3"), ("plain", "2"), ("link", &link)]);
             std::fs::set_permissions(granted.at("d/run"), std::fs::Permissions::from_mode(0o755)).unwrap();
             let mount = granted.mount();
             let carried = carry(&mount, &ran(&mount, after), Hands::default());
