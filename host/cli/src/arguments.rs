@@ -4,8 +4,8 @@
 use crate::answer::output::Output;
 use crate::commands::{
     apply, backup, catalog, certify, check, compile, dev, doctor, examples, explain_error, find, gc, index, init,
-    install, instances, issue, ledger, lock, map, mcp, meta, pack, plan, prove, push, replay, run, schedule, serve,
-    shell, show, sign, skills, state, trust, undo, validate, verify,
+    install, instances, issue, ledger, lock, map, mcp, meta, pack, plan, prove, push, reach, replay, run, schedule,
+    serve, shell, show, sign, skills, state, trust, undo, validate, verify,
 };
 use crate::flags::global::Global;
 use crate::machine::needs::Needs;
@@ -260,9 +260,9 @@ commands! {
     /// Compile a component from standard input to standard output, for hutch itself
     #[command(hide = true)]
     CompileComponent(NoArguments): "compile-component", args, Needs::NOTHING, |global, _, _| compile::as_child(global);
-    /// Reach the bucket that HUTCH_STORE names, for hutch itself
+    /// Reach what a process behind rings can't, for hutch itself
     #[command(hide = true)]
-    ReachBucket(NoArguments): "reach-bucket", args, Needs::NOTHING, |global, _, _| crate::machine::bucket::serve(global);
+    Reach(reach::ReachArguments): "reach", args, Needs::NOTHING, |global, own, _| reach::reach(global, &own);
 }
 
 #[cfg(test)]

@@ -89,8 +89,8 @@ fn main() -> ExitCode {
 /// Carries out a command and gives the exit status.
 fn carry_out(mut arguments: Arguments, output: &Output) -> ExitCode {
     let needs = arguments.command.needs();
-    let asked = surroundings::check_open_files()
-        .and_then(|()| ring::of(needs, arguments.global.ring, surroundings::ring, stores::connects));
+    let asked =
+        surroundings::check_open_files().and_then(|()| ring::of(needs, arguments.global.ring, surroundings::ring));
     let ready = asked.and_then(|asked| {
         ring::inherit(needs, asked, arguments.global.line.words(), surroundings::values());
         // Behind the ring nothing can be connected to.

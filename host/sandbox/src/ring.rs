@@ -15,7 +15,7 @@ pub mod paths;
 pub enum Role {
     /// What it was started for, and ends.
     Runs,
-    /// It takes connections where it listens by then, and makes no socket.
+    /// It takes connections where it listens by then, and those that a process which it started makes for it, and makes no socket.
     Serves,
 }
 
@@ -304,6 +304,7 @@ mod linux {
         libc::SYS_statx,
         libc::SYS_statfs,
         libc::SYS_fstatfs,
+        libc::SYS_fgetxattr,
         libc::SYS_faccessat,
         libc::SYS_faccessat2,
         libc::SYS_readlinkat,
@@ -406,11 +407,13 @@ mod linux {
     /// What a terminal, a pipe and a socket are asked for: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX.
     const ASKED: [u64; 5] = [0x5401, 0x5413, 0x541b, 0x5421, 0x5451];
 
-    /// What a server does beside: it takes connections where it listens already, and reads and writes them.
+    /// What a server does beside: it takes connections where it listens already, and from another process that it had started, and reads and
+    /// writes them.
     fn connections() -> Result<Rules, seccompiler::BackendError> {
         let to_nobody_else = SeccompCondition::new(4, Qword, SeccompCmpOp::Eq, 0)?;
         Ok(vec![
             (libc::SYS_accept4, Vec::new()),
+            (libc::SYS_recvmsg, Vec::new()),
             (libc::SYS_recvfrom, Vec::new()),
             (libc::SYS_sendto, vec![SeccompRule::new(vec![to_nobody_else])?]),
         ])
@@ -422,7 +425,11 @@ mod linux {
             let is = |at, id: u32| SeccompCondition::new(at, Dword, SeccompCmpOp::Eq, u64::from(id));
             SeccompRule::new(vec![is(1, *user)?, is(2, *group)?])
         });
-        let given = given.collect::<Result<Vec<_>, _>>()?;
+        // And to any group: the kernel gives what is a user's to the user's groups alone.
+        let no_user = SeccompRule::new(vec![SeccompCondition::new(1, Dword, SeccompCmpOp::Eq, u64::from(u32::MAX))?])?;
+        let given = given.chain([Ok(no_user)]).collect::<Result<Vec<_>, _>>()?;
+        // Who may do everything keeps others' files theirs.
+        let given = if rustix::process::geteuid().is_root() { Vec::new() } else { given };
         let some = [
             (libc::SYS_fcntl, one_of(1, &DESCRIPTORS.map(|command| command as u64))?),
             (libc::SYS_ioctl, one_of(1, &ASKED)?),
@@ -431,14 +438,12 @@ mod linux {
             // The limits are asked for, not set.
             (libc::SYS_prlimit64, vec![SeccompRule::new(vec![asks])?]),
         ];
-        // A call without a rule would be let through whatever it says.
-        let given = (!given.is_empty()).then_some((libc::SYS_fchown, given));
         only(
             alive()?
                 .into_iter()
                 .chain(RUN.iter().map(|number| (*number, Vec::new())))
                 .chain(some)
-                .chain(given)
+                .chain([(libc::SYS_fchown, given)])
                 .chain(if role == Role::Serves { connections()? } else { Vec::new() })
                 .collect(),
         )
@@ -494,7 +499,8 @@ pub fn around_guests() -> std::io::Result<()> {
 /// Leaves this process, its threads and whatever it starts, for good, with the system calls of a run whose guest is about to start: it opens,
 /// changes, moves and removes files, and starts no program and no process, signals nobody but itself, and changes neither owners nor
 /// attributes nor, beyond what reading, writing and starting are, modes of what is open. Other calls fail as if the kernel did not have them.
-/// To `owners`, user and group, what is open may be given: a database gives its files to the owner of the first.
+/// To `owners`, user and group, what is open may be given: a database gives its files to the owner of the first. And to another group of its
+/// user's, as what takes a file's place belongs to the file's.
 ///
 /// # Errors
 /// The kernel has such a ring and does not put it up.

@@ -28,4 +28,4 @@ mod work;
 
 pub use catalog::Catalog;
 pub use serving::{About, Line, ServeError, Served, Serving, Surroundings, TOOLS_BYTES_MAX};
-pub use telemetry::{Collected, Telemetry, Wanted};
+pub use telemetry::{Collected, Sender, Telemetry, Wanted, send_for_another};

@@ -57,6 +57,7 @@ fn main() {
         wait: Duration::from_secs(30),
         connections_max: 16,
         makes_tables: true,
+        connector: None,
     };
     let database = Database::connect(Address::parse(&url).unwrap(), opening).unwrap();
     let slug = Slug::parse("commits").unwrap();

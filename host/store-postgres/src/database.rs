@@ -4,13 +4,15 @@
 use crate::address::{Address, Place};
 use crate::failure::failed;
 use crate::instance::PostgresStore;
+#[cfg(unix)]
+use crate::reach::Connector;
 use crate::row::Row;
 use crate::schema;
-use crate::wire::{Connection, Socket, WireError};
+use crate::wire::{Connection, Stream, WireError};
 use hutch_model::names::Slug;
 use hutch_store::{InstanceName, StoreError};
-use std::io;
-use std::net::ToSocketAddrs;
+use std::io::{self, ErrorKind};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -60,6 +62,9 @@ pub struct Opening {
     pub connections_max: usize,
     /// Whether tables that are missing are made.
     pub makes_tables: bool,
+    /// Who connects, if it is not this process.
+    #[cfg(unix)]
+    pub connector: Option<Arc<Connector>>,
 }
 
 /// A database with the tables of this version, connected to.
@@ -291,37 +296,49 @@ impl Database {
         }
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that connects to a database, which the operator named"
-    )]
     fn dial_once(&self) -> Result<Connection, WireError> {
-        let wait = self.opening.wait.max(Duration::from_millis(1));
-        let socket = match &self.address.place {
-            Place::Host(host, port) => {
-                let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-                let mut found = None;
-                for address in (host.as_str(), *port).to_socket_addrs()? {
-                    match std::net::TcpStream::connect_timeout(&address, wait) {
-                        Ok(socket) => {
-                            found = Some(socket);
-                            break;
-                        }
-                        Err(error) => last = error,
-                    }
-                }
-                Socket::Tcp(found.ok_or(last)?)
-            }
-            #[cfg(unix)]
-            Place::Folder(folder, port) => {
-                let path = folder.join(format!(".s.PGSQL.{port}"));
-                Socket::Unix(std::os::unix::net::UnixStream::connect(path)?)
-            }
-            #[cfg(not(unix))]
-            Place::Folder(..) => return Err(io::Error::from(io::ErrorKind::Unsupported).into()),
+        #[cfg(unix)]
+        let stream = match &self.opening.connector {
+            Some(connector) => connector.connect().map(Stream::from),
+            None => dialled(&self.address, self.opening.wait),
         };
+        #[cfg(not(unix))]
+        let stream = dialled(&self.address, self.opening.wait);
         let password = self.opening.password.as_ref().map(|password| password.0.as_str());
-        let who = (self.opening.user.as_str(), self.address.database.as_str(), password);
-        Connection::open(socket, who, self.opening.wait + SILENCE)
+        Connection::open(stream?, (self.opening.user.as_str(), self.address.database.as_str(), password))
+    }
+}
+
+/// Connects to a server. The connection says itself how long a read and a write of it may take, in whatever process it is used.
+#[expect(clippy::disallowed_methods, reason = "the one place that connects to a database, which the operator named")]
+pub(crate) fn dialled(address: &Address, wait: Duration) -> io::Result<Stream> {
+    let silence = Some(wait + SILENCE);
+    match &address.place {
+        Place::Host(host, port) => {
+            let mut last = io::Error::new(ErrorKind::NotFound, "the host has no address");
+            for address in (host.as_str(), *port).to_socket_addrs()? {
+                match TcpStream::connect_timeout(&address, wait.max(Duration::from_millis(1))) {
+                    Ok(socket) => {
+                        socket.set_nodelay(true)?;
+                        socket.set_read_timeout(silence)?;
+                        socket.set_write_timeout(silence)?;
+                        #[cfg(unix)]
+                        let socket = std::os::fd::OwnedFd::from(socket);
+                        return Ok(socket.into());
+                    }
+                    Err(error) => last = error,
+                }
+            }
+            Err(last)
+        }
+        #[cfg(unix)]
+        Place::Folder(folder, port) => {
+            let socket = std::os::unix::net::UnixStream::connect(folder.join(format!(".s.PGSQL.{port}")))?;
+            socket.set_read_timeout(silence)?;
+            socket.set_write_timeout(silence)?;
+            Ok(std::os::fd::OwnedFd::from(socket).into())
+        }
+        #[cfg(not(unix))]
+        Place::Folder(..) => Err(ErrorKind::Unsupported.into()),
     }
 }

@@ -21,6 +21,8 @@ mod memo;
 mod objects;
 mod packages;
 mod passfile;
+#[cfg(unix)]
+mod reach;
 mod row;
 mod schema;
 mod transaction;
@@ -30,3 +32,5 @@ pub use address::{Address, AddressError, Place};
 pub use database::{About, Database, Known, Opening, Password};
 pub use instance::PostgresStore;
 pub use packages::{KeptPackage, PackageFiles};
+#[cfg(unix)]
+pub use reach::{Connector, connect_for};

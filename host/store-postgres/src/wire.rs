@@ -12,7 +12,6 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use postgres_protocol::message::backend::{DataRowBody, ErrorFields, Header, Message};
 use postgres_protocol::message::frontend;
 use std::io::{self, Read, Write};
-use std::time::Duration;
 
 /// The longest message that a server may send: longer than all that was ever written.
 const MESSAGE_BYTES_MAX: i32 = 256 << 20;
@@ -43,9 +42,9 @@ pub(crate) enum WireError {
 
 /// What carries the bytes.
 #[cfg(unix)]
-type Stream = std::fs::File;
+pub(crate) type Stream = std::fs::File;
 #[cfg(not(unix))]
-type Stream = std::net::TcpStream;
+pub(crate) type Stream = std::net::TcpStream;
 
 /// A connection. Once it failed with [`WireError::Io`] it is of no use.
 #[derive(Debug)]
@@ -65,13 +64,11 @@ fn nonsense(what: &str) -> WireError {
 }
 
 impl Connection {
-    /// Begins a session as a role. No answer may take longer than `silence`.
+    /// Begins a session as a role, over a connection that says itself how long it is waited for.
     pub(crate) fn open(
-        socket: Socket,
+        stream: Stream,
         (user, database, password): (&str, &str, Option<&str>),
-        silence: Duration,
     ) -> Result<Connection, WireError> {
-        let stream = socket.into_stream(silence)?;
         let (input, output) = (BytesMut::new(), BytesMut::new());
         let mut connection = Connection { stream, input, output, version: String::new(), status: 0, is_broken: false };
         let parameters =
@@ -242,46 +239,10 @@ fn refused(mut fields: ErrorFields<'_>) -> Result<WireError, io::Error> {
     Ok(WireError::Refused { state, message })
 }
 
-/// A socket that is connected.
-pub(crate) enum Socket {
-    Tcp(std::net::TcpStream),
-    #[cfg(unix)]
-    Unix(std::os::unix::net::UnixStream),
-}
-
-impl Socket {
-    #[cfg(unix)]
-    fn into_stream(self, silence: Duration) -> io::Result<Stream> {
-        use std::os::fd::OwnedFd;
-        let descriptor: OwnedFd = match self {
-            Socket::Tcp(socket) => {
-                socket.set_nodelay(true)?;
-                socket.set_read_timeout(Some(silence))?;
-                socket.set_write_timeout(Some(silence))?;
-                socket.into()
-            }
-            Socket::Unix(socket) => {
-                socket.set_read_timeout(Some(silence))?;
-                socket.set_write_timeout(Some(silence))?;
-                socket.into()
-            }
-        };
-        Ok(descriptor.into())
-    }
-
-    #[cfg(not(unix))]
-    fn into_stream(self, silence: Duration) -> io::Result<Stream> {
-        let Socket::Tcp(socket) = self;
-        socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(silence))?;
-        socket.set_write_timeout(Some(silence))?;
-        Ok(socket)
-    }
-}
-
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
     #[test]
@@ -291,7 +252,7 @@ mod tests {
             theirs.write_all(&[&b"N"[..], &length.to_be_bytes()].concat()).unwrap();
             // Nothing comes behind it.
             theirs.shutdown(std::net::Shutdown::Write).unwrap();
-            let opened = Connection::open(Socket::Unix(ours), ("role", "database", None), Duration::from_secs(20));
+            let opened = Connection::open(Stream::from(OwnedFd::from(ours)), ("role", "database", None));
             opened.unwrap_err().to_string()
         };
         assert!(begun(MESSAGE_BYTES_MAX + 1).contains("longer than any"));

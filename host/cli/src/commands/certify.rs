@@ -84,7 +84,7 @@ impl From<LevelChoice> for Level {
 
 /// Commands of this program that are not tried: they would test themselves, compile what is no component, reach what nobody names, go on until they are told to end,
 /// or fill an empty home, which the second call does not find any more.
-const NOT_CALLED: [&str; 7] = ["certify", "compile-component", "dev", "mcp", "reach-bucket", "restore", "serve"];
+const NOT_CALLED: [&str; 7] = ["certify", "compile-component", "dev", "mcp", "reach", "restore", "serve"];
 /// Commands of this program whose answer is the guest's, or a text for another program.
 const PASS_THROUGH: [&str; 2] = ["run", "completions"];
 /// Where the package stands that commands are tried on: examples name it.

@@ -31,6 +31,7 @@ pub(crate) mod pack;
 pub(crate) mod plan;
 pub(crate) mod prove;
 pub(crate) mod push;
+pub(crate) mod reach;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod schedule;

@@ -3,14 +3,14 @@
 use super::{catalog, meta, open_package};
 use crate::call::invocation::{Asked, mounts};
 use crate::flags::global::Global;
-use crate::machine::{memory, surroundings};
+use crate::machine::{collector, memory, surroundings};
 use crate::package::{packages, trust};
 use crate::refusal::fault::Fault;
 use clap::{Args, ValueEnum};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::limits::Limit;
-use hutch_serve::{About, ServeError, Served, Serving, Surroundings, Telemetry, Wanted};
+use hutch_serve::{About, Collected, ServeError, Served, Serving, Surroundings, Telemetry, Wanted};
 use hutch_store::InstanceName;
 use serde_json::json;
 use std::io::ErrorKind;
@@ -104,7 +104,7 @@ pub(super) fn serving(global: &Global, paths: &[PathBuf], options: &Options<'_>)
         tools_max: options.tools.tools_max,
         output_schemas: options.tools.output_schemas,
         mounts,
-        telemetry: Arc::new(telemetry(options.told)?),
+        telemetry: Arc::new(telemetry(global, options.told)?),
         surroundings: Surroundings { now: surroundings::now, seed: || surroundings::random_seed().ok() },
         line: Box::new(move |words| line.elsewhere(words.iter().copied())),
     })
@@ -124,11 +124,13 @@ pub(super) fn installed(global: &Global) -> Result<Vec<PathBuf>, Fault> {
 }
 
 /// Who is told of the work.
-fn telemetry(told: Option<&TelemetryArguments>) -> Result<Telemetry, Fault> {
+fn telemetry(global: &Global, told: Option<&TelemetryArguments>) -> Result<Telemetry, Fault> {
     let wanted = match told {
         Some(told) => {
             let (spans, metrics) = surroundings::collected()?;
-            Wanted { log: told.log.is_some(), spans, metrics }
+            let sends = [spans, metrics].iter().any(|collected| *collected != Collected::No);
+            let sender = sends.then(|| collector::sender(global.wait)).transpose()?;
+            Wanted { log: told.log.is_some(), spans, metrics, sender }
         }
         None => Wanted::default(),
     };

@@ -1,5 +1,4 @@
-//! The bucket that HUTCH_STORE names. Requests to it need sockets at any time, and rings refuse them: so this program starts itself once more, before
-//! the rings are up, as the process that has the sockets and the credentials and does nothing else. It ends when nobody asks any more.
+//! The bucket that HUTCH_STORE names. Another process has the sockets and the credentials: see [`reach`](crate::machine::reach).
 
 use std::ffi::OsStr;
 
@@ -19,6 +18,7 @@ mod there {
     use crate::flags::database::{Connected, VARIABLE, fastest};
     use crate::flags::global::Global;
     use crate::machine::health::check as told;
+    use crate::machine::reach::{self, Reached};
     use crate::machine::surroundings;
     use crate::refusal::fault::Fault;
     use hutch::Failure;
@@ -26,7 +26,7 @@ mod there {
     use hutch_model::error_code::ErrorCode;
     use hutch_model::error_report::ErrorReport;
     use hutch_store_bucket::{Address, Bucket, Credentials, Opening};
-    use std::process::{Command, ExitCode, Stdio};
+    use std::process::{ExitCode, Stdio};
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -38,24 +38,10 @@ mod there {
     }
 
     /// The bucket, as another process reaches it.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this program starts itself: what has the sockets must be another process"
-    )]
     fn started(wait: Duration) -> Result<Arc<Bucket>, Fault> {
-        let failed =
-            |error: std::io::Error| Fault::host(format!("{VARIABLE}: can't start what reaches the bucket: {error}"));
-        let mut command = Command::new(surroundings::program().map_err(failed)?);
-        command.arg("--wait").arg(format!("{}ms", wait.as_millis())).arg("reach-bucket");
-        // What a person can get wrong about words for people is not its business.
-        command.env_remove("HUTCH_FORMAT");
-        // A terminal's interrupt is for this process, which says when it is done.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let mut child = child.map_err(failed)?;
+        let mut child = reach::started(Reached::Bucket, wait, (Stdio::piped(), Stdio::piped()))?;
         let (Some(input), Some(output)) = (child.stdout.take(), child.stdin.take()) else {
-            return Err(failed(std::io::ErrorKind::BrokenPipe.into()));
+            return Err(Fault::host("what reaches the bucket has no pipes"));
         };
         Bucket::there(input, output, wait).map_err(|reason| {
             let report = ErrorReport::new(ErrorCode::Usage, format!("{VARIABLE}: {reason}"));

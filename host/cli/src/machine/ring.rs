@@ -67,19 +67,9 @@ pub(crate) fn of(
     needs: Needs,
     asked: Option<Ring>,
     setting: fn() -> Result<Ring, Fault>,
-    connects: fn() -> Result<bool, Fault>,
 ) -> Result<Option<Ring>, Fault> {
     match (needs.rings, asked) {
-        (Rings::Child | Rings::Process, asked) => asked.map_or_else(setting, Ok).map(Some),
-        (Rings::Server, asked) => match asked.map_or_else(setting, Ok)? {
-            Ring::Required if connects()? => {
-                let message = "rings are required, and a server has none that connects elsewhere as it serves";
-                Err(Fault::new(ErrorCode::RingRequired, message)
-                    .suggest("leave HUTCH_STORE out unless it names a bucket, and OTEL_EXPORTER_OTLP_ENDPOINT"))
-            }
-            Ring::Auto if connects()? => Ok(Some(Ring::Off)),
-            asked => Ok(Some(asked)),
-        },
+        (Rings::Child | Rings::Process | Rings::Server, asked) => asked.map_or_else(setting, Ok).map(Some),
         (Rings::None, Some(_)) => {
             let message =
                 format!("there are rings around {} alone, and where {} ask a component", around(&[]), asking());

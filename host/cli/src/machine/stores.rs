@@ -12,9 +12,9 @@ use hutch::Failure;
 use hutch::instances::{Checked, Instance};
 use hutch_model::ledger::Pin;
 use hutch_model::names::Slug;
-use hutch_serve::Collected;
 use hutch_store::{InstanceName, StoreError};
 use std::ffi::OsStr;
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// The database or bucket that a command's instances are in; none if they are in the home, or the command has none.
@@ -74,13 +74,6 @@ pub(crate) fn head(global: &Global, known: &Instance) -> Result<Option<Pin>, Fau
     Ok(head.ok().map(|head| head.last))
 }
 
-/// Whether a server connects elsewhere while it serves: to the database that keeps its instances, or to a collector. What reaches a bucket is a
-/// process of its own, and was started before.
-pub(crate) fn connects() -> Result<bool, Fault> {
-    let database = surroundings::database_variable(VARIABLE).is_some_and(|setting| !bucket::is_named(&setting));
-    Ok(database || surroundings::collected()? != (Collected::No, Collected::No))
-}
-
 /// Connects to what the setting names, as its beginning says.
 fn connect(setting: &OsStr, wait: Duration, how: (bool, bool)) -> Result<Connected, Fault> {
     match bucket::is_named(setting) {
@@ -119,6 +112,12 @@ pub(crate) fn doctored(wait: Duration) -> Vec<DoctorCheck> {
     }
 }
 
+/// Connects to the database that the environment names, for a process that makes no sockets.
+pub(crate) fn connect_for_another(global: &Global) -> Result<ExitCode, Fault> {
+    let setting = surroundings::database_variable(VARIABLE).unwrap_or_default();
+    there::connect_for_another(&setting, global.wait).map(|()| ExitCode::SUCCESS)
+}
+
 /// A database.
 #[cfg(feature = "postgres")]
 mod there {
@@ -131,6 +130,14 @@ mod there {
     use hutch_store_postgres::{Address, Database, Opening, Password};
     use std::path::PathBuf;
     use std::sync::Arc;
+    #[cfg(unix)]
+    use {
+        crate::machine::reach::{self, Reached},
+        hutch_store_postgres::Connector,
+        std::os::fd::OwnedFd,
+        std::os::unix::net::UnixStream,
+        std::process::Stdio,
+    };
 
     /// Connections of a command that ends, and of one that stays. A run needs one, and another if it undoes or imports much.
     const CONNECTIONS_MAX: usize = 2;
@@ -146,28 +153,67 @@ mod there {
         database(setting, wait, (is_long, makes_tables)).map(Connected::Database)
     }
 
+    fn wrong(reason: &str) -> Fault {
+        let report = ErrorReport::new(ErrorCode::Usage, format!("{VARIABLE}: {reason}"));
+        Fault::from(report.suggest(
+            "set it as postgres://USER@HOST/DATABASE or s3://BUCKET/FOLDER, or unset it for instances of the home",
+        ))
+    }
+
+    fn address(setting: &OsStr) -> Result<Address, Fault> {
+        let text = setting.to_str().ok_or_else(|| wrong("is not UTF-8"))?;
+        Address::parse(text).map_err(|error| wrong(&error.to_string()))
+    }
+
+    /// How much longer than it may take to connect the process that does it may say nothing.
+    #[cfg(unix)]
+    const ANSWERED_AFTER: Duration = Duration::from_secs(5);
+
+    /// The process that connects while this one serves, behind rings.
+    #[cfg(unix)]
+    fn connector(wait: Duration) -> Result<Arc<Connector>, Fault> {
+        let failed = |error: std::io::Error| Fault::host(format!("{VARIABLE}: {error}"));
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        reach::started(Reached::Database, wait, (OwnedFd::from(theirs).into(), Stdio::null()))?;
+        Ok(Arc::new(Connector::new(ours, wait + ANSWERED_AFTER).map_err(failed)?))
+    }
+
+    #[cfg(unix)]
+    pub(super) fn connect_for_another(setting: &OsStr, wait: Duration) -> Result<(), Fault> {
+        let failed = |error: std::io::Error| Fault::host(format!("{VARIABLE}: {error}"));
+        let asked = surroundings::standard_input().map_err(failed)?;
+        hutch_store_postgres::connect_for(asked.into(), &address(setting)?, wait).map_err(failed)
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn connect_for_another(_: &OsStr, _: Duration) -> Result<(), Fault> {
+        Err(Fault::usage("each process connects by itself here"))
+    }
+
     fn database(
         setting: &OsStr,
         wait: Duration,
         (is_long, makes_tables): (bool, bool),
     ) -> Result<Arc<Database>, Fault> {
-        let wrong = |reason: String| {
-            let report = ErrorReport::new(ErrorCode::Usage, format!("{VARIABLE}: {reason}"));
-            Fault::from(report.suggest(
-                "set it as postgres://USER@HOST/DATABASE or s3://BUCKET/FOLDER, or unset it for instances of the home",
-            ))
-        };
-        let text = setting.to_str().ok_or_else(|| wrong("is not UTF-8".to_owned()))?;
-        let address = Address::parse(text).map_err(|error| wrong(error.to_string()))?;
+        let address = address(setting)?;
         let variable = |name: &str| surroundings::database_variable(name).and_then(|value| value.into_string().ok());
         let user = address.user.clone().or_else(|| variable("PGUSER")).or_else(|| variable("USER"));
-        let user = user.ok_or_else(|| wrong("names no role, and neither does PGUSER".to_owned()))?;
+        let user = user.ok_or_else(|| wrong("names no role, and neither does PGUSER"))?;
         let password = match variable("PGPASSWORD") {
             Some(password) => Some(Password::new(password)),
             None => kept_password(&address, &user, wait)?,
         };
         let connections_max = if is_long { CONNECTIONS_LONG_MAX } else { CONNECTIONS_MAX };
-        let opening = Opening { user, password, wait, connections_max, makes_tables };
+        let opening = Opening {
+            user,
+            password,
+            wait,
+            connections_max,
+            makes_tables,
+            // A command that ends has what it connected to before its rings were up.
+            #[cfg(unix)]
+            connector: is_long.then(|| connector(wait)).transpose()?,
+        };
         Ok(Database::connect(address, opening).map_err(Failure::from)?)
     }
 
@@ -246,6 +292,10 @@ mod there {
     use super::*;
 
     pub(super) fn connect(_setting: &OsStr, _wait: Duration, _how: (bool, bool)) -> Result<Connected, Fault> {
+        Err(without())
+    }
+
+    pub(super) fn connect_for_another(_setting: &OsStr, _wait: Duration) -> Result<(), Fault> {
         Err(without())
     }
 

@@ -74,6 +74,20 @@ pub(crate) fn collected() -> Result<(Collected, Collected), Fault> {
     Ok((sent("TRACES")?, sent("METRICS")?))
 }
 
+/// The addresses of collectors that those variables name.
+#[expect(clippy::disallowed_methods, reason = "variables that every program reads for the same")]
+pub(crate) fn collectors() -> Vec<String> {
+    let named = ["", "TRACES_", "METRICS_"].map(|signal| format!("OTEL_EXPORTER_OTLP_{signal}ENDPOINT"));
+    named.iter().filter_map(|name| std::env::var(name).ok()).collect()
+}
+
+/// The descriptor that is standard input.
+#[cfg(unix)]
+#[expect(clippy::disallowed_methods, reason = "what was started to do one thing has what is asked of it there")]
+pub(crate) fn standard_input() -> std::io::Result<std::os::fd::OwnedFd> {
+    std::os::fd::AsFd::as_fd(&std::io::stdin()).try_clone_to_owned()
+}
+
 /// A value of the program's environment.
 #[expect(clippy::disallowed_methods, reason = "the operator named the variable")]
 pub(crate) fn environment_value(name: &str) -> Result<String, Fault> {

@@ -1,8 +1,8 @@
-//! The client by which exporters send: blocking, on their own threads, with an end to everything.
+//! The client that sends to a collector: blocking, with an end to everything.
 
 use bytes::Bytes;
 use http::{Request, Response};
-use opentelemetry_http::{HttpClient, HttpError};
+use opentelemetry_http::HttpError;
 use std::time::Duration;
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -33,11 +33,8 @@ impl Client {
             .new_agent();
         Client(agent)
     }
-}
 
-#[async_trait::async_trait]
-impl HttpClient for Client {
-    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+    pub(super) fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (parts, body) = request.into_parts();
         let answer = self.0.run(Request::from_parts(parts, body.as_ref()))?;
         let (parts, mut body) = answer.into_parts();
@@ -50,8 +47,6 @@ impl HttpClient for Client {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
 
     /// What a collector's answer of so many bytes comes to.
     fn answered(bytes: usize) -> Result<usize, String> {
@@ -72,11 +67,7 @@ mod tests {
         });
         let client = Client::new();
         let request = Request::get(format!("http://{address}/v1/traces")).body(Bytes::new()).unwrap();
-        // It waits where it is.
-        let answer = match pin!(client.send_bytes(request)).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answer) => answer.map(|answer| answer.into_body().len()).map_err(|error| error.to_string()),
-            Poll::Pending => panic!("it waits for something"),
-        };
+        let answer = client.send(request).map(|answer| answer.into_body().len()).map_err(|error| error.to_string());
         collector.join().unwrap();
         answer
     }

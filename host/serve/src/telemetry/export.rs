@@ -1,7 +1,6 @@
 //! Spans and metrics, sent to a collector by OpenTelemetry's protocol over HTTP. The library's threads send them, in the background; a
 //! collector that is away costs nothing but what is lost.
 
-use super::client::Client;
 use super::{Collected, Wanted};
 use opentelemetry::metrics::{Meter, MeterProvider};
 use opentelemetry::trace::TracerProvider;
@@ -17,36 +16,57 @@ const NAME: &str = "hutch";
 /// How long the end may take to send what is left.
 const SENT_WITHIN: Duration = Duration::from_secs(2);
 
+/// What will be told, and to whom: nothing has begun.
+pub(super) struct Ready {
+    spans: Option<SpanExporter>,
+    metrics: Option<MetricExporter>,
+    log: bool,
+}
+
+impl Ready {
+    pub(super) fn new(wanted: Wanted) -> Result<Ready, String> {
+        let failed = |error: opentelemetry_otlp::ExporterBuildError| error.to_string();
+        let Some(sender) = wanted.sender else {
+            return match (wanted.spans, wanted.metrics) {
+                (Collected::No, Collected::No) => Ok(Ready { spans: None, metrics: None, log: wanted.log }),
+                _ => Err("nobody sends to a collector".to_owned()),
+            };
+        };
+        let spans = protocol(wanted.spans).map(|protocol| {
+            let exporter = SpanExporter::builder().with_http().with_http_client(sender.clone());
+            exporter.with_protocol(protocol).build().map_err(failed)
+        });
+        let metrics = protocol(wanted.metrics).map(|protocol| {
+            let exporter = MetricExporter::builder().with_http().with_http_client(sender.clone());
+            exporter.with_protocol(protocol).build().map_err(failed)
+        });
+        Ok(Ready { spans: spans.transpose()?, metrics: metrics.transpose()?, log: wanted.log })
+    }
+
+    /// Begins. The library has threads for it, and they are behind whatever rings are around this process by then.
+    pub(super) fn begin(self) -> Exporters {
+        let with_resource = || SdkTracerProvider::builder().with_resource(resource());
+        let spans = match (self.spans, self.log) {
+            (Some(exporter), _) => Some(with_resource().with_batch_exporter(exporter).build()),
+            // Lines have the numbers of traces too.
+            (None, true) => Some(with_resource().build()),
+            (None, false) => None,
+        };
+        let metrics = self.metrics.map(|exporter| {
+            let reader = PeriodicReader::builder(exporter).build();
+            SdkMeterProvider::builder().with_resource(resource()).with_reader(reader).build()
+        });
+        Exporters { spans, metrics }
+    }
+}
+
+/// Those who send.
 pub(super) struct Exporters {
     spans: Option<SdkTracerProvider>,
     metrics: Option<SdkMeterProvider>,
 }
 
 impl Exporters {
-    pub(super) fn begin(wanted: Wanted) -> Result<Exporters, String> {
-        let failed = |error: opentelemetry_otlp::ExporterBuildError| error.to_string();
-        let spans = match (protocol(wanted.spans), wanted.log) {
-            (Some(protocol), _) => {
-                let exporter = SpanExporter::builder().with_http().with_http_client(Client::new());
-                let exporter = exporter.with_protocol(protocol).build().map_err(failed)?;
-                Some(SdkTracerProvider::builder().with_resource(resource()).with_batch_exporter(exporter).build())
-            }
-            // Lines have the numbers of traces too.
-            (None, true) => Some(SdkTracerProvider::builder().with_resource(resource()).build()),
-            (None, false) => None,
-        };
-        let metrics = match protocol(wanted.metrics) {
-            Some(protocol) => {
-                let exporter = MetricExporter::builder().with_http().with_http_client(Client::new());
-                let exporter = exporter.with_protocol(protocol).build().map_err(failed)?;
-                let reader = PeriodicReader::builder(exporter).build();
-                Some(SdkMeterProvider::builder().with_resource(resource()).with_reader(reader).build())
-            }
-            None => None,
-        };
-        Ok(Exporters { spans, metrics })
-    }
-
     pub(super) fn tracer(&self) -> Option<SdkTracer> {
         Some(self.spans.as_ref()?.tracer(NAME))
     }

@@ -6,13 +6,15 @@ mod client;
 mod export;
 mod log;
 mod meters;
+mod sender;
 
 pub(crate) use meters::some;
+pub use sender::{Sender, send_for_another};
 
 use crate::reply::Facts;
 use crate::serving::ServeError;
 use crate::who::Principal;
-use export::Exporters;
+use export::{Exporters, Ready};
 use http::HeaderMap;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
@@ -29,7 +31,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use tokio::time::Instant as Moment;
 
 /// What is to be said, and to whom.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Wanted {
     /// Lines of JSON on standard error.
     pub log: bool,
@@ -37,6 +39,8 @@ pub struct Wanted {
     pub spans: Collected,
     /// Metrics, to the collector that the environment names.
     pub metrics: Collected,
+    /// Who sends to a collector.
+    pub sender: Option<Sender>,
 }
 
 /// Whether something is sent to a collector, and in which form.
@@ -56,31 +60,36 @@ pub struct Telemetry {
     now: fn() -> Instant,
     /// Its thread begins with the first line.
     log: Option<LazyLock<Log>>,
+    /// Their threads begin with the first work: what is around this process is around them too.
+    collected: LazyLock<Collectors, Box<dyn FnOnce() -> Collectors + Send>>,
+}
+
+struct Collectors {
     tracer: Option<SdkTracer>,
     meters: Option<Meters>,
     exporters: Mutex<Exporters>,
 }
 
 impl Telemetry {
-    /// Begins to tell. What a collector's address and its headers are, the exporters read from the environment
+    /// Gets ready to tell. What a collector's address and its headers are, the exporters read from the environment
     /// (`OTEL_EXPORTER_OTLP_ENDPOINT` and the others that OpenTelemetry names).
     ///
     /// # Errors
     /// The environment says something that can't be followed.
     pub fn begin(wanted: Wanted, now: fn() -> Instant) -> Result<Telemetry, ServeError> {
-        let exporters = Exporters::begin(wanted).map_err(ServeError::Setting)?;
-        Ok(Telemetry {
-            now,
-            log: wanted.log.then(|| LazyLock::new(Log::begin as fn() -> Log)),
-            tracer: exporters.tracer(),
-            meters: exporters.meter().map(|meter| Meters::new(&meter)),
-            exporters: Mutex::new(exporters),
-        })
+        let log = wanted.log.then(|| LazyLock::new(Log::begin as fn() -> Log));
+        let ready = Ready::new(wanted).map_err(ServeError::Setting)?;
+        let begin = move || {
+            let exporters = ready.begin();
+            let meters = exporters.meter().map(|meter| Meters::new(&meter));
+            Collectors { tracer: exporters.tracer(), meters, exporters: Mutex::new(exporters) }
+        };
+        Ok(Telemetry { now, log, collected: LazyLock::new(Box::new(begin)) })
     }
 
     /// Something begins, of which a span and a line will tell.
     pub(crate) fn work(&self, kind: SpanKind, name: impl Into<Cow<'static, str>>, parent: &Context) -> Work<'_> {
-        let context = match &self.tracer {
+        let context = match &self.collected.tracer {
             Some(tracer) => {
                 let span = SpanBuilder::from_name(name).with_kind(kind);
                 parent.with_span(tracer.build_with_context(span, parent))
@@ -101,8 +110,8 @@ impl Telemetry {
         }
     }
 
-    pub(crate) const fn meters(&self) -> Option<&Meters> {
-        self.meters.as_ref()
+    pub(crate) fn meters(&self) -> Option<&Meters> {
+        self.collected.meters.as_ref()
     }
 
     /// Tells what is left, for some seconds at most. Nothing is told after that.
@@ -110,7 +119,7 @@ impl Telemetry {
         if let Some(log) = &self.log {
             log.end();
         }
-        self.exporters.lock().unwrap_or_else(PoisonError::into_inner).end();
+        self.collected.exporters.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 }
 

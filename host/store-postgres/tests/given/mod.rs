@@ -16,7 +16,8 @@ pub(crate) fn url() -> String {
 /// How these tests use it.
 pub(crate) fn opening() -> Opening {
     let user = "hutch".to_owned();
-    Opening { user, password: None, wait: Duration::from_secs(10), connections_max: 4, makes_tables: true }
+    let wait = Duration::from_secs(10);
+    Opening { user, password: None, wait, connections_max: 4, makes_tables: true, connector: None }
 }
 
 /// A connected database.
