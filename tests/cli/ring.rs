@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// Whether this machine has all of them.
-fn are_whole() -> bool {
+pub(crate) fn are_whole() -> bool {
     ring::is_there() && ring::paths::abi() >= ring::paths::WHOLE_ABI
 }
 
@@ -127,23 +127,36 @@ fn where_rings_are_required_no_guest_starts_in_a_command_that_has_none() {
     let build = ["dev", "--once", &todo, "--", "true"];
     let fault = Ran::of(&mut when(&machine, "required", &build)).fault("RING_REQUIRED", 30);
     assert!(fault.message.contains("in run, "), "{}", fault.message);
-    for (line, variable) in [
-        (["mcp", &todo], "HUTCH_STORE"),
-        (["mcp", &todo], "OTEL_EXPORTER_OTLP_ENDPOINT"),
-        (["serve", &todo], "HUTCH_STORE"),
-    ] {
-        // Nobody is connected to: it is refused before.
-        let mut command = when(&machine, "required", &line);
-        command.env(variable, "http://127.0.0.1:1");
-        Ran::of(&mut command).fault("RING_REQUIRED", 30);
+    // A database and a bucket are reached by another process; that nobody answers there is what goes wrong.
+    for store in ["postgres://me@127.0.0.1:1/x", "s3://team/x"] {
+        let mut command = when(&machine, "required", &["--wait", "1ms", "mcp", &todo]);
+        command.env("HUTCH_STORE", store).env("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
+        let fault = Ran::of(command.env("AWS_ACCESS_KEY_ID", "me").env("AWS_SECRET_ACCESS_KEY", "x"));
+        assert!(!fault.stderr.contains("RING_REQUIRED"), "{fault:?}");
+        assert_eq!(
+            fault.status == 0,
+            store.starts_with("s3:"),
+            "a bucket is asked for nothing before somebody calls: {fault:?}"
+        );
     }
-    // A bucket is reached by another process; that nobody answers there is what goes wrong.
-    let mut command = when(&machine, "required", &["mcp", &todo]);
-    command.env("HUTCH_STORE", "s3://team/x").env("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
-    let fault = Ran::of(command.env("AWS_ACCESS_KEY_ID", "me").env("AWS_SECRET_ACCESS_KEY", "x"));
-    assert!(!fault.stderr.contains("RING_REQUIRED"), "{fault:?}");
     for line in [&["mcp", &todo][..], &["serve", "--listen", "127.0.0.1:0", &todo], &["certify", &todo]] {
         without_landlock(when(&machine, "required", line)).fault("RING_REQUIRED", 30);
+    }
+    // Nor does a compiler, and nothing is left of one.
+    let notes = format!("{todo}/../notes");
+    for line in [
+        &["compile", &todo][..],
+        &["pack", "--compiled", "--output", "code", &todo],
+        &["pack", "--output", "notes.tar", &notes],
+    ] {
+        let machine = Machine::new();
+        let mut command = when(&machine, "required", line);
+        // Nothing that others compiled.
+        command.env("XDG_CACHE_HOME", machine.path("cache"));
+        without_filters(command).fault("RING_REQUIRED", 30);
+        let left = std::fs::read_dir(machine.path("cache/hutch")).into_iter().flatten();
+        let code = |entry: &std::fs::DirEntry| entry.path().extension().is_some_and(|end| end == "artifact");
+        assert_eq!(left.filter_map(Result::ok).filter(code).count(), 0, "{line:?}");
     }
     // What starts none is done.
     Ran::of(&mut when(&machine, "required", &["show", &todo])).result("show");

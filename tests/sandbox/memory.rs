@@ -11,7 +11,7 @@
 mod support;
 
 use hutch_model::limits::{Limit, Limits};
-use hutch_sandbox::{ArtifactCache, Compile, Sandbox};
+use hutch_sandbox::{ArtifactCache, Compile, Sandbox, compile_from_stdin};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -196,7 +196,13 @@ fn main() {
     {
         return child(Path::new(cache), Path::new(component), words);
     }
+    match &arguments[..] {
+        [role] if role == "compile" => return compile_from_stdin().expect("pipes"),
+        [role, cache, component] if role == "first" => return first(Path::new(cache), Path::new(component)),
+        _ => {}
+    }
     let folder = tempfile::tempdir().expect("a temporary folder");
+    long_code_stays_where_it_is(folder.path());
     let cache = folder.path().join("cache");
     let sandbox = Sandbox::new(Compile::Here, ArtifactCache::open(&cache, || Some(KEY)));
     let mut guests: Vec<(String, Vec<u8>, &str, bool)> =
@@ -223,6 +229,56 @@ fn main() {
     });
     let failed = failed.into_inner().expect("names");
     assert!(failed.is_empty(), "{failed:?} used more memory than they may, or none");
+}
+
+/// A component that holds this much data is compiled to more, of which nothing is held in memory: not when it is new, and not when the seal of
+/// what is kept of it is looked at.
+fn long_code_stays_where_it_is(folder: &Path) {
+    const DATA_BYTES: usize = 48 << 20;
+    let section = |id: u8, content: &[u8]| [&[id][..], &leb(content.len()), content].concat();
+    // Bytes that are all alike would be none in a file with holes.
+    let data: Vec<u8> = (0..DATA_BYTES).map(|at| (at % 251) as u8).collect();
+    let data = [&[1, 1][..], &leb(data.len()), &data].concat();
+    let module = [&b"\0asm\x01\0\0\0"[..], &section(12, &[1]), &section(11, &data)].concat();
+    let component = folder.join("long");
+    std::fs::write(&component, [probe_bytes(), section(1, &module)].concat()).expect("a component");
+    let (cache, program) = (folder.join("first"), std::env::current_exe().expect("a path"));
+    for what in ["new", "young", "known"] {
+        let output = Command::new(&program).arg("first").arg(&cache).arg(&component).output().expect("a child");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let rose: u64 = said.trim().parse().unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        println!("{:6.1} MiB of {:6.1}: {what} code of {} MiB of data", mib(rose), mib(BESIDE_BYTES), DATA_BYTES >> 20);
+        assert!(rose <= BESIDE_BYTES, "{what}");
+        let kept = std::fs::read_dir(&cache).expect("a cache").map(|entry| entry.expect("an entry").metadata());
+        let kept: u64 = kept.map(|metadata| metadata.expect("there").len()).sum();
+        assert!(kept > DATA_BYTES as u64, "{kept} bytes are kept");
+    }
+}
+
+fn leb(mut number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = (number & 0x7f) as u8;
+        number >>= 7;
+        if number == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+/// Loads a component, and says in bytes how far resident memory rose.
+fn first(cache: &Path, component: &Path) {
+    let program = std::env::current_exe().expect("a path");
+    let compile = Compile::Child { program, arguments: vec!["compile".into()], key: KEY };
+    let sandbox = Sandbox::new(compile, ArtifactCache::open(cache, || Some(KEY)));
+    let bytes = std::fs::read(component).expect("a component");
+    let before = status("VmRSS:");
+    let program = sandbox.load(&bytes, &limits(&[])).expect("a program");
+    println!("{}", (status("VmHWM:") * 1024).saturating_sub(before * 1024));
+    let run = run_parts(&program, parts(&["empty"], limits(&[]))).expect("an outcome");
+    assert_eq!(run.outcome.ending.name(), "exited");
 }
 
 fn mib(bytes: u64) -> f64 {

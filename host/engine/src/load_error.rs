@@ -52,6 +52,9 @@ pub enum LoadError {
         /// What this host runs.
         has: Vec<String>,
     },
+    /// It is compiled behind a ring or not at all, and there is none.
+    #[error("a ring is required around the compiler, and {0}")]
+    Unenclosed(&'static str),
     /// The host's own failure.
     #[error("the component could not be loaded: {0}")]
     Host(String),
@@ -86,6 +89,7 @@ impl LoadError {
             LoadError::TooMuch(_) => ErrorCode::ComponentLimit,
             LoadError::TooSlow { .. } => ErrorCode::CompileTimeLimit,
             LoadError::Target { .. } | LoadError::Elsewhere { .. } => ErrorCode::TargetUnsupported,
+            LoadError::Unenclosed(_) => ErrorCode::RingRequired,
             LoadError::Processor { .. } | LoadError::Host(_) => ErrorCode::HostFault,
         }
     }

@@ -5,6 +5,7 @@ use crate::host::Host;
 use crate::package::{Checked, Package};
 use hutch_model::contract::{CONTRACT_FILE, CONTRACT_SCHEMA, ContractFile, parse};
 use hutch_model::diagnostic::{Code, Diagnostic, Position, sort};
+use hutch_model::error_code::ErrorCode;
 use hutch_sandbox::DescribeError;
 use serde_json::Value;
 
@@ -58,7 +59,8 @@ pub fn check_described(host: &Host, checked: &mut Checked) -> Result<(), Failure
             (_, None) => described.diagnostics,
         },
         Err(failure @ (Failure::Load(_) | Failure::Describe(DescribeError::Guest(_) | DescribeError::Late)))
-            if failure.code() != hutch_model::error_code::ErrorCode::HostFault =>
+            // What this machine lacks is no problem of the package.
+            if !matches!(failure.code(), ErrorCode::HostFault | ErrorCode::RingRequired) =>
         {
             vec![Diagnostic::new(Code::ComponentUnusable, component, Position::START, failure.to_string())]
         }

@@ -4,7 +4,7 @@
 //! A seal covers a whole file, and checking it reads all of that. So once a seal was found to hold, it is noted how the file looks, and
 //! as long as it looks the same the machine code is mapped from it unread.
 
-use crate::shelf::{Shelf, USE_NOTED_AFTER, VERDICT, is_older_at, last_used, version};
+use crate::shelf::{Aside, Shelf, USE_NOTED_AFTER, VERDICT, is_older_at, last_used, version};
 use crate::verdict::{MachineCode, SealKey, Verdict};
 use hutch_engine::LoadError;
 use hutch_folder::Stamp;
@@ -71,9 +71,13 @@ impl ArtifactCache {
             let code = MachineCode::File { file, key, name: *name };
             return Some(Verdict::Code { code, component_instances, resources });
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).ok()?;
-        let verdict = Verdict::open(&key, name, bytes)?;
+        let verdict = if stays_in_its_file(metadata.len()) {
+            Verdict::of_file(&key, name, file.try_clone().ok()?)?
+        } else {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).ok()?;
+            Verdict::open(&key, name, bytes)?
+        };
         match &verdict {
             Verdict::Refused(LoadError::TooSlow { .. })
                 if used.is_none_or(|noted| is_older_at(now, noted, SLOW_KEPT)) =>
@@ -101,14 +105,32 @@ impl ArtifactCache {
         postcard::from_bytes(&self.note(&seen_name(name))?).ok()
     }
 
-    /// Keeps a verdict. Makes room first.
-    pub(crate) fn put(&self, name: &Digest, verdict: &Verdict) {
+    /// A file for a long answer of a compiler.
+    pub(crate) fn aside(&self, name: &Digest) -> Option<Aside<'_>> {
+        self.0.aside(&file_name(&self.0.key()?, name))
+    }
+
+    /// Keeps a verdict. Code that a compiler answered into a file beside the others stays in it.
+    pub(crate) fn put(&self, name: &Digest, verdict: &Verdict, aside: Option<Aside<'_>>) {
         let Some(key) = self.0.key() else { return };
+        if let (Verdict::Code { code: MachineCode::File { .. }, .. }, Some(aside)) = (verdict, aside)
+            && key.seal_again(name, &aside.file).is_ok()
+        {
+            aside.finish();
+        }
         if let Some(sealed) = verdict.seal(&key, name) {
             self.0.write(&file_name(&key, name), &sealed);
         }
     }
 }
+
+/// Whether code of so many bytes is not read into memory, but mapped where it lies.
+pub(crate) fn stays_in_its_file(bytes: u64) -> bool {
+    cfg!(target_os = "linux") && bytes >= LONG_BYTES
+}
+
+/// From so many bytes on memory is better left alone.
+const LONG_BYTES: u64 = 1 << 20;
 
 /// Of each key another: homes that share a folder don't overwrite each other's.
 fn file_name(key: &SealKey, name: &Digest) -> String {
@@ -158,20 +180,20 @@ mod tests {
         let path = folder.path().join("a/b");
         let cache = ArtifactCache::open(&path, || Some(KEY)).unwrap();
         assert_eq!(says(cache.get(&name("1"))), None);
-        cache.put(&name("1"), &refusal("code"));
+        cache.put(&name("1"), &refusal("code"), None);
         assert_eq!(says(cache.get(&name("1"))).as_deref(), Some("code"));
         assert_eq!(says(cache.get(&name("2"))), None);
         // A folder that was brought from elsewhere is as good as empty, and so is one whose key is gone.
         let other = ArtifactCache::open(&path, || Some(SealKey::new([4; 32]))).unwrap();
         assert_eq!(says(other.get(&name("1"))), None);
-        other.put(&name("1"), &refusal("its own"));
+        other.put(&name("1"), &refusal("its own"), None);
         assert_eq!(says(other.get(&name("1"))).as_deref(), Some("its own"));
         assert_eq!(says(cache.get(&name("1"))).as_deref(), Some("code"), "one home's file took the place of another's");
         let none = ArtifactCache::open(&path, || None).unwrap();
-        none.put(&name("3"), &refusal("unsealed"));
+        none.put(&name("3"), &refusal("unsealed"), None);
         assert_eq!((says(none.get(&name("3"))), names(&path).len()), (None, 2));
         // Another's file under this name is whole, and still not this name's.
-        cache.put(&name("2"), &refusal("other code"));
+        cache.put(&name("2"), &refusal("other code"), None);
         std::fs::rename(path.join(file_name(&KEY, &name("2"))), path.join(file_name(&KEY, &name("1")))).unwrap();
         assert_eq!(says(cache.get(&name("1"))), None);
     }
@@ -183,7 +205,7 @@ mod tests {
         for (verdict, kept) in
             [(LoadError::TooSlow { time_ms: 1 }, false), (LoadError::TooMuch("big".to_owned()), true)]
         {
-            cache.put(&name("1"), &Verdict::Refused(verdict));
+            cache.put(&name("1"), &Verdict::Refused(verdict), None);
             assert!(cache.get(&name("1")).is_some());
             date(&folder.path().join(file_name(&KEY, &name("1"))), 2 * SLOW_KEPT);
             assert_eq!(cache.get(&name("1")).is_some(), kept);
@@ -221,7 +243,7 @@ mod tests {
         let path = |at: &str| folder.path().join(file_name(&KEY, &name(at)));
         let modified = |path: &Path| std::fs::metadata(path).unwrap().modified().unwrap();
         let put = |at: &str| {
-            cache.put(&name(at), &code(at));
+            cache.put(&name(at), &code(at), None);
             assert!(matches!(cache.get(&name(at)), Some(Verdict::Code { code: MachineCode::Bytes(_), .. })));
             // So young a file could be changed and look the same: that its seal held is not noted.
             assert_eq!([comes(&cache, at), comes(&cache, at)], [Some("read"), Some("known")]);
@@ -265,7 +287,7 @@ mod tests {
     fn once_a_day_the_whole_seal_is_checked() {
         let folder = tempfile::tempdir().unwrap();
         let cache = ArtifactCache::open(folder.path(), || Some(KEY)).unwrap();
-        cache.put(&name("1"), &code("1"));
+        cache.put(&name("1"), &code("1"), None);
         let comes_after = |hours: u64| {
             let at = SystemTime::now() + Duration::from_secs(hours * 3600);
             match cache.get_at(&name("1"), at) {

@@ -4,17 +4,19 @@
 
 #![allow(clippy::disallowed_methods, reason = "the surroundings are what this is about")]
 
+use crate::cache::stays_in_its_file;
 use crate::describe::{DESCRIBED_BYTES_MAX, DescribeError, Described, described_here};
 use crate::ring;
 use crate::run::RunError;
 use crate::verdict::{MachineCode, SealKey, Verdict};
 use hutch_engine::LoadError;
 use hutch_engine::settings::{Backend, Target};
-use hutch_model::digest::{Digest, Kind};
+use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::limits::{Limit, Limits};
 use rayon::ThreadPoolBuilder;
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -65,19 +67,31 @@ const MEMORY_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Bytes of the longest answer that is taken from a child, and so of code.
 pub const ANSWER_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
+/// Bytes that are read from a child at once.
+const PIPE_BYTES: usize = 64 * 1024;
+
 /// Bytes that a child needs to ask, beside twice what it is brought and what a guest may have.
 const ASKING_BYTES: u64 = 256 * 1024 * 1024;
 
 /// How long a child may take beside what a guest may, which has that kept from its threads' outside already.
 const LOADED_WITHIN_MS: u64 = 30_000;
 
-/// Compiles `component`.
-pub(crate) fn compile(how: &Compile, target: &Target, component: &[u8], limits: &Limits) -> Verdict {
+/// Where a long answer of a child may be put, if somewhere.
+pub(crate) type Beside<'b> = &'b (dyn Fn() -> Option<File> + Sync);
+
+/// Compiles `component`. Long code of a child's is put beside.
+pub(crate) fn compile(
+    how: &Compile,
+    target: &Target,
+    component: &[u8],
+    limits: &Limits,
+    beside: Beside<'_>,
+) -> Verdict {
     match how {
         Compile::Here => compile_here(target, component),
         Compile::Child { program, arguments, key } => {
             let (mut command, time_ms) = (Command::new(program), limits.get(Limit::CompileTime));
-            let compiled = compile_in_child(command.args(arguments), key, target, component, time_ms);
+            let compiled = compile_in_child(command.args(arguments), key, target, component, time_ms, beside);
             compiled.unwrap_or_else(Verdict::Refused)
         }
     }
@@ -92,12 +106,18 @@ pub(crate) fn ask(
 ) -> Result<Described, DescribeError> {
     let host = |reason: String| DescribeError::Host(RunError::Host(reason));
     let words = serde_json::to_vec(limits).map_err(|error| host(error.to_string()))?;
-    let code = code.seal(key, &answer_name(&words)).unwrap_or_default();
-    let input = [&(words.len() as u64).to_le_bytes(), &words[..], &code].concat();
+    let code = code.seal(key, &answer_name(&[&words])).unwrap_or_default();
+    let length = (words.len() as u64).to_le_bytes();
+    let input = [&length[..], &words, &code];
     let (name, time_ms) = (format!("{ASK}{}", backend.name()), limits.get(Limit::WallTime) + LOADED_WITHIN_MS);
-    let answered = in_child(Command::new(program).args(arguments), key, &name, &input, (time_ms, DESCRIBED_BYTES_MAX));
+    let mut command = Command::new(program);
+    let answered = in_child(command.args(arguments), key, &name, &input, (time_ms, DESCRIBED_BYTES_MAX), &|| None);
     let (answer, status) = answered.map_err(|error| host(format!("asking the component: {error}")))?;
-    let described = key.unsealed(&answer_name(&input), answer).and_then(|answer| serde_json::from_slice(&answer).ok());
+    let described = match answer {
+        Answer::Bytes(answer) => key.unsealed(&answer_name(&input), answer),
+        Answer::File(_) => None,
+    };
+    let described = described.and_then(|answer| serde_json::from_slice(&answer).ok());
     described.ok_or_else(|| host(format!("the process that asks the component did not live to answer ({status})")))
 }
 
@@ -161,15 +181,15 @@ pub fn compile_as_child(input: &[u8]) -> io::Result<()> {
             let backend = backend.ok_or(io::ErrorKind::InvalidInput)?;
             let held = limits.get(Limit::Memory).saturating_add(input.len() as u64).saturating_mul(2);
             take_on_limits(Some(held.saturating_add(ASKING_BYTES)))?;
-            let code = Verdict::open(&key, &answer_name(words), code.to_vec());
+            let code = Verdict::open(&key, &answer_name(&[words]), code.to_vec());
             let described = serde_json::to_vec(&described_here(backend, code, &limits))?;
-            key.sealed(&answer_name(brought), described)
+            key.sealed(&answer_name(&[brought]), described)
         }
         None => {
             take_on_limits(None)?;
             let target = Target::named(name).ok_or(io::ErrorKind::InvalidInput)?;
             // A compiler's code is never in a file.
-            compile_here(&target, brought).seal(&key, &answer_name(brought)).unwrap_or_default()
+            compile_here(&target, brought).seal(&key, &answer_name(&[brought])).unwrap_or_default()
         }
     };
     let mut stdout = io::stdout().lock();
@@ -177,9 +197,11 @@ pub fn compile_as_child(input: &[u8]) -> io::Result<()> {
     stdout.flush()
 }
 
-/// What a child's answer is sealed as the verdict on.
-fn answer_name(component: &[u8]) -> Digest {
-    Digest::of(Kind::Component, component)
+/// What a child's answer is sealed as the verdict on: these parts, one behind the other.
+fn answer_name(parts: &[&[u8]]) -> Digest {
+    let mut hasher = Hasher::new(Kind::Component);
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher.finish()
 }
 
 /// Limits this process: no more memory than [`MEMORY_BYTES`], or than `held` where more is reserved than used, no files of its own, no image of
@@ -207,9 +229,14 @@ fn compile_in_child(
     target: &Target,
     component: &[u8],
     time_ms: u64,
+    beside: Beside<'_>,
 ) -> Result<Verdict, LoadError> {
-    let (answer, status) = in_child(command, key, target.name(), component, (time_ms, ANSWER_BYTES_MAX))?;
-    let verdict = Verdict::open(key, &answer_name(component), answer);
+    let (answer, status) = in_child(command, key, target.name(), &[component], (time_ms, ANSWER_BYTES_MAX), beside)?;
+    let name = answer_name(&[component]);
+    let verdict = match answer {
+        Answer::Bytes(answer) => Verdict::open(key, &name, answer),
+        Answer::File(answer) => Verdict::of_file(key, &name, answer),
+    };
     let brought_down = brought_down(status);
     match verdict {
         Some(Verdict::Refused(refusal)) => Err(refusal),
@@ -225,14 +252,59 @@ fn compile_in_child(
     }
 }
 
-/// What a child answers within a time, in so many bytes, and how it ended.
+/// What a child answers.
+enum Answer {
+    Bytes(Vec<u8>),
+    /// It is long, and was put beside.
+    File(File),
+}
+
+/// Reads an answer; a long one is put beside, if it can be. Nothing if it has more than so many bytes.
+fn received(mut output: impl Read, bytes_max: u64, beside: Beside<'_>) -> io::Result<Option<Answer>> {
+    let (mut bytes, mut length) = (Vec::new(), 0_u64);
+    let mut file = None;
+    let mut buffer = vec![0; PIPE_BYTES];
+    loop {
+        let read = match output.read(&mut buffer) {
+            Ok(0) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => buffer.get(..read?).unwrap_or_default(),
+        };
+        length += read.len() as u64;
+        if length > bytes_max {
+            return Ok(None);
+        }
+        if file.is_none() && stays_in_its_file(length) {
+            file = beside().and_then(|mut file| file.write_all(&bytes).is_ok().then_some(file));
+            if file.is_some() {
+                bytes = Vec::new();
+            }
+        }
+        let Some(open) = &mut file else {
+            bytes.extend_from_slice(read);
+            continue;
+        };
+        if open.write_all(read).is_err() {
+            // A disk that is full is no reason to have no answer.
+            open.rewind()?;
+            open.take(length - read.len() as u64).read_to_end(&mut bytes)?;
+            bytes.extend_from_slice(read);
+            output.take((bytes_max - length) + 1).read_to_end(&mut bytes)?;
+            return Ok((bytes.len() as u64 <= bytes_max).then_some(Answer::Bytes(bytes)));
+        }
+    }
+    Ok(Some(file.map_or(Answer::Bytes(bytes), Answer::File)))
+}
+
+/// What a child answers within a time, in so many bytes, and how it ended. What it is brought are these parts, one behind the other.
 fn in_child(
     command: &mut Command,
     key: &SealKey,
     name: &str,
-    input: &[u8],
+    input: &[&[u8]],
     (time_ms, bytes_max): (u64, u64),
-) -> Result<(Vec<u8>, ExitStatus), LoadError> {
+    beside: Beside<'_>,
+) -> Result<(Answer, ExitStatus), LoadError> {
     let fault = |what: &str, error: &io::Error| LoadError::Host(format!("the compiler process {what}: {error}"));
     let spawned = command.env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let mut child = spawned.map_err(|error| fault("did not start", &error))?;
@@ -244,12 +316,10 @@ fn in_child(
         // A child that ends early closes its pipe; what it answered then says why.
         let mut header = [&key.bytes()[..], name.as_bytes()].concat();
         header.resize(CHILD_HEADER_BYTES as usize, 0);
-        scope.spawn(move || stdin.write_all(&header).and_then(|()| stdin.write_all(input)));
         scope.spawn(move || {
-            let mut answer = Vec::new();
-            let read = output.take(bytes_max + 1).read_to_end(&mut answer).map(|_| answer);
-            sender.send(read)
+            stdin.write_all(&header).and_then(|()| input.iter().try_for_each(|part| stdin.write_all(part)))
         });
+        scope.spawn(move || sender.send(received(output, bytes_max, beside)));
         let answer = receiver.recv_timeout(Duration::from_millis(time_ms));
         // A child that has answered has nothing left to do. Killing it closes its pipes, so both threads end.
         if !answer.as_ref().is_ok_and(|_| ends_by_itself(&mut child)) {
@@ -260,10 +330,8 @@ fn in_child(
     let status = child.wait().map_err(|error| fault("could not be waited for", &error))?;
     let answer =
         answer.map_err(|_| LoadError::TooSlow { time_ms })?.map_err(|error| fault("could not be read", &error))?;
-    if answer.len() as u64 > bytes_max {
-        return Err(LoadError::TooMuch(format!("compiled, it has more than {bytes_max} bytes")));
-    }
-    Ok((answer, status))
+    let too_much = || LoadError::TooMuch(format!("compiled, it has more than {bytes_max} bytes"));
+    Ok((answer.ok_or_else(too_much)?, status))
 }
 
 /// Whether a compiler ended as one does for which a component is too much: by a signal that its own doing brings about, as having
@@ -318,4 +386,37 @@ fn ends_by_itself(child: &mut Child) -> bool {
         }
     }
     false
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_answer_is_put_beside_and_one_for_which_there_is_no_room_is_read() {
+        let long: Vec<u8> = (0..3 << 20).map(|at| (at % 249) as u8).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("beside");
+        let writable = || File::options().read(true).write(true).create(true).truncate(true).open(&path).ok();
+        let read = |bytes: &[u8], most: u64, beside: Beside<'_>| match received(bytes, most, beside).unwrap()? {
+            Answer::Bytes(bytes) => Some((false, bytes)),
+            Answer::File(mut file) => {
+                let mut bytes = Vec::new();
+                file.rewind().and_then(|()| file.read_to_end(&mut bytes)).unwrap();
+                Some((true, bytes))
+            }
+        };
+        let most = long.len() as u64;
+        assert!(read(&long, most, &writable) == Some((true, long.clone())));
+        assert!(read(&long, most, &|| None) == Some((false, long.clone())));
+        // As where the disk is full: nothing can be written to what is open for reading, from the beginning or later.
+        let unwritable = || File::open(&path).ok();
+        assert!(read(&long, most, &unwritable) == Some((false, long.clone())));
+        let full = || File::options().read(true).write(true).open("/dev/full").ok();
+        assert!(read(&long, most, &full) == Some((false, long.clone())));
+        assert!(read(&long[..1000], most, &writable) == Some((false, long[..1000].to_vec())));
+        for beside in [&writable as Beside<'_>, &|| None, &unwritable] {
+            assert!(read(&long, most - 1, beside).is_none());
+        }
+    }
 }

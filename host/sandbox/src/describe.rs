@@ -180,7 +180,7 @@ mod machine {
 
     use super::{DescribeError, described};
     use crate::compile::{Compile, ask};
-    use crate::program::{Program, Sandbox};
+    use crate::program::{NO_FILTER, Program, Sandbox};
     use crate::ring;
     use crate::run::RunError;
     use crate::verdict::Verdict;
@@ -225,7 +225,7 @@ mod machine {
             }
             let answer = match self.compile_how() {
                 _ if self.requires_ring() && !ring::is_there() => {
-                    return Err(DescribeError::Unenclosed("this system has no filter for system calls"));
+                    return Err(DescribeError::Unenclosed(NO_FILTER));
                 }
                 Compile::Here if self.requires_ring() => {
                     return Err(DescribeError::Unenclosed(

@@ -5,6 +5,7 @@ use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, given, is_final};
 use crate::deadline::{Keeper, Stopwatch, Watch, Work};
 use crate::given::Given;
 use crate::memories;
+use crate::ring;
 use crate::stop::Stop;
 use crate::verdict::{self, MachineCode, Verdict};
 use hutch_engine::settings::{self, Backend, Target};
@@ -12,7 +13,7 @@ use hutch_engine::{Code, Linked, LoadError};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::limits::{Limit, Limits};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use wasmtime::Engine;
 
@@ -24,7 +25,7 @@ pub struct Sandbox {
     /// The code of all its programs, if it compiles none.
     given: Option<Given>,
     keeper: Keeper,
-    /// Whether a component is asked what it is behind a ring alone.
+    /// Whether a component is compiled, and asked what it is, behind a ring alone.
     requires_ring: bool,
     /// Engines by stack size, the one setting that differs between runs, of which there are few.
     engines: Mutex<HashMap<u64, Engine>>,
@@ -33,6 +34,9 @@ pub struct Sandbox {
     /// What is kept for as long as this is, by component and stack size: also that there is no program, and why.
     held: Mutex<HashMap<(Digest, u64), Result<Program, LoadError>>>,
 }
+
+/// Why there is no ring around a compiler, or around a component that is asked what it is.
+pub(crate) const NO_FILTER: &str = "this system has no filter for system calls";
 
 /// Programs that are kept ready. Each holds its machine code mapped, of which only the pages that are used take memory.
 const PROGRAMS_MAX: usize = 16;
@@ -116,7 +120,7 @@ impl Sandbox {
         Sandbox { cache: Some(cache), ..self }
     }
 
-    /// The same, asking no component what it is where that is not done behind a ring.
+    /// The same, compiling no component, and asking none what it is, where that is not done behind a ring.
     pub fn requiring_ring(self) -> Sandbox {
         Sandbox { requires_ring: true, ..self }
     }
@@ -192,10 +196,14 @@ impl Sandbox {
         let name = artifact_name(self.backend, &Digest::of(Kind::Component, component));
         let cache = self.cache.as_ref().filter(|_| target == self.backend.into());
         let kept = cache.and_then(|cache| cache.get(&name)).and_then(Verdict::into_read_code);
-        let verdict = kept.unwrap_or_else(|| {
-            let _watched = self.keeper.watch.as_ref().map(|watch| watch(Work::Compile));
-            compile(&self.compile, &target, component, limits)
-        });
+        let verdict = match kept {
+            Some(kept) => kept,
+            None => {
+                self.check_ring()?;
+                let _watched = self.keeper.watch.as_ref().map(|watch| watch(Work::Compile));
+                compile(&self.compile, &target, component, limits, &|| None)
+            }
+        };
         let (code, made) = given(verdict)?;
         hutch_engine::written_artifact(component, &target, made, &code)
     }
@@ -236,9 +244,23 @@ impl Sandbox {
         Ok((self.compile(engine, &name, component, limits)?, true))
     }
 
+    /// Whether a compiler may start.
+    fn check_ring(&self) -> Result<(), LoadError> {
+        match self.requires_ring && !ring::is_there() {
+            true => Err(LoadError::Unenclosed(NO_FILTER)),
+            false => Ok(()),
+        }
+    }
+
     /// Compiles a component and keeps what that comes to.
     fn compile(&self, engine: &Engine, name: &Digest, component: &[u8], limits: &Limits) -> Result<Ready, LoadError> {
-        let verdict = compile(&self.compile, &self.backend.into(), component, limits);
+        self.check_ring()?;
+        let aside = OnceLock::new();
+        let beside = || {
+            let aside = aside.get_or_init(|| self.cache.as_ref()?.aside(name)).as_ref()?;
+            aside.file.try_clone().ok()
+        };
+        let verdict = compile(&self.compile, &self.backend.into(), component, limits, &beside);
         let ready = match &verdict {
             Verdict::Code { code, component_instances, resources } => {
                 let code = code.map(engine).map_err(|error| LoadError::Host(format!("{error:#}")))?;
@@ -249,8 +271,8 @@ impl Sandbox {
         };
         if let Some(cache) = &self.cache {
             match &ready {
-                Ok(_) => cache.put(name, &verdict),
-                Err(refusal) if is_final(refusal) => cache.put(name, &Verdict::Refused(refusal.clone())),
+                Ok(_) => cache.put(name, &verdict, aside.into_inner().flatten()),
+                Err(refusal) if is_final(refusal) => cache.put(name, &Verdict::Refused(refusal.clone()), None),
                 Err(_) => {}
             }
         }

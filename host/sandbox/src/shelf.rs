@@ -112,22 +112,24 @@ impl Shelf {
 
     /// Writes a file aside, and then gives it its name, so that no reader sees half of it. Makes room first.
     pub(crate) fn write(&self, file_name: &str, sealed: &[u8]) {
-        self.make_room(sealed.len() as u64);
-        if sealed.len() as u64 > self.bytes_max {
-            return;
+        if let Some(mut aside) = self.aside(file_name)
+            && aside.file.write_all(sealed).is_ok()
+        {
+            aside.finish();
         }
+    }
+
+    /// A file that gets this name once it is finished. `None` if none can be made: a full disk, most likely.
+    pub(crate) fn aside(&self, file_name: &str) -> Option<Aside<'_>> {
         // One for each writer: of several processes, and of several threads of one.
         static WRITERS: AtomicU64 = AtomicU64::new(0);
         let aside = format!("{file_name}.{}.{}", std::process::id(), WRITERS.fetch_add(1, Ordering::Relaxed));
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
+        options.read(true).write(true).create(true).truncate(true);
         #[cfg(unix)]
         cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let written = self.dir.open_with(&aside, &options).and_then(|mut file| file.write_all(sealed));
-        if written.and_then(|()| self.dir.rename(&aside, &self.dir, file_name)).is_err() {
-            // A full disk, most likely: the next run does it again.
-            let _ = self.dir.remove_file(&aside);
-        }
+        let file = self.dir.open_with(&aside, &options).ok()?.into_std();
+        Some(Aside { shelf: self, file, aside, file_name: file_name.to_owned() })
     }
 
     /// Removes what nobody will use, and then what was used longest ago, until `bytes` more have room.
@@ -154,6 +156,33 @@ impl Shelf {
                 held -= size;
             }
         }
+    }
+}
+
+/// A file that is being written: it goes unless it is finished.
+pub(crate) struct Aside<'s> {
+    shelf: &'s Shelf,
+    pub(crate) file: std::fs::File,
+    aside: String,
+    file_name: String,
+}
+
+impl Aside<'_> {
+    /// Gives it its name, if there is room for it.
+    pub(crate) fn finish(self) {
+        let bytes = self.file.metadata().map_or(u64::MAX, |metadata| metadata.len());
+        self.shelf.make_room(bytes);
+        if bytes <= self.shelf.bytes_max {
+            // Where it fails the next run does it again.
+            let _ = self.shelf.dir.rename(&self.aside, &self.shelf.dir, &self.file_name);
+        }
+    }
+}
+
+impl Drop for Aside<'_> {
+    fn drop(&mut self) {
+        // What was finished has another name.
+        let _ = self.shelf.dir.remove_file(&self.aside);
     }
 }
 

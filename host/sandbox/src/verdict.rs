@@ -1,12 +1,12 @@
 //! What compiling a component came to: machine code, or why there is none. Machine code is trusted by the engine as it is, so its
 //! bytes have a type of their own, [`MachineCode`], which two things make: the compiler, in this process, and a seal that holds under
 //! a key which only hutch has; and what is mapped already is given to a child that asks it what it is. All that comes from outside, from
-//! a child or from a file, comes through [`Verdict::open`].
+//! a child or from a file, comes through [`Verdict::open`] or [`Verdict::of_file`].
 
 use hutch_engine::{Code, Compiled, Feature, LoadError};
 use hutch_model::digest::Digest;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module, Precompiled};
 
@@ -40,6 +40,23 @@ impl SealKey {
         hasher.finalize()
     }
 
+    /// The same of the bytes of a file before its seal, and how many they are.
+    fn seal_in(&self, name: &Digest, mut file: &File) -> io::Result<(blake3::Hash, u64)> {
+        let bytes = file.metadata()?.len().checked_sub(SEAL_BYTES as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
+        file.rewind()?;
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(name.as_bytes());
+        hasher.update_reader(file.take(bytes))?;
+        Ok((hasher.finalize(), bytes))
+    }
+
+    /// Puts another seal in the place of the one at the end of a file.
+    pub(crate) fn seal_again(&self, name: &Digest, mut file: &File) -> io::Result<()> {
+        let (seal, bytes) = self.seal_in(name, file)?;
+        file.seek(SeekFrom::Start(bytes))?;
+        file.write_all(seal.as_bytes())
+    }
+
     /// The same bytes, with a seal that says whose they are.
     pub(crate) fn sealed(&self, name: &Digest, mut bytes: Vec<u8>) -> Vec<u8> {
         let seal = self.seal(name, &bytes);
@@ -70,7 +87,7 @@ impl std::fmt::Debug for SealKey {
 pub(crate) enum MachineCode {
     /// In memory.
     Bytes(Vec<u8>),
-    /// At the beginning of the file of the verdict on `name`, which is known to be as it was when its seal was last found to hold.
+    /// At the beginning of the file of the verdict on `name`, whose seal was found to hold, and which nobody changed since.
     File { file: File, key: SealKey, name: Digest },
 }
 
@@ -118,8 +135,8 @@ fn mapped(runner: &Engine, file: &File) -> wasmtime::Result<Code> {
     use std::os::fd::AsRawFd;
     // Through the open file, so that it is the one that was looked at, whatever has its name by now.
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    // SAFETY: as above, of a file whose seal held and that shows no change since (`ArtifactCache::get`), in a folder where nobody
-    // else may write. Nothing of hutch writes to a finished file.
+    // SAFETY: as above, of a file whose seal held and that shows no change since (`ArtifactCache::get`), or was checked a moment ago, in a folder
+    // where nobody else may write. Nothing of hutch writes to a finished file, nor to code in one that is not.
     unsafe {
         match Engine::detect_precompiled_file(&path)? {
             Some(Precompiled::Module) => Ok(Code::Module(Module::deserialize_file(runner, path)?)),
@@ -204,6 +221,28 @@ impl Verdict {
         Some(key.sealed(name, bytes))
     }
 
+    /// The verdict on `name` in this file, if its seal holds. Code is left there.
+    pub(crate) fn of_file(key: &SealKey, name: &Digest, mut file: File) -> Option<Verdict> {
+        let (seal, bytes) = key.seal_in(name, &file).ok()?;
+        let beside = (NUMBERS_BYTES + 1) as u64;
+        let mut end = [0; NUMBERS_BYTES + 1 + SEAL_BYTES];
+        let code = bytes.checked_sub(beside)?;
+        file.seek(SeekFrom::Start(code)).ok()?;
+        file.read_exact(&mut end).ok()?;
+        let (numbers, rest) = end.split_first_chunk::<NUMBERS_BYTES>()?;
+        let (tag, sealed) = rest.split_first()?;
+        // Compared in constant time.
+        if seal != blake3::Hash::from_slice(sealed).ok()? || *tag != CODE {
+            return None;
+        }
+        let (instances, resources) = numbers.split_first_chunk::<8>()?;
+        Some(Verdict::Code {
+            code: MachineCode::File { file, key: *key, name: *name },
+            component_instances: u64::from_le_bytes(*instances),
+            resources: u64::from_le_bytes(*resources.first_chunk()?),
+        })
+    }
+
     /// The verdict on `name` in these bytes, if its seal holds.
     pub(crate) fn open(key: &SealKey, name: &Digest, bytes: Vec<u8>) -> Option<Verdict> {
         let mut bytes = key.unsealed(name, bytes)?;
@@ -280,6 +319,41 @@ mod tests {
         *changed.iter_mut().rev().nth(SEAL_BYTES + 2).unwrap() ^= 1;
         assert!(!of(&changed, &key));
         assert!(!of(&sealed[..sealed.len() - 1], &key), "cut short");
+    }
+
+    /// Code that stays in its file is as good as code that is read, and another seal in the place of the first makes it another key's.
+    #[test]
+    fn what_a_file_holds_is_known_by_its_seal() {
+        let (key, other) = (SealKey::new([1; 32]), SealKey::new([2; 32]));
+        let (name, another) = (Digest::of(Kind::Artifact, b"1"), Digest::of(Kind::Artifact, b"2"));
+        let code = MachineCode::Bytes(b"code".repeat(100_000));
+        let sealed = Verdict::Code { code, component_instances: 7, resources: 9 }.seal(&key, &name).unwrap();
+        let file = |bytes: &[u8]| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(bytes).unwrap();
+            file
+        };
+        let holds =
+            |key: &SealKey, name: &Digest, file: &File| match Verdict::of_file(key, name, file.try_clone().unwrap())? {
+                Verdict::Code { code: MachineCode::File { .. }, component_instances, resources } => {
+                    Some((component_instances, resources))
+                }
+                _ => panic!("something else came back"),
+            };
+        let whole = file(&sealed);
+        assert_eq!(holds(&key, &name, &whole), Some((7, 9)));
+        assert_eq!((holds(&other, &name, &whole), holds(&key, &another, &whole)), (None, None));
+        for at in [0, 1, sealed.len() / 2, sealed.len() - 50, sealed.len() - 33, sealed.len() - 1] {
+            let mut bad = sealed.clone();
+            bad[at] ^= 1;
+            assert_eq!(holds(&key, &name, &file(&bad)), None, "a flipped bit in byte {at} was not seen");
+            assert_eq!(holds(&key, &name, &file(&sealed[..at])), None, "a cut after {at} was not seen");
+        }
+        other.seal_again(&another, &whole).unwrap();
+        assert_eq!((holds(&other, &another, &whole), holds(&key, &name, &whole)), (Some((7, 9)), None));
+        // A refusal is no code, and is read.
+        let refused = Verdict::Refused(lacking()).seal(&key, &name).unwrap();
+        assert_eq!(holds(&key, &name, &file(&refused)), None);
     }
 
     #[test]
