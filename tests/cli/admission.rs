@@ -271,6 +271,49 @@ fn asked_for(machine: &Machine, coming: &Coming, command: &[&str], word: &[&str]
     machine.run(["install", coming.place]).result("install");
 }
 
+/// A command that a person had to confirm because it might be another one, with words behind it.
+#[test]
+fn a_confirmation_that_held_for_more_than_its_command_is_asked_for_with_all_of_it() {
+    fn takes_no_words(command: &mut Value) {
+        let parameters = command["parameters"].as_array_mut().unwrap();
+        assert!(parameters.iter().any(|one| one["position"].is_number()), "{parameters:?}");
+        parameters.retain(|one| !one["position"].is_number());
+        command["examples"] = json!([]);
+    }
+    let begin = || {
+        let machine = Machine::new();
+        let folder = package::copy(&machine, "made");
+        edit(&folder, "scheduling:", "confirmationRequired:\n  - remove\nscheduling:");
+        edit(&folder, "  - write-text\n", "  - write-text\n  - remove done\n");
+        describe(&folder, "remove", |command| command["confirmationRequired"] = json!(true));
+        describe_as_well(&folder, "remove", "remove done");
+        describe(&folder, "remove done", |command| {
+            command["confirmationRequired"] = json!(false);
+            takes_no_words(command);
+        });
+        machine.run(["--yes", "install", "made"]).result("install");
+        machine.guest(&["probe", "remove", "done"]).fault("CONFIRMATION_REQUIRED", 30);
+        (machine, folder)
+    };
+    let asked = |machine: &Machine| {
+        let fault = machine.run(["install", "made"]).fault("CONFIRMATION_REQUIRED", 30);
+        assert!(fault.message.contains("unconfirmed:remove done"), "{fault:?}");
+        machine.guest(&["probe", "remove", "done"]).fault("CONFIRMATION_REQUIRED", 30);
+    };
+    // The command goes.
+    let (machine, folder) = begin();
+    edit(&folder, "confirmationRequired:\n  - remove\n", "");
+    edit(&folder, "  - remove\n", "");
+    described(&folder, |contract| {
+        contract["commands"].as_array_mut().unwrap().retain(|command| command["name"] != "remove");
+    });
+    asked(&machine);
+    // It takes no words any more.
+    let (machine, folder) = begin();
+    describe(&folder, "remove", takes_no_words);
+    asked(&machine);
+}
+
 #[test]
 fn an_update_asks_for_all_that_is_other_by_name() {
     for coming in &COMING {
@@ -365,6 +408,18 @@ fn a_version_is_what_it_is_now_in_the_folder_that_it_came_from_alone() {
     machine.run(moved).result("install");
     assert_ne!(digest(), before);
     machine.run(["install", "probe"]).result("install");
+    // Nor is a folder what was a packed file, nor a packed file what was a folder.
+    for (first, then) in [("file", "folder"), ("folder", "file")] {
+        let machine = Machine::new();
+        let folder = package::copy(&machine, "folder");
+        machine.run(["pack", "folder", "--output", "file"]).result("pack");
+        fs::write(folder.join("app/more.txt"), "more").unwrap();
+        fs::rename(machine.path(first), machine.path("place")).unwrap();
+        machine.run(["--yes", "install", "./place"]).result("install");
+        fs::rename(machine.path("place"), machine.path("gone")).unwrap();
+        fs::rename(machine.path(then), machine.path("place")).unwrap();
+        machine.run(["--yes", "install", "./place"]).fault("VERSION_REPLACED", 30);
+    }
 }
 
 #[test]
@@ -505,6 +560,30 @@ fn what_signs_a_package_stands_beside_it_and_nowhere_else() {
     machine.run(["check", "apps/probe"]).fault("SIGNATURE_INVALID", 30);
 }
 
+/// A link is not signed, and nothing beside it says anything.
+#[test]
+fn what_signs_a_package_stands_beside_what_a_link_to_it_leads_to() {
+    let machine = Machine::new();
+    package::copy(&machine, "real/probe");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
+    machine.run(["pack", "real/probe", "--output", "real/probe.tar"]).result("pack");
+    for name in ["probe", "probe.tar"] {
+        std::os::unix::fs::symlink(machine.path("real").join(name), machine.path(name)).unwrap();
+        machine.write(&format!("{name}.sigstore.json"), "{}");
+        machine.run(["check", name]).result("check");
+        let place = machine.run(["sign", name, "--key", "mine"]).result("sign")["place"].clone();
+        assert!(place.as_str().is_some_and(|place| place.ends_with(&format!("real/{name}.sigstore.json"))), "{place}");
+        let word = format!("./{name}");
+        machine.run(["check", name, "--key", "mine.pub"]).result("check");
+        let install = ["--yes", "--dry-run", "install", &word, "--key", "mine.pub"];
+        assert_eq!(machine.run(install).document()["result"]["trust"], "signed");
+        machine.write(&format!("real/{name}.sigstore.json"), "{}");
+        for line in [["check", name], ["install", word.as_str()]] {
+            machine.run(line).fault("SIGNATURE_INVALID", 30);
+        }
+    }
+}
+
 #[test]
 fn a_packed_file_is_not_run_beside_a_broken_signature_once_anybody_is_believed() {
     let machine = Machine::new();
@@ -531,8 +610,15 @@ fn a_packed_file_is_not_run_beside_a_broken_signature_once_anybody_is_believed()
         &["plan", PLACE, "return-ok"],
         &["validate", PLACE, "return-ok"],
         &["check", PLACE],
+        &["pack", PLACE, "--output", "anew.tar"],
+        &["push", PLACE, "oci-layout:shop"],
+        &["sign", PLACE, "--key", "mine"],
+        &["index", PLACE, "--output", "site"],
     ] {
         machine.run(line).fault("SIGNATURE_INVALID", 30);
+    }
+    for made in ["anew.tar", "shop", "site"] {
+        assert!(!machine.path(made).exists(), "{made} was made");
     }
     assert_eq!(entries(), before, "something ran all the same");
     fs::write(&bundle, &text).unwrap();

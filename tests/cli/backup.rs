@@ -67,6 +67,36 @@ fn heads(machine: &Machine) -> Vec<Value> {
     vec![head(&["probe"]), head(&["todo"]), head(&["--instance", "other", "todo"])]
 }
 
+/// A launcher stands outside of the home, where it starts the package of that home; another home's it never becomes.
+#[test]
+fn a_restored_home_changes_no_file_that_a_pin_names() {
+    let machine = Machine::new();
+    machine.run(["install", "--launcher-dir", "bin", &todo()]).result("install");
+    let file = machine.path("bin/todo");
+    let text = fs::read(&file).unwrap();
+    let pin = fs::read(machine.home().join("packages/todo/pin.json")).unwrap();
+    assert!(serde_json::from_slice::<Value>(&pin).unwrap()["launcher"].is_object());
+    back_up(&machine, "home.backup");
+    let bytes = fs::read(machine.path("home.backup")).unwrap();
+    machine.run(["pack", "todo", "--output", "todo.tar"]).result("pack");
+    let digest = machine.run(["catalog"]).result("catalog")["items"][0]["digest"].as_str().unwrap().to_owned();
+    let version = format!("packages/todo/{digest}.tar");
+    // As the program writes one, and as somebody does who knows what stands in a file here.
+    let packed = fs::read(machine.path("todo.tar")).unwrap();
+    let forged = |place: &str| forged(&bytes, json!([]), &[(&version, &packed), (place, &pin)]);
+    for (number, bytes) in
+        [bytes.clone(), forged("packages/todo/pin.json"), forged("packages/todo/removed.json")].iter().enumerate()
+    {
+        machine.write("home.backup", bytes);
+        let home = machine.path(&format!("home-{number}")).display().to_string();
+        machine.run(["--home", &home, "restore", "home.backup"]).result("restore");
+        for (command, line) in [("install", &["install", &todo()][..]), ("remove", &["--yes", "remove", "todo"])] {
+            machine.run([&["--home", &home][..], line].concat()).result(command);
+            assert_eq!(fs::read(&file).unwrap(), text, "{number} {command}");
+        }
+    }
+}
+
 #[test]
 fn a_restored_home_is_the_one_that_was_backed_up() {
     let one = machine();

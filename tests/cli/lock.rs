@@ -58,6 +58,8 @@ fn the_same_packages_are_the_same_bytes_wherever_the_folder_is() {
     for item in [&mut here, &mut there] {
         item.as_object_mut().unwrap().retain(|name, _| name != "installed_at" && name != "provenance");
     }
+    // Here somebody named the key; a lock's word is nobody's.
+    assert_eq!((here["trust"].take(), there["trust"].take()), (json!("signed"), json!("unsigned")));
     assert_eq!(here, there);
     other.run(["sync", "--write", "--file", "again.lock"]).result("sync");
     assert_eq!(std::fs::read_to_string(other.path("again.lock")).unwrap(), lock);
@@ -82,7 +84,8 @@ fn every_difference_is_said_and_mended() {
     remove(&machine);
     machine.run(["install", "--allow-source-change", "--allow-signer-change", &todo()]).result("install");
     assert_eq!(difference(&machine), "source");
-    machine.run(["sync", "--allow-source-change"]).result("sync");
+    machine.run(["sync", "--allow-source-change"]).fault("SIGNER_CHANGED", 30);
+    machine.run(["sync", "--allow-source-change", "--allow-signer-change"]).result("sync");
     remove(&machine);
     machine.run(["install", "oci-layout:shop:0.2.0"]).result("install");
     edit(&machine, |locked| locked["source"] = json!("oci-layout:shop:0.2.0"));
@@ -181,6 +184,87 @@ fn a_lock_changes_no_signer_and_breaks_no_rule() {
     machine.run(["--yes", "trust", "remove", "*"]).result("trust remove");
     machine.run(sync).result("sync");
     assert!(list(&machine)["items"][0]["signer"].is_null());
+}
+
+/// A stranger's lock names the stranger's own key, under which everything is in order.
+#[test]
+fn a_lock_makes_nobody_known() {
+    let stranger = locked();
+    let handed = |rule: bool| {
+        let machine = Machine::new();
+        package::copy_folder(&stranger.path("shop"), &machine.path("shop"));
+        machine.write("hutch.lock", text(&stranger));
+        if rule {
+            machine.run(["trust", "add", "--require", "signed", "*"]).result("trust add");
+        }
+        machine
+    };
+    let machine = handed(true);
+    machine.run(["install", "oci-layout:shop:0.2.0"]).fault("TRUST_REQUIRED", 30);
+    for line in [&["sync"][..], &["--yes", "sync"]] {
+        machine.run(line).fault("TRUST_REQUIRED", 30);
+        assert_eq!(list(&machine)["total"], 0, "{line:?}");
+    }
+    // Without a rule it is had, and a rule that comes later holds for it.
+    let machine = handed(false);
+    machine.run(["sync"]).result("sync");
+    assert_eq!(machine.run(["sync", "--check"]).result("sync")["changed"], false);
+    machine.run(["trust", "add", "--require", "signed", "*"]).result("trust add");
+    machine.guest(&["installed:todo", "list"]).fault("TRUST_REQUIRED", 30);
+    // Who takes it over says so.
+    machine.run(["install", "oci-layout:shop:0.2.0", "--allow-signer-change"]).fault("TRUST_REQUIRED", 30);
+    std::fs::copy(stranger.path("mine.pub"), machine.path("mine.pub")).unwrap();
+    machine.run(["install", "oci-layout:shop:0.2.0", "--key", "mine.pub"]).result("install");
+    machine.guest(&["installed:todo", "list"]).answer();
+    // What comes later must be signed by it too.
+    let machine = handed(false);
+    machine.run(["sync"]).result("sync");
+    std::fs::write(package::copy_todo(&machine, "todo").join("app/more.txt"), "more").unwrap();
+    machine.run(["push", "todo", "oci-layout:shop", "--overwrite"]).result("push");
+    let install = ["install", "oci-layout:shop:0.2.0", "--allow-replaced-version"];
+    machine.run(install).fault("SIGNER_CHANGED", 30);
+}
+
+#[test]
+fn a_lock_sets_nobody_in_the_place_of_who_signs_an_installed_version_or_says_how_it_was_built() {
+    let machine = locked();
+    let attested = |key: &str| {
+        machine.run(["sign", "--build", "oci-layout:shop:0.2.0", "--key", key]).result("sign");
+    };
+    attested("mine");
+    machine.run(["install", "oci-layout:shop:0.2.0", "--key", "mine.pub"]).result("install");
+    // Somebody else may write into the repository.
+    machine.run(["sign", "--new-key", "other"]).result("sign");
+    machine.run(["sign", "oci-layout:shop:0.2.0", "--key", "other"]).result("sign");
+    attested("other");
+    machine.run(["sync", "--write"]).result("sync");
+    let (lock, other) = (text(&machine), std::fs::read_to_string(machine.path("other.pub")).unwrap());
+    let pin = || {
+        let text = std::fs::read_to_string(machine.home().join("packages/todo/pin.json")).unwrap();
+        let pin: Value = serde_json::from_str(&text).unwrap();
+        ["signer", "attester"].map(|role| pin[role].clone())
+    };
+    let before = pin();
+    for role in ["signer", "attester"] {
+        machine.write("hutch.lock", &lock);
+        edit(&machine, |locked| locked[role] = json!(other));
+        for line in [&["sync"][..], &["--yes", "sync", "--allow-replaced-version"]] {
+            let fault = machine.run(line).fault("SIGNER_CHANGED", 30);
+            assert!(fault.details[role].is_string(), "{fault:?}");
+        }
+        assert_eq!(pin(), before, "{role}");
+        machine.run(["sync", "--allow-signer-change"]).result("sync");
+        assert_ne!(pin(), before, "{role}");
+        machine.write("hutch.lock", &lock);
+        machine.run(["sync", "--allow-signer-change"]).result("sync");
+    }
+    // Nor where nobody is known for the installed one.
+    let new = Machine::new();
+    package::copy_folder(&machine.path("shop"), &new.path("shop"));
+    new.run(["install", "oci-layout:shop:0.2.0"]).result("install");
+    new.write("hutch.lock", &lock);
+    new.run(["sync"]).fault("SIGNER_CHANGED", 30);
+    assert!(list(&new)["items"][0]["signer"].is_null());
 }
 
 #[test]

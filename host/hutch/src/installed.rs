@@ -48,6 +48,9 @@ pub struct Pin {
     pub digest: Digest,
     /// Where it was copied from.
     pub source: String,
+    /// Whether that was one file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub packed: bool,
     /// When.
     pub installed_at: Instant,
     /// What it asks for. All of it was granted: what is not granted is not installed.
@@ -61,6 +64,12 @@ pub struct Pin {
     /// The public key (PEM) that says how it was built, if one was known that does. One must say it of a later version too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attester: Option<String>,
+    /// Whether nobody but a lock named the signer: a later version must be signed by it too, and no rule counts it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signer_unnamed: bool,
+    /// The same of who says how it was built.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub attester_unnamed: bool,
     /// Whom the certificate of its signature names, where the signer is an identity: that may mean all who are called so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<String>,
@@ -79,6 +88,12 @@ impl Pin {
         Slug::parse(&self.slug).map_err(|error| damaged(error.to_string()))
     }
 
+    /// The same for another home: what starts the package stands outside of this one, and is this one's.
+    #[must_use]
+    pub(crate) fn without_launcher(self) -> Pin {
+        Pin { launcher: None, ..self }
+    }
+
     /// As it is written.
     pub(crate) fn text(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
@@ -94,6 +109,10 @@ pub struct Remembered {
     pub signer: Option<String>,
     /// The public key (PEM) that says how it was built.
     pub attester: Option<String>,
+    /// Whether nobody but a lock named the signer.
+    pub signer_unnamed: bool,
+    /// The same of who says how it was built.
+    pub attester_unnamed: bool,
     /// Whom the certificate of its signature names.
     pub signed_by: Option<String>,
     /// Whom that of who says how it was built.
@@ -372,11 +391,14 @@ impl Installed {
             version: manifest.version().to_string(),
             digest: package.digest()?,
             source: source.to_owned(),
+            packed: package.source().is_packed(),
             installed_at: at,
             asks: Asks::of(manifest),
             launcher: remembered.launcher,
             signer: remembered.signer,
             attester: remembered.attester,
+            signer_unnamed: remembered.signer_unnamed,
+            attester_unnamed: remembered.attester_unnamed,
             signed_by: remembered.signed_by,
             attested_by: remembered.attested_by,
         };

@@ -121,13 +121,20 @@ impl<'d> Gate<'d> {
         Decision { command: CommandPath::parse(&path).ok(), confirmation }
     }
 
+    /// Whether a person must confirm a command that is called by its name alone.
+    pub fn is_confirmed(&self, command: &str) -> bool {
+        self.ancestry(command).is_some()
+    }
+
     /// The command on the list that `path` calls: itself, or one that it begins with and that may take the rest as values.
     fn ancestry(&self, path: &str) -> Option<&'d str> {
         let takes_words = |name: &str| match self.contract.and_then(|contract| contract.command(name)) {
             Some(command) => command.parameters.iter().any(|parameter| parameter.position.is_some()),
             None => true,
         };
-        self.confirmed.iter().copied().find(|name| *name == path || (is_within(path, name) && takes_words(name)))
+        let begins = path.match_indices(' ').filter_map(|(end, _)| path.get(..end));
+        let begun = begins.filter_map(|name| self.confirmed.get(name).copied()).find(|name| takes_words(name));
+        begun.or_else(|| self.confirmed.get(path).copied())
     }
 
     /// Some reading of `rest` after `path` may call any command that a word of it names.

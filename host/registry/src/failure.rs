@@ -64,6 +64,9 @@ pub enum RegistryError {
         /// What it would have named.
         pushed: String,
     },
+    /// The tag of a list of signatures names something else.
+    #[error("{0} should be the list of signatures, and is something else")]
+    ListTaken(String),
     /// Another program wrote the same tag.
     #[error("{0} names something else than was just pushed: another program wrote it too")]
     Raced(String),
@@ -103,7 +106,7 @@ impl RegistryError {
             RegistryError::Unauthorized { .. } => ErrorCode::AuthenticationFailed,
             RegistryError::Denied { .. } => ErrorCode::PermissionDenied,
             RegistryError::Missing(_) => ErrorCode::PackageNotFound,
-            RegistryError::TagTaken { .. } => ErrorCode::AlreadyExists,
+            RegistryError::TagTaken { .. } | RegistryError::ListTaken(_) => ErrorCode::AlreadyExists,
             RegistryError::Raced(_) => ErrorCode::Conflict,
             RegistryError::Artifact(ArtifactError::Package(error)) => error.code(),
             RegistryError::Artifact(_) => ErrorCode::ArtifactInvalid,

@@ -9,8 +9,8 @@ use double::{Answered, Asked, Double, surroundings};
 use hutch::package::{Package, PackageBounds, Source};
 use hutch_model::error_code::ErrorCode;
 use hutch_registry::{
-    About, Artifact, Layout, NotAttested, PROVENANCE, PrivateKey, Reference, Remote, Repository, Root, SIGNED, Sha256,
-    Signer, Verdict, attest, check, sign,
+    About, Artifact, Layout, NotAttested, PROVENANCE, PrivateKey, Reference, RegistryError, Remote, Repository, Root,
+    SIGNED, Sha256, Signer, Verdict, attest, check, sign,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -298,6 +298,31 @@ fn a_list_that_is_none_or_names_something_else_brings_no_signature() {
     assert!(repository.bundles(made.artifact.digest()).is_err());
     double.put(&tag, INDEX, entry(b"gone").as_bytes());
     assert!(repository.bundles(made.artifact.digest()).is_err());
+}
+
+#[test]
+fn a_list_need_not_say_that_it_is_one_and_what_is_none_is_not_written_over() {
+    let (made, other) = (made(), made());
+    let double = Double::new();
+    let (repository, reference) = remote(&double);
+    repository.push(&made.artifact, &reference, false).unwrap();
+    repository.attach(made.artifact.manifest(), &made.bundle).unwrap();
+    let tag = format!("sha256-{}", made.artifact.digest().hex());
+    let mut list: Value = serde_json::from_slice(&double.manifest(&tag).unwrap()).unwrap();
+    for kind in [None, Some(Value::Null)] {
+        list.as_object_mut().unwrap().remove("mediaType");
+        kind.into_iter().for_each(|kind| list["mediaType"] = kind);
+        double.put(&tag, INDEX, list.to_string().as_bytes());
+        assert_eq!(repository.bundles(made.artifact.digest()).unwrap(), std::slice::from_ref(&made.bundle));
+    }
+    repository.attach(made.artifact.manifest(), &other.bundle).unwrap();
+    assert_eq!(repository.bundles(made.artifact.digest()).unwrap().len(), 2);
+    // Somebody's image.
+    let image = json!({"schemaVersion": 2, "mediaType": MANIFEST, "layers": []}).to_string();
+    double.put(&tag, MANIFEST, image.as_bytes());
+    let error = repository.attach(made.artifact.manifest(), &made.bundle).unwrap_err();
+    assert!(matches!(error, RegistryError::ListTaken(_)), "{error}");
+    assert_eq!(double.manifest(&tag).unwrap(), image.as_bytes());
 }
 
 #[test]

@@ -105,6 +105,7 @@ fn local(global: &Global, path: &Path) -> Result<(Package, Release), Fault> {
     let Some(package) = checked.package else {
         return Err(crate::refusal::repair::refused(&global.line, path, &checked.diagnostics));
     };
+    packages::check_signatures(global, &trust::policy(global)?, &package, &packages::without_links(path))?;
     let texts = || -> Result<Texts, RegistryError> {
         let artifact = Artifact::of(&package)?;
         Ok(Head::read(artifact.manifest(), None)?.texts(artifact.config())?)

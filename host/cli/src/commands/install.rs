@@ -15,7 +15,6 @@ use clap::Args;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
-use hutch_registry::Signer;
 use semver::Version;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -89,8 +88,8 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output) 
         source: word,
         digest: admission.candidate.package.digest()?,
         launcher: launcher.as_ref().map(Planned::told),
-        signer: admission.signer.as_ref().map(Signer::name),
-        attester: admission.attester.as_ref().map(Signer::name),
+        signer: admission.signer.as_ref().map(|by| by.who.name()),
+        attester: admission.attester.as_ref().map(|by| by.who.name()),
         trust: admission.trust,
         dry_run: global.dry_run,
     };

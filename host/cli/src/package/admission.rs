@@ -78,9 +78,9 @@ pub(crate) struct Said<'s> {
     pub(crate) version: bool,
     /// Whose signature is as good as that of the version before; one of them must have signed.
     pub(crate) keys: &'s [Signer],
-    /// Who must have signed, whoever signed the version before.
+    /// Who must have signed, whoever signed the version before: a lock says so, which may be a stranger's. It makes nobody known.
     pub(crate) signer: Option<Signer>,
-    /// Who must say how it was built.
+    /// Who must say how it was built; the same.
     pub(crate) attester: Option<Signer>,
 }
 
@@ -159,8 +159,8 @@ pub(crate) struct Admission {
     pub(crate) candidate: Candidate,
     /// What it was judged beside.
     before: Option<Pin>,
-    pub(crate) signer: Option<Signer>,
-    pub(crate) attester: Option<Signer>,
+    pub(crate) signer: Option<By>,
+    pub(crate) attester: Option<By>,
     /// How far it is trusted once it is installed.
     pub(crate) trust: &'static str,
     pub(crate) asks: Asks,
@@ -190,7 +190,7 @@ pub(crate) fn admit(
     let trusted = trust::keys(&policy, &from);
     let signer = signer(&candidate.signed, before, said, &trusted)?;
     let attester = attester(&candidate.signed, before, said, &trusted)?;
-    let texts = [&signer, &attester].map(|by| by.as_ref().map(Signer::text));
+    let texts = [&signer, &attester].map(|by| By::counted(by.as_ref()));
     let [by, built] = [&texts[0], &texts[1]].map(Option::as_deref);
     let judged = policy.judge(Subject { source: &from, is_installed: true, signer: by, attester: built });
     let manifest = candidate.package.manifest();
@@ -233,10 +233,12 @@ impl Admission {
         launcher.map_or(Ok(()), Planned::write)?;
         let remembered = Remembered {
             launcher: launcher.map(Planned::launcher),
-            signer: self.signer.as_ref().map(Signer::text),
-            attester: self.attester.as_ref().map(Signer::text),
-            signed_by: self.signer.as_ref().and_then(|by| signed.identity(by, Says::Signed)),
-            attested_by: self.attester.as_ref().and_then(|by| signed.identity(by, Says::Built)),
+            signer: By::text(self.signer.as_ref()),
+            attester: By::text(self.attester.as_ref()),
+            signer_unnamed: self.signer.as_ref().is_some_and(|by| by.is_unnamed),
+            attester_unnamed: self.attester.as_ref().is_some_and(|by| by.is_unnamed),
+            signed_by: self.signer.as_ref().and_then(|by| signed.identity(&by.who, Says::Signed)),
+            attested_by: self.attester.as_ref().and_then(|by| signed.identity(&by.who, Says::Built)),
         };
         let installed = packages::installed(global)?;
         let done = installed.install(package, source, surroundings::now(), remembered, self.before.as_ref());
@@ -265,7 +267,8 @@ fn check_change(candidate: &Candidate, before: &Before, said: &Said<'_>) -> Resu
         return refuse(ErrorCode::VersionOlder, message);
     }
     // In the folder where it is made a version is what it is now.
-    let is_made_here = stays && !packages::is_packed(Path::new(source)) && !Taken::is_remote(source);
+    let is_folder = !before.packed && !candidate.package.is_packed();
+    let is_made_here = stays && is_folder && !Taken::is_remote(source);
     let is_replaced = version.to_string() == before.version && candidate.package.digest()? != before.digest;
     if is_replaced && !is_made_here && !said.allowed.allow_replaced_version {
         let message = format!("version {version} of {} {is} installed with other files", before.slug);
@@ -274,53 +277,129 @@ fn check_change(candidate: &Candidate, before: &Before, said: &Said<'_>) -> Resu
     Ok(())
 }
 
-/// Who did something for the version before, by the pin.
-fn known(pin: Option<&Pin>, who: &str, text: impl Fn(&Pin) -> Option<&str>) -> Result<Option<Signer>, Fault> {
-    let known = pin.and_then(text).map(Signer::parse).transpose();
-    known.map_err(|error| Fault::new(ErrorCode::StoreDamaged, format!("the {who} in the pin: {error}")))
+/// Who did something for a package.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct By {
+    pub(crate) who: Signer,
+    /// Whether nobody but a lock named it: that makes nobody known, but for what comes later.
+    is_unnamed: bool,
 }
 
-/// Who signed it: whoever must have, else who signed the version before, else somebody whom the policy knows.
-fn signer(signed: &Signed, before: Option<&Pin>, said: &Said<'_>, trusted: &[Signer]) -> Result<Option<Signer>, Fault> {
-    let known = known(before, "signer", |pin| pin.signer.as_deref())?;
-    let must = [said.signer.as_slice(), said.keys].concat();
-    let found = match &known {
-        _ if !must.is_empty() => signed.required(&must)?,
-        Some(known) => signed.by(std::slice::from_ref(known))?,
-        None => None,
-    };
-    let found = if found.is_none() { signed.by(trusted)? } else { found };
-    match known {
-        Some(known) if found.as_ref() != Some(&known) && !said.allowed.allow_signer_change && said.keys.is_empty() => {
-            let message = format!("the version that is installed was signed by {}, and this one was not", known.name());
-            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("signer", known.name()).into())
-        }
-        _ => Ok(found),
+impl By {
+    fn text(by: Option<&By>) -> Option<String> {
+        by.map(|by| by.who.text())
+    }
+
+    /// The same where rules count it.
+    fn counted(by: Option<&By>) -> Option<String> {
+        By::text(by.filter(|by| !by.is_unnamed))
     }
 }
 
-/// Who says how it was built: whoever must, else who said it of the version before, else one who was named, else one whom the policy knows.
-fn attester(
-    signed: &Signed,
-    before: Option<&Pin>,
-    said: &Said<'_>,
-    trusted: &[Signer],
-) -> Result<Option<Signer>, Fault> {
-    let known = known(before, "attester", |pin| pin.attester.as_deref())?;
+/// Who may have done one thing for a package.
+struct Known<'k> {
+    /// What it is called in a pin.
+    role: &'static str,
+    /// How it is said that one who did it before did not do it now.
+    lacks: fn(&str) -> String,
+    /// Who did it for the version before.
+    before: Option<By>,
+    /// Who must have, by a lock.
+    locked: Option<&'k Signer>,
+    /// Whom the caller named.
+    named: &'k [Signer],
+    /// Whom the policy knows.
+    trusted: &'k [Signer],
+    /// Whether it may be another than before.
+    may_change: bool,
+    is_update: bool,
+}
+
+impl Known<'_> {
+    /// Who did it: whom the caller named or took over from a lock by a word of its own, else who did it before, else somebody whom the
+    /// policy knows, else whom a lock names, where nothing was there before. `did` is the first of these who did.
+    fn by(&self, did: impl Fn(&[Signer]) -> Result<Option<Signer>, Fault>) -> Result<Option<By>, Fault> {
+        let known = self.before.as_ref().map(|by| &by.who);
+        let is_known = |who: &Signer| self.named.contains(who) || self.trusted.contains(who);
+        let other = self.locked.filter(|locked| !is_known(locked) && known != Some(*locked));
+        let changed = |name: &Signer, message: String| {
+            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail(self.role, name.name()).into())
+        };
+        if let Some(locked) = other.filter(|_| self.is_update && !self.may_change) {
+            let before = known.map_or_else(|| "nobody".to_owned(), Signer::name);
+            let (role, name) = (self.role, locked.name());
+            return changed(
+                locked,
+                format!("the lock names {name} as {role}, and for the installed version that is {before}"),
+            );
+        }
+        let taken: Vec<Signer> = self.named.iter().chain(other.filter(|_| self.may_change)).cloned().collect();
+        let mut found = did(&taken)?;
+        for who in [known.map(std::slice::from_ref).unwrap_or_default(), self.trusted] {
+            found = if found.is_none() { did(who)? } else { found };
+        }
+        match known {
+            Some(known)
+                if !self.may_change && found.as_ref().is_none_or(|found| found != known && self.named.is_empty()) =>
+            {
+                changed(known, (self.lacks)(&known.name()))
+            }
+            _ => Ok(match found {
+                Some(who) => {
+                    let was = self.before.as_ref().is_some_and(|by| by.is_unnamed && by.who == who);
+                    Some(By { is_unnamed: was && !is_known(&who) && !taken.contains(&who), who })
+                }
+                None => {
+                    did(other.map(std::slice::from_ref).unwrap_or_default())?.map(|who| By { who, is_unnamed: true })
+                }
+            }),
+        }
+    }
+}
+
+/// Who did something for the version before, by the pin.
+fn known(by: Option<(&String, bool)>, role: &str) -> Result<Option<By>, Fault> {
+    by.map(|(text, is_unnamed)| match Signer::parse(text) {
+        Ok(who) => Ok(By { who, is_unnamed }),
+        Err(error) => Err(Fault::new(ErrorCode::StoreDamaged, format!("the {role} in the pin: {error}"))),
+    })
+    .transpose()
+}
+
+/// Who signed it.
+fn signer(signed: &Signed, before: Option<&Pin>, said: &Said<'_>, trusted: &[Signer]) -> Result<Option<By>, Fault> {
+    let known = Known {
+        role: "signer",
+        lacks: |name| format!("the version that is installed was signed by {name}, and this one was not"),
+        before: known(before.and_then(|pin| Some((pin.signer.as_ref()?, pin.signer_unnamed))), "signer")?,
+        locked: said.signer.as_ref(),
+        named: said.keys,
+        trusted,
+        may_change: said.allowed.allow_signer_change,
+        is_update: before.is_some(),
+    };
+    signed.required(&[said.signer.as_slice(), said.keys].concat())?;
+    known.by(|who| signed.by(who))
+}
+
+/// Who says how it was built.
+fn attester(signed: &Signed, before: Option<&Pin>, said: &Said<'_>, trusted: &[Signer]) -> Result<Option<By>, Fault> {
+    let known = Known {
+        role: "attester",
+        lacks: |name| format!("{name} says how the installed version was built, and not how this one was"),
+        before: known(before.and_then(|pin| Some((pin.attester.as_ref()?, pin.attester_unnamed))), "attester")?,
+        locked: said.attester.as_ref(),
+        named: said.keys,
+        trusted,
+        may_change: said.allowed.allow_signer_change,
+        is_update: before.is_some(),
+    };
     let must = said.attester.as_slice();
-    signed::sound(&signed.verdicts(&[must, known.as_slice(), said.keys, trusted].concat()))?;
-    let found = signed.attested(must);
-    if let (Some(must), None) = (&said.attester, &found) {
+    let before = known.before.as_ref().map(|by| by.who.clone());
+    signed::sound(&signed.verdicts(&[must, before.as_slice(), said.keys, trusted].concat()))?;
+    if let (Some(must), None) = (&said.attester, signed.attested(must)) {
         let message = format!("{} does not say how it was built, and must", must.name());
         return Err(Fault::new(ErrorCode::SignatureRequired, message));
     }
-    let kept = signed.attested(&[known.as_slice(), said.keys].concat());
-    match known {
-        Some(known) if kept.is_none() && !said.allowed.allow_signer_change => {
-            let message =
-                format!("{} says how the installed version was built, and not how this one was", known.name());
-            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail("attester", known.name()).into())
-        }
-        _ => Ok(found.or(kept).or_else(|| signed.attested(trusted))),
-    }
+    known.by(|who| Ok(signed.attested(who)))
 }

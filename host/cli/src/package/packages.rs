@@ -3,6 +3,7 @@
 
 use crate::flags::database;
 use crate::flags::global::Global;
+use crate::machine::new_file::folder_of;
 pub(crate) use crate::machine::place::{Place, without_links};
 use crate::machine::surroundings;
 use crate::package::signed::{self, Signed};
@@ -66,7 +67,11 @@ pub(crate) fn packed_name(manifest: &Manifest) -> PathBuf {
 /// would write.
 pub(crate) fn stands_beside(package: &Package, place: &Place) -> PathBuf {
     match place {
-        Place::Local { named, .. } => named.clone(),
+        // What a link leads to is what is signed, and where others look.
+        Place::Local { named, path } => match named.file_name() {
+            Some(name) if without_links(folder_of(named)).join(name) == *path => named.clone(),
+            _ => path.clone(),
+        },
         Place::Installed(_) => packed_name(package.manifest()),
     }
 }
@@ -153,7 +158,7 @@ pub(crate) fn open(global: &Global, path: &Path, component_bytes_max: Option<u64
 
 /// Refuses a packed file beside which a broken signature lies, once the operator said anything about whom to believe. It is no more than local
 /// for a good one: it can be another file tomorrow.
-fn check_signatures(global: &Global, policy: &Policy, package: &Package, path: &Path) -> Result<(), Fault> {
+pub(crate) fn check_signatures(global: &Global, policy: &Policy, package: &Package, path: &Path) -> Result<(), Fault> {
     if (policy.keys.is_empty() && policy.rules.is_empty()) || !is_packed(path) {
         return Ok(());
     }
@@ -206,8 +211,12 @@ fn judged(path: &Path, judge: impl FnOnce(Source, PackageBounds) -> Checked) -> 
 /// asked what it describes, so it must be one that may be run.
 pub(crate) fn sound(global: &Global, path: &Path) -> Result<(Package, Place), Fault> {
     let place = place(global, path)?;
-    trust::admit(&trust::policy(global)?, &place)?;
+    let policy = trust::policy(global)?;
+    trust::admit(&policy, &place)?;
     let mut checked = checked(&path_of(global, &place)?)?;
+    if let (Place::Local { path, .. }, Some(package)) = (&place, &checked.package) {
+        check_signatures(global, &policy, package, path)?;
+    }
     check_described(&surroundings::host(global)?, &mut checked)?;
     Ok((whole(global, path, &place, checked)?, place))
 }

@@ -187,7 +187,8 @@ pub(crate) fn judge<'p>(policy: &'p Policy, place: &Place) -> Judged<'p> {
 
 /// What it says about an installed package.
 pub(crate) fn judge_installed<'p>(policy: &'p Policy, pin: &Pin) -> Judged<'p> {
-    let (signer, attester) = (pin.signer.as_deref(), pin.attester.as_deref());
+    let signer = pin.signer.as_deref().filter(|_| !pin.signer_unnamed);
+    let attester = pin.attester.as_deref().filter(|_| !pin.attester_unnamed);
     policy.judge(Subject { source: &pinned(&pin.source), is_installed: true, signer, attester })
 }
 

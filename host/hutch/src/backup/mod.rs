@@ -207,11 +207,11 @@ impl Host {
                 let place = Place::Version(slug.clone(), version);
                 spool.fill(&place, |file| Ok(installed.pack_kept(&slug, version, &bounds, file)?))?;
             }
-            spool_pin(spool, &Place::Pin(slug), &pin)?;
+            spool_pin(spool, &Place::Pin(slug), pin)?;
         }
         for pin in installed.removals()? {
             let pin = pin?;
-            spool_pin(spool, &Place::Removed(pin.slug()?), &pin)?;
+            spool_pin(spool, &Place::Removed(pin.slug()?), pin)?;
         }
         Ok(versions)
     }
@@ -246,7 +246,8 @@ impl Host {
     }
 }
 
-fn spool_pin(spool: &mut Spool, place: &Place, pin: &installed::Pin) -> Result<(), Failure> {
+fn spool_pin(spool: &mut Spool, place: &Place, pin: installed::Pin) -> Result<(), Failure> {
+    let pin = pin.without_launcher();
     spool.fill(place, |file| file.write_all(pin.text().as_bytes()).map_err(|error| copying(&pin.slug, error)))
 }
 

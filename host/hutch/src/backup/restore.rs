@@ -92,6 +92,7 @@ impl Host {
                     file.rewind().map_err(writing)?;
                     let pin =
                         Installed::read_pin(slug, file).map_err(|error| damaged(place.path(), error.to_string()))?;
+                    let pin = pin.without_launcher();
                     match place {
                         Place::Removed(_) => installed.put_removed(&pin)?,
                         _ => pins.push(pin),

@@ -190,6 +190,12 @@ impl Package {
         self.component_bytes
     }
 
+    /// Whether its files were read out of one file.
+    #[cfg(feature = "machine")]
+    pub fn is_packed(&self) -> bool {
+        self.source.is_packed()
+    }
+
     /// The name of the component's bytes.
     pub fn component_digest(&self) -> Digest {
         self.component_digest

@@ -250,7 +250,7 @@ impl Source {
 
     /// Whether it is one file.
     #[cfg(feature = "machine")]
-    pub(super) fn is_packed(&self) -> bool {
+    pub(crate) fn is_packed(&self) -> bool {
         self.dir().is_none()
     }
 

@@ -91,12 +91,14 @@ pub(crate) fn find(
     host: &str,
     repository: &str,
 ) -> Result<Option<Credential>, String> {
+    // A reference names no port that is the usual one; whoever logged in may have.
+    let with_port = format!("{host}:443");
     for file in files {
         let at = |why: String| format!("{}: {why}", file.path);
         // What a parser quotes could be a secret.
         let parsed: File = serde_json::from_str(&file.text)
             .map_err(|error| at(format!("malformed at line {}, column {}", error.line(), error.column())))?;
-        let hosts: Vec<&str> = if HUB.contains(&host) { HUB.to_vec() } else { vec![host] };
+        let hosts = if HUB.contains(&host) { HUB.to_vec() } else { vec![host, &with_port] };
         for host in hosts {
             // A helper that is named for a host is the one that is asked, also if that is none.
             let store = parsed.cred_helpers.get(host).unwrap_or(&parsed.creds_store);
@@ -200,6 +202,20 @@ mod tests {
         assert_eq!(found(text, "g.io", "x"), Ok(password("c", "3")));
         assert_eq!(found(text, "i.io", "x"), Ok(None));
         assert_eq!(found(text, "h.io.evil.example", "x"), Ok(None), "a name that begins alike is another one");
+    }
+
+    #[test]
+    fn a_port_that_is_the_usual_one_is_none() {
+        for key in ["h.io:443", "https://h.io:443", "https://h.io:443/v2/", "h.io:443/x"] {
+            assert_eq!(
+                found(&format!(r#"{{"auths":{{"{key}":{{"auth":"YTox"}}}}}}"#), "h.io", "x"),
+                Ok(password("a", "1"))
+            );
+        }
+        let text = r#"{"credHelpers":{"h.io:443":"known"},"auths":{"h.io:5000":{"auth":"YTox"}}}"#;
+        assert_eq!(found(text, "h.io", "x"), Ok(password("helped", "h.io:443")));
+        assert_eq!(found(text, "h.io:5000", "x"), Ok(password("a", "1")));
+        assert_eq!(found(text, "h.io:80", "x"), Ok(None));
     }
 
     #[test]

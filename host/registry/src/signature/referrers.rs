@@ -55,6 +55,9 @@ impl Repository {
             return Ok(true);
         }
         let tag = fallback(about.digest);
+        if self.tagged(about.digest)?.is_none() && self.manifest(&tag)?.is_some_and(|bytes| bytes != subject) {
+            return Err(RegistryError::ListTaken(tag));
+        }
         let is_listed = |listed: &Index| listed.descriptors().any(|known| known.digest == entry.digest);
         for _ in 0..TRIES {
             let mut listed = self.tagged(about.digest)?.unwrap_or_default();
@@ -128,14 +131,20 @@ impl Repository {
         }
     }
 
-    /// The list under the tag. Some registries answer with what it is about instead: that is no list.
+    /// The list under the tag. It need not say that it is one. Some registries answer with what it is about instead: that is no list.
     fn tagged(&self, subject: Sha256) -> Result<Option<Index>, RegistryError> {
         let Some(bytes) = self.manifest(&fallback(subject))? else { return Ok(None) };
-        let kind: serde_json::Value = parsed("list of signatures", &bytes)?;
-        match kind.get("mediaType").and_then(serde_json::Value::as_str) {
-            Some(INDEX) => Ok(Some(parsed("list of signatures", &bytes)?)),
-            _ => Ok(None),
+        if Sha256::of(&bytes) == subject {
+            return Ok(None);
         }
+        let found: serde_json::Value = parsed("list of signatures", &bytes)?;
+        let kind = found.get("mediaType").unwrap_or(&serde_json::Value::Null);
+        match (kind, found.get("manifests")) {
+            (serde_json::Value::String(kind), _) if kind == INDEX => {}
+            (serde_json::Value::Null, Some(_)) => {}
+            _ => return Ok(None),
+        }
+        Ok(Some(parsed("list of signatures", &bytes)?))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::answers::{Changes, Names};
 use crate::refusal::fault::Fault;
 use hutch::package::Package;
 use hutch_model::contract::Effect;
+use hutch_model::gate::Gate;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands before the command that a person is to let go unconfirmed.
@@ -16,6 +17,8 @@ pub(super) struct Commands {
     /// Each, with the most that it does; what nobody describes may do anything.
     commands: BTreeMap<String, Effect>,
     /// Those that a person must confirm, by the manifest or by the description.
+    declared: BTreeSet<String>,
+    /// Those, and whatever is confirmed because it may be one of them with words behind it.
     confirmed: BTreeSet<String>,
     /// Whether nothing says which commands there are, so that any word may be one.
     open: bool,
@@ -27,11 +30,15 @@ impl Commands {
         let contract = package.contract()?.map(|file| file.contract());
         let described = contract.map(|contract| contract.commands.as_slice()).unwrap_or_default();
         let listed = manifest.commands().iter().map(|path| (path.to_string(), Effect::Delete));
-        let commands = listed.chain(described.iter().map(|command| (command.name.clone(), command.effect))).collect();
-        let confirmed = described.iter().filter(|command| command.confirmation_required);
-        let confirmed = confirmed.map(|command| command.name.clone());
-        let confirmed = confirmed.chain(manifest.confirmation_required().iter().map(ToString::to_string)).collect();
-        Ok(Commands { commands, confirmed, open: contract.is_none() })
+        let commands: BTreeMap<String, Effect> =
+            listed.chain(described.iter().map(|command| (command.name.clone(), command.effect))).collect();
+        let declared = described.iter().filter(|command| command.confirmation_required);
+        let declared = declared.map(|command| command.name.clone());
+        let declared: BTreeSet<String> =
+            declared.chain(manifest.confirmation_required().iter().map(ToString::to_string)).collect();
+        let gate = Gate::new(manifest, contract);
+        let confirmed = commands.keys().filter(|name| gate.is_confirmed(name)).chain(&declared).cloned().collect();
+        Ok(Commands { commands, declared, confirmed, open: contract.is_none() })
     }
 
     /// What may be done by a command of this name, or any name, that nobody confirms.
@@ -59,7 +66,7 @@ impl Commands {
         let names = |commands: &Commands| -> BTreeSet<String> { commands.commands.keys().cloned().collect() };
         Changes {
             commands: between(&names(before), &names(self)),
-            confirmations: between(&before.confirmed, &self.confirmed),
+            confirmations: between(&before.declared, &self.declared),
         }
     }
 }
@@ -83,6 +90,7 @@ mod tests {
     fn commands(described: &[(&str, Effect)], confirmed: &[&str], open: bool) -> Commands {
         Commands {
             commands: described.iter().map(|(name, effect)| ((*name).to_owned(), *effect)).collect(),
+            declared: BTreeSet::new(),
             confirmed: confirmed.iter().map(|name| (*name).to_owned()).collect(),
             open,
         }
